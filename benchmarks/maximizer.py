@@ -104,7 +104,7 @@ def mixed_suggestions(number, seeds):
     best, scale = DenseSearch(acquisition, levels).run(gp, np.random.default_rng(90_000 + number))
     found = []
     for seed in range(seeds):
-        _, _, value = acquisition.maximize(space.domain(), 1000 * number + seed)
+        _, _, value = acquisition.maximize(space.core.domain(), 1000 * number + seed)
         rivals = acquisition(mixed_members(np.random.default_rng(1000 * number + seed), 300, levels))
         groups = (kind, f"{n_discrete:2} discrete", f"{kind}, {n_discrete:2} discrete", "all")
         found.append((groups, value >= best - 0.01 * scale, rivals.max() > value))

@@ -164,7 +164,7 @@ def separation(workers, suggestions, store="sqlite"):
         for *_, body in harness.rows(path):
             (kind, fields), *_ = json.loads(body).items()
             if kind == "Suggested":
-                point = np.array(fields["point"]["x"])
+                point = np.array(fields["point"]["numbers"])
                 near = min((float(np.linalg.norm(point - other)) for other in pending.values()), default=float("inf"))
                 nearest = min(nearest, near / np.sqrt(len(point)))
                 fits += "note" in fields

@@ -24,7 +24,7 @@ MEMORY = 3 << 30  # bytes of address space a reader may use
 TIME = 60.0  # seconds
 
 # Bodies that stand in place of event 3, an observation of trial 0; each valid as text, none as an event.
-X = '{"x":[0.5,0.5],"index":null}'
+X = '{"numbers":[0.5,0.5]}'
 BODIES = {
     "empty": "",
     "not JSON": "{Observed",
@@ -62,7 +62,7 @@ BODIES = {
     "lone surrogate": '{"\\ud800":1}',
     "zero byte": '{"Observed":\x00}',
     "trailing text": '{"Observed":{"number":0,"value":0.5,"now":1.0}} DROP TABLE events',
-    "enqueued outside": '{"Enqueued":{"point":{"x":[-3,0.5],"index":null}}}',
+    "enqueued outside": '{"Enqueued":{"point":{"numbers":[-3,0.5]}}}',
 }
 DEEP = json.dumps('{"a":' + "[" * 200_000 + "]" * 200_000 + "}")
 OBSERVED = '{"Observed":{"number":0,"value":0.25,"now":3.0,%s}}'
@@ -74,11 +74,11 @@ BODIES |= {
         "cost is text": '"cost":"1"',
         "duration is negative": '"duration":-1.0',
         "duration is infinite": '"duration":1e999',
-        "point outside": '"point":{"x":[0.5,7.5],"index":null}',
-        "point too short": '"point":{"x":[0.5]}',
-        "point has an index": '"point":{"x":[0.5,0.5],"index":3}',
-        "point is NaN": '"point":{"x":[0.5,NaN]}',
-        "point is a list": '"point":[[0.5,0.5],null,null]',
+        "point outside": '"point":{"numbers":[0.5,7.5]}',
+        "point too short": '"point":{"numbers":[0.5]}',
+        "point has an index": '"point":{"candidate":3}',
+        "point is NaN": '"point":{"numbers":[0.5,NaN]}',
+        "point is a list": '"point":[0.5,0.5]',
         "point is empty": '"point":{}',
         "attrs are an object": '"attrs":{"a":1}',
         "attrs are a list": '"attrs":"[1]"',
@@ -111,11 +111,11 @@ ADDED = '{"Added":{"point":%s,"context":%s,"value":%s,"now":1.0}}'
 BODIES |= {
     f"added: {what}": ADDED % fields
     for what, fields in {
-        "point too short": ('{"x":[0.5],"index":null}', "[]", "1.0"),
-        "point too long": ('{"x":[0.5,0.5,0.5],"index":null}', "[]", "1.0"),
-        "point outside": ('{"x":[0.5,7.5],"index":null}', "[]", "1.0"),
+        "point too short": ('{"numbers":[0.5]}', "[]", "1.0"),
+        "point too long": ('{"numbers":[0.5,0.5,0.5]}', "[]", "1.0"),
+        "point outside": ('{"numbers":[0.5,7.5]}', "[]", "1.0"),
         "point is null": ("null", "[]", "1.0"),
-        "point has an index": ('{"x":[0.5,0.5],"index":3}', "[]", "1.0"),
+        "point has an index": ('{"candidate":3}', "[]", "1.0"),
         "context undeclared": (X, "[0.5]", "1.0"),
         "value is infinite": (X, "[]", "1e999"),
         "value is text": (X, "[]", '"1.0"'),
@@ -161,7 +161,7 @@ BODIES |= {
 HUGE = {
     "spaces": lambda size: " " * size,
     "text": lambda size: '"' + "x" * size + '"',
-    "numbers": lambda size: '{"Suggested":{"point":{"x":[' + "1," * (size // 2) + '1],"index":null}}}',
+    "numbers": lambda size: '{"Suggested":{"point":{"numbers":[' + "1," * (size // 2) + '1]}}}',
     "fields": lambda size: '{"Observed":[' + "1," * (size // 2) + "1]}",
     "traceback of a list": lambda size: '{"Failed":{"error":{"traceback":[' + "1," * (size // 2) + "1]}}}",
 }

@@ -322,7 +322,6 @@ class TrialRecord:
     def duration(self) -> float | None: ...
     @property
     def fidelity(self) -> float | None: ...
-
     @property
     def attrs(self) -> list[str]:
         """JSON objects, each merged over the earlier ones."""
@@ -386,9 +385,7 @@ class Optimizer:
 
         ``wall_time`` is the current time for leases in seconds, ``expires_after`` the length of new leases."""
 
-    def next_fidelity(
-        self, now: float | None, feasible: _Feasible | None
-    ) -> float | None:
+    def next_fidelity(self, now: float | None, feasible: _Feasible | None) -> float | None:
         """The fidelity of the next suggestion; None at full fidelity. Nothing is logged."""
 
     def queued(self) -> list[_Place]:

@@ -2,9 +2,15 @@
 
 use proptest::prelude::*;
 
-use super::{Choices, Declaration, Integer, Parameter, Real, Role, Space};
+use std::sync::Arc;
+
+use super::{
+    Candidates, Choices, Clock, Declaration, Direction, Fidelity, Integer, Members, Parameter,
+    Point, Problem, Real, Role, Space,
+};
 use crate::domain::Domain;
 use crate::error::Error;
+use crate::ledger::{Action, Event, Ledger};
 
 fn labels(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("'c{i}'")).collect()
@@ -276,6 +282,17 @@ proptest! {
                 prop_assert_eq!(parameters[i].kind().checked(*before), Some(*before));
             }
         }
+        // A logged point is read back bit for bit, and so is the saved problem.
+        let point = Point::Numbers(space.only_searched(&drawn));
+        let problem = Problem { direction: Direction::Minimize, ..Problem::new(space.clone()) };
+        let bytes = postcard::to_stdvec(&problem).unwrap();
+        prop_assert_eq!(&postcard::from_bytes::<Problem>(&bytes).unwrap(), &problem);
+        let mut log = Ledger::new(Arc::new(problem));
+        let add = Action::add(point.clone(), vec![], Some(shares[0]), None);
+        let event = log.validate(add, 0.0).unwrap().unwrap();
+        log.append(Event::from_json(&event.to_json().unwrap()).unwrap()).unwrap();
+        prop_assert_eq!((log.event(0), log.point(0)), (event, point));
+        prop_assert_eq!(log.x(0), &encoded[..]);
         // The encoded domain makes the same columns of the drawn ones, up to rounding.
         space.domain().snap(&mut x);
         let Domain::Box(_) = &**space.domain() else { unreachable!() };
@@ -283,4 +300,102 @@ proptest! {
             prop_assert!((a - b).abs() <= 1e-12, "{} {}", a, b);
         }
     }
+}
+
+#[test]
+fn numbers_that_are_not_a_point_of_the_problem_are_refused() {
+    let space = svm();
+    assert_eq!(space.n_searched(), 4);
+    let problem = Problem {
+        context: Problem::unit_cube(1, 1, Clock::Iterations).unwrap().context,
+        fidelity: Some(Fidelity::new(integer(100.0, 500.0, false, None), None, None).unwrap()),
+        ..Problem::new(space)
+    };
+    let numbers = |numbers: [Option<f64>; 4]| Point::Numbers(numbers.to_vec());
+    let inside = numbers([Some(0.3), Some(1.0), Some(2.0), Some(1.0)]);
+    assert_eq!(problem.check_point(&inside), Ok(()));
+    for (point, part) in [
+        (Point::at(&[1.0]), "has 1 numbers; give one for each of"),
+        (Point::Candidate(0), "not a point of a space"),
+        (
+            numbers([Some(0.35), Some(1.0), Some(2.0), Some(1.0)]),
+            "params['coef']=0.35 is not usable",
+        ),
+        (
+            numbers([None, Some(3.0), None, Some(1.0)]),
+            "params['kernel']=3.0 is not usable",
+        ),
+        (
+            numbers([None, Some(1.0), None, Some(1.0)]),
+            "a number for each active parameter",
+        ),
+        (
+            numbers([Some(0.3), Some(0.0), None, Some(1.0)]),
+            "none for inactive ones",
+        ),
+        (
+            numbers([Some(0.3), Some(1.0), Some(2.0), Some(f64::NAN)]),
+            "params['C']=NaN is not usable",
+        ),
+    ] {
+        match problem.check_point(&point) {
+            Err(Error::InvalidPoint(text)) => assert!(text.contains(part), "{text}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    for context in [&[][..], &[0.5, 0.5], &[1.5], &[f64::NAN]] {
+        let refused = problem.check_context(context);
+        assert!(
+            matches!(refused, Err(Error::InvalidContext(_))),
+            "{refused:?}"
+        );
+    }
+    for fidelity in [99.0, 501.0, 100.5, f64::NAN] {
+        let refused = problem.check_fidelity(Some(fidelity));
+        assert!(
+            matches!(refused, Err(Error::InvalidFidelity(_))),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(
+        (problem.z(Some(500.0)), problem.fidelity_at(0.25)),
+        (Some(1.0), Some(200.0))
+    );
+    let list = Candidates::new(ndarray::array![[10.0], [20.0], [40.0]]).unwrap();
+    let problem = Problem {
+        members: Members::Candidates(list),
+        ..problem
+    };
+    assert_eq!(problem.check_point(&Point::Candidate(2)), Ok(()));
+    for point in [Point::Candidate(3), Point::at(&[20.0])] {
+        let refused = problem.check_point(&point);
+        assert!(
+            matches!(refused, Err(Error::InvalidPoint(_))),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(problem.encode(&Point::Candidate(1)), [1.0 / 3.0]);
+    assert_eq!(problem.decode(&[0.3], None), Point::Candidate(1));
+}
+
+#[test]
+fn the_smallest_value_is_the_best_if_f_is_minimized() {
+    let problem = Problem {
+        direction: Direction::Minimize,
+        ..Problem::unit_cube(1, 0, Clock::Iterations).unwrap()
+    };
+    let mut log = Ledger::new(Arc::new(problem));
+    for value in [0.5, -2.0, 3.0] {
+        let add = Action::add(Point::at(&[0.5]), vec![], Some(value), None);
+        let event = log.validate(add, 0.0).unwrap().unwrap();
+        log.append(event).unwrap();
+    }
+    assert_eq!((log.best(), log.value(1)), (Some(1), Some(-2.0)));
+    assert_eq!(log.trials()[1].value, Some(2.0));
+    let refused = log.validate(Action::observe(1, 7.0, None, false), 0.0);
+    let expected = Error::AlreadyObserved {
+        number: 1,
+        value: -2.0,
+    };
+    assert_eq!(refused, Err(expected));
 }

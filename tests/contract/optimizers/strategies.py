@@ -269,7 +269,7 @@ def twin_of(opt):
 def replayed(opt):
     """Return the optimizer as another process would have it, from the same definition and the events of the log."""
     other = twin_of(opt)
-    fresh = _core.Optimizer(opt.domain_.domain(), json.dumps(opt._definition()))
+    fresh = opt._new_core()
     fresh.extend(opt._log.events(0))
     vars(other)["_log"] = fresh
     return other

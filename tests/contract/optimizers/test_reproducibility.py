@@ -69,7 +69,7 @@ def read_model(opt, plan, which):
     for call in (
         lambda: opt.recommend(context),
         lambda: opt._log.surrogate(opt._problem.now(), which % 2 == 0),
-        lambda: opt._log.propose(1 + which % 3, opt._encode_context(context), opt._problem.now()),  # and never logged
+        lambda: opt._log.propose(1 + which % 3, opt._context_numbers(context), opt._problem.now()),  # and never logged
         lambda: opt.predict([params_of(plan, 0.3)], context, pending=which % 3 == 0),
         lambda: opt.suggest(context={"age": 7}),
         lambda: opt.add(params_of(plan, 0.3), float("nan"), context=context),
@@ -137,7 +137,7 @@ def record(opt):
     """Return all facts about an optimizer's trials and its predictions of f, as bits."""
     trials = [opt._log.trial(number) for number in range(opt.n_trials)]
     facts = [
-        (t.number, t.point.tobytes(), t.index, t.context.tobytes(), t.state, t.value, t.suggested_at, t.observed_at)
+        (t.number, repr(t.place), repr(t.run), t.context, t.state, t.value, t.suggested_at, t.observed_at)
         for t in trials
     ]
     for pending in (False, True):

@@ -80,4 +80,4 @@ def farthest(points, x):
 
 
 def cube(d):
-    return bl.Space({f"x{k}": (0.0, 1.0) for k in range(d)}).domain()
+    return bl.Space({f"x{k}": (0.0, 1.0) for k in range(d)}).core.domain()

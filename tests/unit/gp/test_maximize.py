@@ -18,7 +18,7 @@ def bump(seed):
     top = (rng.integers(5, 35, size=2) + rng.uniform(0.3, 0.7, size=2)) / 39
     gp = GaussianProcess("squared_exponential", 0.03, 1.0, 1e-4)
     gp.fit(np.vstack([top, rng.random((6, 2))]), np.array([5.0, *np.zeros(6)]))
-    return gp, bl.Space({"m": bl.Integer(1, 40), "n": bl.Integer(1, 40)}).domain()
+    return gp, bl.Space({"m": bl.Integer(1, 40), "n": bl.Integer(1, 40)}).core.domain()
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -74,7 +74,7 @@ def test_the_maximum_beats_a_grid(kernel):
 @both
 def test_the_maximum_of_few_members_is_the_largest_of_all(kernel):
     gp = fitted(kernel, n=30, d=5)
-    box = bl.Space({"i": bl.Integer(3, 9), "c": ["u", "v", "w"], "j": bl.Integer(1, 4, log=True)}).domain()
+    box = bl.Space({"i": bl.Integer(3, 9), "c": ["u", "v", "w"], "j": bl.Integer(1, 4, log=True)}).core.domain()
     low = np.log([1, 2, 3, 4]) / np.log(4)
     members = np.array([[i / 6, *one, j] for i in range(7) for one in np.eye(3) for j in low])
     for acquisition in acquisitions(gp):

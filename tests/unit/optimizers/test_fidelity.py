@@ -169,21 +169,21 @@ def test_the_number_of_fidelities_must_equal_the_number_of_points():
 
 def test_events_of_other_processes_are_checked():
     opt, plain = search(), search(fidelity=None)
-    [event] = opt._log.propose(1, None, None, fidelity=0.5)
-    assert json.loads(event)["Suggested"]["fidelity"] == pytest.approx(0.5, abs=1e-4)
+    [event] = opt._log.propose(1, None, None, fidelity=3550)
+    assert json.loads(event)["Suggested"]["fidelity"] == 3550
     refused(lambda: plain._log.extend([event]), "none is declared; declare it with fidelity=$")
-    for z in (-0.1, 1.5):
+    for z in (99, 7001, 100.5):
         facts = json.loads(event)
         facts["Suggested"]["fidelity"] = z
-        refused(lambda facts=facts: opt._log.extend([json.dumps(facts)]), r"is not in \[0, 1\]")
-        refused(lambda z=z: opt._log.suggest(1, None, None, None, z), r"is not in \[0, 1\]")
-        refused(lambda z=z: opt._log.propose(1, None, None, fidelity=z), r"is not in \[0, 1\]")
+        refused(lambda facts=facts: opt._log.extend([json.dumps(facts)]), "is not in the declared range")
+        refused(lambda z=z: opt._log.suggest(1, None, None, None, z), "is not in the declared range")
+        refused(lambda z=z: opt._log.propose(1, None, None, fidelity=z), "is not in the declared range")
         for action in (
             _core.Action.add(opt.domain_.locate({"x": 0.5}), None, 1.0, None, z),
             _core.Action.enqueue(opt.domain_.locate({"x": 0.5}), z),
         ):
-            refused(lambda action=action: opt._log.record(action, None), r"is not in \[0, 1\]")
-    refused(lambda: opt._log.suggest(1, None, None, None, math.nan), r"is not in \[0, 1\]")
+            refused(lambda action=action: opt._log.record(action, None), "is not in the declared range")
+    refused(lambda: opt._log.suggest(1, None, None, None, math.nan), "is not in the declared range")
     assert opt._log.n_events() == plain._log.n_events() == 0
     # A trial without a fidelity is a full evaluation.
     [event] = plain._log.propose(1, None, None)
@@ -192,21 +192,16 @@ def test_events_of_other_processes_are_checked():
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("axis", "bias", "cost", "message"),
     [
-        ({"bias": -1.0}, "bias=-1 is not usable"),
-        ({"cost": {"base": 2.0, "exponent": 1.0, "full": 1.0}}, "base=2 is not usable"),
-        ({"axis": {"kind": "Categorical", "n": 3}}, "a fidelity is a number"),
-        ({"axis": {"kind": "Integer", "low": 2, "high": 1}}, "has no members"),
-        ({"zeta": 1.0}, "unknown field"),
+        (_core.Parameter.real(0.0, 1.0, False, None), -1.0, None, "bias=-1 is not usable"),
+        (_core.Parameter.real(0.0, 1.0, False, None), None, (2.0, 1.0, 1.0), "base=2 is not usable"),
+        (_core.Parameter.categorical(["'a'", "'b'"]), None, None, "a fidelity is a number"),
     ],
 )
-def test_definitions_of_the_core_are_checked(changed, message):
-    opt = search()
-    definition = opt._definition()
-    definition["fidelity"] = definition["fidelity"] | changed
+def test_fidelities_of_the_core_are_checked(axis, bias, cost, message):
     with pytest.raises(bl.BelatedError, match=message):
-        _core.Optimizer(opt.domain_.domain(), json.dumps(definition))
+        _core.Problem(search().domain_.core, None, (axis, bias, cost))
 
 
 # The best.

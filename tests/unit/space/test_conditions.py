@@ -32,8 +32,8 @@ def test_inactive_parameters_are_absent_and_have_fixed_columns():
     params = {"kernel": None, "C": 0.1}
     assert SVM.encode(params).tolist() == [0.5, 0, 0, 1, 0.5, 0, 0, 0]
     place = SVM.locate(params)
-    assert place.given == [0.0, 2.0, 0.0, 0.0, 0.1]
-    assert SVM.decode(place.point) == SVM.decode(place.point, None, place.given) == params
+    assert place == [None, 2.0, None, None, 0.1]
+    assert SVM.decode(SVM.encode(params)) == SVM.params_at(place) == params
     params = {"degree": 2, "kernel": "poly", "gamma": 1.0, "coef": "high", "C": 10.0}
     assert SVM.encode(params).tolist() == [0.25, 0, 1, 0, 1, 0, 1, 1]
     assert list(SVM.decode(SVM.encode(params)).items()) == list(params.items())
@@ -169,8 +169,7 @@ def test_encoding_is_idempotent_and_inactive_differences_vanish(dimensions, data
     for name, value in space.decode(point).items():
         assert value == (pytest.approx(params[name]) if isinstance(space[name], Real) else params[name])
     np.testing.assert_allclose(space.encode(space.decode(point)), point, atol=1e-12)
-    exact = space.locate(params)
-    assert space.decode(exact.point, None, exact.given) == params
+    assert space.params_at(space.locate(params)) == params
     # A row that differs only in inactive columns gives the same params, and so the same point.
     other, start = np.array(data.draw(columns)), 0
     for name, dimension in space.items():

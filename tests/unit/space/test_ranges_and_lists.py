@@ -111,7 +111,7 @@ def test_constants_are_in_the_params_but_are_not_searched():
     params = {"a": None, "x": 0.25, "b": True, "c": 3, "d": 0.5, "e": "adam", "f": "one"}
     assert space.decode(space.encode(params)) == params
     place = space.locate(params)
-    assert place.given == [0.25] and space.decode(place.point, None, place.given) == params
+    assert place == [0.25] and space.params_at(place) == params
     with pytest.raises(InvalidPoint, match=r"params\['e'\]='sgd'.*pass one of \['adam'\]"):
         space.encode(params | {"e": "sgd"})
     for opt in (bl.BayesOpt(space, seed=0), bl.RandomSearch(space, seed=0)):
@@ -245,7 +245,7 @@ def test_columns_are_decoded_as_the_core_reads_them(bounds, log, seed):
     low, high = bounds
     dimension = Integer(low, high, log=log)
     opt = bl.RandomSearch({"n": dimension}, seed=seed)
-    core = _core.Optimizer(opt.domain_.domain(), json.dumps(opt._definition()))
+    core = opt._new_core()
     for number in core.suggest(5, None, None):
         column = core.trial(number).point[0]
         value = dimension.decode([column])

@@ -129,8 +129,8 @@ def test_given_params_are_kept_bit_for_bit():
     for C in [m * 10.0**k for k in range(-4, 2) for m in (1, 1.1, 1.2, 1.5, 2, 2.5, 3, 5, 7, 9)]:
         given = {"C": C, "n": 123_457, "c": (1, 2)}
         place = space.locate(given)
-        assert place.index is None and place.given == [C, 123_457.0, 1.0]
-        again = space.decode(place.point, None, place.given)
+        assert place == [C, 123_457.0, 1.0]
+        again = space.params_at(place)
         assert again == given and [type(value) for value in again.values()] == [float, int, tuple]
         np.testing.assert_array_equal(place.point, space.encode(given))
 
@@ -292,28 +292,27 @@ def test_candidates_round_trip(n, d, random):
         constant = column.min() == column.max()
         assert scaled[column.argmin()] == 0.0 and scaled[column.argmax()] == (0.0 if constant else 1.0)
     for i in range(n):
-        place = candidates.locate(i)
-        point, index = place.point, place.index
-        assert index == i and (point == points[i]).all()
-        assert (candidates.decode(point, index) == x[i]).all()
+        assert candidates.locate(i) == i
+        assert (candidates.points(i) == points[i]).all()
+        assert (candidates.params_at(i) == x[i]).all()
         again = candidates.locate(x[i])
-        assert again.index <= i and (again.point == point).all() and again.given is None
+        assert again <= i and (points[again] == points[i]).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint8, bool])
 def test_given_candidates_are_returned_unchanged(dtype):
     x = np.array([[0, 1], [1, 1], [1, 0]], dtype=dtype)
     candidates = Candidates(x)
-    row = candidates.decode(None, 1)
+    row = candidates.params_at(1)
     assert row.dtype == x.dtype and row.tolist() == x[1].tolist()
     x[1] = 0
-    assert candidates.decode(None, 1).all()
+    assert candidates.params_at(1).all()
 
 
 def test_candidates_from_a_table():
     table = pd.DataFrame({"a": [1.0, 2.0], "b": [3, 4]})
     candidates = Candidates(table)
-    assert candidates.locate(table.iloc[1]).index == 1
+    assert candidates.locate(table.iloc[1]) == 1
     assert candidates.points(table).tolist() == [[0.0, 0.0], [1.0, 1.0]]
 
 
