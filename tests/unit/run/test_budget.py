@@ -90,7 +90,7 @@ def test_reported_costs_are_charged():
 
 
 def test_declared_costs_are_charged():
-    tenth = SAMPLES.decode((0.1 - 0.02) / 0.98)
+    tenth = round(100 + 6900 * (0.1 - 0.02) / 0.98)
     cost = SAMPLES.cost_of(tenth)
     opt = queued([tenth] * 50)
     assert cost == pytest.approx(0.1, abs=1e-4)
