@@ -6,13 +6,12 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 
 use serde::{Deserialize, Serialize};
 
-use super::saved::SavedCandidates;
 use crate::domain::Domain;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A list of candidates, one per row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "SavedCandidates", into = "SavedCandidates")]
+#[serde(try_from = "Saved", into = "Saved")]
 pub struct Candidates {
     points: Array2<f64>,
     low: Array1<f64>,
@@ -56,11 +55,6 @@ impl Candidates {
         self.points.is_empty()
     }
 
-    /// The candidates in the user's units.
-    pub fn points(&self) -> ArrayView2<'_, f64> {
-        self.points.view()
-    }
-
     /// The columns of a candidate.
     pub fn row(&self, index: usize) -> Vec<f64> {
         let row = self.points.slice(s![index..=index, ..]);
@@ -77,6 +71,29 @@ impl Candidates {
         self.points
             .outer_iter()
             .position(|candidate| candidate == row)
+    }
+}
+
+/// The saved form: the number of columns, and the entries of all rows.
+type Saved = (usize, Vec<f64>);
+
+impl TryFrom<Saved> for Candidates {
+    type Error = Error;
+
+    fn try_from((width, entries): Saved) -> Result<Self> {
+        let rows = entries.len().checked_div(width).unwrap_or(0);
+        let points = Array2::from_shape_vec((rows, width), entries)
+            .map_err(|error| Error::Corrupt(format!("candidates: {error}")))?;
+        Candidates::new(points)
+    }
+}
+
+impl From<Candidates> for Saved {
+    fn from(candidates: Candidates) -> Self {
+        (
+            candidates.points.ncols(),
+            candidates.points.iter().copied().collect(),
+        )
     }
 }
 

@@ -1,9 +1,8 @@
 //! The problem in the user's units: what the points, contexts and fidelities are, and which values are better.
 //!
 //! * [`point`]: one point; [`parameter`]: one file per kind of parameter; [`space`]: named parameters and their
-//!   conditions; [`candidates`]: finite lists
+//!   conditions; [`space_checks`]: checks of their declarations; [`candidates`]: finite lists
 //! * [`fidelity`]: the share of a full evaluation, in the user's units
-//! * [`saved`]: the saved form
 //!
 //! All numbers of the user are checked here, and encoded as columns for strategies, which maximise over encoded points.
 
@@ -11,8 +10,8 @@ pub mod candidates;
 pub mod fidelity;
 pub mod parameter;
 mod point;
-mod saved;
 pub mod space;
+mod space_checks;
 #[cfg(test)]
 mod tests;
 

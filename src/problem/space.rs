@@ -3,13 +3,12 @@
 //! Notation: a point in the user's units is a list of numbers, one per parameter; None stands for a parameter that is
 //! not given or inactive.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::Parameter;
-use super::saved::SavedSpace;
+use super::space_checks::{list, name_the_widest, refuse_circles, without_constants};
 use crate::domain::{Condition, Conditions, Coordinate, Domain};
 use crate::error::{Error, Result};
 
@@ -32,7 +31,7 @@ pub enum Role {
 
 /// The parameters of a search space or of contexts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "SavedSpace", into = "SavedSpace")]
+#[serde(try_from = "Saved", into = "Saved")]
 pub struct Space {
     role: Role,
     names: Vec<String>,
@@ -110,13 +109,8 @@ impl Space {
         })
     }
 
-    /// What the points of this space are.
-    pub fn role(&self) -> Role {
-        self.role
-    }
-
     /// The parameters as they were declared.
-    pub fn declared(&self) -> Vec<Declaration> {
+    fn declared(&self) -> Vec<Declaration> {
         let when = |i: usize| {
             let own = self.conditions.iter().flat_map(move |all| &all.when[i]);
             own.map(|Condition(parent, levels)| (self.names[*parent].clone(), levels.clone()))
@@ -393,6 +387,23 @@ impl Space {
     }
 }
 
+/// The saved form: the declarations. Reading calls the constructor, which checks them.
+type Saved = (Role, Vec<Declaration>);
+
+impl TryFrom<Saved> for Space {
+    type Error = Error;
+
+    fn try_from((role, declared): Saved) -> Result<Self> {
+        Space::new(role, declared)
+    }
+}
+
+impl From<Space> for Saved {
+    fn from(space: Space) -> Self {
+        (space.role, space.declared())
+    }
+}
+
 /// The level of a parameter that is not given; it meets no condition.
 const NO_LEVEL: u64 = u64::MAX;
 
@@ -423,108 +434,4 @@ impl Role {
 
 fn coordinate(parameter: &Parameter) -> Coordinate {
     parameter.kind().coordinate().clone()
-}
-
-/// Names in quotes, as Python shows a list of them.
-fn list(names: &[String]) -> String {
-    let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
-    format!("[{}]", quoted.join(", "))
-}
-
-fn refuse_circles(argument: &str, names: &[String], when: &[Vec<Condition>]) -> Result<()> {
-    let parents = |i: usize| when[i].iter().map(|condition| condition.0);
-    // Parameters that wait for parents, as long as parameters without such parents are left.
-    let mut waiting: BTreeSet<usize> = (0..names.len()).collect();
-    while let Some(ready) = waiting
-        .iter()
-        .copied()
-        .find(|&i| parents(i).all(|parent| !waiting.contains(&parent)))
-    {
-        waiting.remove(&ready);
-    }
-    let Some(&first) = waiting.first() else {
-        return Ok(());
-    };
-    let mut path = vec![first];
-    loop {
-        let last = path[path.len() - 1];
-        let Some(next) = parents(last).find(|parent| waiting.contains(parent)) else {
-            return Ok(());
-        };
-        if let Some(start) = path.iter().position(|&i| i == next) {
-            let circle: Vec<String> = path[start..].iter().map(|&i| names[i].clone()).collect();
-            return Err(Error::InvalidSpace(format!(
-                "{argument}: {} depend on each other in a circle by when=: drop the condition of one of them",
-                list(&circle)
-            )));
-        }
-        path.push(next);
-    }
-}
-
-/// The conditions of the searched parameters among each other. A constant parent is active exactly when its own
-/// conditions hold, so these replace it.
-fn without_constants(
-    argument: &str,
-    names: &[String],
-    parameters: &[Parameter],
-    searched: &[(usize, std::ops::Range<usize>)],
-    conditions: &Conditions,
-) -> Result<Vec<Vec<Condition>>> {
-    let mut resolved: Vec<BTreeMap<usize, BTreeSet<u64>>> = vec![BTreeMap::new(); names.len()];
-    for &i in &conditions.order {
-        let mut own: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
-        let mut add = |parent: usize, levels: BTreeSet<u64>| {
-            let both = match own.get(&parent) {
-                Some(found) => found & &levels,
-                None => levels,
-            };
-            own.insert(parent, both);
-        };
-        for Condition(parent, levels) in &conditions.when[i] {
-            match parameters[*parent].is_constant() {
-                true => resolved[*parent]
-                    .iter()
-                    .for_each(|(at, levels)| add(*at, levels.clone())),
-                false => add(*parent, levels.iter().copied().collect()),
-            }
-        }
-        if let Some((parent, _)) = own.iter().find(|(_, levels)| levels.is_empty()) {
-            return Err(Error::InvalidSpace(format!(
-                "{argument}['{}'] can never be active: its conditions on '{}' exclude each other",
-                names[i], names[*parent]
-            )));
-        }
-        resolved[i] = own;
-    }
-    let place = |parent: usize| searched.iter().position(|(i, _)| *i == parent);
-    let kept = searched.iter().map(|(i, _)| {
-        let own = resolved[*i].iter();
-        own.filter_map(|(parent, levels)| {
-            place(*parent).map(|at| Condition(at, levels.iter().copied().collect()))
-        })
-        .collect()
-    });
-    Ok(kept.collect())
-}
-
-/// The error of a box with too many columns, with the parameter that has most of them.
-fn name_the_widest(
-    argument: &str,
-    names: &[String],
-    parameters: &[Parameter],
-    error: Error,
-) -> Error {
-    let widest = (0..names.len()).max_by_key(|&i| (parameters[i].width(), std::cmp::Reverse(i)));
-    match (error, widest) {
-        (Error::InvalidSpace(what), Some(i)) if parameters[i].width() > 1 => {
-            Error::InvalidSpace(format!(
-                "{what}, of which {argument}['{}'] has {}, one for each choice; bl.Ordinal and bl.Integer have one \
-                 column",
-                names[i],
-                parameters[i].width()
-            ))
-        }
-        (error, _) => error,
-    }
 }

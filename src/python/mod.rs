@@ -8,6 +8,7 @@ mod errors;
 mod gaussian_process;
 mod interrupt;
 mod optimizer;
+mod place;
 mod problem;
 mod settings;
 mod trial;

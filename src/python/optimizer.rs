@@ -18,7 +18,8 @@ use crate::python::errors::{raise, warn};
 use crate::python::gaussian_process::GaussianProcess;
 use crate::python::interrupt::detached;
 use crate::python::owned2;
-use crate::python::problem::{Place, Problem};
+use crate::python::place::Place;
+use crate::python::problem::Problem;
 use crate::python::trial::{Action as PyAction, TrialRecord};
 
 const BETWEEN_TRIES: Duration = Duration::from_micros(200);

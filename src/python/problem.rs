@@ -114,31 +114,6 @@ impl Parameter {
     }
 }
 
-/// A point as Python passes it: one number per searched parameter, or the row number of a candidate.
-#[derive(FromPyObject, IntoPyObject)]
-pub enum Place {
-    Candidate(usize),
-    Numbers(Vec<Option<f64>>),
-}
-
-impl From<Place> for Point {
-    fn from(place: Place) -> Self {
-        match place {
-            Place::Candidate(index) => Point::Candidate(index),
-            Place::Numbers(numbers) => Point::Numbers(numbers),
-        }
-    }
-}
-
-impl From<Point> for Place {
-    fn from(point: Point) -> Self {
-        match point {
-            Point::Candidate(index) => Place::Candidate(index),
-            Point::Numbers(numbers) => Place::Numbers(numbers),
-        }
-    }
-}
-
 /// The points, contexts and fidelities of an optimizer, and which values are better.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Problem {

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::ledger::{self, Again, Event, Failure, Ledger, Report, Trial, TrialNumber};
 use crate::problem::Point;
 use crate::python::errors::raise;
-use crate::python::problem::Place;
+use crate::python::place::Place;
 
 /// An action on a trial. Recording it checks it.
 #[pyclass(frozen, module = "belated._core")]

@@ -15,8 +15,8 @@ mod real;
 
 use serde::{Deserialize, Serialize};
 
-use super::saved::SavedParameter;
 use crate::domain::Coordinate;
+use crate::error::{Error, Result};
 
 pub use choices::Choices;
 pub use integer::Integer;
@@ -88,6 +88,53 @@ impl Parameter {
         match self.is_constant() {
             true => 0,
             false => self.kind().coordinate().width(),
+        }
+    }
+}
+
+/// The saved form of a parameter: its declaration. Reading calls the constructor, which checks it.
+#[derive(Clone, Serialize, Deserialize)]
+enum SavedParameter {
+    Real(f64, f64, bool, Option<f64>),
+    Integer(f64, f64, bool, Option<f64>),
+    Ordinal(Vec<String>),
+    Categorical(Vec<String>),
+}
+
+impl TryFrom<SavedParameter> for Parameter {
+    type Error = Error;
+
+    fn try_from(saved: SavedParameter) -> Result<Self> {
+        Ok(match saved {
+            SavedParameter::Real(low, high, log, step) => {
+                Parameter::Real(Real::new(low, high, log, step)?)
+            }
+            SavedParameter::Integer(low, high, log, step) => {
+                Parameter::Integer(Integer::new(low, high, log, step)?)
+            }
+            SavedParameter::Ordinal(labels) => Parameter::Ordinal(Choices::ordered(labels)),
+            SavedParameter::Categorical(labels) => {
+                Parameter::Categorical(Choices::unordered(labels))
+            }
+        })
+    }
+}
+
+impl From<Parameter> for SavedParameter {
+    fn from(parameter: Parameter) -> Self {
+        match parameter {
+            Parameter::Real(real) => {
+                let (low, high, log, step) = real.declared();
+                SavedParameter::Real(low, high, log, step)
+            }
+            Parameter::Integer(integer) => {
+                let (low, high, log, step) = integer.declared();
+                SavedParameter::Integer(low, high, log, step)
+            }
+            Parameter::Ordinal(choices) => SavedParameter::Ordinal(choices.labels().to_vec()),
+            Parameter::Categorical(choices) => {
+                SavedParameter::Categorical(choices.labels().to_vec())
+            }
         }
     }
 }

@@ -1,7 +1,6 @@
 """Every strategy with the arguments and calls that it supports, and random histories of each, for contract tests."""
 
 import itertools
-import json
 import os
 import pickle
 from dataclasses import fields
@@ -12,7 +11,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import belated as bl
-from belated import _core
 from belated.optimizers.names import family_of
 from tests.unit.optimizers.definitions import REQUIRED
 

@@ -186,8 +186,8 @@ def cut_short(opt, how, number):
         # A batch too long to wait for. Either all trials are logged or none.
         interrupted(lambda: opt.suggest(n=1_000_000, context=context), [1e-4, 2e-3, 0.01, 0.03][number % 4])
     elif how == "propose":
-        encoded = None if context is None else opt.context_space_.encode(context)
-        events = opt._log.propose(n, encoded, opt._problem.now())
+        numbers = None if context is None else opt.context_space_.numbers(context)
+        events = opt._log.propose(n, numbers, opt._problem.now())
         assert len(events) == n
     elif clock_of(opt) is not None and number % 2:
         clock_of(opt).broken = True

@@ -121,7 +121,12 @@ class Run:
         return 0.1 + (number % 7) / 10 if number % 4 == 0 else None
 
     def surrogate(self, pending):
-        return self.opt._log.surrogate(self.opt._problem.now(), pending)
+        found = self.opt._log.surrogate(self.opt._problem.now(), pending)
+        if found is None:
+            return None
+        model, center, scale, slope = found
+        # The model maximises, and the center is in units of f.
+        return model, -center if self.opt.direction == "minimize" else center, scale, slope
 
     def dense(self, theta, pending, suggests=False, units=None):
         return Dense(self.opt, self.suggested, self.now(), theta, pending, suggests, units)

@@ -69,13 +69,11 @@ def test_replicates_have_the_fidelity_of_their_trial():
     assert [each.fidelity for each in opt.trials] == [500, 500] and trial.params_run == {"x": 0.25}
 
 
-def test_fidelity_is_rounded_to_a_member_of_its_range():
+def test_the_log_keeps_fidelities_in_the_units_of_the_user():
     opt = search(fidelity=bl.Fidelity(1, 4))
-    opt._log.suggest(1, None, None, None, 0.4)
-    assert opt._log.trial(0).fidelity == 1 / 3 and opt.trial(0).fidelity == 2
-    logarithmic = search(fidelity=bl.Fidelity(1, 4, log=True))
-    logarithmic._log.suggest(1, None, None, None, 0.4)
-    assert logarithmic._log.trial(0).fidelity == 0.5 and logarithmic.trial(0).fidelity == 2
+    refused(lambda: opt._log.suggest(1, None, None, None, 2.2), "the fidelity 2.2 is not in the declared range")
+    opt._log.suggest(1, None, None, None, 2)
+    assert opt._log.trial(0).fidelity == 2.0 and type(opt.trial(0).fidelity) is int
 
 
 # Refusals, which change nothing.
@@ -280,7 +278,8 @@ def test_a_table_with_fidelities_can_be_added_again(fidelity):
     pandas = pytest.importorskip("pandas")
     opt = search(fidelity=fidelity)
     opt.suggest(n=2, fidelity=fidelity.low)
-    opt.suggest(fidelity=fidelity.decode(0.37)).observe(2.0, cost=3.0)
+    between = type(fidelity.low)(fidelity.low + 0.37 * (fidelity.high - fidelity.low))
+    opt.suggest(fidelity=between).observe(2.0, cost=3.0)
     opt.suggest().observe(1.0)
     table = opt.trials_dataframe()
     assert list(table["fidelity"]) == [trial.fidelity for trial in opt.trials]

@@ -95,7 +95,7 @@ def test_without_delay_all_policies_are_equal(space, acquisition, theta):
                 trial = opt.suggest()
                 # Not the first trial, because a policy with a floor already has a target for it.
                 trial.fail() if failures and k and rng.random() < 0.1 else trial.observe(rng.normal())
-            records.append([opt._log.trial(i).point.tobytes() for i in range(25)])
+            records.append([opt._log.trial(i).place for i in range(25)])
         assert all(record == records[0] for record in records)
 
 

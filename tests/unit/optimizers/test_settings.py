@@ -204,7 +204,6 @@ def test_a_definition_is_json_and_its_numbers_are_plain():
         seed=2**64 - 1,
     )
     definition = json.loads(json.dumps(opt._definition()))
-    assert definition["context"] == [{"kind": "Integer", "low": 1, "high": 9, "log": True}]
     assert (definition["clock"], definition["seed"]) == ("seconds", 2**64 - 1)
     strategy = definition["strategy"]
     assert (strategy["kind"], strategy["window"], strategy["initial"]["n"]) == ("BayesOpt", 20.0, 4)

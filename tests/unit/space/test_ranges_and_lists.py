@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated import Categorical, Integer, InvalidPoint, InvalidSpace, Ordinal, Real, Space, _core
+from belated import Categorical, Integer, InvalidPoint, InvalidSpace, Ordinal, Real, Space
 
 decimals = st.decimals(-1000, 1000, places=3)
 
