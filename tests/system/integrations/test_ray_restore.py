@@ -12,6 +12,7 @@ from ray import cloudpickle  # noqa: E402
 
 import belated as bl  # noqa: E402
 from belated.integrations.ray import BelatedSearch  # noqa: E402
+from belated.integrations.ray.checkpoint import VERSION  # noqa: E402
 from tests.system.integrations.test_ray_search import PARAM_SPACE, searched, states  # noqa: E402
 
 # Files.
@@ -92,7 +93,9 @@ def test_files_that_do_not_fit(tmp_path):
     refused("is not the file of a BelatedSearch", BelatedSearch(), cloudpickle.dumps({"a": 1}))
     refused("is not the file of a BelatedSearch", BelatedSearch(), b"[]")
     data = json.loads(path.read_bytes())
-    refused("has version 2, unknown to this belated", BelatedSearch(), json.dumps(data | {"version": 2}).encode())
+    for version in (VERSION - 1, VERSION + 1):
+        text = json.dumps(data | {"version": version}).encode()
+        refused(f"has version {version}, and this belated reads {VERSION}", BelatedSearch(), text)
     data["events"][3:5] = []
     refused("an event that cannot have happened", BelatedSearch(), json.dumps(data).encode())
 
@@ -284,7 +287,7 @@ def test_the_table_is_used_where_no_file_is_intact(tmp_path):
         restored.suggest("a")
 
 
-@pytest.mark.parametrize("content", [{}, {"version": 1}, {"version": 1, "metric": "loss"}])
+@pytest.mark.parametrize("content", [{}, {"version": VERSION}, {"version": VERSION, "metric": "loss"}])
 def test_a_file_that_lacks_something_is_passed_over(content, tmp_path):
     search = searched()
     config = search.suggest("a")

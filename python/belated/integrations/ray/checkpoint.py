@@ -45,7 +45,7 @@ class SavedSearch:
 
     @classmethod
     def read(cls, path: str) -> "SavedSearch":
-        """Read a file; raise DamagedFile if belated did not write it, and InvalidSetting if its version is too new."""
+        """Read a file; raise DamagedFile if belated did not write it, and InvalidSetting if it has another version."""
         try:
             data = json.loads(Path(path).read_bytes())
             if data["format"] != FORMAT:
@@ -57,7 +57,9 @@ class SavedSearch:
                 f"{path} is not the file of a BelatedSearch, or is damaged: restore it with the searcher that saved it"
             ) from None
         if saved is None:
-            raise InvalidSetting(f"{path} has version {version}, unknown to this belated: upgrade belated")
+            raise InvalidSetting(
+                f"{path} has version {version}, and this belated reads {VERSION}: use the release that wrote it"
+            )
         return saved
 
     def differences(self, other: "SavedSearch") -> list[str]:

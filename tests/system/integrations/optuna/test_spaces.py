@@ -125,6 +125,6 @@ def test_any_space_is_searched(given_space, seed):
     log = study.sampler._log
     assert len(log._core) == 6
     for number in range(6):
-        point = log.space.decode(log._core.trial(number).point)
+        point = log.space.params_of(log._core.trial(number))
         for name, value in study.trials[number].params.items():
             assert point[name] == (pytest.approx(value, rel=1e-6, abs=1e-6) if isinstance(value, float) else value)
