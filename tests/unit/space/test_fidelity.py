@@ -46,8 +46,8 @@ def test_integers_stay_integers(one, other, share, log):
     fidelity = bl.Fidelity(np.int64(low), high, log=log)
     value = low + round(share * (high - low))
     opt = bl.RandomSearch({"x": (0.0, 1.0)}, fidelity=fidelity, seed=0)
-    for given in (value, float(value)):
-        again = opt.suggest(fidelity=given).fidelity
+    for same in (value, float(value)):
+        again = opt.suggest(fidelity=same).fidelity
         assert type(again) is int and again == value
     assert type(fidelity.from_number(None)) is int and fidelity.from_number(None) == high
 
