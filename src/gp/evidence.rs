@@ -10,6 +10,7 @@ use ndarray::{Array2, ArrayView2, Axis};
 use super::{GaussianProcess, as_row, contiguous};
 use crate::gp::kernel::{Kernel, ScaledPoints};
 use crate::numerics::cholesky::{LowerFactor, factor_in_place};
+use crate::numerics::growing_cholesky::tiny_pivot;
 use crate::numerics::simd::{difference_to_multiple, dot, multiply};
 use crate::numerics::threads::parallel_map;
 
@@ -58,7 +59,7 @@ impl<'d> Evidence<'d> {
         }
     }
 
-    /// log p(y); −∞ if A cannot be factorised or if `cancelled` returns true.
+    /// log p(y); −∞ if A cannot be factorised without jitter or if `cancelled` returns true.
     pub fn value(
         &mut self,
         kernel: &Kernel,
@@ -119,8 +120,11 @@ impl<'d> Evidence<'d> {
         value
     }
 
-    /// Writes L to the workspace and returns z = L⁻¹(y − m) as a row, and m. None if A cannot be factorised or
-    /// `cancelled` returns true.
+    /// Writes L to the workspace and returns z = L⁻¹(y − m) as a row, and m. None if A cannot be factorised without
+    /// jitter or `cancelled` returns true.
+    ///
+    /// The rounding error of a tiny pivot acts as noise, and often makes the evidence of a θ with far too little noise
+    /// the largest.
     ///
     /// Because m maximises the evidence for this θ, the derivatives with respect to θ are the partial derivatives at
     /// fixed m.
@@ -133,6 +137,10 @@ impl<'d> Evidence<'d> {
     ) -> Option<(Array2<f64>, f64)> {
         let data = self.data;
         let n = data.y.len();
+        let rows = data.x.rows().into_iter();
+        let prior = rows.map(|x| kernel.prior_variance(x)).sum::<f64>() / n as f64;
+        let noise = (0..n).map(|i| data.known_noise(i).unwrap_or(noise_variance));
+        let scale = prior + noise.fold(f64::INFINITY, f64::min);
         let strips = self.factor.axis_chunks_iter_mut(Axis(0), STRIP);
         let strips = (0..n).step_by(STRIP).zip(strips).collect();
         parallel_map(strips, n >= THREADS_FROM, |(first, mut strip)| {
@@ -144,6 +152,9 @@ impl<'d> Evidence<'d> {
             }
         });
         if cancelled() || factor_in_place(&mut self.factor).is_err() || cancelled() {
+            return None;
+        }
+        if tiny_pivot(&self.factor, scale).is_some() {
             return None;
         }
         let factor = LowerFactor::of(&self.factor);

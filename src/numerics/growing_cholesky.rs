@@ -21,6 +21,11 @@ const TILE: usize = 32;
 /// The number of right-hand sides between two checks of `stop`.
 const STOP_INTERVAL: usize = 256;
 
+/// The first pivot of the factor L that is a rounding error; `scale` is the mean diagonal entry of L Lᵀ.
+pub(crate) fn tiny_pivot(l: &Array2<f64>, scale: f64) -> Option<usize> {
+    l.diag().iter().position(|l| l * l < MIN_PIVOT * scale)
+}
+
 /// The lower factor L of A = L Lᵀ, column-major in a buffer with spare capacity.
 #[derive(Debug, Clone, Default)]
 pub struct GrowingCholesky {
@@ -147,9 +152,8 @@ impl GrowingCholesky {
                 }
             }
             a.diag_mut().iter_mut().for_each(|d| *d += jitter);
-            let tiny = |l: &f64| l * l < MIN_PIVOT * scale;
             let factored = factor_in_place(a);
-            match factored.and_then(|()| a.diag().iter().position(tiny).map_or(Ok(()), Err)) {
+            match factored.and_then(|()| tiny_pivot(a, scale).map_or(Ok(()), Err)) {
                 Ok(()) => return Ok(jitter),
                 Err(pivot) => failed = Error::NotPositiveDefinite { pivot, jitter },
             }

@@ -222,6 +222,14 @@ class Dense:
         prior = np.array([self.covariance(row[None])[0, 0] for row in z])
         return mean, prior - (k * np.linalg.solve(self.a, k.T).T).sum(axis=1)
 
+    def weights(self, z):
+        """The length of the vector w of weights of the targets in the mean w'y at each row of z.
+
+        An error δA of the matrix changes the mean by w'δA A⁻¹y. Under a linear kernel, w is long far from the rows.
+        """
+        n = len(self.y)
+        return np.linalg.norm(np.linalg.solve(self.a[:n, :n], self.covariance(z, self.x[:n]).T), axis=0)
+
     def tolerance(self):
         """The possible effect of rounding: a few units in the last place times the condition number.
 

@@ -1,5 +1,6 @@
 """`surrogate_`: the fitted model, in the units of the parameters and of f."""
 
+import math
 import pickle
 
 import numpy as np
@@ -110,3 +111,18 @@ def test_ordinals_are_measured_in_steps_and_constants_in_nothing():
     opt = bl.BayesOpt(space, surrogate=bl.GP(**GIVEN), seed=0)
     opt.add({"w": 32, "s": 0.5, "c": 7}, 1.0)
     assert opt.surrogate_.lengthscales == pytest.approx({"w": 0.6, "d": 1.2, "s": 0.6})
+
+
+@pytest.mark.parametrize("seed", [16, 25, 32])
+def test_a_fit_does_not_use_rounding_errors_as_noise(seed):
+    # The linear model cannot explain these values with so little noise. With a large signal variance the rounding
+    # errors of the covariance matrix are larger than the noise, and could explain them.
+    rng = np.random.default_rng(seed)
+    space = {"x": (0.0, 1.0), "y": (0.0, 1.0), "n": (0, 3)}
+    surrogate = bl.GP(kernel="linear", noise_std=math.sqrt(1e-3), targets="raw")
+    opt = bl.BayesOpt(space, surrogate=surrogate, acquisition="ucb", initial=0, seed=0)
+    x, y, n = rng.random(12), rng.random(12).round(), rng.integers(0, 4, 12)
+    opt.add([{"x": a, "y": b, "n": c} for a, b, c in zip(x, y, n, strict=True)], list(3 * rng.normal(size=12)))
+    opt.suggest()
+    model = opt._log.surrogate(opt._problem.now(), False)[0]
+    assert model.jitter == 0 and model.variance < 1e3

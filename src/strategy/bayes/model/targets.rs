@@ -236,7 +236,8 @@ fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64
 ///
 /// With weights 1/(S² + σ²), c the weighted mean, S solves Σ (y − c)²/(S² + σ²) = n, so a value that is mostly noise
 /// hardly counts. S is at least the smallest σ, because a smaller unit would make everything noise, and at most the
-/// `plain` standard deviation.
+/// `plain` standard deviation. A σ of 0 is no bound if all values with it are equal: without a spread of theirs, S could
+/// be 0.
 fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)) -> (f64, f64) {
     let values = || {
         observed
@@ -251,7 +252,12 @@ fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)
         let squares = values().map(|(y, std)| (y - mean).powi(2) * weight(std));
         (mean, squares.sum::<f64>())
     };
-    let least = stds.iter().copied().fold(f64::INFINITY, f64::min) / largest;
+    let exact = || values().filter(|(_, std)| *std == 0.0).map(|(y, _)| y);
+    let exact_differ = exact()
+        .zip(exact().skip(1))
+        .any(|(one, other)| one != other);
+    let bounds = stds.iter().filter(|std| exact_differ || **std > 0.0);
+    let least = bounds.copied().fold(f64::INFINITY, f64::min) / largest;
     // Within these bounds no square under- or overflows, and the sum of the weights is finite and above 0.
     let (mut low, mut high) = (least.max(1e-12), plain.1.min(1e100));
     if low >= high {

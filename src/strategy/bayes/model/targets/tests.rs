@@ -91,6 +91,22 @@ fn the_unit_is_the_spread_of_f_without_known_noise() {
 }
 
 #[test]
+fn equal_values_without_known_noise_do_not_make_the_unit_zero() {
+    let unit = |values: &[f64], stds: &[f64]| standardized(values, stds, None).1;
+    // The smallest standard deviation that is known, or the spread of the values if that is smaller.
+    let found = unit(&[1.0, 1.4, 3.0], &[0.0, 0.5, 0.8]);
+    assert!((0.5..0.9).contains(&found), "{found}");
+    assert_eq!(unit(&[1.4, 1.5], &[0.0, 0.6]), unit(&[1.4, 1.5], &[]));
+    assert_eq!(
+        unit(&[1.4, 1.4, 1.5], &[0.0, 0.0, 0.6]),
+        unit(&[1.4, 1.4, 1.5], &[])
+    );
+    // If the values without known noise differ, their spread decides.
+    let found = unit(&[1.4, 1.5, 1.6, 9.0], &[0.0, 0.0, 0.0, 20.0]);
+    assert!((0.05..0.2).contains(&found), "{found}");
+}
+
+#[test]
 fn units_differ_by_half_a_unit_or_a_factor_of_two() {
     let units = |center: f64, scale: f64| Units {
         center,
