@@ -20,8 +20,11 @@ mod plain;
 
 use plain::{Constants, Path, Plain};
 
-fn space(parameters: Vec<(Parameter, &[(&str, &[u64])])>) -> Space {
-    let when = |own: &[(&str, &[u64])]| {
+/// The names of the parents of a parameter, and their levels at which it is active.
+type When<'a> = &'a [(&'a str, &'a [u64])];
+
+fn space(parameters: Vec<(Parameter, When)>) -> Space {
+    let when = |own: When| {
         let named = own.iter();
         named
             .map(|(parent, levels)| (parent.to_string(), levels.to_vec()))
