@@ -7,7 +7,6 @@ several seeds each. A suggestion is beaten if the best of 300 random points is b
 """
 
 import argparse
-import json
 
 import numpy as np
 from mixed_posteriors import DenseSearch, levels_of
@@ -15,19 +14,19 @@ from mixed_posteriors import members as mixed_members
 from mixed_posteriors import posterior as mixed_posterior
 from scipy.optimize import minimize
 
-from belated._core import Acquisition, Domain, GaussianProcess
+import belated as bl
+from belated._core import Acquisition, GaussianProcess
 
 LEVELS = 5
-INTEGER = {"kind": "Integer", "low": 0, "high": LEVELS - 1, "log": False}
 
 
 def posterior(number):
     """A fitted model of 10 d to 30 d rows, and whether its last columns are integers and a choice."""
     rng = np.random.default_rng(number)
     d, mixed = number % 10 + 1, number % 4 == 3 and number % 10 >= 2
-    coordinates = [{"kind": "Continuous"}] * d
+    parameters = {f"x{k}": (0.0, 1.0) for k in range(d)}
     if mixed:
-        coordinates = [{"kind": "Continuous"}] * (d - 2) + [INTEGER, {"kind": "Categorical", "n": 3}]
+        parameters |= {f"x{d - 2}": bl.Integer(0, LEVELS - 1), f"x{d - 1}": ["a", "b", "c"]}
     width = d + 2 if mixed else d
     n = int(rng.integers(10, 31)) * d
     x = rng.random((n, width))
@@ -40,7 +39,7 @@ def posterior(number):
     gp = GaussianProcess("matern52", np.full(width, 0.7), 1.0, 0.01)
     gp.fit(x, (y - y.mean()) / y.std())
     gp.optimize(seed=number)
-    return gp, coordinates, mixed, d
+    return gp, bl.Space(parameters), mixed, d
 
 
 def acquisition_of(gp, number):
@@ -87,10 +86,10 @@ def dense(acquisition, gp, d, mixed, number):
 
 def suggestion(number):
     """Of a posterior: its groups, whether the best of its dense runs was reached, and whether it was beaten."""
-    gp, coordinates, mixed, d = posterior(number)
+    gp, space, mixed, d = posterior(number)
     kind, acquisition = acquisition_of(gp, number)
     best, scale = dense(acquisition, gp, d, mixed, number)
-    _, _, value = acquisition.maximize(Domain.box(json.dumps(coordinates)), number)
+    _, _, value = acquisition.maximize(space.core.domain(), number)
     rivals = acquisition(members(np.random.default_rng(20_000 + number), 300, d, mixed))
     groups = (kind, f"d = {d}", "mixed" if mixed else "continuous", "all")
     return [(groups, value >= best - 0.01 * scale, rivals.max() > value)]

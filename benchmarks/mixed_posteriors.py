@@ -71,15 +71,10 @@ def columns(block):
 def levels_of(space):
     """For each dimension its blocks of columns (levels, columns); None if it is continuous."""
     found = []
-    for coordinate in space.coordinates:
-        if coordinate["kind"] == "Continuous":
-            found.append(None)
-        elif coordinate["kind"] == "Categorical":
-            found.append(np.eye(coordinate["n"]))
-        else:
-            values = np.arange(coordinate["low"], coordinate["high"] + 1.0)
-            values = np.log(values) if coordinate["log"] else values
-            found.append(((values - values[0]) / (values[-1] - values[0]))[:, None])
+    for dimension in space.values():
+        core = dimension.core
+        members = [] if core.n_levels is None else [core.encode(core.member(k)) for k in range(core.n_levels)]
+        found.append(np.array(members) if members else None)
     return found
 
 

@@ -121,10 +121,6 @@ class Parameter:
     def expected(self) -> str:
         """The values that the parameter may have, for messages."""
 
-    @property
-    def coordinate(self) -> str:
-        """The encoded parameter, as JSON; see `Domain.box`."""
-
     def checked(self, number: float) -> float | None:
         """The value that a number stands for except for rounding; None if there is none."""
 
@@ -176,10 +172,6 @@ class Space:
     def searched(self) -> list[int]:
         """The numbers of the parameters that are not constants."""
 
-    @property
-    def coordinates(self) -> str:
-        """The encoded parameters, as a JSON list for `Domain.box`."""
-
     def domain(self) -> Domain:
         """The set of encoded points."""
 
@@ -230,14 +222,6 @@ class Candidates:
 @final
 class Domain:
     """The set that suggestions come from."""
-
-    @staticmethod
-    def box(coordinates: str) -> Domain:
-        """A box. A JSON list, one entry a coordinate: ``{"kind": "Continuous"}`` in [0, 1];
-        ``{"kind": "Integer", "low": 1, "high": 5, "log": false}``, a grid in [0, 1];
-        ``{"kind": "Categorical", "n": 3}``, one-hot over n columns. Each may have ``"when": [[parent, [levels…]], …]``:
-        the numbers of other coordinates and of their members at which, all together, it is active; elsewhere its
-        columns hold 0.5, or zeros."""
 
     @staticmethod
     def candidates(points: NDArray[np.float64]) -> Domain:

@@ -6,8 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
 use super::{Cell, Coordinate};
 use crate::error::{Error, Result};
 
@@ -15,8 +13,8 @@ use crate::error::{Error, Result};
 /// is `u64::MAX`.
 const MAX_VISITS: usize = 1 << 16;
 
-/// The number of a parent, and the indices of the parent at which the condition holds; in JSON `[parent, [levels…]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The number of a parent, and the indices of the parent at which the condition holds.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Condition(pub usize, pub Vec<u64>);
 
 /// The conditions of a box in which at least one coordinate has a condition.
@@ -357,8 +355,6 @@ mod tests {
                 domain.snap(&mut row);
                 prop_assert_eq!(row, before);
             }
-            let text = product(&domain).to_json();
-            prop_assert_eq!(Domain::box_from_json(&text).unwrap(), domain);
         }
     }
 
@@ -422,25 +418,5 @@ mod tests {
         ];
         let text = Domain::conditional_box(coordinates(), circle).unwrap_err();
         assert!(text.to_string().contains("depends on itself"), "{text}");
-    }
-
-    #[test]
-    fn json_has_conditions_beside_the_coordinate_and_refuses_unknown_fields() {
-        let text = r#"[{"kind":"Categorical","n":2},{"kind":"Continuous","when":[[0,[1]]]}]"#;
-        let domain = Domain::box_from_json(text).unwrap();
-        assert_eq!(product(&domain).to_json(), text);
-        assert!(product(&domain).has_conditions(1) && product(&domain).is_parent(0));
-        let plain = r#"[{"kind":"Integer","low":1,"high":5,"log":true}]"#;
-        let domain = Domain::box_from_json(plain).unwrap();
-        assert_eq!(product(&domain).to_json(), plain);
-        for text in [
-            r#"[{"kind":"Categorical","n":2,"m":1}]"#,
-            r#"[{"kind":"Categorical","n":2,"when":[[0]]}]"#,
-            r#"[{"kind":"Categorical","n":2,"when":3}]"#,
-            r#"[{"kind":"Integer","low":1,"high":5,"whenn":[]}]"#,
-            "{}",
-        ] {
-            assert!(Domain::box_from_json(text).is_err(), "{text}");
-        }
     }
 }

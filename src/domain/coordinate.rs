@@ -3,8 +3,6 @@
 //! Notation: the members of a discrete coordinate are numbered 0, 1, …, levels − 1; the number is the *index*
 //! (i − low for the integer i). u is an entry of a continuous or integer column.
 
-use serde::{Deserialize, Serialize};
-
 /// Indices up to this value are exact in a double, and can be recovered after the division by (high − low).
 const MAX_INDEX: u64 = 1 << 52;
 
@@ -12,19 +10,14 @@ const MAX_INDEX: u64 = 1 << 52;
 /// rounding error.
 const MAX_LOG_INTEGER: i64 = 1 << 40;
 
-/// One coordinate of a box.
-///
-/// In JSON `{"kind": "Continuous"}`, `{"kind": "Integer", "low": 1, "high": 5, "log": false}` or
-/// `{"kind": "Categorical", "n": 3}`; [`super::Domain::new_box`] refuses coordinates without members.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", deny_unknown_fields)]
+/// One coordinate of a box. [`super::Domain::new_box`] refuses coordinates without members.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Coordinate {
     Continuous,
     Integer {
         low: i64,
         high: i64,
         /// Whether the axis is logarithmic.
-        #[serde(default)]
         log: bool,
     },
     /// n choices without an order.
@@ -178,7 +171,6 @@ pub(super) fn clip(u: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::tests::integer;
-    use super::*;
     use proptest::prelude::*;
 
     proptest! {
@@ -219,41 +211,6 @@ mod tests {
             assert_eq!(c.level(&u), i64::from(i));
             c.write_quantile(quantile + 1e-9, &mut u);
             assert_eq!(c.level(&u), i64::from(i) + 1);
-        }
-    }
-
-    #[test]
-    fn json_names_the_kind_and_refuses_unknown_fields() {
-        for (coordinate, text) in [
-            (Coordinate::Continuous, r#"{"kind":"Continuous"}"#),
-            (
-                integer(1, 5, true),
-                r#"{"kind":"Integer","low":1,"high":5,"log":true}"#,
-            ),
-            (
-                Coordinate::Categorical { n: 3 },
-                r#"{"kind":"Categorical","n":3}"#,
-            ),
-        ] {
-            assert_eq!(serde_json::to_string(&coordinate).unwrap(), text);
-            assert_eq!(
-                serde_json::from_str::<Coordinate>(text).unwrap(),
-                coordinate
-            );
-        }
-        let plain = r#"{"kind":"Integer","low":1,"high":5}"#;
-        assert_eq!(
-            serde_json::from_str::<Coordinate>(plain).unwrap(),
-            integer(1, 5, false)
-        );
-        for text in [
-            r#"{"kind":"Real"}"#,
-            r#"{"kind":"Categorical"}"#,
-            r#"{"kind":"Categorical","n":-1}"#,
-            r#"{"kind":"Categorical","n":3,"m":1}"#,
-            r#"{"kind":"Integer","low":1.5,"high":5}"#,
-        ] {
-            assert!(serde_json::from_str::<Coordinate>(text).is_err(), "{text}");
         }
     }
 }

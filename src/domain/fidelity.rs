@@ -11,8 +11,7 @@ use crate::error::{Error, Result};
 pub const TOLERANCE: f64 = 1e-3;
 
 /// The declared properties of evaluations below full fidelity; an undeclared property is None.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Fidelity {
     /// The possible z: all of [0, 1], or the positions of integers.
     pub axis: Coordinate,

@@ -81,11 +81,6 @@ impl Domain {
         Product::new(coordinates, when).map(Domain::Box)
     }
 
-    /// A box from a JSON list of coordinates; each may have its conditions in the field `when`.
-    pub fn box_from_json(text: &str) -> Result<Domain> {
-        Product::from_json(text).map(Domain::Box)
-    }
-
     /// Whether the domain has finitely many members.
     pub fn is_finite(&self) -> bool {
         match self {

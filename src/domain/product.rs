@@ -6,8 +6,6 @@
 
 use std::ops::{Deref, Range};
 
-use serde::{Deserialize, Serialize};
-
 use super::conditions::{Condition, Conditions};
 use super::coordinate::clip;
 use super::{Cell, Coordinate, TOLERANCE};
@@ -23,15 +21,6 @@ pub struct Product {
     /// None if every coordinate is always active.
     conditions: Option<Conditions>,
     combinations: u64,
-}
-
-/// A coordinate and its conditions, as in JSON.
-#[derive(Serialize, Deserialize)]
-struct Entry {
-    #[serde(flatten)]
-    coordinate: Coordinate,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    when: Vec<Condition>,
 }
 
 impl Deref for Product {
@@ -59,31 +48,6 @@ impl Product {
             conditions,
             combinations,
         })
-    }
-
-    /// A box from a JSON list of coordinates; each may have its conditions in the field `when`.
-    pub(super) fn from_json(text: &str) -> Result<Self> {
-        let entries: Vec<Entry> = serde_json::from_str(text)
-            .map_err(|error| Error::InvalidSpace(format!("{text}: {error}")))?;
-        let entries = entries.into_iter();
-        let (coordinates, when) = entries.map(|entry| (entry.coordinate, entry.when)).unzip();
-        Self::new(coordinates, when)
-    }
-
-    /// The coordinates as a JSON list, which `from_json` reads.
-    pub fn to_json(&self) -> String {
-        let when = |i: usize| match &self.conditions {
-            Some(conditions) => conditions.when[i].clone(),
-            None => Vec::new(),
-        };
-        let coordinates = self.coordinates.iter().enumerate();
-        let entries: Vec<Entry> = coordinates
-            .map(|(i, coordinate)| Entry {
-                coordinate: coordinate.clone(),
-                when: when(i),
-            })
-            .collect();
-        serde_json::to_string(&entries).expect("coordinates are plain numbers")
     }
 
     /// Whether any coordinate has a condition.
@@ -308,8 +272,6 @@ mod tests {
             x[0] = f64::NAN;
             domain.snap(&mut x);
             prop_assert!(domain.contains(&x));
-            let Domain::Box(product) = &domain else { unreachable!() };
-            prop_assert_eq!(Domain::box_from_json(&product.to_json()).unwrap(), domain);
         }
     }
 
@@ -330,7 +292,5 @@ mod tests {
         ] {
             assert!(text.contains(part), "{text}");
         }
-        let inverted = serde_json::to_string(&[integer(3, 2, false)]).unwrap();
-        assert!(Domain::box_from_json(&inverted).is_err());
     }
 }

@@ -17,16 +17,6 @@ pub struct Domain {
 
 #[pymethods]
 impl Domain {
-    /// A box from a JSON list of coordinates, each with optional conditions.
-    #[staticmethod]
-    #[pyo3(name = "box")]
-    fn of_box(py: Python<'_>, coordinates: &str) -> PyResult<Self> {
-        let core = Core::box_from_json(coordinates).map_err(|error| raise(py, error))?;
-        Ok(Self {
-            core: Arc::new(core),
-        })
-    }
-
     #[staticmethod]
     fn candidates(py: Python<'_>, points: PyReadonlyArray2<'_, f64>) -> PyResult<Self> {
         let core = Core::candidates(owned2(points)).map_err(|error| raise(py, error))?;

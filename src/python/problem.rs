@@ -5,7 +5,7 @@ use std::sync::Arc;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::domain::{Domain as CoreDomain, PowerCost};
+use crate::domain::PowerCost;
 use crate::error::{Error, Result};
 use crate::problem::{
     self, Choices, Clock, Declaration, Direction, Integer, Members, Point, Real, Role,
@@ -76,12 +76,6 @@ impl Parameter {
     #[getter]
     fn expected(&self) -> String {
         self.core.kind().expected()
-    }
-
-    #[getter]
-    fn coordinate(&self, py: Python<'_>) -> PyResult<String> {
-        let text = serde_json::to_string(self.core.kind().coordinate());
-        text.map_err(|error| raise(py, Error::Corrupt(error.to_string())))
     }
 
     fn checked(&self, number: f64) -> Option<f64> {
@@ -248,14 +242,6 @@ impl Space {
     #[getter]
     fn searched(&self) -> Vec<usize> {
         self.core.searched().collect()
-    }
-
-    #[getter]
-    fn coordinates(&self) -> String {
-        match &**self.core.domain() {
-            CoreDomain::Box(product) => product.to_json(),
-            CoreDomain::Candidates(_) => String::new(),
-        }
     }
 
     fn domain(&self) -> Domain {

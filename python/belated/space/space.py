@@ -4,7 +4,6 @@ A *point* is a row of ``width`` float64 columns in [0, 1]; the compiled core wor
 """
 
 import contextlib
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -119,12 +118,6 @@ class Space(Mapping[str, Dimension]):
         """The names of the parameters that are searched: all except constants."""
         names = list(self)
         return [names[i] for i in self._core.searched]
-
-    @property
-    def coordinates(self) -> list[dict[str, Any]]:
-        """The encoded parameters, as the core describes them."""
-        found: list[dict[str, Any]] = json.loads(self._core.coordinates)
-        return found
 
     @property
     def core(self) -> _core.Space:

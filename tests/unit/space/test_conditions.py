@@ -40,16 +40,6 @@ def test_inactive_parameters_are_absent_and_have_fixed_columns():
     assert SVM.decode(SVM.encode({"kernel": "rbf", "gamma": 1.0, "cache": 200, "C": 0.1}))["cache"] == 200
 
 
-def test_coordinates_have_conditions_by_number():
-    assert [coordinate.get("when") for coordinate in SVM.coordinates] == [
-        [[1, [1]]],
-        None,
-        [[1, [0, 1]]],
-        [[0, [1, 2]], [1, [1]]],
-        None,
-    ]
-
-
 @pytest.mark.parametrize(
     ("params", "message"),
     [
@@ -131,7 +121,6 @@ def test_a_condition_on_a_constant_holds_if_the_constant_is_active():
             "slope": Integer(1, 9, when={"library": "sklearn"}),
         }
     )
-    assert [coordinate.get("when") for coordinate in space.coordinates] == [None, [[0, [0]]], None]
     params = {"kind": "line", "library": "sklearn", "slope": 3}
     assert space.decode(space.encode(params)) == params
     params = {"kind": "tree", "library": "sklearn", "criterion": "gini", "depth": 2, "slope": 3}

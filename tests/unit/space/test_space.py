@@ -141,16 +141,6 @@ def test_a_dimension_is_not_a_choice(choice):
             Space({"x": choices})
 
 
-def test_coordinates_of_the_core():
-    space = Space({"x": Real(1e-4, 100, log=True), "n": Integer(1, 5), "m": Integer(2, 9, log=True), "c": ["a", "b"]})
-    assert space.coordinates == [
-        {"kind": "Continuous"},
-        {"kind": "Integer", "low": 1, "high": 5, "log": False},
-        {"kind": "Integer", "low": 2, "high": 9, "log": True},
-        {"kind": "Categorical", "n": 2},
-    ]
-
-
 def test_categorical_tells_one_from_true():
     dimension = Categorical([0, 1, False, True])
     assert [int(np.argmax(dimension.encode(choice))) for choice in (0, 1, False, True)] == [0, 1, 2, 3]
