@@ -53,7 +53,12 @@ impl Conditions {
                 is_parent[condition.0] = true;
             }
         }
-        let order = order(&when)?;
+        let order = order(&when).map_err(|circle| {
+            Error::InvalidSpace(format!(
+                "coordinate {} depends on itself, directly or through other coordinates; remove one of these conditions",
+                circle[0]
+            ))
+        })?;
         Ok(Some(Self {
             when,
             is_parent,
@@ -217,8 +222,9 @@ fn check(coordinates: &[Coordinate], condition: &Condition) -> std::result::Resu
     }
 }
 
-/// The numbers of the coordinates, with parents before children and otherwise in ascending order.
-fn order(when: &[Vec<Condition>]) -> Result<Vec<usize>> {
+/// The numbers of the coordinates, with parents before children and otherwise in ascending order. If the conditions form
+/// a circle, the error has the coordinates of the circle and those that depend on them.
+pub(crate) fn order(when: &[Vec<Condition>]) -> std::result::Result<Vec<usize>, Vec<usize>> {
     let mut order = Vec::with_capacity(when.len());
     let mut n_waited_for: Vec<usize> = when.iter().map(Vec::len).collect();
     let mut children = vec![Vec::new(); when.len()];
@@ -238,11 +244,9 @@ fn order(when: &[Vec<Condition>]) -> Result<Vec<usize>> {
             }
         }
     }
-    match (0..when.len()).find(|&i| n_waited_for[i] > 0) {
-        None => Ok(order),
-        Some(i) => Err(Error::InvalidSpace(format!(
-            "coordinate {i} depends on itself, directly or through other coordinates; remove one of these conditions"
-        ))),
+    match order.len() == when.len() {
+        true => Ok(order),
+        false => Err((0..when.len()).filter(|&i| n_waited_for[i] > 0).collect()),
     }
 }
 

@@ -29,7 +29,7 @@ use ndarray::Array2;
 
 pub use cell::Cell;
 pub use conditions::Condition;
-pub(crate) use conditions::Conditions;
+pub(crate) use conditions::{Conditions, order};
 pub use coordinate::Coordinate;
 pub use fidelity::{Fidelity, PowerCost};
 pub use objective::Objective;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Parameter;
-use crate::domain::{Condition, Conditions};
+use crate::domain::{Condition, Conditions, order};
 use crate::error::{Error, Result};
 
 /// Names in quotes, as Python shows a list of them.
@@ -12,25 +12,17 @@ pub(super) fn list(names: &[String]) -> String {
     format!("[{}]", quoted.join(", "))
 }
 
+/// Refuses conditions that form a circle, and names its parameters.
 pub(super) fn refuse_circles(
     argument: &str,
     names: &[String],
     when: &[Vec<Condition>],
 ) -> Result<()> {
     let parents = |i: usize| when[i].iter().map(|condition| condition.0);
-    // Parameters that wait for parents, as long as parameters without such parents are left.
-    let mut waiting: BTreeSet<usize> = (0..names.len()).collect();
-    while let Some(ready) = waiting
-        .iter()
-        .copied()
-        .find(|&i| parents(i).all(|parent| !waiting.contains(&parent)))
-    {
-        waiting.remove(&ready);
-    }
-    let Some(&first) = waiting.first() else {
+    let Err(waiting) = order(when) else {
         return Ok(());
     };
-    let mut path = vec![first];
+    let mut path = vec![waiting[0]];
     loop {
         let last = path[path.len() - 1];
         let Some(next) = parents(last).find(|parent| waiting.contains(parent)) else {
