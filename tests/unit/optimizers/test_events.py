@@ -1,0 +1,65 @@
+"""Events are in the user's units and sign, as the page on stores describes them."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import belated as bl
+
+SPACE = {
+    "C": bl.Real(1e-4, 1e3, log=True),
+    "n": bl.Integer(1, 1000, log=True),
+    "step": bl.Real(0.0, 1.0, step=0.1),
+    "kernel": ["rbf", "poly", None],
+    "size": bl.Ordinal([16, 32, 64]),
+    "degree": bl.Integer(2, 5, when={"kernel": "poly"}),
+    "version": "constant",
+}
+
+
+def events(opt):
+    return [json.loads(event) for event in opt._log.events(0)]
+
+
+@given(C=st.floats(1e-4, 1e3), n=st.integers(1, 1000), k=st.integers(0, 10), value=st.floats(-1e300, 1e300))
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_added_points_are_logged_bit_for_bit(direction, C, n, k, value):
+    opt = bl.RandomSearch(SPACE, direction=direction, context={"age": bl.Real(1.0, 90.0, log=True)}, seed=0)
+    step = float(f"{k}e-1")
+    params = {"C": C, "n": n, "step": step, "kernel": None, "size": 64, "version": "constant"}
+    trial = opt.add(params, value, context={"age": 33.3})
+    [event] = events(opt)
+    assert event == {
+        "Added": {"point": {"numbers": [C, n, step, 2, 2, None]}, "context": [33.3], "value": value, "now": 0.0}
+    }
+    assert (trial.params, trial.value, trial.context) == (params, value, {"age": 33.3})
+    opt.observe(trial, -value, amend=True, params=params | {"kernel": "poly", "degree": 3})
+    assert events(opt)[1] == {
+        "Amended": {"number": 0, "value": -value, "point": {"numbers": [C, n, step, 1, 2, 3]}},
+    }
+    assert opt.best_value_ == -value
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_suggested_points_are_logged_as_trials_show_them(direction):
+    fidelity = bl.Fidelity(100, 5000, log=True)
+    opt = bl.TreeSearch({"C": SPACE["C"], "n": SPACE["n"]}, direction=direction, fidelity=fidelity, seed=0)
+    for _ in range(20):
+        trial = opt.suggest()
+        trial.observe(trial.params["C"])
+    logged = [event["Suggested"] for event in events(opt) if "Suggested" in event]
+    assert [each["point"]["numbers"] for each in logged] == [list(trial.params.values()) for trial in opt.trials]
+    assert [each["fidelity"] for each in logged] == [trial.fidelity for trial in opt.trials]
+    assert all(100 <= trial.fidelity <= 5000 and type(trial.fidelity) is int for trial in opt.trials)
+
+
+def test_candidates_are_logged_by_their_row():
+    candidates = np.random.default_rng(0).normal(size=(30, 2)) * 1e6
+    opt = bl.BayesOpt(candidates=candidates, seed=0)
+    for _ in range(5):
+        opt.suggest().observe(0.5)
+    places = [event["Suggested"]["point"] for event in events(opt) if "Suggested" in event]
+    assert places == [{"candidate": trial.index} for trial in opt.trials]
