@@ -1,10 +1,40 @@
 //! Black-box optimisation when results come late, out of order, or never.
 //!
+//! ```
+//! use std::ops::ControlFlow;
+//! use std::sync::Arc;
+//!
+//! use belated::ledger::Action;
+//! use belated::optimizer::{Definition, Optimizer, Request};
+//! use belated::problem::{Declaration, Parameter, Point, Problem, Real, Role, Space};
+//!
+//! # fn main() -> belated::error::Result<()> {
+//! let x = Parameter::Real(Real::new(-2.0, 3.0, false, None)?);
+//! let space = Space::new(Role::Params, vec![Declaration::new("x", x)])?;
+//! let strategy = r#"{"kind": "BayesOpt"}"#;
+//! let definition = Definition::from_json(Arc::new(Problem::new(space)), 0, strategy)?;
+//! let mut optimizer = Optimizer::new(definition)?;
+//! for _ in 0..15 {
+//!     let mut go_on = || ControlFlow::Continue(());
+//!     let (numbers, _warnings) = optimizer.suggest(1, Request::default(), &mut go_on)?;
+//!     if let Point::Numbers(point) = optimizer.ledger().point(numbers[0])
+//!         && let Some(x) = point[0]
+//!     {
+//!         let value = -(x - 0.5) * (x - 0.5);
+//!         optimizer.record(Action::observe(numbers[0], value, None, false), None)?;
+//!     }
+//! }
+//! let best = optimizer.ledger().best().expect("15 values were observed");
+//! assert!(optimizer.ledger().value(best) > Some(-1e-3));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! A tour, from the ground up:
 //!
 //! * [`error`]: the error type, one variant per kind; [`random`]: one random stream per suggestion; [`numerics`]:
 //!   wrappers of numerical libraries
-//! * [`domain`]: the set of points that can be suggested, encoded; [`problem`]: its parameters in the user's units
+//! * [`domain`]: the set of points that can be suggested, encoded; [`problem`]: what is optimised, in the user's units
 //! * [`ledger`]: the append-only log of the events of trials
 //! * [`gp`]: Gaussian processes: covariance, posterior with its tail of pending trials, fits, draws
 //! * [`acquisition`]: the value of a point; [`maximize`]: the best point

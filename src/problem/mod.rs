@@ -1,22 +1,23 @@
 //! The problem in the user's units: what the points, contexts and fidelities are, and which values are better.
 //!
 //! * [`point`]: one point; [`parameter`]: one file per kind of parameter; [`space`]: named parameters and their
-//!   conditions; [`space_checks`]: checks of their declarations; [`candidates`]: finite lists
+//!   conditions; [`declaration_checks`]: checks of their declarations; [`candidates`]: finite lists
 //! * [`fidelity`]: the share of a full evaluation, in the user's units
 //!
 //! All numbers of the user are checked here, and encoded as columns for strategies, which maximise over encoded points.
 
 pub mod candidates;
+mod declaration_checks;
 pub mod fidelity;
 pub mod parameter;
 mod point;
 pub mod space;
-mod space_checks;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
+use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{Coordinate, Domain};
@@ -89,11 +90,11 @@ impl Problem {
     pub fn unit_cube(width: usize, context_width: usize, clock: Clock) -> Result<Self> {
         let cube = |role, name: &str, n: usize| {
             let declared = (0..n).map(|i| {
-                Ok(Declaration {
-                    name: format!("{name}{i}"),
-                    parameter: Parameter::Real(Real::new(0.0, 1.0, false, None)?),
-                    when: Vec::new(),
-                })
+                let real = Real::new(0.0, 1.0, false, None)?;
+                Ok(Declaration::new(
+                    &format!("{name}{i}"),
+                    Parameter::Real(real),
+                ))
             });
             Space::new(role, declared.collect::<Result<_>>()?)
         };
@@ -203,6 +204,22 @@ impl Problem {
                 let nearest = list.domain().snap(&mut x.to_vec());
                 Point::Candidate(nearest.unwrap_or_default())
             }
+        }
+    }
+
+    /// A constraint for [`crate::maximize::feasible::Feasible::by`], from a predicate over the numbers of the searched
+    /// parameters; None stands for an inactive parameter. Candidates always satisfy it.
+    pub fn constraint(
+        &self,
+        holds: impl Fn(&[Option<f64>]) -> bool,
+    ) -> impl Fn(ArrayView2<f64>) -> Result<Vec<bool>> {
+        move |rows| {
+            let rows = rows.outer_iter();
+            let answers = rows.map(|row| match &self.members {
+                Members::Space(space) => holds(&space.decode_searched(&row.to_vec())),
+                Members::Candidates(_) => true,
+            });
+            Ok(answers.collect())
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Parameter;
-use super::space_checks::{list, name_the_widest, refuse_circles, without_constants};
+use super::declaration_checks::{list, name_the_widest, refuse_circles, without_constants};
 use crate::domain::{Condition, Conditions, Coordinate, Domain};
 use crate::error::{Error, Result};
 
@@ -19,6 +19,17 @@ pub struct Declaration {
     pub parameter: Parameter,
     /// The parameter is active if each of these other parameters is active and has one of the given levels.
     pub when: Vec<(String, Vec<u64>)>,
+}
+
+impl Declaration {
+    /// A parameter that is always active.
+    pub fn new(name: &str, parameter: Parameter) -> Self {
+        Self {
+            name: name.to_string(),
+            parameter,
+            when: Vec::new(),
+        }
+    }
 }
 
 /// What the points of a space are.

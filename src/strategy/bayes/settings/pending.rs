@@ -88,6 +88,7 @@ impl Default for Lie {
     }
 }
 
+/// The posterior computes the mean (`gp/tail.rs`).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Nearest {

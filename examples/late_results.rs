@@ -1,0 +1,66 @@
+//! Eight evaluations are in flight, and results come in random order. The optimizer is saved and restored on the way.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use belated::error::Result;
+use belated::ledger::Action;
+use belated::optimizer::{Definition, Optimizer, Request};
+use belated::problem::{Clock, Point, Problem};
+use belated::random::Rng;
+use rand::{RngExt, SeedableRng};
+
+/// A function of the unit square with its maximum 0 at (0.3, 0.7).
+fn f(point: &Point) -> f64 {
+    match point {
+        Point::Numbers(numbers) => {
+            let target = [0.3, 0.7];
+            let squares = numbers
+                .iter()
+                .flatten()
+                .zip(target)
+                .map(|(x, t)| (x - t).powi(2));
+            -squares.sum::<f64>()
+        }
+        Point::Candidate(_) => f64::NEG_INFINITY,
+    }
+}
+
+fn main() -> Result<()> {
+    let problem = Arc::new(Problem::unit_cube(2, 0, Clock::Iterations)?);
+    let definition = Definition::from_json(problem, 1, r#"{"kind": "BayesOpt"}"#)?;
+    let mut optimizer = Optimizer::new(definition)?;
+    let mut rng = Rng::seed_from_u64(0);
+    let mut in_flight = Vec::new();
+    for step in 0..60 {
+        let (numbers, _warnings) =
+            optimizer.suggest(1, Request::default(), &mut || ControlFlow::Continue(()))?;
+        in_flight.extend(numbers);
+        if in_flight.len() > 8 {
+            let number = in_flight.swap_remove(rng.random_range(0..in_flight.len()));
+            let action = match rng.random_range(0..20) {
+                0 => Action::fail(number),
+                _ => Action::observe(number, f(&optimizer.ledger().point(number)), None, false),
+            };
+            optimizer.record(action, None)?;
+        }
+        if step == 30 {
+            // The copy continues bit for bit, also with trials in flight.
+            optimizer = Optimizer::from_bytes(&optimizer.to_bytes()?)?;
+        }
+    }
+    if let Some(best) = optimizer.ledger().best() {
+        let (point, value) = (
+            optimizer.ledger().point(best),
+            optimizer.ledger().value(best),
+        );
+        println!("{point:?}, value {value:?}");
+        assert!(value > Some(-1e-2));
+    }
+    Ok(())
+}
+
+#[test]
+fn it_runs() {
+    main().unwrap();
+}
