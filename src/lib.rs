@@ -45,6 +45,9 @@
 //! Strategies maximise. The log is the whole state: an optimizer restored from its events suggests the same points, bit
 //! for bit.
 
+// Module pages list their files, private ones included.
+#![allow(rustdoc::private_intra_doc_links)]
+
 pub mod acquisition;
 pub mod domain;
 pub mod error;
