@@ -14,7 +14,7 @@ fn corrupt(error: serde_json::Error) -> Error {
     Error::Corrupt(error.to_string())
 }
 
-/// One line, without absent fields.
+/// Writes an event as one line of JSON without absent fields.
 pub(super) fn write<T: Serialize>(event: &T) -> Result<String> {
     let mut value = serde_json::to_value(event).map_err(corrupt)?;
     drop_nulls(&mut value);
@@ -31,7 +31,8 @@ fn drop_nulls(value: &mut Value) {
 }
 
 pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
-    // An event is {"Kind": {…}}. serde would also accept a list of the fields. No kind has a colon in its name.
+    // An event is {"Kind": {…}}. serde would also accept a list of the fields. The names of kinds do not contain
+    // colons.
     let fields = text.split_once(':').map(|(_, fields)| fields.trim_start());
     if fields.is_none_or(|fields| !fields.starts_with('{')) {
         return Err(Error::Corrupt(
@@ -145,7 +146,7 @@ mod tests {
             }
         }
 
-        /// A random text is either refused, or read as an event that is written as the same text.
+        /// A random text is refused.
         #[test]
         fn other_text_is_refused(text in ".*") {
             prop_assert!(matches!(Event::from_json(&text), Err(Error::Corrupt(_))));

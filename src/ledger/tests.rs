@@ -1,4 +1,4 @@
-//! Tests of the log and its views.
+//! Tests of the log.
 
 mod drafts;
 mod fidelities;
@@ -10,7 +10,7 @@ use crate::problem::{Fidelity, Parameter, Real};
 use proptest::prelude::*;
 
 impl Ledger {
-    /// An empty log of trials in a unit cube, with contexts in another one and fidelities in [0, 1].
+    /// Creates an empty log of trials in a unit cube, with contexts in another unit cube and fidelities in [0, 1].
     pub(crate) fn in_unit_cube(clock: Clock, width: usize, context_width: usize) -> Self {
         let axis = Parameter::Real(Real::new(0.0, 1.0, false, None).unwrap());
         let problem = Problem {
@@ -21,7 +21,7 @@ impl Ledger {
     }
 }
 
-/// The ledger after these events.
+/// Returns the ledger after these events.
 fn replay(events: impl Iterator<Item = Event>) -> Result<Ledger> {
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 0);
     for event in events {
@@ -30,7 +30,7 @@ fn replay(events: impl Iterator<Item = Event>) -> Result<Ledger> {
     Ok(ledger)
 }
 
-/// The best trial by a search through all trials within 1e-3 of the highest fidelity observed.
+/// Returns the best trial within 1e-3 of the highest fidelity observed. The function searches all trials.
 fn best_of_all(ledger: &Ledger) -> Option<TrialNumber> {
     let with_values = || ledger.trials().iter().filter(|trial| trial.value.is_some());
     let highest = with_values().map(Trial::z).fold(0.0, f64::max);
@@ -118,7 +118,7 @@ fn a_time_is_finite() {
         let refused = ledger.now(Some(seconds));
         assert!(matches!(refused, Err(Error::InvalidTime { .. })));
     }
-    // The clock of iterations ignores the given time.
+    // The clock that counts suggestions ignores the given time.
     let ledger = started(Clock::Iterations, 1);
     assert_eq!(ledger.now(Some(f64::INFINITY)), Ok(1.0));
 }
@@ -249,7 +249,7 @@ fn failure(text: &str) -> Failure {
 }
 
 proptest! {
-    /// Replaying the events gives the same views, and every trial is in exactly one state.
+    /// The log that is replayed from the events equals the original log, and every trial is in exactly one state.
     #[test]
     fn replaying_the_log_gives_the_same_ledger(
         steps in prop::collection::vec((0u8..7, 0usize..12, -3i8..3, reports()), 0..80),

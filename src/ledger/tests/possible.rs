@@ -1,4 +1,4 @@
-//! Tests of the validity of events, and of the trial and point of an event.
+//! Tests of the rules for valid events, and of the trial and point of an event.
 
 use super::*;
 
@@ -117,7 +117,7 @@ fn each_condition_alone_refuses_an_event() {
             refused.push(added(at(), context(), None, Some(1.0), report, 2.0));
         }
     }
-    // A report needs a value.
+    // A report without a value is invalid.
     for report in [
         report(|r| r.std = Some(1.0)),
         report(|r| r.cost = Some(1.0)),
