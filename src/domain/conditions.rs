@@ -1,4 +1,5 @@
-//! Conditions, which decide whether a coordinate of a box is active, given the indices of other coordinates.
+//! Conditions of the coordinates of a box. They decide whether a coordinate is active, given the indices of other
+//! coordinates.
 //!
 //! A coordinate with conditions is a *child*; the coordinates in its conditions are its *parents*. The child is
 //! active if all of its conditions hold. A condition holds if its parent is active and the index of the parent is
@@ -11,11 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::{Cell, Coordinate};
 use crate::error::{Error, Result};
 
-/// The largest number of combinations of parents that are enumerated to count members. If there are more, the count
-/// is `u64::MAX`.
+/// The largest number of combinations of parents that are enumerated to count members. If there are more combinations,
+/// the count is `u64::MAX`.
 const MAX_VISITS: usize = 1 << 16;
 
-/// The number of a parent, and the indices of the parent at which the condition holds; in JSON `[parent, [levels…]]`.
+/// The number of a parent, and the indices of the parent at which the condition holds. The JSON form is `[parent,
+/// [levels…]]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condition(pub usize, pub Vec<u64>);
 
@@ -30,7 +32,7 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    /// `when` has one list per coordinate. Returns None if all lists are empty.
+    /// Creates the conditions of a box. `when` has one list per coordinate. Returns None if all lists are empty.
     pub fn new(coordinates: &[Coordinate], mut when: Vec<Vec<Condition>>) -> Result<Option<Self>> {
         if when.iter().all(Vec::is_empty) {
             return Ok(None);
@@ -72,20 +74,20 @@ impl Conditions {
         active
     }
 
-    /// Whether coordinate i is active, given `active` and `indices` of its parents.
+    /// Whether coordinate i is active, given `active` and `indices` for its parents.
     fn holds(&self, i: usize, active: &[bool], indices: &[u64]) -> bool {
         self.when[i].iter().all(|Condition(parent, levels)| {
             active[*parent] && levels.binary_search(&indices[*parent]).is_ok()
         })
     }
 
-    /// Whether coordinate i is active for all indices of its parents in the cells.
+    /// Whether coordinate i is active for every combination of indices of its parents in the cells.
     pub fn hold_throughout(&self, i: usize, cells: &[Cell]) -> bool {
         self.when[i].iter().all(|Condition(parent, levels)| {
             let Cell::Range { first, last } = cells[*parent] else {
                 return false;
             };
-            // The levels are sorted and unique. So they contain the whole range first..=last exactly if the level
+            // The levels are sorted and unique. They contain the whole range first..=last if and only if the level
             // (last − first) places after `first` is `last`.
             let at = levels.binary_search(&first).unwrap_or(levels.len());
             levels.get(at + (last - first) as usize) == Some(&last)
@@ -93,8 +95,8 @@ impl Conditions {
         })
     }
 
-    /// The number of combinations of active discrete coordinates. It is exact, or `u64::MAX` if there are too many to
-    /// count.
+    /// The number of combinations of the active discrete coordinates. The number is exact, or `u64::MAX` if there are
+    /// too many combinations to count.
     pub fn combinations(&self, coordinates: &[Coordinate]) -> u64 {
         let classes = (0..coordinates.len()).map(|i| match self.is_parent[i] {
             true => self.classes(i, coordinates[i].levels().unwrap_or(1)),
@@ -116,8 +118,8 @@ impl Conditions {
         })
     }
 
-    /// The classes of the levels of a parent. The same conditions hold at all levels of a class. Returns one level
-    /// and the size of each class.
+    /// Returns one level and the size of each class of levels of a parent. The same conditions hold at all levels of a
+    /// class.
     fn classes(&self, parent: usize, n_levels: u64) -> Vec<(u64, u64)> {
         let conditions = self.when.iter().flatten();
         let lists: Vec<&Vec<u64>> = conditions
@@ -140,7 +142,8 @@ impl Conditions {
 
     /// The connected components of the conditions, each in the order of `self.order`.
     fn components(&self) -> Vec<Vec<usize>> {
-        // Each coordinate links to a smaller coordinate of its component; the smallest one links to itself.
+        // Each coordinate links to a coordinate of its component with a smaller number. The coordinate with the
+        // smallest number links to itself.
         let mut link: Vec<usize> = (0..self.when.len()).collect();
         fn smallest(link: &[usize], mut i: usize) -> usize {
             while link[i] != i {
@@ -162,7 +165,7 @@ impl Conditions {
     }
 }
 
-/// The state of the count of members. Coordinates are enumerated with parents first.
+/// The state of the count of members. Parents are enumerated before their children.
 struct Count<'a> {
     coordinates: &'a [Coordinate],
     conditions: &'a Conditions,
@@ -174,7 +177,7 @@ struct Count<'a> {
 }
 
 impl Count<'_> {
-    /// The number of combinations of these coordinates, given the current indices of the parents before them.
+    /// The number of combinations of these coordinates, given the current indices of the coordinates before them.
     fn members(&mut self, order: &[usize]) -> u64 {
         self.n_visits += 1;
         if self.n_visits > MAX_VISITS {
@@ -202,7 +205,7 @@ impl Count<'_> {
     }
 }
 
-/// An error if the condition cannot hold.
+/// Returns an error if the condition cannot hold.
 fn check(coordinates: &[Coordinate], condition: &Condition) -> std::result::Result<(), String> {
     let Condition(parent, levels) = condition;
     let n = match coordinates.get(*parent) {
@@ -258,7 +261,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use std::collections::HashSet;
 
-    /// A box of small coordinates with random conditions, parents before or after their children.
+    /// A box of small coordinates with random conditions. Parents may come before or after their children.
     fn random_box(rng: &mut Rng) -> Domain {
         let d = rng.random_range(2..7usize);
         let mut coordinates = Vec::new();
@@ -425,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_conditions_beside_the_coordinate_and_refuses_unknown_fields() {
+    fn json_has_the_conditions_of_a_coordinate_and_refuses_unknown_fields() {
         let text = r#"[{"kind":"Categorical","n":2},{"kind":"Continuous","when":[[0,[1]]]}]"#;
         let domain = Domain::box_from_json(text).unwrap();
         assert_eq!(product(&domain).to_json(), text);

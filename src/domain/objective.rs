@@ -1,8 +1,8 @@
-//! The interface of an objective over the points of a domain.
+//! The interface of an objective function on a domain.
 
 use ndarray::ArrayView2;
 
-/// A function a(x) that a search maximises, such as an acquisition.
+/// A function a(x) to maximise, such as an acquisition.
 pub trait Objective {
     /// Writes a at every row of `points` (N, width) to `out` (N,).
     fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]);

@@ -153,7 +153,7 @@ mod tests {
         }
 
         #[test]
-        fn a_damaged_event_is_refused_or_another_event(at: prop::sample::Index, with in "[ -~]") {
+        fn a_damaged_event_is_refused_or_read_as_a_different_event(at: prop::sample::Index, with in "[ -~]") {
             let event = observed(3, 0.25, 7.0);
             let mut text = event.to_json().unwrap();
             let i = at.index(text.len());

@@ -85,7 +85,7 @@ fn point(x: f64) -> Point {
 }
 
 #[test]
-fn a_value_is_accepted_from_every_state() {
+fn a_value_is_accepted_in_every_state() {
     let mut ledger = started(Clock::Iterations, 3);
     act(&mut ledger, Action::fail(1), 3.0).unwrap();
     act(&mut ledger, Action::Abandon { number: 2 }, 3.0).unwrap();
@@ -111,7 +111,7 @@ fn delays_count_suggestions_or_seconds() {
 }
 
 #[test]
-fn a_time_is_finite() {
+fn times_that_are_not_finite_are_refused() {
     let ledger = started(Clock::Seconds, 1);
     assert_eq!(ledger.now(Some(-2.5)), Ok(-2.5));
     for seconds in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
@@ -124,7 +124,7 @@ fn a_time_is_finite() {
 }
 
 #[test]
-fn all_data_of_a_start_is_read_back() {
+fn all_data_of_a_started_trial_are_read_back() {
     let point = r#""point":{"numbers":[0.5]}"#;
     let rest = r#""fidelity":0.25,"attrs":"{\"a\":1}""#;
     let start = r#""context":[0.25],"now":0.0,"expires_at":9.0"#;
@@ -217,7 +217,7 @@ fn amending_the_best_value_finds_the_new_best() {
 }
 
 #[test]
-fn of_equal_values_the_first_is_the_best_and_signed_zeros_are_equal() {
+fn the_first_of_equal_values_is_the_best_and_signed_zeros_are_equal() {
     let mut ledger = started(Clock::Iterations, 2);
     observe(&mut ledger, 0, -0.0, 2.0, false).unwrap();
     observe(&mut ledger, 1, 0.0, 2.0, false).unwrap();
@@ -431,7 +431,7 @@ fn invalid_events_are_refused() {
 }
 
 #[test]
-fn points_of_another_width_or_out_of_turn_are_refused() {
+fn suggestions_with_invalid_points_contexts_or_notes_are_refused() {
     let mut ledger = started(Clock::Iterations, 1);
     act(&mut ledger, Action::enqueue(point(0.25)), 1.0).unwrap();
     let note = Some("{}".to_string());

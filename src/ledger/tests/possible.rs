@@ -160,7 +160,7 @@ fn each_condition_alone_refuses_an_event() {
 }
 
 #[test]
-fn an_event_knows_its_trial_its_point_and_its_context() {
+fn an_event_returns_its_trial_point_and_context() {
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 1);
     let context = || vec![0.25];
     let run = Report {

@@ -167,7 +167,7 @@ fn the_fields_of_a_report_are_checked() {
 }
 
 #[test]
-fn the_same_value_with_other_data_is_another_report() {
+fn the_same_value_with_different_data_is_a_new_report() {
     let known = Report {
         std: Some(0.5),
         cost: Some(2.0),
@@ -216,7 +216,7 @@ fn the_same_value_with_other_data_is_another_report() {
 }
 
 #[test]
-fn a_trial_that_was_run_elsewhere_keeps_its_context_and_changes_no_other_trial() {
+fn a_run_point_changes_neither_the_context_nor_other_trials() {
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 2, 1);
     for number in 0..3 {
         let x = f64::from(number) / 4.0;
