@@ -40,7 +40,7 @@ impl Definition {
         })
     }
 
-    /// Returns the properties of the problem from which a strategy is created.
+    /// Returns the properties of the problem that a strategy depends on.
     pub fn setup(&self) -> Setup {
         Setup::of(&self.problem)
     }
@@ -69,7 +69,7 @@ impl Lease {
 /// The arguments of a suggestion.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Request<'a> {
-    /// The context, with one number for each searched parameter. It is empty if the problem does not declare a context.
+    /// The context, with one number for each searched parameter. It is empty if the problem lacks a context.
     pub context: &'a [f64],
     /// The fidelity in the user's units. If it is None, the strategy chooses the fidelity. It must be None if the
     /// problem does not declare a fidelity.
@@ -117,8 +117,8 @@ impl Optimizer {
         &self.ledger
     }
 
-    /// Starts n trials one after another, and returns their numbers and warnings. Each trial is chosen while the
-    /// earlier trials are pending.
+    /// Starts n trials and returns their numbers and warnings. The trials are chosen one after another, with the
+    /// earlier trials pending.
     ///
     /// If an error occurs or the caller stops the call, the log is unchanged.
     pub fn suggest(
@@ -132,7 +132,7 @@ impl Optimizer {
         Ok(((first..self.ledger.trials().len()).collect(), warnings))
     }
 
-    /// Returns the events that would start n trials, and warnings, without logging the events. The caller passes the
+    /// Returns warnings and the events that would start n trials. The events are not logged. The caller passes the
     /// events to `extend`, unless another process has logged other events in the meantime.
     pub fn propose(
         &mut self,

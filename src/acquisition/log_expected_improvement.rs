@@ -1,7 +1,7 @@
 //! The logarithm of the expected improvement over an incumbent (Ament et al. 2023).
 //!
-//! Notation: u = (mu − f*)/sigma; φ and Φ the standard normal density and distribution; R(a) = Φ(−a)/φ(a) Mills' ratio;
-//! h(u) = φ(u) + u Φ(u) = E max(0, u + N(0, 1)), so that the expected improvement is sigma h(u).
+//! Notation: u = (mu − f*)/sigma; φ and Φ are the standard normal density and distribution; R(a) = Φ(−a)/φ(a) is Mills'
+//! ratio; h(u) = φ(u) + u Φ(u) = E max(0, u + N(0, 1)). The expected improvement is sigma h(u).
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 

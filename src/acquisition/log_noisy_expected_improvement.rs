@@ -2,8 +2,8 @@
 //! separate incumbent (Letham et al. 2019). Pending points are included (Balandat et al. 2020), and logarithms are used
 //! (Ament et al. 2023).
 //!
-//! Notation: m the number of fantasies; mu_i and f*_i the mean and incumbent under fantasy i; u_i = (mu_i −
-//! f*_i)/sigma; h, φ, Φ and Mills' ratio R as in [`super::log_expected_improvement`].
+//! Notation: m is the number of fantasies; mu_i and f*_i are the mean and incumbent under fantasy i; u_i = (mu_i −
+//! f*_i)/sigma; h, φ, Φ and Mills' ratio R are as in [`super::log_expected_improvement`].
 
 use multiversion::multiversion;
 use ndarray::Array2;
@@ -74,8 +74,8 @@ impl Formula for LogNoisyExpectedImprovement {
 /// Returns log (1/m) Σ_i sigma h(u_i) and its derivative with respect to sigma. Each entry mu_i of the means is
 /// replaced by the derivative with respect to mu_i. `scratch` is a buffer.
 ///
-/// All terms are in units of exp(r), with r = −min u_i²/2 if all u_i < 0, else 0. For a = |u| and R = R(a), Φ(−a) = φ R
-/// and h(−a) = φ (1 − a R); for u ≥ 0, Φ(a) = 1 − Φ(−a) and h(a) = a + h(−a). d(sigma h)/d sigma = φ.
+/// All terms are in units of exp(r). If all u_i < 0, r = −min u_i²/2; otherwise r = 0. For a = |u| and R = R(a), Φ(−a)
+/// = φ R and h(−a) = φ (1 − a R); for u ≥ 0, Φ(a) = 1 − Φ(−a) and h(a) = a + h(−a). d(sigma h)/d sigma = φ.
 fn log_mean_improvement(
     means: &mut [f64],
     variance: f64,

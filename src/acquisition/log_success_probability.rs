@@ -2,9 +2,9 @@
 //! to labels, 1 for an observed trial and −1 for a failed trial. This method is least-squares classification (Rasmussen
 //! & Williams 2006, section 6.5).
 //!
-//! Notation: mu and sigma² the posterior mean and variance of (label at x) − 1; the prior mean of labels is 1,
-//! because trials succeed by default; u = (1 + mu)/sqrt(sigma² + c); φ and Φ the standard normal density and
-//! distribution.
+//! Notation: mu and sigma² are the posterior mean and variance of (label at x) − 1; u = (1 + mu)/sqrt(sigma² + c); φ
+//! and Φ are the standard normal density and distribution. The prior mean of labels is 1, because trials succeed by
+//! default.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 

@@ -9,8 +9,8 @@
 //! * [`thompson`]: a draw from the posterior
 //! * [`Scorer`]: an acquisition as the objective of a search; [`Sum`]: the sum of two acquisitions
 //!
-//! Notation: x a point and its context; X the n rows of the model; mu and sigma the posterior mean and standard
-//! deviation of f(x), without noise; v = L⁻¹k(X, x); a(x) the acquisition; f* the incumbent.
+//! Notation: x is a point with its context; X has the n rows of the model; mu and sigma are the posterior mean and
+//! standard deviation of f(x), without noise; v = L⁻¹k(X, x); a(x) is the acquisition; f* is the incumbent.
 
 pub mod log_expected_improvement;
 pub mod log_noisy_expected_improvement;

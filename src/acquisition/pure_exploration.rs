@@ -1,9 +1,10 @@
 //! The exploration points of GP-UCB-PE (Contal et al. 2013). They maximise the variance over the region that may
 //! contain the maximum.
 //!
-//! Notation: n observed rows, followed by the pending rows; sigma the standard deviation given all rows, s the standard
-//! deviation given the observed rows; β a multiplier; y• = max_x mu(x) − β·s(x) a lower bound of the maximum. Pending
-//! rows do not change the mean, so mu is the mean given the observed rows. The region is {x : mu(x) + 2β·s(x) > y•}.
+//! Notation: the n observed rows precede the pending rows; sigma is the standard deviation given all rows; s is the
+//! standard deviation given the observed rows; β is a multiplier; y• = max_x mu(x) − β·s(x) is a lower bound of the
+//! maximum. Pending rows do not change the mean, so mu is the mean given the observed rows. The region is {x : mu(x) +
+//! 2β·s(x) > y•}.
 
 use ndarray::ArrayView1;
 

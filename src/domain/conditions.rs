@@ -1,9 +1,9 @@
-//! Conditions of the coordinates of a box. They decide whether a coordinate is active, given the indices of other
-//! coordinates.
+//! Conditions of the coordinates of a box. The conditions of a coordinate determine whether it is active, given the
+//! indices of other coordinates.
 //!
-//! A coordinate with conditions is a *child*; the coordinates in its conditions are its *parents*. The child is
-//! active if all of its conditions hold. A condition holds if its parent is active and the index of the parent is
-//! among the levels of the condition.
+//! A coordinate with conditions is a *child*; the coordinates in its conditions are its *parents*. The child is active
+//! if all of its conditions hold. A condition holds if the parent is active and the index of the parent is among the
+//! levels of the condition.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! Fidelity, the share of a full evaluation that a trial runs. A fidelity has a cost and a bound on its bias.
 //!
-//! Notation: z ∈ [0, 1] is the fidelity (1 for a full evaluation); λ(z) its cost; ζ(z) a bound on |f_z(x) − f(x)| at
-//! every x.
+//! Notation: z ∈ [0, 1] is the fidelity, which is 1 for a full evaluation; λ(z) is the cost; ζ(z) is a bound on |f_z(x)
+//! − f(x)| at every x.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Uniform draws from a domain, and space-filling sequences.
 //!
-//! Notation: n points in d coordinates; u ∈ [0, 1]^d has one entry per *coordinate*, not per column.
+//! Notation: n is the number of points and d the number of coordinates; u ∈ [0, 1]^d has one entry per *coordinate*.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use rand::RngExt;
@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 use super::{Coordinate, Domain, Product, columns};
 use crate::random::Rng;
 
-/// The largest d for which R_d is used; for larger d Latin squares are used. For large d the steps of R_d are close to
+/// The largest d for which R_d is used. For larger d, Latin squares are used. For large d the steps of R_d are close to
 /// simple fractions. Whole slices of a coordinate then stay empty for hundreds of points (first at d = 9; half of all
 /// slices at d = 20).
 const MAX_GOLDEN: usize = 8;

@@ -1,4 +1,4 @@
-//! The update of the states of trials by an event.
+//! Updates of the states of trials by events.
 
 use crate::ledger::entry::{Entry, Fault};
 use crate::ledger::event::{Event, Report, TrialNumber};
@@ -180,8 +180,8 @@ impl Ledger {
         number as u32
     }
 
-    /// Sets the value of a trial. The value is its first value if `now` is given, and replaces an earlier value
-    /// otherwise.
+    /// Sets the value of a trial. It is the first value of the trial if `now` is given. Otherwise it replaces an
+    /// earlier value.
     fn set_value(&mut self, number: TrialNumber, value: f64, report: &Report, now: Option<f64>) {
         if let Some(now) = now {
             self.end(number, State::Observed, now);

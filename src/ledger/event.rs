@@ -13,7 +13,7 @@ pub type TrialNumber = usize;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// The kind of error, such as the name of an exception; empty if not given.
+    /// The kind of error, such as the name of an exception. It is empty if not given.
     #[serde(rename = "type")]
     pub kind: String,
     pub message: String,
@@ -26,26 +26,26 @@ pub struct Failure {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Event {
-    /// A trial was started. The strategy proposed its point, unless `queued` is true; then the trial took the first
-    /// point of the queue.
+    /// A trial was started. If `queued`, its point is the first enqueued point. Otherwise the strategy proposed its
+    /// point.
     Suggested {
         point: Point,
         context: Vec<f64>,
         #[serde(default)]
         fidelity: Option<f64>,
         now: f64,
-        /// Wall-clock seconds after which the trial no longer counts as arriving.
+        /// The wall-clock time in seconds when the lease of the trial ends.
         #[serde(default)]
         expires_at: Option<f64>,
         queued: bool,
-        /// Text that only the strategy that wrote it reads.
+        /// Text from the strategy, for later reading by the strategy.
         #[serde(default)]
         note: Option<String>,
         /// The user's attributes, as JSON.
         #[serde(default)]
         attrs: Option<String>,
     },
-    /// A trial that was started outside this optimizer was added, with its value if the value is known.
+    /// A trial that was started outside this optimizer was added. Its value may be unknown.
     Added {
         point: Point,
         context: Vec<f64>,
@@ -57,7 +57,7 @@ pub enum Event {
         std: Option<f64>,
         #[serde(default)]
         cost: Option<f64>,
-        /// Seconds that the evaluation took.
+        /// The duration of the evaluation in seconds.
         #[serde(default)]
         duration: Option<f64>,
         now: f64,
@@ -176,7 +176,7 @@ impl Event {
 pub struct Report {
     pub std: Option<f64>,
     pub cost: Option<f64>,
-    /// Seconds that the evaluation took.
+    /// The duration of the evaluation in seconds.
     pub duration: Option<f64>,
     /// The point where the trial was run. None means the point where the trial was started.
     pub point: Option<Point>,

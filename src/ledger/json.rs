@@ -1,4 +1,4 @@
-//! Events as JSON: writing, and reading with checks.
+//! Writing and reading of events as JSON.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -42,12 +42,12 @@ pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(corrupt)
 }
 
-/// Whether a text is one JSON object. serde_json refuses objects nested deeper than 127 levels.
+/// Whether a text is a JSON object. serde_json refuses objects with more than 127 levels of nesting.
 pub(super) fn is_object(text: &str) -> bool {
     serde_json::from_str::<Map<String, Value>>(text).is_ok()
 }
 
-/// Reads an optional structure that must be an object in JSON; serde would also accept a list of its fields.
+/// Reads an optional structure that must be an object in JSON. serde would also accept a list of its fields.
 pub(super) fn named_if_any<'de, D, T>(deserializer: D) -> std::result::Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -160,7 +160,7 @@ mod tests {
             text.replace_range(i..=i, &with);
             match Event::from_json(&text) {
                 Err(error) => prop_assert!(matches!(error, Error::Corrupt(_))),
-                // A digit was replaced by another digit.
+                // The text can be read if a digit was replaced by a different digit.
                 Ok(other) => {
                     let written: serde_json::Value = serde_json::from_str(&text).unwrap();
                     let facts = &written["Observed"];

@@ -4,10 +4,10 @@
 //! * [`event`]: the events; [`json`]: events as text; [`entry`]: events as the log stores them; [`apply`]: the update
 //!   of the state by an event
 //! * [`rules`]: the validity of events
-//! * [`trial`]: the current state of a trial; [`queries`]: answers for callers
+//! * [`trial`]: the current state of a trial; [`queries`]: queries about single trials
 //!
-//! The events are the whole state of the optimizer. An accepted event is never removed. A trial accepts a value in
-//! every state. [`Ledger::truncate`] removes drafts of suggestions only.
+//! The events are the whole state of the optimizer. A trial accepts a value in every state. Accepted events are never
+//! removed, except that [`Ledger::truncate`] removes drafts of suggestions.
 //!
 //! Events are in the user's units and sign. The log encodes points and contexts as columns, and orients values so that
 //! larger values are better. Strategies read the encoded data.
@@ -125,7 +125,7 @@ impl Ledger {
         self.entries.is_empty()
     }
 
-    /// All events of the log, in order.
+    /// All events of the log, in the order in which they were logged.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -205,13 +205,13 @@ impl Ledger {
         }
     }
 
-    /// The point where a trial was run, if one was reported.
+    /// The point where a trial was run, if such a point was reported.
     pub fn run_point(&self, number: TrialNumber) -> Option<Point> {
         let moved = self.trials[number].started().is_some();
         moved.then(|| self.point(number))
     }
 
-    /// Numbers of the pending trials, smallest first.
+    /// The numbers of the pending trials, in ascending order.
     pub fn pending(&self) -> &BTreeSet<TrialNumber> {
         &self.pending
     }

@@ -60,7 +60,7 @@ impl Ledger {
                 value,
                 report,
             } => {
-                // A report without a value is invalid.
+                // Without a value, only the attributes of the report are kept.
                 let report = match value {
                     Some(_) => Report {
                         point: None,
@@ -108,7 +108,7 @@ impl Ledger {
                 .is_none_or(|point| *point == self.point(number))
     }
 
-    /// The state of a trial that has no value.
+    /// The state of a trial without a value. A trial with a value is an error.
     fn state_without_value(&self, number: TrialNumber) -> Result<State> {
         let trial = self.trial(number)?;
         match self.value(number) {

@@ -161,7 +161,7 @@ fn refusals_leave_the_ledger_unchanged() {
     let mut ledger = started(Clock::Iterations, 2);
     observe(&mut ledger, 0, 1.0, 2.0, false).unwrap();
     let before = ledger.events(0).collect::<Vec<_>>();
-    observe(&mut ledger, 0, 1.0, 7.0, false).unwrap(); // the same value again changes nothing
+    observe(&mut ledger, 0, 1.0, 7.0, false).unwrap(); // the same value has no effect
     for (result, expected) in [
         (
             observe(&mut ledger, 0, 2.0, 2.0, false),

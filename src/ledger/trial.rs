@@ -25,7 +25,7 @@ impl State {
         State::Abandoned,
     ];
 
-    /// The name in Python and in messages.
+    /// The name of the state in Python and in messages.
     pub fn name(self) -> &'static str {
         match self {
             State::Pending => "pending",
@@ -40,7 +40,7 @@ impl State {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     pub state: State,
-    /// Whether this optimizer suggested the trial; false if it was added.
+    /// Whether this optimizer suggested the trial. It is false if the trial was added.
     pub suggested: bool,
     /// The row number of the candidate at which the trial was run, if the domain is a list of candidates.
     pub index: Option<u32>,
@@ -114,7 +114,7 @@ impl Trial {
         self.details.as_ref()?.cost
     }
 
-    /// Seconds that the evaluation took.
+    /// The duration of the evaluation in seconds.
     pub fn duration(&self) -> Option<f64> {
         self.reported()?.duration
     }
@@ -132,7 +132,7 @@ impl Trial {
             .map_or(1.0, |fidelity| fidelity.z)
     }
 
-    /// The wall-clock time in seconds after which the trial no longer counts as arriving.
+    /// The wall-clock time in seconds when the lease of the trial ends.
     pub fn expires_at(&self) -> Option<f64> {
         self.details.as_ref()?.expires_at
     }

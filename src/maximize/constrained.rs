@@ -263,9 +263,9 @@ impl Constrained<'_, '_> {
         Ok(allowed)
     }
 
-    /// Returns one allowed point per segment. This point is the end of the segment if the end is allowed, else the last
-    /// allowed point before the first point that is not allowed. It is located in `passes` passes. The start is
-    /// returned if its value is larger.
+    /// Returns one allowed point per segment. If the end of the segment is allowed, this point is the end. Otherwise
+    /// `passes` passes locate the last allowed point before the first point that is not allowed. The start is returned
+    /// if its value is larger.
     fn last_allowed(&mut self, mut segments: Vec<Segment>, passes: usize) -> Result<Vec<End>> {
         let width = self.domain.width();
         let mut rows = Array2::zeros((segments.len(), width));

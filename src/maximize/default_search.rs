@@ -3,8 +3,7 @@
 //!
 //! 1. the starting points are scored in blocks;
 //! 2. a short local search runs from each of the few best distinct points, and from the best points of some further
-//!    combinations of the discrete coordinates. The local search treats integers as continuous and rounds them
-//!    afterwards, so a(x) is also evaluated between the members;
+//!    combinations of the discrete coordinates; it treats integers as continuous and rounds them afterwards;
 //! 3. searches from the best ends alternate local search over the continuous coordinates and sweeps until convergence;
 //! 4. if the box has discrete coordinates, further short searches start from random perturbations of the best end
 //!    (iterated local search, Lourenço et al. 2003). A last long search starts from the best end of all searches.
@@ -159,7 +158,7 @@ impl Search<'_, '_> {
         Ok(Some(argmax(best)))
     }
 
-    /// Alternates local search and sweep until a sweep finds no improvement.
+    /// Alternates local search and sweep until a sweep does not improve a.
     fn converge(&mut self, x: &mut Vec<f64>, value: &mut f64, tolerance: &Tolerance) -> Result<()> {
         for _ in 0..MAX_ROUNDS {
             check(self.stop)?;

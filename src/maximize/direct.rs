@@ -29,7 +29,7 @@ pub(super) fn best_centre(
             interrupted = check(stop);
         }
         if interrupted.is_err() {
-            return f64::NAN; // further evaluations then cost nothing
+            return f64::NAN; // the remaining evaluations are skipped
         }
         let mut point = x.to_vec();
         domain.snap(&mut point);

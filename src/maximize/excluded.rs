@@ -12,7 +12,8 @@ use crate::random::Rng;
 /// order.
 const MAX_DRAWS: usize = 64;
 
-/// A set of members of a domain without an active continuous coordinate. Equal rows of candidates are one member.
+/// A set of members of a domain. The members do not have an active continuous coordinate. Equal rows of candidates
+/// count as one member.
 #[derive(Debug, Clone, Default)]
 pub struct Excluded(HashSet<Vec<u64>>);
 

@@ -18,7 +18,7 @@ const BATCH: usize = 500;
 /// The sizes of the first and of the largest batch of random points.
 const BATCHES: (usize, usize) = (4, 512);
 
-/// A function of encoded points, one per row. It returns for each row whether the point satisfies the constraints.
+/// A function that returns, for each row of an array, whether this encoded point satisfies the constraints.
 pub type Check<'a> = dyn Fn(ArrayView2<f64>) -> Result<Vec<bool>> + 'a;
 
 /// Optional constraints. A check is slow, because it calls functions of the user.

@@ -198,8 +198,8 @@ impl GrowingCholesky {
         substitute_backward(&self.buffer, self.capacity, b);
     }
 
-    /// Completes a solve as by `forward_substitution_leading`, after the first `start` entries of each row are solved.
-    /// The other entries are solved one by one, so that the bits do not depend on the number of calls.
+    /// Completes the solve of `forward_substitution_leading` if the first `start` entries of each row are already
+    /// solved. The other entries are solved one by one, so that the bits do not depend on the number of calls.
     pub fn forward_substitution_singly(
         &self,
         start: usize,

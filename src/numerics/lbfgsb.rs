@@ -18,14 +18,14 @@ pub struct Tolerance {
     pub projected_gradient: f64,
     /// The threshold of the relative reduction (f_old − f_new) / max(|f_old|, |f_new|, 1) of one iteration.
     pub relative_reduction: f64,
-    /// The largest number of iterations. An iteration usually takes one evaluation, and at most twenty.
+    /// The largest number of iterations. An iteration takes at most twenty evaluations, and usually one.
     pub max_iterations: u64,
 }
 
 /// Minimises `f` over [lower, upper] from `x0` with L-BFGS-B. `f(x, gradient)` fills the gradient and returns the
 /// value.
 ///
-/// Returns the best point evaluated and its value. `x0` is clipped to the bounds first. A non-finite value counts as
+/// Returns the best evaluated point and its value. `x0` is clipped to the bounds first. A non-finite value counts as
 /// +∞, and the line search then shortens its step. If the value at `x0` is not finite, (x0, +∞) is returned after one
 /// evaluation.
 pub fn minimize(
@@ -73,7 +73,7 @@ pub fn minimize(
         let solver = Lbfgsb::new()
             .with_absolute_projected_gradient_tolerance(threshold(tolerance.projected_gradient))
             .with_relative_cost_reduction_tolerance(threshold(tolerance.relative_reduction));
-        // The best point evaluated is returned even if the solver stops with an error.
+        // The best evaluated point is returned even if the solver stops with an error.
         let _ = Executor::new(problem, solver, FirstOrderState::new(restrict(&start)))
             .max_iter(tolerance.max_iterations)
             .run();
@@ -82,7 +82,7 @@ pub fn minimize(
     (evaluations.best, evaluations.best_value)
 }
 
-/// The objective with its buffers, and the best point evaluated so far.
+/// The objective with its buffers, and the best evaluated point.
 struct Evaluations<'a> {
     f: &'a mut dyn FnMut(&[f64], &mut [f64]) -> f64,
     lower: &'a [f64],

@@ -192,7 +192,7 @@ impl Problem {
         match (&self.members, point) {
             (Members::Space(space), Point::Numbers(numbers)) => space.encode_searched(numbers),
             (Members::Candidates(list), Point::Candidate(index)) => list.row(*index),
-            _ => vec![f64::NAN; self.domain().width()], // check_point has refused it
+            _ => vec![f64::NAN; self.domain().width()], // check_point refuses such a point
         }
     }
 

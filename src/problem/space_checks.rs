@@ -18,8 +18,8 @@ pub(super) fn refuse_circles(
     when: &[Vec<Condition>],
 ) -> Result<()> {
     let parents = |i: usize| when[i].iter().map(|condition| condition.0);
-    // Remove parameters without parents in the set, one by one. Each of the parameters that remain belongs to a circle
-    // or depends on a circle.
+    // Remove parameters whose parents are all removed, one by one. The remaining parameters belong to a circle or
+    // depend on a circle.
     let mut waiting: BTreeSet<usize> = (0..names.len()).collect();
     while let Some(ready) = waiting
         .iter()

@@ -88,7 +88,7 @@ fn call(
     rows: ArrayView2<f64>,
 ) -> PyResult<Vec<bool>> {
     let Members::Space(space) = &problem.members else {
-        return Ok(vec![true; rows.nrows()]); // candidates have no constraints
+        return Ok(vec![true; rows.nrows()]); // candidates do not support constraints
     };
     let points: Vec<Vec<Option<f64>>> = rows
         .outer_iter()

@@ -1,4 +1,4 @@
-//! Tests of drafts, the suggestions at the end of the log that can be removed.
+//! Tests of drafts. Drafts are suggestions at the end of the log that can be removed.
 
 use super::*;
 

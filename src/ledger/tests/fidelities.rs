@@ -28,7 +28,7 @@ fn the_best_trial_has_the_highest_fidelity_observed() {
     assert_eq!(best_after(None, Some(-5.0)), Some(5)); // a full evaluation
     assert_eq!(best_after(Some(0.998), Some(0.0)), Some(5));
     assert_eq!(best_after(Some(1.0), Some(-4.0)), Some(7));
-    // A value at a lower fidelity may still be amended.
+    // A value at a lower fidelity can be amended.
     observe(&mut ledger, 0, 1e6, 0.0, true).unwrap();
     observe(&mut ledger, 1, 1e6, 0.0, false).unwrap();
     assert_eq!(ledger.best(), Some(7));
