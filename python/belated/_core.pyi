@@ -423,7 +423,9 @@ class Optimizer:
         The result has the number of the trial of each event, or None for an enqueued point."""
 
     def replace(self, events: Sequence[str]) -> list[int | None]:
-        """Replace the log by these events. If an event is invalid, the log is unchanged. Returns as `extend`."""
+        """Replace the log by these events. If an event is invalid, the log is unchanged.
+
+        The result is as in `extend`."""
 
     def events(self, start: int, end: int | None = None) -> list[str]:
         """The events from number ``start`` to number ``end`` (exclusive), as JSON. By default, ``end`` is the end of

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_biases_and_costs_are_refused_by_name() {
+    fn invalid_biases_and_costs_are_refused() {
         for good in [
             Fidelity::default(),
             bias(1e-300),

@@ -120,8 +120,8 @@ fn latin_square(n: usize, d: usize, rng: &mut Rng) -> Array2<f64> {
     unit
 }
 
-/// R_d, the sequence of Roberts (2018) from the generalised golden ratio: row i is frac(s + i α) with α_j = φ^(−j),
-/// where φ > 1 solves φ^(d+1) = φ + 1, and s is a uniform shift.
+/// Returns the sequence R_d of Roberts (2018), which uses the generalised golden ratio. Row i is frac(s + i α) with a
+/// uniform shift s and α_j = φ^(−j). The ratio φ > 1 solves φ^(d+1) = φ + 1.
 fn golden_sequence(n: usize, d: usize, rng: &mut Rng) -> Array2<f64> {
     let mut unit = Array2::zeros((n, d));
     // φ is the fixed point of φ = (1 + φ)^(1/(d+1)). The map contracts by a factor of at most 1/(2(d+1)).

@@ -148,7 +148,7 @@ mod tests {
 
         /// A random text is refused.
         #[test]
-        fn other_text_is_refused(text in ".*") {
+        fn random_text_is_refused(text in ".*") {
             prop_assert!(matches!(Event::from_json(&text), Err(Error::Corrupt(_))));
         }
 

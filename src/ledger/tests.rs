@@ -157,7 +157,7 @@ fn all_data_of_a_started_trial_are_read_back() {
 }
 
 #[test]
-fn refusals_leave_the_ledger_unchanged() {
+fn refused_actions_leave_the_ledger_unchanged() {
     let mut ledger = started(Clock::Iterations, 2);
     observe(&mut ledger, 0, 1.0, 2.0, false).unwrap();
     let before = ledger.events(0).collect::<Vec<_>>();

@@ -354,7 +354,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn with_jitter_the_factor_equals_the_factor_of_the_matrix_with_jitter() {
+    fn the_factor_with_jitter_equals_the_factor_of_the_matrix_plus_jitter() {
         for n in [3, 90] {
             let l = fresh(&Array2::from_elem((n, n), 1.0));
             let mut raised = Array2::from_elem((n, n), 1.0);
@@ -401,7 +401,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn singular_matrices_get_jitter_and_indefinite_matrices_an_error() {
+    fn jitter_is_added_to_singular_matrices_and_indefinite_matrices_are_errors() {
         let ones = Array2::from_elem((3, 3), 1.0);
         assert!(fresh(&ones).jitter() > 0.0);
         let mut l = fresh(&Array2::eye(2));

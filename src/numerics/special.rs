@@ -46,8 +46,8 @@ pub(crate) fn exp_nonpositive(x: f64) -> f64 {
 /// Returns Mills' ratio R = (1 − Φ(a))/φ(a) and 1 − a R for a ≥ 0, to 1e-12. The log expected improvement is computed
 /// from these two numbers.
 ///
-/// R/t is a Chebyshev series in t = 4/(4 + a), which maps a to (0, 1]. For large a, 1 − a R would suffer from
-/// cancellation, so the series 1 − a R = 1/a² − 3/a⁴ + 15/a⁶ − … is summed in u = 1/a².
+/// R/t is a Chebyshev series in t = 4/(4 + a), which maps a to (0, 1]. For large a, computing 1 − a R would suffer from
+/// cancellation. The series 1 − a R = 1/a² − 3/a⁴ + 15/a⁶ − … in u = 1/a² is summed instead.
 #[inline(always)]
 pub(crate) fn mills_ratio(a: f64) -> (f64, f64) {
     const SERIES: [f64; 24] = [

@@ -92,7 +92,7 @@ fn a_point_is_completed_encoded_and_decoded() {
 }
 
 #[test]
-fn points_that_do_not_fit_are_refused() {
+fn invalid_points_are_refused() {
     let space = svm();
     let unknown = ["'depth'".to_string()];
     for (point, unknown, part) in [
@@ -144,7 +144,7 @@ fn points_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn values_out_of_range_are_refused_by_their_parameter() {
+fn values_out_of_the_range_of_a_parameter_are_refused() {
     let inside = |parameter: &Parameter, number| parameter.kind().checked(number);
     let x = real(0.0, 1.0, false, None);
     assert_eq!(

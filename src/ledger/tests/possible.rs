@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn each_condition_alone_refuses_an_event() {
+fn an_event_that_violates_one_condition_is_refused() {
     let start =
         r#"{"Suggested":{"point":{"numbers":[0.5]},"context":[0.25],"now":0.0,"queued":false}}"#;
     let value = r#"{"Observed":{"number":0,"value":1.0,"now":1.0}}"#;

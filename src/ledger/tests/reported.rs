@@ -72,7 +72,7 @@ fn a_failure_keeps_its_error_after_later_events() {
 }
 
 #[test]
-fn an_amended_value_has_its_own_noise_and_the_cost_stays() {
+fn amending_a_value_replaces_the_noise_and_keeps_the_cost() {
     let report = |value, std, cost, duration| Action::Observe {
         number: 0,
         value,
@@ -241,7 +241,7 @@ fn a_run_point_changes_neither_the_context_nor_other_trials() {
 }
 
 #[test]
-fn an_added_trial_has_its_own_point_and_the_report_of_its_value() {
+fn an_added_trial_keeps_its_point_and_the_report_of_its_value() {
     let report = Report {
         std: Some(0.5),
         cost: Some(2.0),

@@ -10,13 +10,15 @@ use crate::error::{Result, check};
 use crate::maximize::sweep::{as_rows, other_levels};
 use crate::random::Rng;
 
-/// The settings of random steps. They are the number of rounds; the number of steps per round of all ends together, at
-/// an effort of 1; the bounds on the steps of one end; the period of steps in a free direction; and the number of best
-/// steps per end that are checked.
+/// The number of rounds of random steps.
 const ROUNDS: usize = 16;
+/// The number of random steps per round of all ends together, at an effort of 1.
 const N_STEPS: f64 = 72.0;
+/// The bounds on the number of random steps per round of one end.
 const STEPS_OF_ONE: (f64, f64) = (12.0, 18.0);
+/// The period of steps in a free direction.
 const FREE_STEP_EVERY: usize = 3;
+/// The number of best steps per end that are checked.
 const MAX_CHECKED_STEPS: usize = 12;
 /// The period of changes of single discrete coordinates, in rounds.
 const SWEEP_EVERY: usize = 4;
