@@ -73,7 +73,7 @@ impl Acquisition {
             Self::LogExpectedImprovement(_) | Self::LogNoisyExpectedImprovement(_) => {
                 value + scale.ln()
             }
-            // A negative value is a difference of means. A nonnegative value is a variance.
+            // A negative value is a difference of targets. A nonnegative value is a variance.
             Self::PureExploration(_) if value < 0.0 => scale * value,
             Self::MaxVariance(_) | Self::PureExploration(_) => scale * scale * value,
             Self::LogSuccessProbability(_) | Self::ShortfallOfSuccess(_) => value,
@@ -215,7 +215,7 @@ pub struct Scorer<'a> {
     formula: &'a dyn Formula,
     /// The values of the context columns. They follow the columns of the domain in a row of the model.
     context: &'a [f64],
-    /// Buffers for rows of the model. They already contain the context.
+    /// Buffers for rows of the model. The buffers already contain the context.
     rows: Array2<f64>,
     row: Vec<f64>,
     gradient: Vec<f64>,

@@ -6,9 +6,9 @@ use super::coordinate::clip;
 /// A part of one coordinate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell {
-    /// Part of a continuous coordinate: low ≤ u < high, or low ≤ u ≤ 1 if high = 1.
+    /// A part of a continuous coordinate, low ≤ u < high, or low ≤ u ≤ 1 if high = 1.
     Interval { low: f64, high: f64 },
-    /// Part of a discrete coordinate: the indices from first to last, both included.
+    /// A part of a discrete coordinate, with the indices from first to last (inclusive).
     Range { first: u64, last: u64 },
 }
 

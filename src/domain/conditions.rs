@@ -1,5 +1,5 @@
-//! Conditions of the coordinates of a box. The conditions of a coordinate determine whether it is active, given the
-//! indices of other coordinates.
+//! Conditions of the coordinates of a box. A condition depends on the index of another coordinate. The conditions of a
+//! coordinate determine whether this coordinate is active.
 //!
 //! A coordinate with conditions is a *child*; the coordinates in its conditions are its *parents*. The child is active
 //! if all of its conditions hold. A condition holds if the parent is active and the index of the parent is among the
@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::{Cell, Coordinate};
 use crate::error::{Error, Result};
 
-/// The largest number of combinations of parents that are enumerated to count members. If there are more combinations,
-/// the count is `u64::MAX`.
+/// The largest number of combinations of parents that are enumerated to count members. With more combinations, the
+/// count is `u64::MAX`.
 const MAX_VISITS: usize = 1 << 16;
 
 /// The number of a parent, and the indices of the parent at which the condition holds. The JSON form is `[parent,
@@ -27,7 +27,7 @@ pub(crate) struct Conditions {
     /// The conditions of each coordinate, with their levels in ascending order.
     pub when: Vec<Vec<Condition>>,
     pub is_parent: Vec<bool>,
-    /// The numbers of the coordinates, parents before their children.
+    /// The numbers of the coordinates, with parents before their children.
     pub order: Vec<usize>,
 }
 
@@ -165,7 +165,7 @@ impl Conditions {
     }
 }
 
-/// The state of the count of members. Parents are enumerated before their children.
+/// The state of the enumeration that counts members. Parents are enumerated before their children.
 struct Count<'a> {
     coordinates: &'a [Coordinate],
     conditions: &'a Conditions,

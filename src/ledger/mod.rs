@@ -12,9 +12,9 @@
 //! Events are in the user's units and sign. The log encodes points and contexts as columns, and orients values so that
 //! larger values are better. Strategies read the encoded data.
 //!
-//! The point and context of a trial are stored as a row of two arrays. One array is in the user's units, and the other
-//! has the encoded columns. The row has the point where the trial was run. If the trial was started at another point,
-//! the trial also stores its start point.
+//! The point and context of a trial are stored as a row in each of two arrays. One array is in the user's units, and
+//! the other array has the encoded columns. The rows have the point where the trial was run. If the trial was started
+//! at another point, the trial also stores its start point.
 
 mod apply;
 mod entry;

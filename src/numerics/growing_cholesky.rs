@@ -16,7 +16,7 @@ const JITTERS: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
 /// return very large entries, so appending the next row would fail even with the largest jitter.
 const MIN_PIVOT: f64 = 1e-13;
 
-/// The number of rows of L that are kept in the cache while many right-hand sides are solved.
+/// The number of rows of L per tile. A tile fits in the cache while many right-hand sides are solved.
 const TILE: usize = 32;
 
 /// The number of right-hand sides between two checks of `stop`.

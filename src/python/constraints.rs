@@ -18,7 +18,7 @@ thread_local! {
     static CALLING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The entry of an optimizer in the list of this thread. Dropping it removes the entry.
+/// The entry of an optimizer in the list of this thread. Dropping this value removes the entry.
 struct Calling;
 
 impl Calling {

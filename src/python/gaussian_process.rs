@@ -26,7 +26,7 @@ pub struct GaussianProcess {
 /// afterwards.
 ///
 /// Methods share the posterior. Each method clones the `Arc`, releases the lock and computes. Only `append` changes the
-/// posterior. It does so in place if other methods do not hold the posterior.
+/// posterior. The change is in place if other methods do not hold the posterior.
 enum Model {
     Unfitted {
         family: KernelFamily,

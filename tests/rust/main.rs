@@ -18,7 +18,7 @@ use proptest::prelude::{Strategy, prop_oneof};
 use proptest::sample::select;
 use proptest::test_runner::Config;
 
-/// The configuration with `cases` cases, or the number of cases in the environment variable PROPTEST_CASES.
+/// Returns a configuration with `cases` cases. The environment variable PROPTEST_CASES overrides this number.
 fn cases(cases: u32) -> Config {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     let config = Config {
@@ -35,7 +35,7 @@ fn cases(cases: u32) -> Config {
     }
 }
 
-/// The configuration for tests that take a hundred times as long, with `few` cases by default.
+/// Returns a configuration for tests that take a hundred times as long, with `few` cases by default.
 fn heavy(few: u32) -> Config {
     let config = cases(few);
     Config {

@@ -11,7 +11,7 @@ const STICKY: i32 = 3;
 pub(super) struct Steps {
     low: f64,
     step: f64,
-    /// The values low and step, in units of 10^unit.
+    /// The numbers `low` and `step` in units of 10^unit.
     low_units: i128,
     step_units: i128,
     unit: i32,
