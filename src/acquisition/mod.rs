@@ -80,7 +80,7 @@ impl Acquisition {
         }
     }
 
-    /// Returns a at `rows` (N, d), given the `v` (N, n) of these rows.
+    /// Returns a(x) for every row x of `rows` (N, d), given the `v` (N, n) of these rows.
     pub fn values_of_solved(
         &self,
         gp: &GaussianProcess,
@@ -101,7 +101,7 @@ impl Acquisition {
 
 /// The interface of acquisition functions.
 trait Formula {
-    /// Writes a at every row of the block to `out`.
+    /// Writes a(x) for every row x of the block to `out`.
     fn values(&self, block: &Block, buffers: &mut Buffers, out: &mut [f64]);
 
     /// Returns a(x) and writes da/dx to `gradient`.

@@ -7,7 +7,7 @@ use crate::gp::tests::{model, wave};
 use crate::random::Rng;
 use rand::SeedableRng;
 
-/// Returns a at one point, without a context.
+/// Returns a(x) at one point, without a context.
 pub(super) fn value(gp: &GaussianProcess, acquisition: &Acquisition, x: &[f64]) -> f64 {
     let mut out = [0.0];
     let row = ArrayView2::from_shape((1, x.len()), x).unwrap();

@@ -37,13 +37,15 @@ const REDRAW_PROBABILITY: f64 = 0.3;
 pub(super) struct Plan {
     /// The number of evenly spread points, including the stretched points.
     pub n_even: usize,
-    /// The largest number of corners, and the number of steps from the best observed points.
+    /// The largest number of corners.
     pub n_corners: usize,
+    /// The number of steps from the best observed points.
     pub n_steps: usize,
-    /// The number of starts of local searches, the number of starts in further combinations, and the number of searches
-    /// that run to convergence.
+    /// The number of starts of local searches.
     pub n_starts: usize,
+    /// The number of starts in further combinations.
     pub n_combinations: usize,
+    /// The number of searches that run to convergence.
     pub n_converged: usize,
     /// The number of searches from perturbations of the best end.
     pub n_restarts: usize,
@@ -158,7 +160,7 @@ impl Search<'_, '_> {
         Ok(Some(argmax(best)))
     }
 
-    /// Alternates local search and sweep until a sweep does not improve a.
+    /// Alternates local search and sweep until a sweep does not increase a(x).
     fn converge(&mut self, x: &mut Vec<f64>, value: &mut f64, tolerance: &Tolerance) -> Result<()> {
         for _ in 0..MAX_ROUNDS {
             check(self.stop)?;
@@ -216,8 +218,8 @@ impl Search<'_, '_> {
         y
     }
 
-    /// Adds up to `count` rows of `order`, best first, whose combination of categoricals and small integers differs
-    /// from the combinations of all earlier starts.
+    /// Adds up to `count` rows of `order`, best first. The combination of categoricals and small integers of each added
+    /// row differs from the combinations of all earlier starts.
     pub fn add_combinations(
         &self,
         starts: &mut Vec<usize>,

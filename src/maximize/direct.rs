@@ -13,7 +13,7 @@ const EVALUATIONS: usize = 64;
 
 /// Returns the best of about `n_evaluations` members of the box, or `None` if all values are NaN.
 ///
-/// DIRECT divides the unit cube of all columns. The value of a point is the value of a at the nearest member.
+/// DIRECT divides the unit cube of all columns. The value of a point is the value of a(x) at the nearest member x.
 pub(super) fn best_centre(
     objective: &mut dyn Objective,
     domain: &Domain,

@@ -1,4 +1,4 @@
-//! Excluded members of a domain. A search does not return them while other members are left.
+//! Excluded members of a domain. A search does not return excluded members while other members are left.
 
 use std::collections::HashSet;
 
@@ -92,7 +92,7 @@ impl Excluded {
             }
             (x, row) = domain.sample_uniform(rng);
         }
-        // This takes at most as many steps as there are excluded members.
+        // The number of steps is at most the number of excluded members.
         while self.contains(domain, &x) {
             next_member(domain, &mut x, &mut row);
         }

@@ -39,7 +39,7 @@ pub(super) fn best_row(
             if !(ahead || tied) || skip(rows.row(i)) {
                 continue;
             }
-            // Reservoir sampling: the m-th of equal rows replaces the current best row with probability 1/m.
+            // Reservoir sampling: the m-th of several equally good rows replaces the current row with probability 1/m.
             n_ties = if ahead { 1 } else { n_ties + 1 };
             if ahead || rng.random_range(0..n_ties) == 0 {
                 best = Some((block * BLOCK + i, value));

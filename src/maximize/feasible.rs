@@ -197,7 +197,7 @@ impl Pool {
         self.points.view()
     }
 
-    /// The share of the points tried that satisfied the constraints.
+    /// The share of the tried points that satisfied the constraints.
     pub fn share(&self) -> f64 {
         self.points.nrows() as f64 / self.tried as f64
     }

@@ -70,8 +70,8 @@ impl Search<'_, '_> {
     }
 }
 
-/// Whether the coordinate can be relaxed. A coordinate can be relaxed if values of a between its levels are informative
-/// about the best level.
+/// Whether the coordinate can be relaxed. A coordinate can be relaxed if values of a(x) between its levels are
+/// informative about the best level.
 fn can_be_relaxed(coordinate: &Coordinate) -> bool {
     matches!(coordinate, Coordinate::Integer { .. }) && coordinate.levels() > Some(2)
 }

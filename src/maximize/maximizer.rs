@@ -1,4 +1,4 @@
-//! The methods that search for the argmax, and the functions that run them.
+//! The methods that search for the argmax, and the functions that run these methods.
 
 use ndarray::{ArrayView1, ArrayView2};
 
@@ -103,8 +103,8 @@ pub fn maximize(
     Ok(argmax)
 }
 
-/// Returns the best member that satisfies the constraints, as [`maximize`] without constraints. `Multistart` and
-/// `Direct` do not support constraints.
+/// Returns the best member that the search finds among the members that satisfy the constraints. The other arguments
+/// are as in [`maximize`]. `Multistart` and `Direct` do not support constraints.
 pub fn maximize_allowed(
     objective: &mut dyn Objective,
     domain: &Domain,

@@ -15,7 +15,7 @@ pub(super) struct Search<'a, 's> {
     /// The best scored member that is not excluded. It is used only if members are excluded.
     pub best_left: Option<(Vec<f64>, f64)>,
     pub stop: &'a mut Stop<'s>,
-    /// L-BFGS-B minimises (reference − a) / scale, so that its tolerances are relative to the range of a.
+    /// L-BFGS-B minimises (reference − a(x)) / scale, so that its tolerances are relative to the range of a(x).
     pub reference: f64,
     pub scale: f64,
 }
@@ -38,7 +38,7 @@ impl<'a, 's> Search<'a, 's> {
         }
     }
 
-    /// Returns a at every row. All rows must be members of the box.
+    /// Returns a(x) for every row x. All rows must be members of the box.
     pub fn score(&mut self, points: ArrayView2<f64>) -> Result<Vec<f64>> {
         let mut values = vec![0.0; points.nrows()];
         for (rows, out) in points

@@ -19,9 +19,9 @@ pub(super) fn is_large(coordinate: &Coordinate) -> bool {
 }
 
 impl Search<'_, '_> {
-    /// Applies the best change of a single coordinate if the change improves a. Then applies the best combined change
-    /// of further discrete coordinates. Single changes are scored in one batch, and combined changes are scored in
-    /// another batch. Returns whether a has improved.
+    /// Applies the best change of a single coordinate if the change increases a(x). Then applies the best combined
+    /// change of further discrete coordinates. Single changes are scored in one batch, and combined changes are scored
+    /// in another batch. Returns whether a(x) has increased.
     pub fn sweep(&mut self, x: &mut [f64], value: &mut f64) -> Result<bool> {
         let (mut moves, mut moved) = (Vec::new(), Vec::new());
         let mut y = x.to_vec();
@@ -35,7 +35,7 @@ impl Search<'_, '_> {
                 for index in other_levels(coordinate, levels, coordinate.index(&x[at.clone()])) {
                     coordinate.write(index, &mut y[at.clone()]);
                     if self.product.is_parent(i) {
-                        // Coordinates that become active take the middle, or the first choice.
+                        // Coordinates that become active are set to the middle, or to the first choice.
                         self.product.snap(&mut y);
                         moves.extend_from_slice(&y);
                         y.copy_from_slice(x);
@@ -77,7 +77,7 @@ impl Search<'_, '_> {
     }
 
     /// Tries the first change of `order`, the first two changes together, and so on. Applies the best combination of
-    /// changes if it improves a.
+    /// changes if the combination increases a(x).
     fn apply_together(
         &mut self,
         x: &mut [f64],

@@ -22,8 +22,8 @@ const FREE_STEP_EVERY: usize = 3;
 const MAX_CHECKED_STEPS: usize = 12;
 /// The period of changes of single discrete coordinates, in rounds.
 const SWEEP_EVERY: usize = 4;
-/// The length of the first steps, the factor of the length after an accepted step, and its factor after a round without
-/// an accepted step.
+/// The length of the first steps. It is multiplied by `LONGER` after an accepted step, and by `SHORTER` after a round
+/// without an accepted step.
 const FIRST_LENGTH: f64 = 0.1;
 const LONGER: f64 = 1.5;
 const SHORTER: f64 = 0.35;
