@@ -1,11 +1,12 @@
-//! The error type of the core: one variant per kind of error. Each message says what to do.
+//! The error type of the core. Each kind of error is a variant, and each message says how to correct the error.
 
 use thiserror::Error;
 
 /// An error of the core. The Python bindings map each variant to one exception class.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum Error {
-    /// A domain that cannot be searched: it is empty, has inverted bounds or non-finite entries, or has no columns.
+    /// A domain that cannot be searched, because it is empty, has inverted bounds, has non-finite entries, or lacks
+    /// columns.
     #[error("{0}")]
     InvalidSpace(String),
 
@@ -59,7 +60,7 @@ pub enum Error {
     #[error("{0}")]
     InvalidContext(String),
 
-    /// A fidelity outside [0, 1], or a fidelity for an optimizer that declares none.
+    /// A fidelity outside [0, 1], or any fidelity if the optimizer does not declare a range of fidelities.
     #[error("{0}")]
     InvalidFidelity(String),
 
@@ -67,7 +68,7 @@ pub enum Error {
     #[error("now={got} is not usable: {expected}")]
     InvalidTime { got: f64, expected: &'static str },
 
-    /// Constraints that none of the points tried satisfies.
+    /// Constraints for which no feasible point was found.
     #[error(
         "none of {tried} points tried satisfies the constraints; loosen them or narrow the space, or add the value of a point that satisfies them"
     )]
@@ -83,7 +84,7 @@ pub enum Error {
     )]
     UnknownTrial { number: usize, known: usize },
 
-    /// A second, different value for a trial, or a failure reported after a value.
+    /// A different value for a trial that already has a value, or a failure of a trial that has a value.
     #[error(
         "trial {number} has the value {value} already; pass amend=True to replace it, or replicate=True to keep both"
     )]
@@ -131,7 +132,8 @@ pub enum Error {
 
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A callback that long computations call repeatedly; `Break` makes them return [`Error::Interrupted`].
+/// A callback that long computations call repeatedly. If it returns `Break`, the computation returns
+/// [`Error::Interrupted`].
 pub type Stop<'a> = dyn FnMut() -> std::ops::ControlFlow<()> + 'a;
 
 /// Returns [`Error::Interrupted`] if the caller asked to stop.
@@ -142,7 +144,7 @@ pub fn check(stop: &mut Stop) -> Result<()> {
     }
 }
 
-/// The strategies that support the feature `what`, for the message.
+/// The names of the strategies that support the feature `what`, for error messages.
 fn supporting(what: &str) -> &'static str {
     match what {
         "a context" => "BayesOpt or RandomSearch",

@@ -30,20 +30,20 @@
 //! # }
 //! ```
 //!
-//! A tour, from the ground up:
+//! The modules, from low level to high level:
 //!
-//! * [`error`]: the error type, one variant per kind; [`random`]: one random stream per suggestion; [`numerics`]:
-//!   wrappers of numerical libraries
-//! * [`domain`]: the set of points that can be suggested, encoded; [`problem`]: what is optimised, in the user's units
+//! * [`error`]: the error type; [`random`]: the random generator of each suggestion; [`numerics`]: wrappers of
+//!   numerical libraries
+//! * [`domain`]: the set of encoded points that can be suggested; [`problem`]: what is optimised, in the user's units
 //! * [`ledger`]: the append-only log of the events of trials
-//! * [`gp`]: Gaussian processes: covariance, posterior with its tail of pending trials, fits, draws
-//! * [`acquisition`]: the value of a point; [`maximize`]: the best point
+//! * [`gp`]: Gaussian processes (covariances, posteriors with pending trials, fits and draws)
+//! * [`acquisition`]: acquisition functions; [`maximize`]: their maximisation over a domain
 //! * [`strategy`]: algorithms that propose the next trial from the log
 //! * [`optimizer`]: a log together with its strategy; [`snapshot`]: saved optimizers
 //! * `python`: the Python bindings, compiled with the feature `python`
 //!
-//! Strategies maximise. The log is the whole state: an optimizer restored from its events suggests the same points, bit
-//! for bit.
+//! Strategies maximise. The log is the whole state of an optimizer. An optimizer that is restored from its events
+//! suggests the same points, bit for bit.
 
 // Module pages list their files, private ones included.
 #![allow(rustdoc::private_intra_doc_links)]

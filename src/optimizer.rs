@@ -1,4 +1,4 @@
-//! The optimizer: a log, the strategy that reads it, and the checks before an event is logged.
+//! The optimizer. It consists of a log and a strategy, and it checks events before they are logged.
 
 mod checks;
 
@@ -16,7 +16,7 @@ use crate::strategy::bayes::Surrogate;
 use crate::strategy::registry;
 use crate::strategy::{Proposal, Query, Setup, Strategy};
 
-/// The definition of an optimizer, which does not change.
+/// The definition of an optimizer. It does not change after the optimizer is created.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
     pub problem: Arc<Problem>,
@@ -26,7 +26,7 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// The definition with a strategy as a JSON text.
+    /// Creates a definition from a strategy in JSON.
     pub fn from_json(problem: Arc<Problem>, seed: u64, strategy: &str) -> Result<Self> {
         let strategy =
             serde_json::from_str(strategy).map_err(|error| Error::InvalidDefinition {
@@ -40,7 +40,7 @@ impl Definition {
         })
     }
 
-    /// The problem that a strategy is made for.
+    /// Returns the properties of the problem that a strategy depends on.
     pub fn setup(&self) -> Setup {
         Setup::of(&self.problem)
     }
@@ -51,10 +51,10 @@ impl Definition {
     }
 }
 
-/// The lease of new trials: the wall-clock time for which they count as arriving.
+/// The lease of new trials, the wall-clock time for which a trial counts as arriving.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Lease {
-    /// The current wall-clock time in seconds; if None, trials do not expire.
+    /// The current wall-clock time in seconds. If it is None, trials do not expire.
     pub wall_time: Option<f64>,
     /// The length of the lease in seconds.
     pub seconds: Option<f64>,
@@ -66,21 +66,22 @@ impl Lease {
     }
 }
 
-/// The request for a suggestion.
+/// The arguments of a suggestion.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Request<'a> {
-    /// The context: one number for each searched parameter; empty if none is declared.
+    /// The context, with one number for each searched parameter. It is empty if the problem lacks a context.
     pub context: &'a [f64],
-    /// The fidelity in the user's units. None lets the strategy choose; it must be None if no fidelity is declared.
+    /// The fidelity in the user's units. If it is None, the strategy chooses the fidelity. It must be None if the
+    /// problem does not declare a fidelity.
     pub fidelity: Option<f64>,
     /// The time in seconds, if the clock counts seconds.
     pub now: Option<f64>,
     pub lease: Lease,
-    /// The constraints. Enqueued points are not checked.
+    /// The constraints. Enqueued points are not checked against the constraints.
     pub feasible: Feasible<'a>,
 }
 
-/// The point to use after the search, with the posterior of f there.
+/// The recommended point, with the posterior of f at this point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recommended {
     pub point: Point,
@@ -96,7 +97,7 @@ pub struct Optimizer {
 }
 
 impl Optimizer {
-    /// An optimizer with an empty log. Invalid settings are refused; each kind has an [`Error`] variant.
+    /// Creates an optimizer with an empty log. Invalid settings are refused.
     pub fn new(definition: Definition) -> Result<Self> {
         let strategy = definition.strategy()?;
         Ok(Self {
@@ -116,10 +117,10 @@ impl Optimizer {
         &self.ledger
     }
 
-    /// Starts n trials, one after another, so each is chosen with the earlier ones pending. Returns their numbers and
-    /// warnings.
+    /// Starts n trials and returns their numbers and warnings. The trials are chosen one after another, with the
+    /// earlier trials pending.
     ///
-    /// On an error, or if the caller stops it, no trial is logged.
+    /// If an error occurs or the caller stops the call, the log is unchanged.
     pub fn suggest(
         &mut self,
         n: usize,
@@ -131,8 +132,8 @@ impl Optimizer {
         Ok(((first..self.ledger.trials().len()).collect(), warnings))
     }
 
-    /// Returns the events that would start n trials, and warnings. The events are not logged. The caller passes them
-    /// to `extend`, unless another process has logged other events first.
+    /// Returns warnings and the events that would start n trials. The events are not logged. The caller passes the
+    /// events to `extend`, unless another process has logged other events in the meantime.
     pub fn propose(
         &mut self,
         n: usize,
@@ -146,7 +147,7 @@ impl Optimizer {
         Ok((events, warnings))
     }
 
-    /// Appends n suggestions to the log, or none on an error.
+    /// Appends n suggestions to the log. If an error occurs, the log is unchanged.
     fn draft(&mut self, n: usize, request: Request, stop: &mut Stop) -> Result<Vec<String>> {
         let problem = &self.definition.problem;
         problem.check_context(request.context)?;
@@ -216,7 +217,7 @@ impl Optimizer {
                     note,
                     warning,
                 } = self.strategy.propose(ledger, query, &mut rng, stop)?;
-                // A requested fidelity is logged as it was given.
+                // A requested fidelity is logged unchanged.
                 let fidelity = fidelity.or_else(|| problem.fidelity_at(z?));
                 let point = problem.decode(&point.x, point.index);
                 (suggested(point, fidelity, false, note, None), warning)
@@ -227,15 +228,16 @@ impl Optimizer {
         Ok(warning)
     }
 
-    /// Removes the drafted suggestions after the first `len` events.
+    /// Removes the drafted suggestions that follow the first `len` events.
     fn truncate(&mut self, len: usize) {
         self.ledger.truncate(len);
         self.strategy.rewind(&self.ledger);
     }
 
-    /// Checks and logs events from any source, one by one. The events before an invalid one are logged.
+    /// Checks and logs events from any source, one by one. If an event is invalid, the events before it are still
+    /// logged.
     ///
-    /// Returns the number of the trial of each event; None for an enqueued point.
+    /// Returns the number of the trial of each event, or None for an enqueued point.
     pub fn extend(&mut self, events: Vec<Event>) -> Result<Vec<Option<TrialNumber>>> {
         let mut numbers = Vec::with_capacity(events.len());
         for event in events {
@@ -249,7 +251,7 @@ impl Optimizer {
         self.ledger.reserve(n_events);
     }
 
-    /// Logs an event after the checks that need the definition or the strategy.
+    /// Logs an event after checking it against the definition and the strategy.
     pub(crate) fn append(&mut self, event: Event) -> Result<()> {
         let problem = &self.definition.problem;
         if let Some(point) = event.point() {
@@ -268,7 +270,7 @@ impl Optimizer {
         self.ledger.append(event)
     }
 
-    /// The event of an action; None if the action changes nothing. The log is not changed.
+    /// Returns the event of an action, or None if the action would have no effect. The log is not changed.
     pub fn validate(&self, action: Action, now: Option<f64>) -> Result<Option<Event>> {
         let problem = &self.definition.problem;
         match &action {
@@ -302,7 +304,8 @@ impl Optimizer {
         self.ledger.validate(action, now)
     }
 
-    /// Logs an action. Returns the number of its trial; None for an enqueued point or if nothing is logged.
+    /// Logs an action and returns the number of its trial. Returns None for an enqueued point, or if the action has no
+    /// effect.
     pub fn record(&mut self, action: Action, now: Option<f64>) -> Result<Option<TrialNumber>> {
         let Some(event) = self.validate(action, now)? else {
             return Ok(None);
@@ -312,7 +315,7 @@ impl Optimizer {
         Ok(number)
     }
 
-    /// The recommended point; None before the first observation.
+    /// Returns the recommended point, or None before the first observation.
     pub fn recommend(
         &mut self,
         context: &[f64],
@@ -343,8 +346,8 @@ impl Optimizer {
         }))
     }
 
-    /// The posterior, for strategies with a model. With `pending`, it is the posterior of the next suggestion;
-    /// `wall_time` decides which leases have ended.
+    /// Returns the posterior if the strategy has a model. With `pending`, the posterior includes the pending trials as
+    /// for the next suggestion; `wall_time` determines which leases have ended.
     pub fn surrogate(
         &mut self,
         now: Option<f64>,
@@ -370,8 +373,9 @@ impl Optimizer {
         }
     }
 
-    /// The acquisition of the next suggestion, in units of f, at points of the domain (feasible or not). None without
-    /// a model and before the first observation. The call does not change later suggestions.
+    /// Returns the acquisition of the next suggestion, in units of f, at points of the domain (feasible or not).
+    /// Returns None if the strategy lacks a model, and before the first observation. The call does not change later
+    /// suggestions.
     pub fn acquisition(
         &mut self,
         points: ArrayView2<f64>,
@@ -409,7 +413,7 @@ impl Optimizer {
         values
     }
 
-    /// The status of a strategy that works in rounds, as JSON; None for other strategies.
+    /// Returns the status of a strategy that works in rounds, as JSON, or None for other strategies.
     pub fn status(&mut self, stop: &mut Stop) -> Result<Option<Value>> {
         self.strategy.catch_up(&self.ledger)?;
         self.strategy.status(&self.ledger, stop)

@@ -1,12 +1,12 @@
-//! The random generator of the crate. Each suggestion has one stream.
+//! The random generator of the crate. Each suggestion has a separate stream.
 
 pub use rand_pcg::Pcg64 as Rng;
 
-/// The stream numbers of `recommend`, and of the draws that a strategy makes once. No suggestion uses them.
+/// The stream of `recommend`, and the stream of the draws that a strategy makes once. Suggestions use neither stream.
 pub const RECOMMENDATION: u64 = u64::MAX;
 pub const SETUP: u64 = u64::MAX - 1;
 
-/// The generator of suggestion k. Its stream is separate, so other draws do not shift it.
+/// The generator of suggestion k. Draws from other generators do not change its stream.
 ///
 /// Streams that share one state would be correlated, so SplitMix64 (Steele, Lea and Flood 2014) gives each stream a
 /// separate state.

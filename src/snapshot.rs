@@ -1,4 +1,5 @@
-//! Saved optimizers: a header with the number of the format, a checksum, the definition, and the events of the log.
+//! Saved optimizers. The bytes are a header with the number of the format, a checksum, the definition, and the events
+//! of the log.
 
 use std::sync::Arc;
 
@@ -12,10 +13,10 @@ use crate::problem::Problem;
 /// The first bytes of a saved optimizer. The number of the format and eight bytes of checksum follow.
 const NAME: &[u8] = b"belated";
 
-/// The number of the format; other formats are refused.
+/// The number of the format. Bytes in another format are refused.
 pub const FORMAT: u8 = 5;
 
-/// The data before the events.
+/// The data that precede the events in a saved optimizer.
 #[derive(Serialize, Deserialize)]
 struct Preamble {
     problem: Arc<Problem>,
@@ -25,8 +26,8 @@ struct Preamble {
     n_events: usize,
 }
 
-/// FNV-1a over words of 8 bytes. Every step is a bijection, so a change of one word is always detected; other changes
-/// are missed with probability 2⁻⁶⁴.
+/// FNV-1a over words of 8 bytes. Every step is a bijection, so a change of one word is always detected. Any other
+/// change is missed with probability 2⁻⁶⁴.
 fn checksum(bytes: &[u8]) -> u64 {
     let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0000_0100_0000_01B3);
     let (words, rest) = bytes.as_chunks::<8>();
@@ -44,7 +45,7 @@ fn corrupt(error: postcard::Error) -> Error {
 }
 
 impl Optimizer {
-    /// The definition and the log as bytes.
+    /// Returns the definition and the log as bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let definition = self.definition();
         let preamble = Preamble {
@@ -64,7 +65,7 @@ impl Optimizer {
         Ok(bytes)
     }
 
-    /// Restores an optimizer from bytes. The log is replayed, and every event is checked.
+    /// Restores an optimizer from bytes. The events are checked and replayed.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let refuse = |what: &str| Error::Corrupt(what.to_string());
         let (format, rest) = bytes
@@ -92,7 +93,7 @@ impl Optimizer {
             n_events,
         } = preamble;
         let mut optimizer = Self::new(Definition::from_json(problem, seed, &strategy)?)?;
-        // An event takes more than four bytes. The bound keeps a damaged count from reserving too much memory.
+        // An event takes more than four bytes. This bound limits the memory that is reserved if the count is damaged.
         optimizer.reserve(n_events.min(rest.len() / 4));
         for _ in 0..n_events {
             let event: Event;

@@ -1,9 +1,10 @@
 """The compiled core: optimizers and Gaussian processes on arrays.
 
 Events and trials are in the user's units. Models take points as rows of float64 in *encoded* coordinates, shape
-(n, width), see ``belated.space``.
-``now`` is the time on the optimizer's clock: seconds for ``clock="seconds"``, and None for
-``clock="iterations"``, where the core itself counts the suggestions started.
+(n, width); see ``belated.space``.
+
+``now`` is the time on the optimizer's clock. It is in seconds for ``clock="seconds"``. It is None for
+``clock="iterations"``, because the core counts the suggestions started.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,46 +53,48 @@ class InvalidSetting(BelatedError, ValueError):
     """An optimizer setting outside its documented range, or two settings that contradict each other."""
 
 class InvalidValue(BelatedError, ValueError):
-    """A value that is not finite, or an invalid ``std``, ``cost`` or ``duration``. Nothing was changed."""
+    """A value that is not finite, or an invalid ``std``, ``cost`` or ``duration``. The optimizer is unchanged."""
 
 class InvalidPoint(BelatedError, ValueError):
-    """A point (or the parameters of one) that does not belong to the space."""
+    """A point, or a dict of parameters, that does not belong to the space."""
 
 class InvalidContext(BelatedError, ValueError):
     """A context that is missing, undeclared or outside its space."""
 
 class InvalidFidelity(BelatedError, ValueError):
-    """A fidelity that is not declared, is outside its range, or is not the trial's. Nothing was changed."""
+    """A fidelity that is undeclared, is outside its range, or differs from the fidelity of the trial. The optimizer is
+    unchanged."""
 
 class UnknownTrial(BelatedError, KeyError):
     """A trial number that does not exist in this optimizer."""
 
 class AlreadyObserved(BelatedError, ValueError):
-    """A trial that already has a value; another value needs ``amend=True`` or ``replicate=True``."""
+    """A report on a trial that already has a value. A different value needs ``amend=True`` or ``replicate=True``."""
 
 class NumericalError(BelatedError, ArithmeticError):
     """A covariance matrix that could not be factorised, even with jitter."""
 
 class HorizonReached(BelatedError, RuntimeError):
-    """A suggestion beyond the horizon of the optimizer. Nothing was changed."""
+    """A suggestion beyond the horizon of the optimizer. The optimizer is unchanged."""
 
 class BelatedWarning(UserWarning):
     """A warning about a likely mistake, or about an error that did not stop the optimizer."""
 
 def defaults() -> str:
-    """All values of settings by the names of their classes, with their defaults, as JSON."""
+    """All strategies and settings with their defaults, as JSON. The keys are the names of their classes."""
 
 def point_of(event: str) -> _Place | None:
-    """The point in an event as JSON; None if it has none."""
+    """The point in an event, which is given as JSON, or None if the event does not have a point."""
 
 def without_note(event: str) -> str:
-    """A suggested event as JSON without the note of its strategy."""
+    """A suggested event, as JSON, without the note of its strategy."""
 
 @final
 class Parameter:
-    """A parameter of any kind, whose values are numbers: the value itself, or the place of a choice, from 0.
+    """A parameter of any kind.
 
-    A parameter with one value is a constant and has no columns."""
+    A value is represented by a number: the value itself, or the position of a choice in its list, from 0. A parameter
+    with one value is a constant and does not have columns."""
 
     @staticmethod
     def real(low: float, high: float, log: bool, step: float | None) -> Parameter:
@@ -103,11 +106,11 @@ class Parameter:
 
     @staticmethod
     def ordinal(labels: list[str]) -> Parameter:
-        """Ordered values, known by their labels."""
+        """Ordered values with these labels."""
 
     @staticmethod
     def categorical(labels: list[str]) -> Parameter:
-        """Choices without an order, known by their labels."""
+        """Choices without an order, with these labels."""
 
     @property
     def width(self) -> int:
@@ -115,20 +118,20 @@ class Parameter:
 
     @property
     def n_levels(self) -> int | None:
-        """Number of values; None if continuous."""
+        """Number of values, or None if the parameter is continuous."""
 
     @property
     def expected(self) -> str:
         """The values that the parameter may have, for messages."""
 
     def checked(self, number: float) -> float | None:
-        """The value that a number stands for except for rounding; None if there is none."""
+        """The value that equals a number up to rounding, or None if the number is not a value of the parameter."""
 
     def level(self, number: float) -> int:
-        """The place of a value among all values, from 0."""
+        """The position of a value among all values, from 0."""
 
     def member(self, level: int) -> float:
-        """The value at this place."""
+        """The value at this position."""
 
     def encode(self, number: float) -> NDArray[np.float64]:
         """The columns of a value, shape (width,)."""
@@ -136,15 +139,15 @@ class Parameter:
     def decode(self, columns: Sequence[float] | NDArray[np.float64]) -> float:
         """The value nearest to columns of shape (width,)."""
 
-# Takes points, each with the numbers of all parameters; returns whether each satisfies the constraints, shape (m,).
+# Takes points with the numbers of all parameters. Returns whether each point satisfies the constraints, shape (m,).
 _Feasible: TypeAlias = Callable[[list[list[float | None]]], NDArray[np.bool_]]
 
-# A point: one number for each searched parameter, None where inactive; for candidates the row number.
+# A point. It has one number for each searched parameter (None if inactive), or is the row number of a candidate.
 _Place: TypeAlias = list[float | None] | int
 
 @final
 class Problem:
-    """The points, contexts and fidelities of an optimizer, and which values are better."""
+    """The points, contexts and fidelities of an optimizer, and whether smaller values are better."""
 
     def __new__(
         cls,
@@ -154,15 +157,16 @@ class Problem:
         minimize: bool = False,
         seconds: bool = False,
     ) -> Problem:
-        """`fidelity` has the range, a bound on the bias, and (base, exponent, full) of the cost."""
+        """Create a problem. `fidelity` has the range, a bound on the bias, and (base, exponent, full) of the cost."""
 
 @final
 class Space:
-    """Named parameters and their conditions. A point is a list of numbers, one for each parameter; None stands for a
-    parameter that is not given or inactive."""
+    """Named parameters and their conditions.
+
+    A point is a list with one number for each parameter. None stands for a missing or inactive parameter."""
 
     def __new__(cls, declared: list[tuple[str, Parameter, list[tuple[str, list[int]]]]], is_context: bool) -> Space:
-        """The name of each parameter, the parameter, and the levels of other parameters at which it is active."""
+        """Create a space from names and parameters, with the levels of other parameters at which each is active."""
 
     @property
     def width(self) -> int:
@@ -176,23 +180,23 @@ class Space:
         """The set of encoded points."""
 
     def active(self, numbers: list[float | None]) -> list[bool]:
-        """Whether each parameter is active; a parameter is inactive if one of its parents is not given."""
+        """Whether each parameter is active. A parameter is inactive if one of its parents is not given."""
 
     def check_given(self, given: list[bool], unknown: list[str]) -> None:
-        """Refuse missing and unknown names, unless there are conditions."""
+        """Refuse missing and unknown names, unless the space has conditions."""
 
     def check_known(self, unknown: list[str]) -> None:
         """Refuse names that are not in the space."""
 
     def complete(self, numbers: list[float | None], unknown: list[str]) -> list[float | None]:
-        """The numbers with constants filled in. Raises InvalidPoint (InvalidContext) for missing, unknown or inactive
-        parameters."""
+        """The numbers of a point, including the constants. Raises InvalidPoint (or InvalidContext for a context) for
+        missing, unknown or inactive parameters."""
 
     def encode(self, numbers: list[float | None]) -> NDArray[np.float64]:
         """The columns of a complete point."""
 
     def only_searched(self, numbers: list[float | None]) -> list[float | None]:
-        """The numbers of the searched parameters among the numbers of all."""
+        """The numbers of the searched parameters, from the numbers of all parameters."""
 
     def decode(self, columns: list[float]) -> list[float | None]:
         """The numbers of the point nearest to these columns."""
@@ -201,14 +205,14 @@ class Space:
         """The numbers of the point where a trial was started."""
 
     def spread(self, searched: Sequence[float | None]) -> list[float | None]:
-        """The numbers of all parameters from the numbers of the searched ones."""
+        """The numbers of all parameters, from the numbers of the searched parameters."""
 
 @final
 class Candidates:
     """A list of candidates in the user's units, whose columns are scaled to [0, 1]."""
 
     def __new__(cls, points: NDArray[np.float64]) -> Candidates:
-        """The rows of a (N, d) array. Raises InvalidSpace."""
+        """Create a list of candidates from the rows of a (N, d) array. Raises InvalidSpace."""
 
     def domain(self) -> Domain:
         """The set of encoded candidates."""
@@ -221,7 +225,7 @@ class Candidates:
 
 @final
 class Domain:
-    """The set that suggestions come from."""
+    """The set of encoded points that can be suggested."""
 
     @staticmethod
     def candidates(points: NDArray[np.float64]) -> Domain:
@@ -232,7 +236,7 @@ class Domain:
         """Number of encoded columns of a point."""
 
 class _Report(Protocol):
-    """The facts reported with a value: `belated.optimizers.log.Report`."""
+    """The data reported with a value; see `belated.optimizers.log.Report`."""
 
     @property
     def std(self) -> float | None: ...
@@ -242,24 +246,24 @@ class _Report(Protocol):
     def duration(self) -> float | None: ...
     @property
     def place(self) -> _Place | None:
-        """The point where the trial was run; None if it is the point where it was started."""
+        """The point where the trial was run. None means the point where the trial was started."""
 
     @property
     def attrs(self) -> str | None:
-        """A JSON object."""
+        """The user's attributes, as a JSON object."""
 
 @final
 class Action:
-    """A report about a trial; it is checked when it is recorded."""
+    """A report on a trial. The report is checked when it is recorded."""
 
     @staticmethod
     def observe(number: int, value: float, report: _Report | None, amend: bool, replicate: bool) -> Action:
-        """A value. If the trial has another value: raise an error, replace it (`amend`), or add another trial at the
-        same point (`replicate`)."""
+        """An observed value. By default, a different value for an observed trial is an error. With `amend`, the new
+        value replaces the old value. With `replicate`, the value is added as a new trial at the same point."""
 
     @staticmethod
     def fail(number: int, error: tuple[str, str, str | None] | None, attrs: str | None) -> Action:
-        """A crash; ``error`` is (type, message, traceback)."""
+        """A failure. ``error`` is (type, message, traceback)."""
 
     @staticmethod
     def abandon(number: int) -> Action: ...
@@ -271,24 +275,24 @@ class Action:
         report: _Report | None,
         fidelity: float | None = None,
     ) -> Action:
-        """A trial that was not suggested. Without a value, only the report's attrs are kept."""
+        """A trial that the optimizer did not suggest. If ``value`` is None, only the attrs of the report are kept."""
 
     @staticmethod
     def enqueue(place: _Place, fidelity: float | None = None) -> Action: ...
 
 @final
 class TrialRecord:
-    """One trial as the log knows it, in the user's units."""
+    """The record of a trial in the log, in the user's units."""
 
     @property
     def number(self) -> int: ...
     @property
     def place(self) -> _Place:
-        """Where it was suggested or added."""
+        """The point where the trial was suggested or added."""
 
     @property
     def run(self) -> _Place | None:
-        """Where it was run; None if no other point was reported."""
+        """The point where the trial was run, or None if a run point was not reported."""
 
     @property
     def context(self) -> list[float]:
@@ -308,7 +312,7 @@ class TrialRecord:
     def fidelity(self) -> float | None: ...
     @property
     def attrs(self) -> list[str]:
-        """JSON objects, each merged over the earlier ones."""
+        """JSON objects. Entries of later objects override entries of earlier objects."""
 
     @property
     def error(self) -> tuple[str, str, str | None] | None:
@@ -316,11 +320,11 @@ class TrialRecord:
 
     @property
     def note(self) -> str | None:
-        """The note of the strategy that suggested it."""
+        """The note of the strategy that suggested the trial."""
 
     @property
     def suggested(self) -> bool:
-        """Whether the optimizer suggested it; False if it was added."""
+        """Whether the optimizer suggested the trial. False if the trial was added."""
 
     @property
     def suggested_at(self) -> float: ...
@@ -328,18 +332,18 @@ class TrialRecord:
     def observed_at(self) -> float | None: ...
     @property
     def ended_at(self) -> float | None:
-        """The last time when it was observed, failed or abandoned."""
+        """The time when the trial was last observed, failed or abandoned."""
 
     @property
     def expires_at(self) -> float | None:
-        """Wall-clock seconds when its lease ends."""
+        """The wall-clock time in seconds when the lease ends."""
 
 @final
 class Optimizer:
-    """A log of trials and the strategy that proposes the next one.
+    """A log of trials and the strategy that proposes the next trial.
 
     ``strategy`` is a JSON object ``{"kind": "BayesOpt", …}`` with the settings that ``defaults`` lists. A context has
-    one number for each searched parameter; a fidelity is a number in the user's units."""
+    one number for each searched parameter. A fidelity is a number in the user's units."""
 
     def __new__(cls, problem: Problem, seed: int, strategy: str) -> Optimizer: ...
     def suggest(
@@ -350,10 +354,10 @@ class Optimizer:
         feasible: _Feasible | None = None,
         fidelity: float | None = None,
     ) -> list[int]:
-        """Start n trials; their numbers. Either all n are logged or none. If ``fidelity`` is None, the strategy chooses
-        it.
+        """Start n trials and return their numbers. If an error occurs, the log is unchanged.
 
-        ``feasible`` is called in this thread, and must not use this optimizer. Enqueued points are not checked."""
+        If ``fidelity`` is None, the strategy chooses the fidelity. ``feasible`` is called in this thread, and must not
+        use this optimizer. Enqueued points are not checked."""
 
     def propose(
         self,
@@ -365,42 +369,46 @@ class Optimizer:
         feasible: _Feasible | None = None,
         fidelity: float | None = None,
     ) -> list[str]:
-        """The events, as JSON, that would start n trials; nothing is logged until they are passed to ``extend``.
+        """The events, as JSON, that would start n trials. They are logged when they are passed to ``extend``.
 
-        ``wall_time`` is the current time for leases in seconds, ``expires_after`` the length of new leases."""
+        ``wall_time`` is the current wall-clock time, and ``expires_after`` is the length of new leases. Both are in
+        seconds."""
 
     def next_fidelity(self, now: float | None, feasible: _Feasible | None) -> float | None:
-        """The fidelity of the next suggestion; None at full fidelity. Nothing is logged."""
+        """The fidelity of the next suggestion, or None for full fidelity. The log is unchanged."""
 
     def queued(self) -> list[_Place]:
-        """The enqueued points that are not suggested yet."""
+        """The enqueued points that have not been suggested yet."""
 
     def was_enqueued(self, number: int) -> bool:
         """Whether the point of a trial came from the queue."""
 
     def is_report_of(self, event: str, concerned: int | None, action: Action) -> bool:
-        """Whether an event logged the value, std, cost and place of this observation; the event concerns trial
+        """Whether an event logged the value, std, cost and point of this observation. The event concerns trial
         `concerned`."""
 
     def validate(self, action: Action, now: float | None) -> tuple[str, int | None] | None:
-        """The event that ``record`` would log, as JSON, and the number of the trial that it starts or concerns; None if
-        nothing would change. Nothing is logged."""
+        """The event that ``record`` would log, as JSON, and the number of its trial.
+
+        The result is None if the action would have no effect. The log is unchanged."""
 
     def record(self, action: Action, now: float | None) -> int | None:
-        """Log an action; the number of the trial that it starts or concerns.
+        """Log an action and return the number of its trial.
 
-        None for an enqueued point, and if nothing changes."""
+        The result is None for an enqueued point, or if the action has no effect."""
 
     def extend(self, events: Sequence[str]) -> list[int | None]:
-        """Log events of this process or another one; each is checked, and the events before an invalid one stay.
+        """Check and log events of any process. If an event is invalid, the events before it are still logged.
 
-        For each the number of the trial that it starts or concerns; None for an enqueued point."""
+        The result has the number of the trial of each event, or None for an enqueued point."""
 
     def replace(self, events: Sequence[str]) -> list[int | None]:
-        """Replace the whole log by these events; if one is invalid, keep the log. The numbers are as in `extend`."""
+        """Replace the log by these events. If an event is invalid, the log is unchanged.
+
+        The result is as in `extend`."""
 
     def events(self, start: int, end: int | None = None) -> list[str]:
-        """The events from number ``start`` up to, but not including, number ``end``, as JSON; by default to the end of
+        """The events from number ``start`` to number ``end`` (exclusive), as JSON. By default, ``end`` is the end of
         the log."""
 
     def n_events(self) -> int: ...
@@ -410,25 +418,25 @@ class Optimizer:
         now: float | None,
         feasible: _Feasible | None = None,
     ) -> tuple[_Place, float, float] | None:
-        """(place, posterior mean, posterior std) of the best posterior mean.
+        """The recommended point with the posterior mean and standard deviation of f, (place, mean, std).
 
-        None while nothing is observed."""
+        The result is None before the first observation."""
 
     def surrogate(
         self, now: float | None, pending: bool, wall_time: float | None = None
     ) -> tuple[GaussianProcess, float, float, float] | None:
-        """(model, mean, scale, log slope): the posterior of the targets over (x, context) rows.
+        """The posterior of the targets over (x, context) rows, as (model, mean, scale, log slope).
 
-        A target of 0 is the prior mean of f. Targets are in units of scale; if bad values are compressed, this is the
-        unit of good values. The log slope is Σ log d target/dy over the observed values.
+        A target of 0 is the prior mean of f, which is ``mean``. Targets are in units of ``scale``. If bad values are
+        compressed, ``scale`` is the unit of good values. The log slope is Σ log d target/dy over the observed values.
 
-        With ``pending`` it includes the rows that the pending policy adds, as for the next suggestion.
-        None while nothing has been fitted."""
+        With ``pending``, the posterior includes the rows that the pending policy adds, as for the next suggestion.
+        The result is None before the first fit."""
 
     def predict(
         self, points: NDArray[np.float64], now: float | None, pending: bool, wall_time: float | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Posterior mean and standard deviation of f at (x, context) rows; None if there is no posterior."""
+        """Posterior mean and standard deviation of f at (x, context) rows, or None without a fitted model."""
 
     def acquisition(
         self,
@@ -440,27 +448,28 @@ class Optimizer:
     ) -> NDArray[np.float64] | None:
         """The acquisition that the next suggestion would maximise, at points (n, width) and in units of f.
 
-        None without a model, and while nothing is observed."""
+        The result is None if the strategy lacks a model, and before the first observation."""
 
     def leave_one_out(
         self, now: float | None, wall_time: float | None = None
     ) -> tuple[list[int], NDArray[np.float64], NDArray[np.float64]] | None:
-        """(trial numbers, mean, std) of the value of each row of the model, predicted from all the others.
+        """Predictions of the value of each row of the model from all other rows, as (trial numbers, mean, std).
 
-        The std includes the noise. None without a model, and while nothing is observed."""
+        The std includes the noise. The result is None if the strategy lacks a model, and before the first
+        observation."""
 
     def status(self) -> str | None:
-        """The status of a strategy that works in rounds, as JSON; None for other strategies."""
+        """The status of a strategy that works in rounds, as JSON, or None for other strategies."""
 
     def now(self, now: float | None) -> float:
         """The time on the optimizer's clock."""
 
     def trial(self, number: int) -> TrialRecord: ...
     def numbers(self, state: str | None) -> list[int]:
-        """Trial numbers in a state ("pending", "observed", "failed", "abandoned"), or all of them."""
+        """The numbers of the trials in a state ("pending", "observed", "failed" or "abandoned"), or of all trials."""
 
     def best(self) -> int | None:
-        """Number of the trial with the largest value at the highest fidelity observed."""
+        """The number of the trial with the best value at the highest fidelity observed."""
 
     def __len__(self) -> int: ...
     def to_bytes(self) -> bytes: ...
@@ -469,11 +478,11 @@ class Optimizer:
 
 @final
 class GaussianProcess:
-    """A Gaussian process with zero prior mean and fixed hyperparameters until ``optimize``.
+    """A Gaussian process with zero prior mean. The hyperparameters are fixed until ``optimize`` is called.
 
-    ``kernel`` is "matern52" (None), "matern32", "matern12", "squared_exponential" or "linear"; ``lengthscale`` a number
-    (None is 1) or one per column;
-    ``variance`` the signal variance; ``noise`` the noise *variance*."""
+    ``kernel`` is "matern52" (the default), "matern32", "matern12", "squared_exponential" or "linear". ``lengthscale``
+    is one number (by default 1), or one number per column. ``variance`` is the signal variance, and ``noise`` is the
+    noise *variance*."""
 
     def __new__(
         cls,
@@ -483,26 +492,26 @@ class GaussianProcess:
         noise: float = 1e-6,
     ) -> GaussianProcess: ...
     def fit(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
-        """Condition on the rows of x (n, d) and targets y (n,), in place of the earlier rows."""
+        """Condition on the rows of x (n, d) and targets y (n,). They replace the earlier rows."""
 
     def append(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
-        """Condition on further rows at O(n²) each."""
+        """Condition on further rows. The cost is O(n²) per row."""
 
     def predict(self, z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Posterior mean and standard deviation of f (without noise) at the rows of z."""
 
     def predict_gradient(self, z: NDArray[np.float64]) -> tuple[float, float, NDArray[np.float64], NDArray[np.float64]]:
-        """(mean, std, d mean / dz, d std / dz) at one point z (d,)."""
+        """The posterior and its gradients at one point z (d,), as (mean, std, d mean / dz, d std / dz)."""
 
     def sample(self, z: NDArray[np.float64], n: int, seed: int) -> NDArray[np.float64]:
-        """n exact joint draws of f at the rows of z, as a (n, N) array."""
+        """Draw n exact joint samples of f at the rows of z (N, d), as a (n, N) array."""
 
     def log_marginal_likelihood(self) -> float: ...
     def log_marginal_likelihood_gradient(self) -> NDArray[np.float64]:
-        """With respect to (log lengthscales…, log variance, log noise)."""
+        """The gradient with respect to (log lengthscales…, log variance, log noise)."""
 
     def optimize(self, n_restarts: int = 8, seed: int = 0, priors: bool = True) -> None:
-        """Set the hyperparameters to the best of several L-BFGS-B runs on the evidence (with the priors: MAP)."""
+        """Fit the hyperparameters by several L-BFGS-B runs on the marginal likelihood (with ``priors``, by MAP)."""
 
     @property
     def kernel(self) -> str: ...
@@ -514,21 +523,21 @@ class GaussianProcess:
     def noise(self) -> float: ...
     @property
     def jitter(self) -> float:
-        """The jitter added to the diagonal so that the factorisation succeeded."""
+        """The jitter that was added to the diagonal for the factorisation."""
 
     @property
     def x(self) -> NDArray[np.float64]: ...
     @property
     def y(self) -> NDArray[np.float64]:
-        """Targets of the rows; for rows that are hallucinated, the posterior mean."""
+        """The targets of the rows. The target of a hallucinated row is the posterior mean."""
 
     @property
     def n_observed(self) -> int:
-        """The number of rows with data; the rows after them belong to pending trials."""
+        """The number of rows with data. The rows after these rows belong to pending trials."""
 
 @final
 class Acquisition:
-    """An acquisition on a fixed posterior: call it on the rows of an array."""
+    """An acquisition on a fixed posterior. Calling the acquisition evaluates it at the rows of an array."""
 
     @staticmethod
     def upper_confidence_bound(gp: GaussianProcess, nu: float) -> Acquisition: ...
@@ -539,4 +548,4 @@ class Acquisition:
     def __call__(self, z: NDArray[np.float64]) -> NDArray[np.float64]: ...
     def gradient(self, z: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]: ...
     def maximize(self, domain: Domain, seed: int = 0) -> tuple[NDArray[np.float64], int | None, float]:
-        """(point, candidate index or None, value) of the largest value found on the domain."""
+        """The maximum that the search finds on the domain, as (point, candidate index or None, value)."""

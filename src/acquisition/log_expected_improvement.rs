@@ -1,17 +1,17 @@
 //! The logarithm of the expected improvement over an incumbent (Ament et al. 2023).
 //!
-//! Notation: u = (mu − f*)/sigma; φ and Φ the standard normal density and distribution; R(a) = Φ(−a)/φ(a) Mills' ratio;
-//! h(u) = φ(u) + u Φ(u) = E max(0, u + N(0, 1)), so that the expected improvement is sigma h(u).
+//! Notation: u = (mu − f*)/sigma; φ and Φ are the standard normal density and distribution; R(a) = Φ(−a)/φ(a) is Mills'
+//! ratio; h(u) = φ(u) + u Φ(u) = E max(0, u + N(0, 1)). The expected improvement is sigma h(u).
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use super::{Moments, OfMoments};
 use crate::numerics::special::mills_ratio;
 
-/// log E max(0, f − f*).
+/// The acquisition log E max(0, f − f*).
 #[derive(Debug, Clone)]
 pub struct LogExpectedImprovement {
-    /// f*.
+    /// The incumbent f*.
     pub incumbent: f64,
 }
 
@@ -31,9 +31,9 @@ impl OfMoments for LogExpectedImprovement {
     }
 }
 
-/// log h(u) and its derivative h'(u)/h(u) = Φ(u)/h(u).
+/// Returns log h(u) and its derivative h'(u)/h(u) = Φ(u)/h(u).
 ///
-/// For u < −1 the two terms of h cancel, so h(u) = φ(u)(1 + u R(−u)) is used.
+/// For u < −1, h is computed as φ(u)(1 + u R(−u)), because the two terms of h nearly cancel.
 pub(super) fn log_improvement(u: f64) -> (f64, f64) {
     let log_density = -0.5 * u * u - 0.5 * (2.0 * PI).ln();
     if u > -1.0 {
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn log_improvement_matches_high_precision_values() {
-        // log(φ(u) + u Φ(u)), computed with 60 digits.
+        // The expected values of log(φ(u) + u Φ(u)) were computed with 60 digits.
         for (u, expected) in [
             (5.0, 1.6094379231264314),
             (0.5, -0.3598276837450638),

@@ -1,8 +1,9 @@
-//! The logarithm of noisy expected improvement: expected improvement averaged over fantasies, each with its own
-//! incumbent (Letham et al. 2019), with pending points (Balandat et al. 2020) and in logarithms (Ament et al. 2023).
+//! The logarithm of noisy expected improvement. The expected improvement is averaged over fantasies, each with a
+//! separate incumbent (Letham et al. 2019). Pending points are included (Balandat et al. 2020), and logarithms are used
+//! (Ament et al. 2023).
 //!
-//! Notation: m fantasies; mu_i and f*_i the mean and incumbent under fantasy i; u_i = (mu_i − f*_i)/sigma; h, φ, Φ and
-//! Mills' ratio R as in [`super::log_expected_improvement`].
+//! Notation: m is the number of fantasies; mu_i and f*_i are the mean and incumbent under fantasy i; u_i = (mu_i −
+//! f*_i)/sigma; h, φ, Φ and Mills' ratio R are as in [`super::log_expected_improvement`].
 
 use multiversion::multiversion;
 use ndarray::Array2;
@@ -13,11 +14,11 @@ use crate::gp::fantasies::Fantasies;
 use crate::numerics::cholesky::sum;
 use crate::numerics::special::{exp_nonpositive, mills_ratio};
 
-/// log (1/m) Σ_i E max(0, f − f*_i).
+/// The acquisition log (1/m) Σ_i E max(0, f − f*_i).
 #[derive(Debug, Clone)]
 pub struct LogNoisyExpectedImprovement {
     pub fantasies: Fantasies,
-    /// f*_i (m,), one per fantasy.
+    /// The incumbents f*_i, shape (m,).
     pub incumbents: Vec<f64>,
 }
 
@@ -60,7 +61,8 @@ impl Formula for LogNoisyExpectedImprovement {
         self.fantasies.means_at(mean, workspace.whitened(), means);
         let (value, by_std) = log_mean_improvement(means, variance, &self.incumbents, scratch);
         let by_means = &*means;
-        // mu_i is mu plus the product of δ_i and the v of the tail, so its gradient contains ∇v of the tail.
+        // mu_i is mu plus the product of δ_i and the v of the pending rows. So the gradient of mu_i contains ∇v of the
+        // pending rows.
         self.fantasies.blend(by_means, by_tail);
         // ∇sigma = ∇var / (2 sigma)
         let by_variance = by_std / (2.0 * floored_std(variance));
@@ -69,11 +71,11 @@ impl Formula for LogNoisyExpectedImprovement {
     }
 }
 
-/// Returns log (1/m) Σ_i sigma h(u_i) and its derivative with respect to sigma. Replaces each mean mu_i by the
-/// derivative with respect to mu_i. `scratch` is a buffer.
+/// Returns log (1/m) Σ_i sigma h(u_i) and its derivative with respect to sigma. Each entry mu_i of the means is
+/// replaced by the derivative with respect to mu_i. `scratch` is a buffer.
 ///
-/// All terms are in units of exp(r), with r = −min u_i²/2 if all u_i < 0, else 0. For a = |u| and R = R(a), Φ(−a) = φ R
-/// and h(−a) = φ (1 − a R); for u ≥ 0, Φ(a) = 1 − Φ(−a) and h(a) = a + h(−a). d(sigma h)/d sigma = φ.
+/// All terms are in units of exp(r). If all u_i < 0, r = −min u_i²/2; otherwise r = 0. For a = |u| and R = R(a), Φ(−a)
+/// = φ R and h(−a) = φ (1 − a R); for u ≥ 0, Φ(a) = 1 − Φ(−a) and h(a) = a + h(−a). d(sigma h)/d sigma = φ.
 fn log_mean_improvement(
     means: &mut [f64],
     variance: f64,
@@ -83,7 +85,7 @@ fn log_mean_improvement(
     let (m, std) = (means.len(), floored_std(variance));
     let leads = means.iter().zip(incumbents).map(|(mean, f)| mean - f);
     // The product is computed as for u_i, because the rounding error of a quotient would be too large in the exponent
-    // of e^r. The bound keeps squares from overflowing.
+    // of e^r. The bound prevents the overflow of squares.
     let precision = 1.0 / std;
     let largest = (leads.fold(f64::MIN, f64::max) * precision).clamp(-1e150, 0.0);
     let reference = -0.5 * largest * largest;
@@ -104,7 +106,7 @@ fn log_mean_improvement(
     (value, sum(densities) * slope)
 }
 
-/// Writes h(u_i) and φ(u_i) in units of exp(reference), and replaces the means by Φ(u_i).
+/// Writes h(u_i) and φ(u_i) in units of exp(reference). The means are replaced by Φ(u_i).
 #[multiversion(targets = "simd")]
 fn improve(
     means: &mut [f64],
@@ -140,7 +142,7 @@ mod tests {
 
     #[test]
     fn mean_improvement_matches_high_precision_values() {
-        // log (1/3) Σ sigma h(u_i), computed with 80 digits.
+        // The expected values of log (1/3) Σ sigma h(u_i) were computed with 80 digits.
         for (means, incumbents, sigma, expected) in [
             (
                 [0.3, -0.2, 1.1],

@@ -1,19 +1,20 @@
-//! The logarithm of the probability that a trial succeeds, from a Gaussian process of labels: 1 for an observed
-//! trial, −1 for a failed trial (least-squares classification, Rasmussen & Williams 2006, section 6.5).
+//! The logarithm of the probability that a trial succeeds. The probability comes from a Gaussian process that is fitted
+//! to labels, 1 for an observed trial and −1 for a failed trial. This method is least-squares classification (Rasmussen
+//! & Williams 2006, section 6.5).
 //!
-//! Notation: mu and sigma² the posterior mean and variance of (label at x) − 1; the prior mean of labels is 1,
-//! because trials succeed by default; u = (1 + mu)/sqrt(sigma² + c); φ and Φ the standard normal density and
-//! distribution.
+//! Notation: mu and sigma² are the posterior mean and variance of (label at x) − 1; u = (1 + mu)/sqrt(sigma² + c); φ
+//! and Φ are the standard normal density and distribution. The prior mean of labels is 1, because trials succeed by
+//! default.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use super::{Moments, OfMoments};
 use crate::numerics::special::mills_ratio;
 
-/// c. It bounds log P from below by log Φ(−1/√c), about −53, for any number of failures around a point.
+/// The constant c. It bounds log P from below by log Φ(−1/√c), about −53, for any number of failures near a point.
 const MIN_VARIANCE: f64 = 0.01;
 
-/// log P plus a penalty where P < ½; P = Φ(u) is the probability that the label is positive.
+/// The acquisition log P plus a penalty where P < ½. P = Φ(u) is the probability that the label is positive.
 #[derive(Debug, Clone, Copy)]
 pub struct LogSuccessProbability {
     pub penalty: ShortfallOfSuccess,
@@ -35,12 +36,12 @@ impl OfMoments for LogSuccessProbability {
     }
 }
 
-/// sqrt(sigma² + c).
+/// Returns sqrt(sigma² + c).
 fn spread(at: Moments) -> f64 {
     (at.variance + MIN_VARIANCE).sqrt()
 }
 
-/// log Φ(u) and its derivative φ(u)/Φ(u); for u < 0, Φ(u) = φ(u) R(−u) with Mills' ratio R.
+/// Returns log Φ(u) and its derivative φ(u)/Φ(u). For u < 0, Φ(u) = φ(u) R(−u) with Mills' ratio R.
 fn log_cdf(u: f64) -> (f64, f64) {
     let log_density = -0.5 * u * u - 0.5 * (2.0 * PI).ln();
     if u > 0.0 {
@@ -52,15 +53,14 @@ fn log_cdf(u: f64) -> (f64, f64) {
     }
 }
 
-/// weight · min(0, 1 + mu), a penalty where failure is more likely than success. If it is added to an acquisition,
-/// the maximum has P ≥ ½; if P < ½ everywhere, the maximum is where P is largest.
+/// The penalty weight · min(0, 1 + mu). It is negative where failure is more likely than success. The maximum of an
+/// acquisition plus this penalty has P ≥ ½. If P < ½ everywhere, the maximum is the point with the largest P.
 #[derive(Debug, Clone, Copy)]
 pub struct ShortfallOfSuccess {
     pub weight: f64,
 }
 
-/// The tolerance of 1 + mu. If half of the labels are failures, 1 + mu is zero except for rounding, whose sign has no
-/// meaning.
+/// The tolerance of 1 + mu. If half of the labels are failures, 1 + mu is zero up to a rounding error of either sign.
 const ROUNDING: f64 = 1e-9;
 
 impl OfMoments for ShortfallOfSuccess {
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn log_cdf_and_its_derivative_match_high_precision_values() {
-        // log Φ(u), computed with 60 digits.
+        // The expected values of log Φ(u) were computed with 60 digits.
         for (u, expected) in [
             (3.0, -0.001_350_809_964_748_192_5),
             (0.5, -0.368_946_415_288_656_35),

@@ -1,8 +1,8 @@
-//! The posterior variance as an acquisition: pure exploration.
+//! The posterior variance as an acquisition, which is pure exploration.
 
 use super::{Moments, OfMoments};
 
-/// sigma².
+/// The acquisition sigma².
 #[derive(Debug, Clone)]
 pub struct MaxVariance;
 

@@ -1,15 +1,16 @@
-//! Acquisitions, the utility of an evaluation at a point given the posterior: their values and gradients.
+//! Acquisition functions and their gradients. An acquisition is the utility of an evaluation at a point, given the
+//! posterior.
 //!
 //! * [`upper_confidence_bound`], [`log_expected_improvement`], [`max_variance`]: functions of the posterior moments at
 //!   x
-//! * [`log_noisy_expected_improvement`]: a function of the moments under each of several fantasies
-//! * [`log_success_probability`]: a function of the moments of the model of success
-//! * [`pure_exploration`]: a function of the moments with and without the pending rows
+//! * [`log_noisy_expected_improvement`]: a function of the posterior moments under each of several fantasies
+//! * [`log_success_probability`]: a function of the posterior moments of the model of success
+//! * [`pure_exploration`]: a function of the posterior moments with and without the pending rows
 //! * [`thompson`]: a draw from the posterior
-//! * [`Scorer`]: an acquisition as the objective of a search; [`Sum`]: the sum of two
+//! * [`Scorer`]: an acquisition as the objective of a search; [`Sum`]: the sum of two acquisitions
 //!
-//! Notation: x a row of the model, context included; X its n rows; mu and sigma the posterior mean and standard deviation
-//! of f(x), without noise; v = L⁻¹k(X, x); a(x) the acquisition; f* the incumbent.
+//! Notation: x is a point with its context; X has the n rows of the model; mu and sigma are the posterior mean and
+//! standard deviation of f(x), without noise; v = L⁻¹k(X, x); a(x) is the acquisition; f* is the incumbent.
 
 pub mod log_expected_improvement;
 pub mod log_noisy_expected_improvement;
@@ -59,27 +60,27 @@ impl Acquisition {
         }
     }
 
-    /// The effort of a search of a box for this acquisition, relative to the default, for a model of n rows.
+    /// The effort of a search of a box for this acquisition and a model of n rows, relative to the default effort.
     pub fn effort(&self, n: usize) -> f64 {
         self.formula().effort(n)
     }
 
     /// Converts the value of an acquisition from units of targets to units of f. `scale` is the unit of targets in
-    /// units of f; `value_of` maps a target to f.
+    /// units of f, and `value_of` maps a target to a value of f.
     pub fn in_units_of_f(&self, value: f64, scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64 {
         match self {
             Self::UpperConfidenceBound(_) | Self::Thompson(_) => value_of(value),
             Self::LogExpectedImprovement(_) | Self::LogNoisyExpectedImprovement(_) => {
                 value + scale.ln()
             }
-            // A negative value is a difference of values; any other is a variance.
+            // A negative value is a difference of targets. A nonnegative value is a variance.
             Self::PureExploration(_) if value < 0.0 => scale * value,
             Self::MaxVariance(_) | Self::PureExploration(_) => scale * scale * value,
             Self::LogSuccessProbability(_) | Self::ShortfallOfSuccess(_) => value,
         }
     }
 
-    /// a at `rows` (N, d) of the model, given their `v` (N, n).
+    /// Returns a(x) for every row x of `rows` (N, d), given the `v` (N, n) of these rows.
     pub fn values_of_solved(
         &self,
         gp: &GaussianProcess,
@@ -98,9 +99,9 @@ impl Acquisition {
     }
 }
 
-/// The interface of acquisitions.
+/// The interface of acquisition functions.
 trait Formula {
-    /// Writes a at every row of the block to `out`.
+    /// Writes a(x) for every row x of the block to `out`.
     fn values(&self, block: &Block, buffers: &mut Buffers, out: &mut [f64]);
 
     /// Returns a(x) and writes da/dx to `gradient`.
@@ -112,14 +113,14 @@ trait Formula {
         gradient: &mut [f64],
     ) -> f64;
 
-    /// As [`Acquisition::effort`]. The default is small, because an evaluation costs O(n²), exceeds the cache with
-    /// many rows, and the surface is smooth.
+    /// The effort as in [`Acquisition::effort`]. The default is small, because an evaluation costs O(n²) and the
+    /// surface is smooth. With many rows, an evaluation also exceeds the cache.
     fn effort(&self, n: usize) -> f64 {
         (300.0 / n as f64).clamp(0.1, 0.4)
     }
 }
 
-/// Points to score: rows of the model, and their v if already computed.
+/// Points to score, with their v if already computed.
 struct Block<'a> {
     gp: &'a GaussianProcess,
     rows: ArrayView2<'a, f64>,
@@ -127,7 +128,7 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// mu = vᵀz and sigma² = k(x, x) − |v|² at every row.
+    /// Returns mu = vᵀz and sigma² = k(x, x) − |v|² at every row.
     fn moments(&self) -> (Vec<f64>, Vec<f64>) {
         let Some(v) = self.solved else {
             return self.gp.predict(self.rows);
@@ -147,10 +148,10 @@ impl Block<'_> {
 struct Buffers {
     workspace: Workspace,
     path: path::Workspace,
-    /// One mean per fantasy in `means`, and two numbers per fantasy in `scratch`.
+    /// The buffer `means` has one mean per fantasy, and `scratch` has two numbers per fantasy.
     means: Vec<f64>,
     scratch: Vec<f64>,
-    /// Derivatives with respect to the v of the tail.
+    /// Derivatives with respect to the v of the pending rows.
     by_tail: Vec<f64>,
 }
 
@@ -162,23 +163,23 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// sigma, at least 1e-12, because logarithms and derivatives of sigma do not exist at 0.
+    /// Returns sigma, at least 1e-12. Logarithms and derivatives of sigma do not exist at 0.
     pub fn std(self) -> f64 {
         floored_std(self.variance)
     }
 }
 
-/// sqrt(variance), at least 1e-12.
+/// Returns sqrt(variance), at least 1e-12.
 fn floored_std(variance: f64) -> f64 {
     variance.max(1e-24).sqrt()
 }
 
 /// An acquisition that depends only on the moments at x.
 pub trait OfMoments {
-    /// a(x).
+    /// Returns a(x).
     fn value(&self, at: Moments) -> f64;
 
-    /// a(x), ∂a/∂mu and ∂a/∂sigma.
+    /// Returns a(x), ∂a/∂mu and ∂a/∂sigma.
     fn value_and_derivatives(&self, at: Moments) -> (f64, f64, f64);
 }
 
@@ -208,13 +209,13 @@ impl<F: OfMoments> Formula for F {
     }
 }
 
-/// An acquisition on a posterior in one context, as the objective of a search over a domain.
+/// An acquisition as the objective of a search over a domain, for a fixed posterior and a fixed context.
 pub struct Scorer<'a> {
     gp: &'a GaussianProcess,
     formula: &'a dyn Formula,
-    /// The values of the context columns, which follow the domain's columns in a row of the model.
+    /// The values of the context columns. They follow the columns of the domain in a row of the model.
     context: &'a [f64],
-    /// Buffers for rows of the model, with the context filled in.
+    /// Buffers for rows of the model. The buffers already contain the context.
     rows: Array2<f64>,
     row: Vec<f64>,
     gradient: Vec<f64>,
@@ -222,8 +223,8 @@ pub struct Scorer<'a> {
 }
 
 impl<'a> Scorer<'a> {
-    /// The objective of `acquisition` on `gp`. `context` holds the columns of a row of `gp` after the domain's
-    /// columns.
+    /// Creates the objective of `acquisition` on `gp`. `context` has the columns of a row of `gp` that follow the
+    /// columns of the domain.
     pub fn new(gp: &'a GaussianProcess, acquisition: &'a Acquisition, context: &'a [f64]) -> Self {
         let width = gp.kernel().width();
         let mut row = vec![0.0; width];
@@ -275,7 +276,7 @@ impl Objective for Scorer<'_> {
     }
 }
 
-/// The sum of an acquisition and an optional second one on another posterior.
+/// The sum of an acquisition and an optional second acquisition on another posterior.
 pub struct Sum<'a> {
     first: Scorer<'a>,
     second: Option<Scorer<'a>>,

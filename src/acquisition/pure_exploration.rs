@@ -1,32 +1,33 @@
-//! The exploration points of GP-UCB-PE: the largest variance in the region that may contain the maximum (Contal et al.
-//! 2013).
+//! The exploration points of GP-UCB-PE (Contal et al. 2013). They maximise the variance over the region that may
+//! contain the maximum.
 //!
-//! Notation: n observed rows, then the tail of pending ones; sigma the standard deviation given all rows, s the
-//! standard deviation given the observed rows; β a multiplier; y• = max_x mu(x) − β·s(x) a lower bound of the
-//! maximum. Pending rows do not change the mean, so mu is the mean given the observed rows. The region is {x : mu(x) + 2β·s(x) > y•}.
+//! Notation: the n observed rows precede the pending rows; sigma is the standard deviation given all rows; s is the
+//! standard deviation given the observed rows; β is a multiplier; y• = max_x mu(x) − β·s(x) is a lower bound of the
+//! maximum. Pending rows do not change the mean, so mu is the mean given the observed rows. The region is {x : mu(x) +
+//! 2β·s(x) > y•}.
 
 use ndarray::ArrayView1;
 
 use super::{Block, Buffers, Formula, floored_std};
 use crate::gp::{GaussianProcess, contiguous, dot_row, variance_left};
 
-/// sigma² ≥ 0 inside the region; outside, the margin mu + 2β·s − y• ≤ 0.
+/// The acquisition is sigma² ≥ 0 inside the region. Outside the region, it is the margin mu + 2β·s − y• ≤ 0.
 #[derive(Debug, Clone)]
 pub struct PureExploration {
-    /// β.
+    /// The multiplier β.
     pub multiplier: f64,
-    /// y•.
+    /// The lower bound y•.
     pub lower_bound: f64,
 }
 
 impl PureExploration {
-    /// mu + 2β·s − y•.
+    /// Returns the margin mu + 2β·s − y•.
     fn margin(&self, mean: f64, observed_variance: f64) -> f64 {
         mean + 2.0 * self.multiplier * observed_variance.sqrt() - self.lower_bound
     }
 }
 
-/// s². The v at the observed rows does not depend on the tail.
+/// Returns s². The v of the observed rows does not depend on the pending rows.
 fn observed_variance(gp: &GaussianProcess, x: ArrayView1<f64>, v: &[f64]) -> f64 {
     let observed = ArrayView1::from(&v[..gp.n_observed()]);
     variance_left(gp.kernel().prior_variance(x), observed)

@@ -1,4 +1,4 @@
-//! Tests of all acquisitions: gradients against finite differences, and equal values from blocks and single points.
+//! Tests of all acquisitions. Gradients equal finite differences, and blocks give the same values as single points.
 
 use super::*;
 use crate::gp::Target;
@@ -7,7 +7,7 @@ use crate::gp::tests::{model, wave};
 use crate::random::Rng;
 use rand::SeedableRng;
 
-/// a at one point, without a context.
+/// Returns a(x) at one point, without a context.
 pub(super) fn value(gp: &GaussianProcess, acquisition: &Acquisition, x: &[f64]) -> f64 {
     let mut out = [0.0];
     let row = ArrayView2::from_shape((1, x.len()), x).unwrap();

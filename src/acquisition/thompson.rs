@@ -1,4 +1,4 @@
-//! A draw from the posterior as an acquisition; its argmax is a Thompson sample.
+//! A draw from the posterior as an acquisition. Its argmax is a Thompson sample.
 
 use super::{Block, Buffers, Formula};
 use crate::gp::draw::path::Path;

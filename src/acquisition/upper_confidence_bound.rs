@@ -1,8 +1,8 @@
-//! The upper confidence bound: the mean plus a multiple of the standard deviation.
+//! The upper confidence bound, the mean plus a multiple of the standard deviation.
 
 use super::{Moments, OfMoments};
 
-/// mu + multiplier·sigma, with `noise` (a variance, often 0) inside sigma.
+/// The acquisition mu + multiplier·sqrt(sigma² + noise). `noise` is a variance, and is often 0.
 #[derive(Debug, Clone)]
 pub struct UpperConfidenceBound {
     pub multiplier: f64,

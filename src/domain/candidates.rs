@@ -1,11 +1,11 @@
-//! Finite domains: a list of candidates, one per row.
+//! Finite domains. A finite domain is a list of candidates, one per row.
 
 use ndarray::{Array2, ArrayView2};
 
 use super::TOLERANCE;
 use crate::error::{Error, Result};
 
-/// Refuses an empty array and non-finite entries; returns the rows in row-major order.
+/// Returns the rows in row-major order. Refuses an empty array and non-finite entries.
 pub(super) fn checked(points: Array2<f64>) -> Result<Array2<f64>> {
     let (rows, width) = points.dim();
     if rows == 0 || width == 0 {
@@ -18,18 +18,18 @@ pub(super) fn checked(points: Array2<f64>) -> Result<Array2<f64>> {
             "candidate {row} has the entry {value} in column {column}; all entries must be finite numbers"
         )));
     }
-    // Row-major order, because blocks of rows are read as slices.
+    // The order is row-major, because blocks of rows are read as slices.
     Ok(points.as_standard_layout().into_owned())
 }
 
-/// Whether `x` equals one of the rows, up to the tolerance.
+/// Whether `x` equals a row, up to the tolerance.
 pub(super) fn contains(points: ArrayView2<f64>, x: &[f64]) -> bool {
     points
         .outer_iter()
         .any(|row| row.iter().zip(x).all(|(&a, &b)| (a - b).abs() <= TOLERANCE))
 }
 
-/// The index of the row nearest to `x`; the first one in case of ties.
+/// The index of the row nearest to `x`. Of equally near rows, the first row is returned.
 pub(super) fn nearest(points: ArrayView2<f64>, x: &[f64]) -> usize {
     let (mut nearest, mut least) = (0, f64::INFINITY);
     for (i, row) in points.outer_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Cells: parts of one coordinate, which can be halved and sampled.
+//! Cells. A cell is a part of one coordinate that can be halved and sampled.
 
 use super::Coordinate;
 use super::coordinate::clip;
@@ -6,9 +6,9 @@ use super::coordinate::clip;
 /// A part of one coordinate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell {
-    /// Part of a continuous coordinate: low ≤ u < high, or low ≤ u ≤ 1 if high = 1.
+    /// A part of a continuous coordinate, low ≤ u < high, or low ≤ u ≤ 1 if high = 1.
     Interval { low: f64, high: f64 },
-    /// Part of a discrete coordinate: the indices from first to last, both included.
+    /// A part of a discrete coordinate, with the indices from first to last (inclusive).
     Range { first: u64, last: u64 },
 }
 
@@ -27,8 +27,8 @@ impl Coordinate {
         }
     }
 
-    /// The two halves of a cell; a logarithmic integer is halved on its logarithmic axis. None if the cell cannot be
-    /// halved.
+    /// Returns the two halves of a cell, or None if the cell cannot be halved. A logarithmic integer is halved on its
+    /// logarithmic axis.
     pub fn split(&self, cell: Cell) -> Option<(Cell, Cell)> {
         match cell {
             Cell::Interval { low, high } => {
@@ -73,7 +73,7 @@ impl Coordinate {
                 },
                 Cell::Range { first, last },
             ) => {
-                // As in `write_within`, integer i has the interval [i − ½, i + ½].
+                // Integer i has the interval [i − ½, i + ½], as in `write_within`.
                 let below = |level: f64| libm::log(level - 0.5);
                 let level = |index: u64| low.wrapping_add_unsigned(index) as f64;
                 let (bottom, top) = (below(*low as f64), below(*high as f64 + 1.0));
@@ -98,7 +98,7 @@ impl Coordinate {
                     false => drawn,
                 };
             }
-            // Integer i has the interval [i − ½, i + ½], so both ends have their full probability.
+            // Integer i has the interval [i − ½, i + ½], so the first and the last integer have full intervals.
             (Coordinate::Integer { low, log: true, .. }, Cell::Range { first, last }) => {
                 let level = |index: u64| low.wrapping_add_unsigned(index) as f64;
                 let (bottom, top) = (libm::log(level(first) - 0.5), libm::log(level(last) + 0.5));
@@ -128,7 +128,7 @@ mod tests {
         }
     }
 
-    /// Whether the member in these columns belongs to the cell.
+    /// Whether the member with these columns belongs to the cell.
     fn holds(coordinate: &Coordinate, cell: Cell, columns: &[f64]) -> bool {
         match cell {
             Cell::Interval { low, high } => {

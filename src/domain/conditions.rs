@@ -1,16 +1,17 @@
-//! Conditions, which decide whether a coordinate of a box is active, given the indices of other coordinates.
+//! Conditions of the coordinates of a box. A condition depends on the index of another coordinate. The conditions of a
+//! coordinate determine whether this coordinate is active.
 //!
-//! A coordinate with conditions is a *child*; the coordinates in its conditions are its *parents*. The child is
-//! active if all of its conditions hold. A condition holds if its parent is active and the index of the parent is
-//! among the levels of the condition.
+//! A coordinate with conditions is a *child*; the coordinates in its conditions are its *parents*. The child is active
+//! if all of its conditions hold. A condition holds if the parent is active and the index of the parent is among the
+//! levels of the condition.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Cell, Coordinate};
 use crate::error::{Error, Result};
 
-/// The largest number of combinations of parents that are enumerated to count members. If there are more, the count
-/// is `u64::MAX`.
+/// The largest number of combinations of parents that are enumerated to count members. With more combinations, the
+/// count is `u64::MAX`.
 const MAX_VISITS: usize = 1 << 16;
 
 /// The number of a parent, and the indices of the parent at which the condition holds.
@@ -23,12 +24,12 @@ pub(crate) struct Conditions {
     /// The conditions of each coordinate, with their levels in ascending order.
     pub when: Vec<Vec<Condition>>,
     pub is_parent: Vec<bool>,
-    /// The numbers of the coordinates, parents before their children.
+    /// The numbers of the coordinates, with parents before their children.
     pub order: Vec<usize>,
 }
 
 impl Conditions {
-    /// `when` has one list per coordinate. Returns None if all lists are empty.
+    /// Creates the conditions of a box. `when` has one list per coordinate. Returns None if all lists are empty.
     pub fn new(coordinates: &[Coordinate], mut when: Vec<Vec<Condition>>) -> Result<Option<Self>> {
         if when.iter().all(Vec::is_empty) {
             return Ok(None);
@@ -75,20 +76,20 @@ impl Conditions {
         active
     }
 
-    /// Whether coordinate i is active, given `active` and `indices` of its parents.
+    /// Whether coordinate i is active, given `active` and `indices` for its parents.
     fn holds(&self, i: usize, active: &[bool], indices: &[u64]) -> bool {
         self.when[i].iter().all(|Condition(parent, levels)| {
             active[*parent] && levels.binary_search(&indices[*parent]).is_ok()
         })
     }
 
-    /// Whether coordinate i is active for all indices of its parents in the cells.
+    /// Whether coordinate i is active for every combination of indices of its parents in the cells.
     pub fn hold_throughout(&self, i: usize, cells: &[Cell]) -> bool {
         self.when[i].iter().all(|Condition(parent, levels)| {
             let Cell::Range { first, last } = cells[*parent] else {
                 return false;
             };
-            // The levels are sorted and unique. So they contain the whole range first..=last exactly if the level
+            // The levels are sorted and unique. They contain the whole range first..=last if and only if the level
             // (last − first) places after `first` is `last`.
             let at = levels.binary_search(&first).unwrap_or(levels.len());
             levels.get(at + (last - first) as usize) == Some(&last)
@@ -96,8 +97,8 @@ impl Conditions {
         })
     }
 
-    /// The number of combinations of active discrete coordinates. It is exact, or `u64::MAX` if there are too many to
-    /// count.
+    /// The number of combinations of the active discrete coordinates. The number is exact, or `u64::MAX` if there are
+    /// too many combinations to count.
     pub fn combinations(&self, coordinates: &[Coordinate]) -> u64 {
         let classes = (0..coordinates.len()).map(|i| match self.is_parent[i] {
             true => self.classes(i, coordinates[i].levels().unwrap_or(1)),
@@ -119,8 +120,8 @@ impl Conditions {
         })
     }
 
-    /// The classes of the levels of a parent. The same conditions hold at all levels of a class. Returns one level
-    /// and the size of each class.
+    /// Returns one level and the size of each class of levels of a parent. The same conditions hold at all levels of a
+    /// class.
     fn classes(&self, parent: usize, n_levels: u64) -> Vec<(u64, u64)> {
         let conditions = self.when.iter().flatten();
         let lists: Vec<&Vec<u64>> = conditions
@@ -143,7 +144,8 @@ impl Conditions {
 
     /// The connected components of the conditions, each in the order of `self.order`.
     fn components(&self) -> Vec<Vec<usize>> {
-        // Each coordinate links to a smaller coordinate of its component; the smallest one links to itself.
+        // Each coordinate links to a coordinate of its component with a smaller number. The coordinate with the
+        // smallest number links to itself.
         let mut link: Vec<usize> = (0..self.when.len()).collect();
         fn smallest(link: &[usize], mut i: usize) -> usize {
             while link[i] != i {
@@ -165,7 +167,7 @@ impl Conditions {
     }
 }
 
-/// The state of the count of members. Coordinates are enumerated with parents first.
+/// The state of the enumeration that counts members. Parents are enumerated before their children.
 struct Count<'a> {
     coordinates: &'a [Coordinate],
     conditions: &'a Conditions,
@@ -177,7 +179,7 @@ struct Count<'a> {
 }
 
 impl Count<'_> {
-    /// The number of combinations of these coordinates, given the current indices of the parents before them.
+    /// The number of combinations of these coordinates, given the current indices of the coordinates before them.
     fn members(&mut self, order: &[usize]) -> u64 {
         self.n_visits += 1;
         if self.n_visits > MAX_VISITS {
@@ -205,7 +207,7 @@ impl Count<'_> {
     }
 }
 
-/// An error if the condition cannot hold.
+/// Returns an error if the condition cannot hold.
 fn check(coordinates: &[Coordinate], condition: &Condition) -> std::result::Result<(), String> {
     let Condition(parent, levels) = condition;
     let n = match coordinates.get(*parent) {
@@ -260,7 +262,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use std::collections::HashSet;
 
-    /// A box of small coordinates with random conditions, parents before or after their children.
+    /// A box of small coordinates with random conditions. Parents may come before or after their children.
     fn random_box(rng: &mut Rng) -> Domain {
         let d = rng.random_range(2..7usize);
         let mut coordinates = Vec::new();

@@ -1,34 +1,36 @@
-//! Fidelity: the share of a full evaluation that a trial runs, its cost, and a bound on its bias.
+//! Fidelity, the share of a full evaluation that a trial runs. A fidelity has a cost and a bound on its bias.
 //!
-//! Notation: z ∈ [0, 1] is the fidelity, 1 a full evaluation; λ(z) its cost; ζ(z) a bound on |f_z(x) − f(x)| at every x.
+//! Notation: z ∈ [0, 1] is the fidelity, which is 1 for a full evaluation; λ(z) is the cost; ζ(z) is a bound on |f_z(x)
+//! − f(x)| at every x.
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{Coordinate, Domain};
 use crate::error::{Error, Result};
 
-/// Fidelities with at most this difference count as equal (the code of Wang et al. 2022 reuses values in the same way).
+/// Fidelities that differ by at most this tolerance count as equal. The code of Wang et al. (2022) reuses values in the
+/// same way.
 pub const TOLERANCE: f64 = 1e-3;
 
-/// The declared properties of evaluations below full fidelity; an undeclared property is None.
+/// The declared properties of evaluations below full fidelity. An undeclared property is None.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fidelity {
-    /// The possible z: all of [0, 1], or the positions of integers.
+    /// The possible values of z, either all of [0, 1] or the positions of integers.
     pub axis: Coordinate,
-    /// C > 0 of ζ(z) = C·(1 − z), in units of f.
+    /// The factor C > 0 in ζ(z) = C·(1 − z), in units of f.
     pub bias: Option<f64>,
     pub cost: Option<PowerCost>,
 }
 
-/// λ(z) = base + (full − base)·z^exponent.
+/// The cost λ(z) = base + (full − base)·z^exponent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PowerCost {
-    /// The cost at z = 0; 0 ≤ base ≤ full.
+    /// The cost at z = 0, with 0 ≤ base ≤ full.
     pub base: f64,
-    /// The exponent; above 0.
+    /// The exponent, which is above 0.
     pub exponent: f64,
-    /// The cost at z = 1; above 0.
+    /// The cost at z = 1, which is above 0.
     pub full: f64,
 }
 
@@ -74,7 +76,7 @@ impl Fidelity {
         Ok(())
     }
 
-    /// The possible z nearest to this one.
+    /// The possible value of z nearest to this value.
     pub fn nearest(&self, z: f64) -> f64 {
         match self.axis {
             Coordinate::Continuous => z,
@@ -90,9 +92,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// On a grid no other integer is nearer. A possible z is returned unchanged.
+        /// On a grid, the result is a nearest grid value. A possible value of z is returned unchanged.
         #[test]
-        fn the_nearest_is_possible_and_no_other_is_nearer(low in 1..50i64, n in 1..50i64, z in 0.0..=1.0f64, log: bool) {
+        fn the_nearest_possible_value_is_found(low in 1..50i64, n in 1..50i64, z in 0.0..=1.0f64, log: bool) {
             let axis = integer(low, low + n, log);
             let found = on(axis.clone()).nearest(z);
             let least = (0..=n as u64).map(|i| (axis.position(i) - z).abs()).fold(1.0, f64::min);
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_biases_and_costs_are_refused_by_name() {
+    fn invalid_biases_and_costs_are_refused() {
         for good in [
             Fidelity::default(),
             bias(1e-300),

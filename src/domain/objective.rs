@@ -1,10 +1,10 @@
-//! The interface of an objective over the points of a domain.
+//! The interface of an objective function on a domain.
 
 use ndarray::ArrayView2;
 
-/// A function a(x) that a search maximises, such as an acquisition.
+/// A function a(x) to maximise, such as an acquisition.
 pub trait Objective {
-    /// Writes a at every row of `points` (N, width) to `out` (N,).
+    /// Writes a(x) for every row x of `points` (N, width) to `out` (N,).
     fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]);
 
     /// Returns a(x) and writes da/dx to `gradient` (width,).

@@ -1,6 +1,6 @@
 //! Uniform draws from a domain, and space-filling sequences.
 //!
-//! Notation: n points in d coordinates; u ∈ [0, 1]^d has one entry per *coordinate*, not per column.
+//! Notation: n is the number of points and d the number of coordinates; u ∈ [0, 1]^d has one entry per *coordinate*.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use rand::RngExt;
@@ -9,13 +9,13 @@ use rand::seq::SliceRandom;
 use super::{Coordinate, Domain, Product, columns};
 use crate::random::Rng;
 
-/// The largest d for which R_d is used; for larger d Latin squares are used. For large d the steps of R_d are close
-/// to simple fractions, so whole slices of a coordinate stay empty for hundreds of points (first at d = 9, half of
-/// all slices at d = 20).
+/// The largest d for which R_d is used. For larger d, Latin squares are used. For large d the steps of R_d are close to
+/// simple fractions. Whole slices of a coordinate then stay empty for hundreds of points (first at d = 9; half of all
+/// slices at d = 20).
 const MAX_GOLDEN: usize = 8;
 
 impl Domain {
-    /// A uniform draw (log-uniform for logarithmic integers). For candidates, its row number is also returned.
+    /// Draws a uniform point (log-uniform for logarithmic integers). For candidates, the row number is also returned.
     pub fn sample_uniform(&self, rng: &mut Rng) -> (Vec<f64>, Option<usize>) {
         match self {
             Domain::Candidates(points) => {
@@ -33,8 +33,9 @@ impl Domain {
         }
     }
 
-    /// `n` evenly spread members, shape (n, width). For a box they are a randomly shifted R_d sequence (a Latin
-    /// square if d > 8). For candidates they are a random permutation of the rows, repeated if n is larger.
+    /// Returns `n` evenly spread members, shape (n, width). For a box, the members are a randomly shifted R_d sequence
+    /// (a Latin square if d > 8). For candidates, the members are a random permutation of the rows, which is repeated
+    /// if n exceeds the number of rows.
     pub fn quasi_random(&self, n: usize, rng: &mut Rng) -> Array2<f64> {
         let mut points = Array2::zeros((n, self.width()));
         match self {
@@ -54,10 +55,10 @@ impl Domain {
         points
     }
 
-    /// `n` evenly spread points as from `quasi_random`, then `n_extra` points that continue the sequence.
+    /// Returns the `n` evenly spread points of `quasi_random`, followed by `n_extra` points that continue the sequence.
     pub fn quasi_random_and_more(&self, n: usize, n_extra: usize, rng: &mut Rng) -> Array2<f64> {
         match self {
-            // A Latin square is evenly spread only as a whole.
+            // Only a complete Latin square is evenly spread.
             Domain::Box(coordinates) if coordinates.len() > MAX_GOLDEN => concatenate![
                 Axis(0),
                 self.quasi_random(n, rng),
@@ -97,7 +98,7 @@ pub(crate) fn hold_inactive(product: &Product, points: &mut Array2<f64>) {
     }
 }
 
-/// `n` evenly spread rows of [0, 1)^d: a Latin square if d is large, else R_d.
+/// Returns `n` evenly spread rows of [0, 1)^d. They form a Latin square if d is large, else an R_d sequence.
 pub(crate) fn unit_sequence(n: usize, d: usize, rng: &mut Rng) -> Array2<f64> {
     if d > MAX_GOLDEN {
         latin_square(n, d, rng)
@@ -106,7 +107,7 @@ pub(crate) fn unit_sequence(n: usize, d: usize, rng: &mut Rng) -> Array2<f64> {
     }
 }
 
-/// A Latin hypercube: each column is a random permutation of n equal cells, with a uniform draw in each cell.
+/// Returns a Latin hypercube. Each column is a random permutation of n equal cells, with a uniform draw in each cell.
 fn latin_square(n: usize, d: usize, rng: &mut Rng) -> Array2<f64> {
     let mut unit = Array2::zeros((n, d));
     let mut cells: Vec<usize> = (0..n).collect();
@@ -119,8 +120,8 @@ fn latin_square(n: usize, d: usize, rng: &mut Rng) -> Array2<f64> {
     unit
 }
 
-/// R_d, the sequence of Roberts (2018) from the generalised golden ratio: row i is frac(s + i α) with α_j = φ^(−j),
-/// where φ > 1 solves φ^(d+1) = φ + 1, and s is a uniform shift.
+/// Returns the sequence R_d of Roberts (2018), which uses the generalised golden ratio. Row i is frac(s + i α) with a
+/// uniform shift s and α_j = φ^(−j). The ratio φ > 1 solves φ^(d+1) = φ + 1.
 fn golden_sequence(n: usize, d: usize, rng: &mut Rng) -> Array2<f64> {
     let mut unit = Array2::zeros((n, d));
     // φ is the fixed point of φ = (1 + φ)^(1/(d+1)). The map contracts by a factor of at most 1/(2(d+1)).
@@ -154,7 +155,8 @@ mod tests {
                 for u in column {
                     cells[(u * 20.0) as usize] += 1;
                 }
-                // 20 are expected; the step 0.588 ≈ 10/17 at d = 6 needs the slack.
+                // A slice is expected to have 20 points. The bounds are loose, because the step 0.588 at d = 6 is close
+                // to 10/17.
                 assert!(
                     cells.iter().all(|c| (12..=36).contains(c)),
                     "d={d} {cells:?}"

@@ -1,4 +1,4 @@
-//! The state of trials after an event.
+//! Updates of the states of trials by events.
 
 use crate::ledger::entry::{Entry, Fault};
 use crate::ledger::event::{Event, Report, TrialNumber};
@@ -7,7 +7,7 @@ use crate::ledger::{Ledger, Queued};
 use crate::problem::Point;
 
 impl Ledger {
-    /// Updates the state with an event. No other function changes it.
+    /// Updates the state with an event. All changes of the state go through this function.
     pub(super) fn apply(&mut self, event: Event) -> Entry {
         match event {
             Event::Suggested {
@@ -180,7 +180,8 @@ impl Ledger {
         number as u32
     }
 
-    /// Sets the value of a trial: its first value if `now` is given, else a replacement.
+    /// Sets the value of a trial. It is the first value of the trial if `now` is given. Otherwise it replaces an
+    /// earlier value.
     fn set_value(&mut self, number: TrialNumber, value: f64, report: &Report, now: Option<f64>) {
         if let Some(now) = now {
             self.end(number, State::Observed, now);
@@ -213,7 +214,7 @@ impl Ledger {
         Some(AtFidelity { value, z })
     }
 
-    /// Sets the state of a trial and its end time. A repeated report of the same state keeps the earlier time.
+    /// Sets the state of a trial and its end time. If the same state is reported again, the earlier time is kept.
     fn end(&mut self, number: TrialNumber, state: State, now: f64) {
         self.pending.remove(&number);
         let trial = &mut self.trials[number];
@@ -224,7 +225,7 @@ impl Ledger {
     }
 }
 
-/// The numbers of a point of a space, NaN where inactive; none for a candidate.
+/// The numbers of a point of a space, with NaN for inactive parameters. The iterator is empty for a candidate.
 fn numbers_of(point: &Point) -> impl Iterator<Item = f64> {
     let numbers = match point {
         Point::Numbers(numbers) => numbers.as_slice(),

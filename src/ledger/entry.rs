@@ -1,9 +1,9 @@
-//! Events as the log stores them: values are oriented so that larger ones are better. The data from the start of a trial
-//! are stored in the trial and its row.
+//! Events as the log stores them. Values are oriented so that larger values are better. The data from the start of a
+//! trial are stored in the trial and its row.
 
 use crate::ledger::event::{Failure, Report};
 
-/// An event, for strategies to fold.
+/// An event, in the form that strategies read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Entry {
     Suggested {
@@ -15,7 +15,7 @@ pub enum Entry {
         value: Option<f64>,
         report: Option<Box<Report>>,
     },
-    /// The point has index `position` among all enqueued points.
+    /// A point was enqueued. It has index `position` among all enqueued points.
     Enqueued {
         position: u32,
     },

@@ -6,14 +6,14 @@ use crate::error::Result;
 use crate::ledger::json;
 use crate::problem::Point;
 
-/// Trials are numbered from 0 in the order in which they were suggested or added.
+/// The number of a trial. Trials are numbered from 0 in the order in which they were suggested or added.
 pub type TrialNumber = usize;
 
 /// The error of a failed trial, as its caller reported it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// The kind of error, such as the name of an exception; empty if not given.
+    /// The kind of error, such as the name of an exception. It is empty if not given.
     #[serde(rename = "type")]
     pub kind: String,
     pub message: String,
@@ -21,30 +21,31 @@ pub struct Failure {
     pub traceback: Option<String>,
 }
 
-/// One event, in the user's units: a context has one number for each searched parameter, and values have the user's sign.
-/// Every `now` is a time on the optimizer's clock.
+/// One event, in the user's units. A context has one number for each searched parameter, and values have the user's
+/// sign. Every `now` is a time on the optimizer's clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Event {
-    /// A trial was started, at a point that the strategy proposed or, if `queued`, at the first point of the queue.
+    /// A trial was started. If `queued`, its point is the first enqueued point. Otherwise the strategy proposed its
+    /// point.
     Suggested {
         point: Point,
         context: Vec<f64>,
         #[serde(default)]
         fidelity: Option<f64>,
         now: f64,
-        /// Wall-clock seconds after which the trial no longer counts as arriving.
+        /// The wall-clock time in seconds when the lease of the trial ends.
         #[serde(default)]
         expires_at: Option<f64>,
         queued: bool,
-        /// Text for the strategy that wrote it; nothing else reads it.
+        /// Text from the strategy, for later reading by the strategy.
         #[serde(default)]
         note: Option<String>,
         /// The user's attributes, as JSON.
         #[serde(default)]
         attrs: Option<String>,
     },
-    /// A trial that was started elsewhere, with its value if it is known.
+    /// A trial that was started outside this optimizer was added. Its value may be unknown.
     Added {
         point: Point,
         context: Vec<f64>,
@@ -56,14 +57,14 @@ pub enum Event {
         std: Option<f64>,
         #[serde(default)]
         cost: Option<f64>,
-        /// Seconds that the evaluation took.
+        /// The duration of the evaluation in seconds.
         #[serde(default)]
         duration: Option<f64>,
         now: f64,
         #[serde(default)]
         attrs: Option<String>,
     },
-    /// A point to be suggested next.
+    /// A point that is suggested before the strategy proposes further points.
     Enqueued {
         point: Point,
         #[serde(default)]
@@ -80,14 +81,15 @@ pub enum Event {
         cost: Option<f64>,
         #[serde(default)]
         duration: Option<f64>,
-        /// The point where the trial was run; None if it is the point where the trial was started.
+        /// The point where the trial was run. None means the point where the trial was started.
         #[serde(default)]
         point: Option<Point>,
         #[serde(default)]
         attrs: Option<String>,
         now: f64,
     },
-    /// An observed value was replaced, together with its report. Without a point, the earlier point is kept.
+    /// An observed value was replaced, together with its report. If the report lacks a point, the earlier point is
+    /// kept.
     Amended {
         number: TrialNumber,
         value: f64,
@@ -117,17 +119,17 @@ pub enum Event {
 }
 
 impl Event {
-    /// The event as one line of JSON without absent fields. Reading it restores the bits of every number.
+    /// Returns the event as one line of JSON without absent fields. Reading the line restores the bits of every number.
     pub fn to_json(&self) -> Result<String> {
         json::write(self)
     }
 
-    /// The event of a JSON text. Unknown fields and wrong types are refused.
+    /// Reads an event from JSON. Unknown fields and wrong types are refused.
     pub fn from_json(text: &str) -> Result<Self> {
         json::read(text)
     }
 
-    /// The number of the trial of this event, in a log of `n_trials` trials; None for an enqueued point.
+    /// Returns the number of the trial of this event in a log of `n_trials` trials, or None for an enqueued point.
     pub fn trial_number(&self, n_trials: usize) -> Option<TrialNumber> {
         match self {
             Event::Suggested { .. } | Event::Added { .. } => Some(n_trials),
@@ -139,7 +141,7 @@ impl Event {
         }
     }
 
-    /// The point in this event: where a trial was started, or where it was run.
+    /// Returns the point in this event, at which a trial was started or run.
     pub fn point(&self) -> Option<&Point> {
         match self {
             Event::Suggested { point, .. }
@@ -174,16 +176,16 @@ impl Event {
 pub struct Report {
     pub std: Option<f64>,
     pub cost: Option<f64>,
-    /// Seconds that the evaluation took.
+    /// The duration of the evaluation in seconds.
     pub duration: Option<f64>,
-    /// The point where the trial was run; None if it is the point where the trial was started.
+    /// The point where the trial was run. None means the point where the trial was started.
     pub point: Option<Point>,
     /// The user's attributes, as JSON.
     pub attrs: Option<String>,
 }
 
 impl Report {
-    /// A report with the standard deviation of the noise only.
+    /// Creates a report that has only the standard deviation of the noise.
     pub fn with_std(std: Option<f64>) -> Self {
         Self {
             std,
@@ -191,18 +193,18 @@ impl Report {
         }
     }
 
-    /// The report in a box; None if it is empty.
+    /// Returns the report in a box, or None if the report is empty.
     pub(super) fn boxed(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
     }
 }
 
-/// The treatment of another value of an observed trial.
+/// The rule for a value that is reported for an observed trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again {
-    /// Another value is an error; the same value changes nothing.
+    /// A different value is an error. The same value has no effect.
     Refuse,
-    /// The new value replaces the old one.
+    /// The new value replaces the old value.
     Amend,
     /// The value is another measurement of the point, logged as a new trial.
     Replicate,
@@ -217,15 +219,15 @@ pub enum Action {
         report: Report,
         again: Again,
     },
-    /// The trial crashed. Models learn from its point where trials fail.
+    /// The trial crashed. The model of success uses its point as a failure.
     Fail {
         number: TrialNumber,
         error: Option<Failure>,
         attrs: Option<String>,
     },
-    /// The result of the trial is no longer expected. Models drop its point.
+    /// The result of the trial is no longer expected. Models ignore its point.
     Abandon { number: TrialNumber },
-    /// A trial that was started elsewhere, at `point`; the point of the report is not used.
+    /// A trial was started outside this optimizer, at `point`. The point of the report is not used.
     Add {
         point: Point,
         context: Vec<f64>,
@@ -233,7 +235,7 @@ pub enum Action {
         value: Option<f64>,
         report: Report,
     },
-    /// A point to be suggested next.
+    /// A point that is suggested before the strategy proposes further points.
     Enqueue {
         point: Point,
         fidelity: Option<f64>,
@@ -242,7 +244,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// An observed value with a noise standard deviation, without other data.
+    /// Creates the observation of a value with a noise standard deviation, without other data.
     pub fn observe(number: TrialNumber, value: f64, std: Option<f64>, amend: bool) -> Self {
         Action::Observe {
             number,
@@ -252,7 +254,7 @@ impl Action {
         }
     }
 
-    /// A failure without its error.
+    /// Creates a failure without an error message.
     pub fn fail(number: TrialNumber) -> Self {
         Action::Fail {
             number,
@@ -261,7 +263,7 @@ impl Action {
         }
     }
 
-    /// An added trial at full fidelity, without other data.
+    /// Creates an added trial at full fidelity, without other data.
     pub fn add(point: Point, context: Vec<f64>, value: Option<f64>, std: Option<f64>) -> Self {
         Action::Add {
             point,
@@ -272,7 +274,7 @@ impl Action {
         }
     }
 
-    /// An enqueued point without a fidelity.
+    /// Creates an enqueued point without a fidelity.
     pub fn enqueue(point: Point) -> Self {
         Action::Enqueue {
             point,

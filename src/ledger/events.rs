@@ -1,11 +1,11 @@
-//! Events of the log in full, put together from the entries and the trials.
+//! Reconstruction of the events of the log from its entries and trials.
 
 use crate::ledger::entry::{Entry, Fault};
 use crate::ledger::event::{Event, Report};
 use crate::ledger::{Ledger, Queued};
 
 impl Ledger {
-    /// Event number i, equal to the event that was appended.
+    /// Returns event number i. It equals the event that was appended.
     pub fn event(&self, i: usize) -> Event {
         let full = |report: &Option<Box<Report>>| report.as_deref().cloned().unwrap_or_default();
         let oriented = |value: f64| self.problem.direction.oriented(value);

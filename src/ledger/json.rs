@@ -1,4 +1,4 @@
-//! Events as JSON: writing, and reading with checks.
+//! Writing and reading of events as JSON.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ fn corrupt(error: serde_json::Error) -> Error {
     Error::Corrupt(error.to_string())
 }
 
-/// One line, without absent fields.
+/// Writes an event as one line of JSON without absent fields.
 pub(super) fn write<T: Serialize>(event: &T) -> Result<String> {
     let mut value = serde_json::to_value(event).map_err(corrupt)?;
     drop_nulls(&mut value);
@@ -31,7 +31,8 @@ fn drop_nulls(value: &mut Value) {
 }
 
 pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
-    // An event is {"Kind": {…}}. serde would also accept a list of the fields. No kind has a colon in its name.
+    // An event is {"Kind": {…}}. serde would also accept a list of the fields. The names of kinds do not contain
+    // colons.
     let fields = text.split_once(':').map(|(_, fields)| fields.trim_start());
     if fields.is_none_or(|fields| !fields.starts_with('{')) {
         return Err(Error::Corrupt(
@@ -41,12 +42,12 @@ pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(corrupt)
 }
 
-/// Whether a text is one JSON object. serde_json refuses objects nested deeper than 127 levels.
+/// Whether a text is a JSON object. serde_json refuses objects with more than 127 levels of nesting.
 pub(super) fn is_object(text: &str) -> bool {
     serde_json::from_str::<Map<String, Value>>(text).is_ok()
 }
 
-/// Reads an optional structure that must be an object in JSON; serde would also accept a list of its fields.
+/// Reads an optional structure that must be an object in JSON. serde would also accept a list of its fields.
 pub(super) fn named_if_any<'de, D, T>(deserializer: D) -> std::result::Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -145,21 +146,21 @@ mod tests {
             }
         }
 
-        /// A random text is either refused, or read as an event that is written as the same text.
+        /// A random text is refused.
         #[test]
-        fn other_text_is_refused(text in ".*") {
+        fn random_text_is_refused(text in ".*") {
             prop_assert!(matches!(Event::from_json(&text), Err(Error::Corrupt(_))));
         }
 
         #[test]
-        fn a_damaged_event_is_refused_or_another_event(at: prop::sample::Index, with in "[ -~]") {
+        fn a_damaged_event_is_refused_or_read_as_a_different_event(at: prop::sample::Index, with in "[ -~]") {
             let event = observed(3, 0.25, 7.0);
             let mut text = event.to_json().unwrap();
             let i = at.index(text.len());
             text.replace_range(i..=i, &with);
             match Event::from_json(&text) {
                 Err(error) => prop_assert!(matches!(error, Error::Corrupt(_))),
-                // A digit was replaced by another digit.
+                // The text can be read if a digit was replaced by a different digit.
                 Ok(other) => {
                     let written: serde_json::Value = serde_json::from_str(&text).unwrap();
                     let facts = &written["Observed"];

@@ -1,20 +1,20 @@
-//! The append-only log of the events of trials, and the state of trials that is computed from it. It does not depend on
-//! models.
+//! The append-only log of the events of trials, and the states of trials that are computed from the log. This module
+//! does not depend on models.
 //!
-//! * [`event`]: the events; [`json`]: events as text; [`entry`]: events as the log stores them; [`apply`]: the state after
-//!   an event
+//! * [`event`]: the events; [`json`]: events as text; [`entry`]: events as the log stores them; [`apply`]: the update
+//!   of the state by an event
 //! * [`rules`]: the validity of events
-//! * [`trial`]: the current state of a trial; [`queries`]: answers for callers
+//! * [`trial`]: the current state of a trial; [`queries`]: queries about single trials
 //!
-//! The events are the whole state of the optimizer. An accepted event is never removed. A value is accepted in every
-//! state of its trial. Only drafts of suggestions can be removed, by [`Ledger::truncate`].
+//! The events are the whole state of the optimizer. A trial accepts a value in every state. Accepted events are never
+//! removed, except that [`Ledger::truncate`] removes drafts of suggestions.
 //!
 //! Events are in the user's units and sign. The log encodes points and contexts as columns, and orients values so that
-//! larger ones are better; strategies read these.
+//! larger values are better. Strategies read the encoded data.
 //!
-//! The point and context of a trial are rows of two arrays, one in the user's units and one of encoded columns; the log
-//! stores the other data of an event. The rows have the point where the trial was run. If the trial was started at
-//! another point, the trial stores its start point, too.
+//! The point and context of a trial are stored as a row in each of two arrays. One array is in the user's units, and
+//! the other array has the encoded columns. The rows have the point where the trial was run. If the trial was started
+//! at another point, the trial also stores its start point.
 
 mod apply;
 mod entry;
@@ -57,9 +57,9 @@ pub struct Ledger {
     n_numbers: (usize, usize),
     entries: Vec<Entry>,
     trials: Vec<Trial>,
-    /// The encoded rows of all trials, each the point and then the context.
+    /// The encoded rows of all trials. Each row is the point followed by the context.
     rows: Vec<f64>,
-    /// The same rows in the user's units; NaN stands for an inactive parameter.
+    /// The same rows in the user's units. Inactive parameters are NaN.
     numbers: Vec<f64>,
     pending: BTreeSet<TrialNumber>,
     enqueued: Vec<Queued>,
@@ -71,7 +71,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// An empty log of trials of this problem.
+    /// Creates an empty log of trials of this problem.
     pub fn new(problem: Arc<Problem>) -> Self {
         Self {
             widths: problem.widths(),
@@ -90,7 +90,7 @@ impl Ledger {
         }
     }
 
-    /// Reserves capacity for `n_events` further events; usually half of them start trials.
+    /// Reserves capacity for `n_events` further events. Half of the events are expected to start trials.
     pub fn reserve(&mut self, n_events: usize) {
         let n_trials = n_events / 2;
         self.entries.reserve(n_events);
@@ -125,7 +125,7 @@ impl Ledger {
         self.entries.is_empty()
     }
 
-    /// All events of the log, in order.
+    /// All events of the log, in the order in which they were logged.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -135,7 +135,7 @@ impl Ledger {
         &self.trials
     }
 
-    /// The trial of this number, or [`Error::UnknownTrial`].
+    /// Returns the trial with this number, or [`Error::UnknownTrial`].
     pub fn trial(&self, number: TrialNumber) -> Result<&Trial> {
         self.trials.get(number).ok_or(Error::UnknownTrial {
             number,
@@ -143,7 +143,7 @@ impl Ledger {
         })
     }
 
-    /// The row of a trial for a model: the encoded point where it was run, then the context.
+    /// The row of a trial for a model. It has the encoded point where the trial was run, followed by the context.
     pub fn row(&self, number: TrialNumber) -> &[f64] {
         let width = self.widths.0 + self.widths.1;
         &self.rows[number * width..(number + 1) * width]
@@ -159,7 +159,7 @@ impl Ledger {
         &self.row(number)[self.widths.0..]
     }
 
-    /// The point where a trial was run, or was started if no other point was reported.
+    /// The point where a trial was run. It is the start point, unless another point was reported.
     pub fn point(&self, number: TrialNumber) -> Point {
         if let Some(index) = self.trials[number].index {
             return Point::Candidate(index as usize);
@@ -175,7 +175,7 @@ impl Ledger {
         Member::new(self.x(number).to_vec(), index.map(|index| index as usize))
     }
 
-    /// The context of a trial: one number for each searched parameter.
+    /// The context of a trial, with one number for each searched parameter.
     pub fn context_numbers(&self, number: TrialNumber) -> &[f64] {
         &self.numbers_of(number)[self.n_numbers.0..]
     }
@@ -185,7 +185,7 @@ impl Ledger {
         &self.numbers[number * n..(number + 1) * n]
     }
 
-    /// The value of a trial in the user's sign.
+    /// The value of a trial, with the user's sign.
     pub fn value(&self, number: TrialNumber) -> Option<f64> {
         let value = self.trials[number].value;
         value.map(|value| self.problem.direction.oriented(value))
@@ -205,19 +205,19 @@ impl Ledger {
         }
     }
 
-    /// The point where a trial was run, if one was reported.
+    /// The point where a trial was run, if such a point was reported.
     pub fn run_point(&self, number: TrialNumber) -> Option<Point> {
         let moved = self.trials[number].started().is_some();
         moved.then(|| self.point(number))
     }
 
-    /// Numbers of the pending trials, smallest first.
+    /// The numbers of the pending trials, in ascending order.
     pub fn pending(&self) -> &BTreeSet<TrialNumber> {
         &self.pending
     }
 
-    /// Trials that were abandoned after the last value or failure. Strategies do not suggest their points again before
-    /// the next value or failure.
+    /// Trials that were abandoned after the last value or failure. Strategies do not suggest the points of these trials
+    /// again before the next value or failure.
     pub fn recently_abandoned(&self) -> Vec<TrialNumber> {
         let mut numbers = Vec::new();
         for entry in self.entries.iter().rev() {
@@ -240,12 +240,13 @@ impl Ledger {
         self.n_observed
     }
 
-    /// The trial with the largest value at the highest fidelity observed; the smallest number in case of ties.
+    /// The trial with the largest value at the highest fidelity observed. Of equal values, the trial with the smallest
+    /// number is returned.
     pub fn best(&self) -> Option<TrialNumber> {
         self.ranking.best()
     }
 
-    /// The points of the queue that are not suggested yet.
+    /// The enqueued points that have not been suggested yet.
     pub fn queued(&self) -> &[Queued] {
         &self.enqueued[self.n_dequeued..]
     }
@@ -255,7 +256,7 @@ impl Ledger {
         self.enqueued.get(self.n_dequeued)
     }
 
-    /// The current time: the number of suggestions so far, or the seconds given by the caller.
+    /// The current time. It is the number of suggestions so far, or the seconds given by the caller.
     pub fn now(&self, seconds: Option<f64>) -> Result<f64> {
         match (self.problem.clock, seconds) {
             (Clock::Iterations, _) => Ok(self.n_suggested as f64),
@@ -267,12 +268,12 @@ impl Ledger {
         }
     }
 
-    /// The events from number `start` on.
+    /// The events with numbers of at least `start`.
     pub fn events(&self, start: usize) -> impl Iterator<Item = Event> + '_ {
         (start..self.len()).map(|i| self.event(i))
     }
 
-    /// Appends an event; refuses an event that is not valid after this log.
+    /// Appends an event. An event that is not valid after the events of this log is refused.
     pub fn append(&mut self, event: Event) -> Result<()> {
         if !self.allows(&event)? {
             return Err(Error::Corrupt(format!(
@@ -290,7 +291,7 @@ impl Ledger {
 
     /// Removes the suggestions at the end of the log until it has `len` events.
     ///
-    /// Only drafts of an interrupted batch are removed; the first other event stops the removal.
+    /// Only drafts of an interrupted batch are removed. The removal stops at an event that is not a suggestion.
     pub fn truncate(&mut self, len: usize) {
         while self.len() > len
             && let Some(Entry::Suggested { queued, .. }) = self.entries.last()

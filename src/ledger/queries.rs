@@ -1,4 +1,4 @@
-//! Answers about the log for callers that know its trials and not its events.
+//! Queries about single trials of the log.
 
 use crate::ledger::Ledger;
 use crate::ledger::entry::Entry;
@@ -14,8 +14,8 @@ impl Ledger {
         })
     }
 
-    /// Whether an event, which concerns trial `concerned`, logged the value that `action` reports: with the same
-    /// deviation, cost and place. The trial's present value may have been amended since.
+    /// Whether the event logged the value that `action` reports, with the same standard deviation, cost and point. The
+    /// event concerns trial `concerned`. The value of the trial may have been amended after the event.
     pub fn is_report_of(
         &self,
         event: &Event,
@@ -61,7 +61,8 @@ impl Ledger {
         let started = self.started_point(*number);
         let found = point.unwrap_or(&started);
         match &report.point {
-            // A replicate is a trial of its own. It is at the place where the trial was at that time.
+            // A replicate is a separate trial. Its point is the point of the original trial when the replicate was
+            // logged.
             None if is_added => {
                 *found == started || self.points_run(*number).any(|run| found == run)
             }
@@ -72,7 +73,7 @@ impl Ledger {
         }
     }
 
-    /// The points where a trial was run, one for each report that has one.
+    /// The points where a trial was run, one for each report that has a point.
     fn points_run(&self, number: TrialNumber) -> impl Iterator<Item = &Point> {
         let of = move |own: &u32| *own as usize == number;
         self.entries.iter().filter_map(move |entry| match entry {

@@ -1,4 +1,4 @@
-//! The rules of the log: the event of an action, and the validity of events.
+//! The rules of the log. They give the event of an action, and decide whether an event is valid.
 
 use crate::error::{Error, Result};
 use crate::ledger::event::{Action, Again, Event, Report, TrialNumber};
@@ -6,7 +6,7 @@ use crate::ledger::{Ledger, Queued, State, json};
 use crate::problem::Point;
 
 impl Ledger {
-    /// The event of an action; None if the action changes nothing. The log is not changed.
+    /// Returns the event of an action, or None if the action would have no effect. The log is not changed.
     pub fn validate(&self, action: Action, now: f64) -> Result<Option<Event>> {
         Ok(match action {
             Action::Observe {
@@ -60,7 +60,7 @@ impl Ledger {
                 value,
                 report,
             } => {
-                // A report needs a value.
+                // Without a value, only the attributes of the report are kept.
                 let report = match value {
                     Some(_) => Report {
                         point: None,
@@ -89,7 +89,7 @@ impl Ledger {
         })
     }
 
-    /// Whether a report of the same value adds nothing to a trial. Attributes are not compared.
+    /// Whether the data of a report of the same value are already stored in the trial. Attributes are not compared.
     fn repeats(&self, number: TrialNumber, report: &Report) -> bool {
         let trial = &self.trials()[number];
         let Report {
@@ -108,7 +108,7 @@ impl Ledger {
                 .is_none_or(|point| *point == self.point(number))
     }
 
-    /// The state of a trial that has no value.
+    /// The state of a trial without a value. A trial with a value is an error.
     fn state_without_value(&self, number: TrialNumber) -> Result<State> {
         let trial = self.trial(number)?;
         match self.value(number) {
@@ -138,7 +138,7 @@ impl Ledger {
                 note,
                 attrs,
             } => {
-                // A queued point has no note, because no strategy proposed it.
+                // An enqueued point lacks a note, because it was not proposed by a strategy.
                 let is_next = |next: &Queued| {
                     let same = next.fidelity.is_none() || next.fidelity == *fidelity;
                     next.point == *point && same && note.is_none()
@@ -248,7 +248,7 @@ impl Report {
         }
     }
 
-    /// A new trial, at the point of the report if it has one, else at `point`.
+    /// Returns the event of a new trial. Its point is the point of the report if the report has a point, else `point`.
     fn added(
         self,
         point: Point,

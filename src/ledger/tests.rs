@@ -1,4 +1,4 @@
-//! Tests of the log and its views.
+//! Tests of the log.
 
 mod drafts;
 mod fidelities;
@@ -10,7 +10,7 @@ use crate::problem::{Fidelity, Parameter, Real};
 use proptest::prelude::*;
 
 impl Ledger {
-    /// An empty log of trials in a unit cube, with contexts in another one and fidelities in [0, 1].
+    /// Creates an empty log of trials in a unit cube, with contexts in another unit cube and fidelities in [0, 1].
     pub(crate) fn in_unit_cube(clock: Clock, width: usize, context_width: usize) -> Self {
         let axis = Parameter::Real(Real::new(0.0, 1.0, false, None).unwrap());
         let problem = Problem {
@@ -21,7 +21,7 @@ impl Ledger {
     }
 }
 
-/// The ledger after these events.
+/// Returns the ledger after these events.
 fn replay(events: impl Iterator<Item = Event>) -> Result<Ledger> {
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 0);
     for event in events {
@@ -30,7 +30,7 @@ fn replay(events: impl Iterator<Item = Event>) -> Result<Ledger> {
     Ok(ledger)
 }
 
-/// The best trial by a search through all trials within 1e-3 of the highest fidelity observed.
+/// Returns the best trial within 1e-3 of the highest fidelity observed. The function searches all trials.
 fn best_of_all(ledger: &Ledger) -> Option<TrialNumber> {
     let with_values = || ledger.trials().iter().filter(|trial| trial.value.is_some());
     let highest = with_values().map(Trial::z).fold(0.0, f64::max);
@@ -85,7 +85,7 @@ fn point(x: f64) -> Point {
 }
 
 #[test]
-fn a_value_is_accepted_from_every_state() {
+fn a_value_is_accepted_in_every_state() {
     let mut ledger = started(Clock::Iterations, 3);
     act(&mut ledger, Action::fail(1), 3.0).unwrap();
     act(&mut ledger, Action::Abandon { number: 2 }, 3.0).unwrap();
@@ -111,20 +111,20 @@ fn delays_count_suggestions_or_seconds() {
 }
 
 #[test]
-fn a_time_is_finite() {
+fn times_that_are_not_finite_are_refused() {
     let ledger = started(Clock::Seconds, 1);
     assert_eq!(ledger.now(Some(-2.5)), Ok(-2.5));
     for seconds in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
         let refused = ledger.now(Some(seconds));
         assert!(matches!(refused, Err(Error::InvalidTime { .. })));
     }
-    // The clock of iterations ignores the given time.
+    // The clock that counts suggestions ignores the given time.
     let ledger = started(Clock::Iterations, 1);
     assert_eq!(ledger.now(Some(f64::INFINITY)), Ok(1.0));
 }
 
 #[test]
-fn all_data_of_a_start_is_read_back() {
+fn all_data_of_a_started_trial_are_read_back() {
     let point = r#""point":{"numbers":[0.5]}"#;
     let rest = r#""fidelity":0.25,"attrs":"{\"a\":1}""#;
     let start = r#""context":[0.25],"now":0.0,"expires_at":9.0"#;
@@ -157,11 +157,11 @@ fn all_data_of_a_start_is_read_back() {
 }
 
 #[test]
-fn refusals_leave_the_ledger_unchanged() {
+fn refused_actions_leave_the_ledger_unchanged() {
     let mut ledger = started(Clock::Iterations, 2);
     observe(&mut ledger, 0, 1.0, 2.0, false).unwrap();
     let before = ledger.events(0).collect::<Vec<_>>();
-    observe(&mut ledger, 0, 1.0, 7.0, false).unwrap(); // the same value again changes nothing
+    observe(&mut ledger, 0, 1.0, 7.0, false).unwrap(); // the same value has no effect
     for (result, expected) in [
         (
             observe(&mut ledger, 0, 2.0, 2.0, false),
@@ -217,7 +217,7 @@ fn amending_the_best_value_finds_the_new_best() {
 }
 
 #[test]
-fn of_equal_values_the_first_is_the_best_and_signed_zeros_are_equal() {
+fn the_first_of_equal_values_is_the_best_and_signed_zeros_are_equal() {
     let mut ledger = started(Clock::Iterations, 2);
     observe(&mut ledger, 0, -0.0, 2.0, false).unwrap();
     observe(&mut ledger, 1, 0.0, 2.0, false).unwrap();
@@ -249,7 +249,7 @@ fn failure(text: &str) -> Failure {
 }
 
 proptest! {
-    /// Replaying the events gives the same views, and every trial is in exactly one state.
+    /// The log that is replayed from the events equals the original log, and every trial is in exactly one state.
     #[test]
     fn replaying_the_log_gives_the_same_ledger(
         steps in prop::collection::vec((0u8..7, 0usize..12, -3i8..3, reports()), 0..80),
@@ -431,7 +431,7 @@ fn invalid_events_are_refused() {
 }
 
 #[test]
-fn points_of_another_width_or_out_of_turn_are_refused() {
+fn suggestions_with_invalid_points_contexts_or_notes_are_refused() {
     let mut ledger = started(Clock::Iterations, 1);
     act(&mut ledger, Action::enqueue(point(0.25)), 1.0).unwrap();
     let note = Some("{}".to_string());

@@ -8,7 +8,7 @@ use crate::ledger::entry::Fault;
 use crate::ledger::event::{Failure, Report, TrialNumber};
 use crate::problem::Point;
 
-/// The state of a trial; `Observed` can be reached from every other state.
+/// The state of a trial. A trial in any other state can become `Observed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     Pending,
@@ -25,7 +25,7 @@ impl State {
         State::Abandoned,
     ];
 
-    /// The name in Python and in messages.
+    /// The name of the state in Python and in messages.
     pub fn name(self) -> &'static str {
         match self {
             State::Pending => "pending",
@@ -40,17 +40,18 @@ impl State {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     pub state: State,
-    /// Whether this optimizer suggested the trial; false if it was added.
+    /// Whether this optimizer suggested the trial. It is false if the trial was added.
     pub suggested: bool,
-    /// The row number of the candidate where the trial was run, if the domain is a list of candidates.
+    /// The row number of the candidate at which the trial was run, if the domain is a list of candidates.
     pub index: Option<u32>,
-    /// The value, oriented so that larger ones are better.
+    /// The value, oriented so that larger values are better.
     pub value: Option<f64>,
-    /// The time of the suggestion, or of the addition of an added trial.
+    /// The time when the trial was suggested or added.
     pub suggested_at: f64,
-    /// The time of the last change of its state to observed, failed or abandoned.
+    /// The time when the state last became observed, failed or abandoned.
     pub ended_at: Option<f64>,
-    /// Data that few trials have. Without the box a million trials would need four times the memory.
+    /// Data that few trials have. They are stored in a box, because a million trials would otherwise need four times
+    /// the memory.
     pub(super) details: Option<Box<Details>>,
 }
 
@@ -67,7 +68,7 @@ pub(super) struct Details {
     pub reported: Option<Box<Reported>>,
 }
 
-/// A fidelity in the user's units, and as a share in [0, 1].
+/// A fidelity in the user's units, and the same fidelity z in [0, 1].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct AtFidelity {
     pub value: f64,
@@ -78,7 +79,7 @@ pub(super) struct AtFidelity {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Reported {
     pub duration: Option<f64>,
-    /// The point where it was started, if it was run elsewhere.
+    /// The point where the trial was started, if the trial was run at another point.
     pub started: Option<Point>,
     /// The attributes of reports, in order of arrival.
     pub attrs: Vec<String>,
@@ -86,7 +87,7 @@ pub(super) struct Reported {
 }
 
 impl Details {
-    /// The details in a box; None if they are empty.
+    /// Returns the details in a box, or None if they are empty.
     pub(super) fn boxed(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
     }
@@ -113,7 +114,7 @@ impl Trial {
         self.details.as_ref()?.cost
     }
 
-    /// Seconds that the evaluation took.
+    /// The duration of the evaluation in seconds.
     pub fn duration(&self) -> Option<f64> {
         self.reported()?.duration
     }
@@ -123,7 +124,7 @@ impl Trial {
         Some(self.details.as_ref()?.fidelity?.value)
     }
 
-    /// The fidelity z in [0, 1]; 1 if none was given.
+    /// The fidelity z in [0, 1]. It is 1 if the fidelity was not given.
     pub fn z(&self) -> f64 {
         let details = self.details.as_ref();
         details
@@ -131,7 +132,7 @@ impl Trial {
             .map_or(1.0, |fidelity| fidelity.z)
     }
 
-    /// The wall-clock time in seconds after which the trial no longer counts as arriving.
+    /// The wall-clock time in seconds when the lease of the trial ends.
     pub fn expires_at(&self) -> Option<f64> {
         self.details.as_ref()?.expires_at
     }
@@ -141,7 +142,7 @@ impl Trial {
         self.details.as_ref()?.note.as_deref()
     }
 
-    /// The user's attributes as JSON objects; each is merged over the earlier ones.
+    /// The user's attributes as JSON objects. Entries of later objects override entries of earlier objects.
     pub fn attrs(&self) -> impl Iterator<Item = &str> {
         let reported = self.reported().map(|reported| &reported.attrs);
         let later = reported.into_iter().flatten().map(String::as_str);
@@ -158,7 +159,7 @@ impl Trial {
         self.reported()?.error.as_ref()
     }
 
-    /// The point where it was started, if it was run elsewhere.
+    /// The point where the trial was started, if the trial was run at another point.
     pub(super) fn started(&self) -> Option<&Point> {
         self.reported()?.started.as_ref()
     }
@@ -172,8 +173,8 @@ impl Trial {
         details.reported.get_or_insert_default()
     }
 
-    /// Stores the report of a value, without its point. The noise is replaced; a cost or duration that the report
-    /// does not have is kept.
+    /// Stores the report of a value, without its point. The noise is replaced. If the report lacks a cost or duration,
+    /// the earlier cost or duration is kept.
     pub(super) fn set_report(&mut self, report: &Report) {
         if self.std() != report.std {
             self.details.get_or_insert_default().std = report.std;
@@ -189,7 +190,7 @@ impl Trial {
         }
     }
 
-    /// Stores the error of a failure. Without an error, the earlier one is kept.
+    /// Stores the error of a failure. If the failure lacks an error, the earlier error is kept.
     pub(super) fn set_fault(&mut self, fault: &Fault) {
         if let Some(error) = &fault.error {
             self.reported_mut().error = Some(error.clone());
@@ -200,10 +201,11 @@ impl Trial {
     }
 }
 
-/// The ranking of the current values at the highest fidelity observed; ties go to the smallest number.
+/// The ranking of the current values at the highest fidelity observed. Of equal values, the value of the trial with the
+/// smallest number comes first.
 ///
-/// It is a heap of all values. An outdated entry, or one with a lower fidelity, is dropped when it reaches the top,
-/// so replacing a value costs O(log n) instead of O(n).
+/// The ranking is a heap of all values. An outdated entry, or an entry with a lower fidelity, is dropped when it
+/// reaches the top. So replacing a value costs O(log n) instead of O(n).
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ranking {
     heap: BinaryHeap<Ranked>,

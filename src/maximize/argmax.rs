@@ -1,6 +1,6 @@
 //! The result of a search.
 
-/// A member of the domain and its value; `index` is its row if the domain is a list of candidates.
+/// A member of the domain and its value. `index` is the row number of the member if the domain is a list of candidates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Argmax {
     pub point: Vec<f64>,

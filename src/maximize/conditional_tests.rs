@@ -1,4 +1,4 @@
-//! Searches of conditional boxes.
+//! Tests of searches of conditional boxes.
 
 use std::ops::ControlFlow;
 
@@ -10,8 +10,8 @@ use super::{Argmax, Maximizer, maximize};
 use crate::domain::{Condition, Coordinate, Domain, Objective};
 use crate::random::Rng;
 
-/// Columns: branch (3), u, n, v. In the first branch n is active, and v is active unless n has its lowest level. In
-/// the second branch u is active.
+/// Returns a box with the columns branch (3), u, n and v. In the first branch n is active, and v is active unless n has
+/// its lowest level. In the second branch u is active.
 fn tree() -> Domain {
     let integer = Coordinate::Integer {
         low: 1,
@@ -77,8 +77,8 @@ fn search(f: impl Fn(&[f64]) -> f64, excluded: &Excluded, how: &Maximizer, seed:
     .unwrap()
 }
 
-/// The function is largest in the first branch at n = 0.3 and v = 0.8, and almost as large in the second branch at u
-/// = 0.1.
+/// A function with its maximum in the first branch at n = 0.3 and v = 0.8. It is almost as large in the second branch
+/// at u = 0.1.
 fn two_hills(x: &[f64]) -> f64 {
     x[0] * (1.0 - (x[4] - 0.3).powi(2) - (x[5] - 0.8).powi(2))
         + x[1] * (0.9 - (x[3] - 0.1).powi(2))
@@ -111,7 +111,7 @@ fn the_best_of_all_branches_is_found_and_every_scored_row_is_a_member() {
 #[test]
 fn excluded_branches_without_continuous_coordinates_are_left_out() {
     let domain = tree();
-    // The first and second have no active continuous coordinate; the third has one.
+    // Only the third point has an active continuous coordinate.
     let third = [0.0, 0.0, 1.0, 0.5, 0.5, 0.5];
     let least = [1.0, 0.0, 0.0, 0.5, 0.0, 0.5];
     let second = [0.0, 1.0, 0.0, 0.1, 0.5, 0.5];
@@ -121,7 +121,7 @@ fn excluded_branches_without_continuous_coordinates_are_left_out() {
     assert!(excluded.contains(&domain, &third) && excluded.contains(&domain, &least));
     assert!(!excluded.contains(&domain, &second) && !excluded.is_all_of(&domain));
     for seed in 0..5 {
-        // The third branch has the maximum; the search finds it to full precision.
+        // The maximum is in the third branch, and the search finds the maximum to full precision.
         let f = |x: &[f64]| two_hills(x) + 9.0 * x[2];
         let found = search(f, &excluded, &Maximizer::default(), seed);
         assert!(found.value > 1.0 - 1e-5 && found.value < 2.0, "{found:?}");

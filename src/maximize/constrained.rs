@@ -1,9 +1,10 @@
-//! The search of a box under constraints. All points are scored; only the best points are checked.
+//! The search of a box under constraints. All points are scored, but the constraints are checked at the best points
+//! only.
 //!
-//! Checks are slow and scores are fast. After step 1 of [`super::default_search`], the best starting points are
-//! checked. The starting points include a pool of feasible members, which need no check. Local searches ignore the
-//! constraints. If a local search ends at an infeasible point, the last feasible point on the segment from its start
-//! is kept, and [`random_steps`] continue from that point along the boundary.
+//! Checks of constraints are slow, and scores are fast. After step 1 of [`super::default_search`], the best starting
+//! points are checked. The starting points include a pool of members that are known to be feasible. Local searches
+//! ignore the constraints. If a local search ends at an infeasible point, the segment from its start to its end is cut
+//! at the last feasible point. From this point, [`random_steps`] continue along the boundary.
 
 mod random_steps;
 
@@ -23,18 +24,18 @@ use crate::random::Rng;
 
 /// The smallest number of points spread over the box, in addition to the pool.
 const MIN_SPREAD: usize = 64;
-/// The number of the best starting points that are checked, besides the pool.
+/// The number of the best starting points that are checked. The pool is not checked.
 const MAX_CHECKED_STARTS: usize = 96;
-/// The number of spread points that are also checked. Bisection turns each infeasible one of them, and at most
-/// `MAX_SEGMENTS_TO_BEST` of the best infeasible points, into a point on the boundary.
+/// The number of spread points that are also checked. Bisection moves each infeasible spread point to the boundary. It
+/// also moves at most `MAX_SEGMENTS_TO_BEST` of the best infeasible points to the boundary.
 const MAX_CHECKED_SPREAD: usize = 192;
 const MAX_SEGMENTS_TO_BEST: usize = 64;
 const BISECTIONS: usize = 8;
-/// The smallest number of local searches, and the smallest number that run to convergence.
+/// The smallest number of local searches, and the smallest number of local searches that run to convergence.
 const MIN_STARTS: usize = 12;
 const MIN_CONVERGED: usize = 4;
-/// The number of points checked in one pass between a start and an end. Every local search gets one pass, the best
-/// searches up to `MAX_PASSES`.
+/// The number of points between a start and an end that are checked in one pass. Every local search has one pass, and
+/// the best searches have up to `MAX_PASSES` passes.
 const CUTS: usize = 7;
 const MAX_PASSES: usize = 3;
 
@@ -47,8 +48,8 @@ pub struct Allowed<'a> {
     pub pool: Option<&'a Pool>,
 }
 
-/// The best feasible member that the search finds. The rows of `best_observed` must be feasible; the other arguments
-/// are as in [`super::maximize`].
+/// Returns the best feasible member that the search finds. The rows of `best_observed` must be feasible. The other
+/// arguments are as in [`super::maximize`].
 pub(super) fn best_feasible(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -73,10 +74,10 @@ pub(super) fn best_feasible(
         exhaustive::best_row(objective, pool.points(), &skip, rng, stop)?
     } else {
         let mut plan = Plan::new(product, effort, false)?;
-        // A boundary has many narrow maxima, so these minima apply at every effort.
+        // The acquisition may have many narrow maxima on a boundary, so these minimum numbers apply at every effort.
         plan.n_starts = plan.n_starts.max(MIN_STARTS);
         plan.n_converged = plan.n_converged.max(MIN_CONVERGED);
-        // The pool replaces the spread points that are expected to violate the constraints.
+        // The pool replaces spread points that are likely to violate the constraints.
         plan.n_even = (plan.n_even as f64 * pool.share()) as usize + MIN_SPREAD;
         let spread = starting_points(domain, product, best_observed, &plan, rng);
         let n_unknown = spread.nrows();
@@ -103,7 +104,7 @@ pub(super) fn best_feasible(
     })
 }
 
-/// A member and its value; `cut` if its segment was cut by the constraints.
+/// A member and its value. `cut` is true if the constraints cut the segment of its local search.
 #[derive(Debug, Clone)]
 struct End {
     x: Vec<f64>,
@@ -126,8 +127,8 @@ struct Constrained<'a, 's> {
 }
 
 impl Constrained<'_, '_> {
-    /// Searches from the points; returns the best allowed member found, or None if no allowed member was found. Points
-    /// from row `n_unknown` on are known to be feasible.
+    /// Searches from the points and returns the best allowed member, or None if the search does not find an allowed
+    /// member. Row `n_unknown` and the rows after it are known to be feasible.
     fn run(
         &mut self,
         points: &Array2<f64>,
@@ -163,7 +164,7 @@ impl Constrained<'_, '_> {
             }
         }
         order.retain(|&i| allowed[i]);
-        // The maximum is often on the boundary, but very few of the points are.
+        // The maximum is often on the boundary, but few of the points are on the boundary.
         let boundary = self.on_boundary(points, &order, &outside)?;
         let scored = self.search.score(boundary.view())?;
         let points = &concatenate![Axis(0), points.view(), boundary];
@@ -215,8 +216,8 @@ impl Constrained<'_, '_> {
         Ok(best)
     }
 
-    /// An allowed point near the boundary for each of the points `outside`, by bisection of the segment from the
-    /// nearest point `inside`.
+    /// Returns an allowed point near the boundary for each of the points `outside`. The point is found by bisection of
+    /// the segment from the nearest point `inside`.
     fn on_boundary(
         &self,
         points: &Array2<f64>,
@@ -262,8 +263,9 @@ impl Constrained<'_, '_> {
         Ok(allowed)
     }
 
-    /// Returns the end of each segment if it is allowed, else the last allowed point before the first point that is
-    /// not, located in `passes` passes. Returns the start if it is better.
+    /// Returns one allowed point per segment. If the end of the segment is allowed, this point is the end. Otherwise
+    /// `passes` passes locate the last allowed point before the first point that is not allowed. The start is returned
+    /// if its value is larger.
     fn last_allowed(&mut self, mut segments: Vec<Segment>, passes: usize) -> Result<Vec<End>> {
         let width = self.domain.width();
         let mut rows = Array2::zeros((segments.len(), width));
@@ -272,7 +274,8 @@ impl Constrained<'_, '_> {
             row.assign(&ArrayView1::from(&segment.end));
         }
         let reached = self.allowed(rows.view())?;
-        // Fractions of the segment: the first one is allowed, the second one is not.
+        // The number of a segment and two fractions. The point at the first fraction is allowed, and the point at the
+        // second fraction is not.
         let mut cut: Vec<(usize, f64, f64)> = (0..segments.len())
             .filter(|&i| !reached[i])
             .map(|i| (i, 0.0, 1.0))

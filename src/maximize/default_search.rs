@@ -1,14 +1,12 @@
-//! The search of a box. It scores many points, starts local searches from the best points, and then sweeps over
-//! single coordinates.
+//! The search of a box. It scores many points, starts local searches from the best points, and then sweeps over single
+//! coordinates. The steps are:
 //!
 //! 1. the starting points are scored in blocks;
-//! 2. a short local search runs from each of the best few points that are not neighbours, and from the best points of
-//!    some further combinations of the discrete coordinates; it treats integers as continuous and rounds them
-//!    afterwards, so a(x) is also evaluated between the members;
+//! 2. a short local search runs from each of the few best distinct points, and from the best points of some further
+//!    combinations of the discrete coordinates; these searches treat integers as continuous and round them afterwards;
 //! 3. searches from the best ends alternate local search over the continuous coordinates and sweeps until convergence;
-//! 4. if coordinates are discrete, further searches start from random perturbations of the best end (iterated local
-//!    search, Lourenço et al. 2003); these local searches are short, and a last long one starts from the best end of
-//!    all.
+//! 4. if the box has discrete coordinates, further short searches start from random perturbations of the best end
+//!    (iterated local search, Lourenço et al. 2003). A last long search starts from the best end of all searches.
 
 use std::collections::HashSet;
 
@@ -23,12 +21,13 @@ use crate::error::{Error, Result, check};
 use crate::numerics::lbfgsb::Tolerance;
 use crate::random::Rng;
 
-/// The largest number of rounds of local search and sweep from one start. Searches converge in far fewer rounds.
+/// The largest number of rounds of local search and sweep from one start. Searches usually converge in far fewer
+/// rounds.
 const MAX_ROUNDS: usize = 50;
-/// The smallest distance (root mean square over the columns) of starts. A start nearer to a better start usually
-/// reaches the same local maximum.
+/// The smallest distance between two starts (root mean square over the columns). Searches from nearer starts usually
+/// reach the same local maximum.
 const MIN_START_DISTANCE: f64 = 0.05;
-/// Ends of local searches are equal if no column differs by more.
+/// The tolerance of ends of local searches. Two ends count as equal if all columns differ by at most this value.
 pub(super) const SAME_END: f64 = 1e-3;
 
 /// The probability that a coordinate is redrawn in a perturbation.
@@ -36,23 +35,27 @@ const REDRAW_PROBABILITY: f64 = 0.3;
 
 /// The numbers of points and searches, and the tolerances.
 pub(super) struct Plan {
-    /// Evenly spread points, including the stretched ones.
+    /// The number of evenly spread points, including the stretched points.
     pub n_even: usize,
-    /// The largest number of corners, and the number of steps from the best observed points.
+    /// The largest number of corners.
     pub n_corners: usize,
+    /// The number of steps from the best observed points.
     pub n_steps: usize,
-    /// Starts of local searches, starts in further combinations, and the number of searches that run to convergence.
+    /// The number of starts of local searches.
     pub n_starts: usize,
+    /// The number of starts in further combinations.
     pub n_combinations: usize,
+    /// The number of searches that run to convergence.
     pub n_converged: usize,
-    /// Searches from perturbations of the best end.
+    /// The number of searches from perturbations of the best end.
     pub n_restarts: usize,
     pub coarse: Tolerance,
     pub fine: Tolerance,
 }
 
 impl Plan {
-    /// `perturb`: whether searches start from perturbations if there are discrete coordinates.
+    /// Creates the plan for an effort. `perturb` allows searches from perturbations if the box has discrete
+    /// coordinates.
     pub fn new(coordinates: &[Coordinate], effort: f64, perturb: bool) -> Result<Plan> {
         if !(effort > 0.0 && effort.is_finite()) {
             return Err(Error::InvalidSetting {
@@ -67,7 +70,7 @@ impl Plan {
         let discrete = coordinates.iter().any(|c| c.levels() > Some(1));
         let perturb = perturb && discrete;
         // A maximum for one combination gives little information about other combinations, and few evenly spread points
-        // have a good combination. So half of these points are replaced by searches from perturbations.
+        // have a good combination. So half of the evenly spread points are replaced by searches from perturbations.
         let n_converged = match (discrete, perturb) {
             (false, _) => 2.0,
             (true, false) => 6.0,
@@ -96,9 +99,10 @@ impl Plan {
 }
 
 impl Search<'_, '_> {
-    /// The best of the starting points and of the ends of searches from them; `None` if all values are NaN.
+    /// Returns the best of the starting points and of the ends of searches from these points, or `None` if all values
+    /// are NaN.
     ///
-    /// Searches also start from excluded members, but the best scored member that is not excluded is returned.
+    /// Searches also start from excluded members, but the result is the best scored member that is not excluded.
     pub fn run(
         &mut self,
         points: &Array2<f64>,
@@ -156,7 +160,7 @@ impl Search<'_, '_> {
         Ok(Some(argmax(best)))
     }
 
-    /// Alternates local search and sweep until a sweep finds no improvement.
+    /// Alternates local search and sweep until a sweep does not increase a(x).
     fn converge(&mut self, x: &mut Vec<f64>, value: &mut f64, tolerance: &Tolerance) -> Result<()> {
         for _ in 0..MAX_ROUNDS {
             check(self.stop)?;
@@ -165,7 +169,7 @@ impl Search<'_, '_> {
                 break;
             }
         }
-        // The end of a continuous search may differ from all scored points.
+        // The end of a continuous search may be a point that was not scored.
         if !self.excluded.is_empty() && self.product.has_active_continuous(x) {
             self.keep_if_left(ArrayView1::from(&*x), *value);
         }
@@ -196,8 +200,8 @@ impl Search<'_, '_> {
         self.converge(&mut best.0, &mut best.1, &plan.fine)
     }
 
-    /// A perturbation of `x`. One random coordinate is always redrawn, each other one with probability
-    /// [`REDRAW_PROBABILITY`].
+    /// Returns a perturbation of `x`. One random coordinate is always redrawn. Each other coordinate is redrawn with
+    /// probability [`REDRAW_PROBABILITY`].
     fn perturbed(&self, x: &[f64], rng: &mut Rng) -> Vec<f64> {
         let spans: Vec<_> = columns(self.product).collect();
         let always = rng.random_range(0..spans.len());
@@ -214,8 +218,8 @@ impl Search<'_, '_> {
         y
     }
 
-    /// Adds up to `count` rows of `order`, best first, whose combination of categoricals and small integers differs
-    /// from the combinations of all earlier starts.
+    /// Adds up to `count` rows of `order`, best first. The combination of categoricals and small integers of each added
+    /// row differs from the combinations of all earlier starts.
     pub fn add_combinations(
         &self,
         starts: &mut Vec<usize>,
@@ -251,7 +255,7 @@ fn argmax((point, value): (Vec<f64>, f64)) -> Argmax {
     }
 }
 
-/// The largest difference in any column.
+/// The largest absolute difference over all columns.
 pub(super) fn distance(x: &[f64], y: &[f64]) -> f64 {
     x.iter()
         .zip(y)
@@ -259,7 +263,8 @@ pub(super) fn distance(x: &[f64], y: &[f64]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Up to `count` rows of `order`, best first; each is at least [`MIN_START_DISTANCE`] from the rows before it.
+/// Returns up to `count` rows of `order`, best first. Each row has a distance of at least [`MIN_START_DISTANCE`] from
+/// the earlier rows.
 pub(super) fn distinct(points: &Array2<f64>, order: &[usize], count: usize) -> Vec<usize> {
     let mut taken: Vec<usize> = Vec::with_capacity(count);
     for &i in order {

@@ -1,4 +1,5 @@
-//! DIRECT over a box: a deterministic search without gradients, for replays of the literature.
+//! The search of a box by DIRECT. It is deterministic, does not use gradients, and reproduces experiments of the
+//! literature.
 
 use ndarray::ArrayView2;
 
@@ -7,12 +8,12 @@ use crate::domain::{Domain, Objective};
 use crate::error::{Result, Stop, check};
 use crate::numerics::direct;
 
-/// Evaluations between two checks of `stop`.
+/// The number of evaluations between two checks of `stop`.
 const EVALUATIONS: usize = 64;
 
-/// The best of about `n_evaluations` members of the box; `None` if all values are NaN.
+/// Returns the best of about `n_evaluations` members of the box, or `None` if all values are NaN.
 ///
-/// DIRECT divides the unit cube of all columns. The value of a point is a at the nearest member.
+/// DIRECT divides the unit cube of all columns. The value of a point is the value of a(x) at the nearest member x.
 pub(super) fn best_centre(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -28,7 +29,7 @@ pub(super) fn best_centre(
             interrupted = check(stop);
         }
         if interrupted.is_err() {
-            return f64::NAN; // further evaluations then cost nothing
+            return f64::NAN; // the remaining evaluations are skipped
         }
         let mut point = x.to_vec();
         domain.snap(&mut point);

@@ -1,4 +1,4 @@
-//! Searches of boxes whose discrete coordinates interact.
+//! Tests of searches of boxes whose discrete coordinates interact.
 
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
@@ -9,8 +9,8 @@ use crate::domain::{Coordinate, Domain};
 use crate::random::Rng;
 
 #[test]
-fn interacting_choices_are_found_as_by_enumeration() {
-    // Every pair of choices of five categories has a separate value, and every combination a separate best x.
+fn the_best_of_interacting_choices_is_found() {
+    // Each pair of choices of the five categoricals has a separate value, and each combination has a separate best x.
     let mut coordinates = vec![Coordinate::Categorical { n: 5 }; 5];
     coordinates.push(Coordinate::Continuous);
     let domain = Domain::new_box(coordinates).unwrap();

@@ -1,4 +1,4 @@
-//! Members of a domain that a search must not return while other members are left.
+//! Excluded members of a domain. A search does not return excluded members while other members are left.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,12 @@ use rand::RngExt;
 use crate::domain::{Coordinate, Domain, Product, columns, indices};
 use crate::random::Rng;
 
-/// The number of uniform draws to find a member that is not excluded. After them members are enumerated in order.
+/// The number of uniform draws to find a member that is not excluded. After these draws, members are enumerated in
+/// order.
 const MAX_DRAWS: usize = 64;
 
-/// A set of members of a domain without an active continuous coordinate. Equal rows of candidates are one member.
+/// A set of members of a domain. The members do not have an active continuous coordinate. Equal rows of candidates
+/// count as one member.
 #[derive(Debug, Clone, Default)]
 pub struct Excluded(HashSet<Vec<u64>>);
 
@@ -22,8 +24,8 @@ fn key_of_row(row: ArrayView1<f64>) -> Vec<u64> {
 }
 
 impl Excluded {
-    /// The set of these points of the domain. Candidates are identified by their row number; points without a row
-    /// number are ignored.
+    /// Creates the set of these points of the domain. Candidates are identified by their row numbers, and points
+    /// without a row number are ignored.
     pub fn new<'a>(
         domain: &Domain,
         points: impl IntoIterator<Item = (&'a [f64], Option<usize>)>,
@@ -42,7 +44,7 @@ impl Excluded {
         })
     }
 
-    /// Whether no member is excluded.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -72,13 +74,13 @@ impl Excluded {
     pub fn is_all_of(&self, domain: &Domain) -> bool {
         match domain {
             _ if self.is_empty() => false,
-            // `all` stops at the first row that is left.
+            // `all` stops at the first row that is not excluded.
             Domain::Candidates(list) => list.rows().into_iter().all(|row| self.contains_row(row)),
             Domain::Box(_) => domain.is_finite() && self.0.len() as u64 >= domain.combinations(),
         }
     }
 
-    /// A random member that is not excluded; any member if all are excluded.
+    /// Returns a random member that is not excluded, or any member if all members are excluded.
     pub fn sample_left(&self, domain: &Domain, rng: &mut Rng) -> (Vec<f64>, Option<usize>) {
         let (mut x, mut row) = domain.sample_uniform(rng);
         if self.is_all_of(domain) {
@@ -90,14 +92,14 @@ impl Excluded {
             }
             (x, row) = domain.sample_uniform(rng);
         }
-        // This takes at most as many steps as there are excluded members.
+        // The number of steps is at most the number of excluded members.
         while self.contains(domain, &x) {
             next_member(domain, &mut x, &mut row);
         }
         if let Domain::Box(product) = domain
             && let Some(active) = product.active(&x)
         {
-            // Coordinates that became active are at the middle, so draw the continuous ones.
+            // Newly active coordinates are at the middle, so draw the continuous coordinates.
             for ((coordinate, at), active) in columns(product).zip(active) {
                 if active && *coordinate == Coordinate::Continuous {
                     x[at.start] = rng.random();
@@ -108,7 +110,7 @@ impl Excluded {
     }
 }
 
-/// Advances to the next member; the first member follows the last.
+/// Advances to the next member. The first member follows the last member.
 fn next_member(domain: &Domain, x: &mut [f64], row: &mut Option<usize>) {
     match domain {
         Domain::Candidates(points) => {

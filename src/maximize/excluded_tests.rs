@@ -7,7 +7,7 @@ use super::excluded::Excluded;
 use super::tests::{cube, integer, search_without};
 use crate::domain::{Coordinate, Domain};
 
-/// Repeats the search n times, excluding the earlier results; returns the values in order.
+/// Repeats the search n times, excluding the earlier results. Returns the values in order.
 fn taken_in_turn(f: &dyn Fn(&[f64]) -> f64, domain: &Domain, n: usize) -> Vec<f64> {
     let mut taken: Vec<(Vec<f64>, Option<usize>)> = Vec::new();
     let mut values = Vec::new();
@@ -54,7 +54,7 @@ fn excluded_members_of_finite_domains_are_not_returned_while_others_are_left() {
 
 #[test]
 fn excluded_members_of_large_discrete_boxes_are_not_returned_while_others_are_left() {
-    // 1,200 members, more than are enumerated; all are found in the end.
+    // The domain has 1,200 members, too many to enumerate. All of them are found in the end.
     let domain = Domain::new_box(vec![
         integer(0, 39, false),
         integer(0, 9, false),
@@ -124,7 +124,7 @@ fn if_all_members_are_excluded_the_exclusion_is_ignored() {
         );
         assert_eq!(found.point, all[0]);
     }
-    // Members with an active continuous coordinate are not excluded.
+    // Members with an active continuous coordinate cannot be excluded.
     let line = cube(1);
     let excluded = Excluded::new(&line, [([0.5].as_slice(), None)]);
     assert!(excluded.is_empty() && !excluded.is_all_of(&line));

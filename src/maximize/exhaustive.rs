@@ -1,4 +1,4 @@
-//! Exhaustive search of finite domains: every member is scored.
+//! Exhaustive search of finite domains. Every member is scored.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use rand::RngExt;
@@ -10,14 +10,15 @@ use crate::domain::{Domain, Product, columns};
 use crate::error::{Result, Stop, check};
 use crate::random::Rng;
 
-/// Rows scored between two checks of `stop`.
+/// The number of rows that are scored between two checks of `stop`.
 pub(super) const BLOCK: usize = 256;
 
-/// If there are at most this many combinations of the discrete coordinates, all are scored or are among the starting
-/// points.
+/// The largest number of combinations of the discrete coordinates that are all scored, or are all included in the
+/// starting points.
 pub(super) const MAX_COMBINATIONS: u64 = 1000;
 
-/// The best row that is not skipped; exact ties are broken uniformly at random; `None` if every value is NaN.
+/// Returns the best row that is not skipped, or `None` if every value is NaN. Exact ties are broken uniformly at
+/// random.
 pub(super) fn best_row(
     objective: &mut dyn Objective,
     points: ArrayView2<f64>,
@@ -38,7 +39,7 @@ pub(super) fn best_row(
             if !(ahead || tied) || skip(rows.row(i)) {
                 continue;
             }
-            // Reservoir sampling: the m-th tie replaces the current one with probability 1/m.
+            // Reservoir sampling: the m-th of several equally good rows replaces the current row with probability 1/m.
             n_ties = if ahead { 1 } else { n_ties + 1 };
             if ahead || rng.random_range(0..n_ties) == 0 {
                 best = Some((block * BLOCK + i, value));
@@ -52,7 +53,7 @@ pub(super) fn best_row(
     }))
 }
 
-/// The best of all members of a box without continuous coordinates.
+/// Returns the best of all members of a box without continuous coordinates.
 pub(super) fn best_combination(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -73,7 +74,8 @@ pub(super) fn best_combination(
     }))
 }
 
-/// Every combination of the active discrete coordinates, one per row; columns of active continuous coordinates are 0.
+/// Returns every combination of the active discrete coordinates, one per row. Columns of active continuous coordinates
+/// are 0.
 pub(crate) fn combinations(product: &Product, width: usize) -> Array2<f64> {
     let mut points = Array2::zeros((product.combinations() as usize, width));
     let mut x = vec![0.0; width];

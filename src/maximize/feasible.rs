@@ -1,4 +1,4 @@
-//! Known constraints: the check of members of a box, and rejection sampling of feasible members.
+//! Known constraints: checks of members of a box, and rejection sampling of feasible members.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use rand::RngExt;
@@ -10,18 +10,18 @@ use crate::domain::Domain;
 use crate::error::{Error, Result, Stop, check};
 use crate::random::Rng;
 
-/// The number of points tried before the search for a feasible point ends.
+/// The number of points that are tried to find a feasible point.
 pub const MAX_TRIES: usize = 10_000;
-/// The number of points of a full pool, and the size of the batches in which points are tried.
+/// The number of points in a full pool, and the size of the batches in which points are tried.
 const POOL: usize = 512;
 const BATCH: usize = 500;
 /// The sizes of the first and of the largest batch of random points.
 const BATCHES: (usize, usize) = (4, 512);
 
-/// A function of encoded points, one per row. It returns for each row whether the point satisfies the constraints.
+/// A function that returns, for each row of an array, whether this encoded point satisfies the constraints.
 pub type Check<'a> = dyn Fn(ArrayView2<f64>) -> Result<Vec<bool>> + 'a;
 
-/// The optional constraints. A check is slow, because it calls functions of the user.
+/// Optional constraints. A check is slow, because it calls functions of the user.
 #[derive(Clone, Copy, Default)]
 pub struct Feasible<'a>(Option<&'a Check<'a>>);
 
@@ -35,7 +35,7 @@ impl<'a> Feasible<'a> {
     /// No constraints.
     pub const EVERYWHERE: Feasible<'static> = Feasible(None);
 
-    /// Constraints given by a check of rows.
+    /// Creates constraints from a check of rows.
     pub fn by(check: &'a Check<'a>) -> Self {
         Self(Some(check))
     }
@@ -70,7 +70,7 @@ impl<'a> Feasible<'a> {
         Ok(self.of_rows(rows)?.first() == Some(&true))
     }
 
-    /// The first `count` rows of `order` that satisfy the constraints. The rows after them are not checked.
+    /// Returns the first `count` rows of `order` that satisfy the constraints. Later rows are not checked.
     pub fn first(self, count: usize, order: &[usize], rows: ArrayView2<f64>) -> Result<Vec<usize>> {
         if !self.is_constrained() {
             return Ok(order[..order.len().min(count)].to_vec());
@@ -89,7 +89,7 @@ impl<'a> Feasible<'a> {
     }
 }
 
-/// All members of a box, if it is small enough to enumerate.
+/// Returns all members of a box, or None if the box has too many members to enumerate.
 fn all_members(domain: &Domain) -> Option<Array2<f64>> {
     match domain {
         Domain::Box(coordinates)
@@ -101,7 +101,8 @@ fn all_members(domain: &Domain) -> Option<Array2<f64>> {
     }
 }
 
-/// A uniform draw from the feasible members that are not excluded, if one is found.
+/// Draws uniformly from the feasible members that are not excluded. Returns None if the draws do not find such a
+/// member.
 fn sample(
     domain: &Domain,
     feasible: Feasible,
@@ -141,18 +142,19 @@ fn sample(
     })
 }
 
-/// Feasible members of a box. They are found once, because under tight constraints finding them at every suggestion
-/// would be too slow.
+/// A pool of feasible members of a box. The pool is created once, because finding feasible members at every suggestion
+/// would be too slow under tight constraints.
 #[derive(Debug, Clone)]
 pub struct Pool {
     points: Array2<f64>,
-    /// Whether the pool holds every feasible member.
+    /// Whether the pool contains every feasible member.
     complete: bool,
     tried: usize,
 }
 
 impl Pool {
-    /// All feasible members if the box can be enumerated, else the first feasible points of an evenly spread sequence.
+    /// Creates the pool of all feasible members if the box can be enumerated. Otherwise the pool has the first feasible
+    /// points of an evenly spread sequence.
     pub fn new(
         domain: &Domain,
         feasible: Feasible,
@@ -195,17 +197,18 @@ impl Pool {
         self.points.view()
     }
 
-    /// The share of the points tried that satisfied the constraints.
+    /// The share of the tried points that satisfied the constraints.
     pub fn share(&self) -> f64 {
         self.points.nrows() as f64 / self.tried as f64
     }
 
-    /// Whether the pool has every feasible member of the box.
+    /// Whether the pool contains every feasible member of the box.
     pub fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// A random feasible member that is not excluded; any feasible member if all are excluded.
+    /// Returns a random feasible member that is not excluded, or any feasible member if all feasible members are
+    /// excluded.
     pub fn sample_left(
         &self,
         domain: &Domain,

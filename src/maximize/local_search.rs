@@ -1,4 +1,4 @@
-//! L-BFGS-B over the continuous coordinates of a box.
+//! Local search by L-BFGS-B over the continuous coordinates of a box.
 
 use ndarray::{ArrayView1, Axis};
 
@@ -7,13 +7,13 @@ use crate::domain::{Coordinate, columns};
 use crate::error::{Result, check};
 use crate::numerics::lbfgsb::{self, Tolerance};
 
-/// Gradient evaluations between two checks of `stop`.
+/// The number of gradient evaluations between two checks of `stop`.
 const EVALUATIONS: usize = 16;
 
 impl Search<'_, '_> {
-    /// L-BFGS-B over the active continuous coordinates, with the others fixed. If `relaxed`, active integers with
-    /// three or more levels that are not parents also vary, and are rounded to the nearest member. The result is
-    /// never worse than `start`, which has this `value`.
+    /// Runs L-BFGS-B over the active continuous coordinates. With `relaxed`, active integers that have three or more
+    /// levels and are not parents also vary. They are rounded to the nearest member. The other coordinates are fixed.
+    /// The result is at least as good as `start`, whose value is `value`.
     pub fn local_search(
         &mut self,
         start: Vec<f64>,
@@ -70,8 +70,8 @@ impl Search<'_, '_> {
     }
 }
 
-/// Whether the coordinate can be relaxed. It can if values of a between its levels are informative about the best
-/// level.
+/// Whether the coordinate can be relaxed. A coordinate can be relaxed if values of a(x) between its levels are
+/// informative about the best level.
 fn can_be_relaxed(coordinate: &Coordinate) -> bool {
     matches!(coordinate, Coordinate::Integer { .. }) && coordinate.levels() > Some(2)
 }

@@ -1,4 +1,4 @@
-//! The methods of the search for the argmax, and the search with one of them.
+//! The methods that search for the argmax, and the functions that run these methods.
 
 use ndarray::{ArrayView1, ArrayView2};
 
@@ -15,12 +15,13 @@ use crate::random::Rng;
 /// The method of the search of a box. Candidates are always enumerated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Maximizer {
-    /// The search of [`super::default_search`]. `effort` scales its counts; 1 takes about 15 ms at d = 6.
+    /// The search of [`super::default_search`]. `effort` scales its numbers of points and searches. An effort of 1
+    /// takes about 15 ms at d = 6.
     Default { effort: f64 },
-    /// `n_raw` uniform points, then `n_starts` L-BFGS-B runs from other uniform points, as in the literature. For boxes
-    /// only; the best observed points are not used.
+    /// `n_raw` uniform points, followed by `n_starts` L-BFGS-B runs from other uniform points, as in the literature.
+    /// This method is for boxes only and does not use the best observed points.
     Multistart { n_raw: usize, n_starts: usize },
-    /// About `n_evaluations` points that DIRECT chooses, without gradients or randomness. For boxes only.
+    /// About `n_evaluations` points that DIRECT chooses without gradients or randomness. This method is for boxes only.
     Direct { n_evaluations: usize },
 }
 
@@ -30,10 +31,10 @@ impl Default for Maximizer {
     }
 }
 
-/// The best member of `domain` that the search finds.
+/// Returns the best member of `domain` that the search finds.
 ///
-/// `best_observed` (N, width) has good observed points, best first; it may be empty. An `excluded` member is returned
-/// only if all members are excluded; `Multistart` and `Direct` ignore `excluded`. NaN counts as the smallest value; if
+/// `best_observed` (N, width) has good observed points, best first, and may be empty. An `excluded` member is returned
+/// only if all members are excluded; `Multistart` and `Direct` ignore `excluded`. NaN counts as the smallest value. If
 /// all values of `objective` are NaN, a random member with value NaN is returned. Errors: [`Error::Shape`],
 /// [`Error::InvalidSetting`], [`Error::Interrupted`].
 pub fn maximize(
@@ -102,8 +103,8 @@ pub fn maximize(
     Ok(argmax)
 }
 
-/// As [`maximize`], restricted to members that satisfy the constraints. `Multistart` and `Direct` do not support
-/// constraints.
+/// Returns the best member that the search finds among the members that satisfy the constraints. The other arguments
+/// are as in [`maximize`]. `Multistart` and `Direct` do not support constraints.
 pub fn maximize_allowed(
     objective: &mut dyn Objective,
     domain: &Domain,

@@ -1,15 +1,16 @@
 //! The argmax of an acquisition over a domain.
 //!
-//! * [`maximizer`]: the methods of the search; [`argmax`]: its result
+//! * [`maximizer`]: the methods of the search; [`argmax`]: the result of the search
 //! * [`exhaustive`]: every member of a finite domain is scored
-//! * [`default_search`]: the search of a box: [`starting_points`], then [`local_search`] alternating with a [`sweep`];
-//!   [`scoring`]: its state
-//! * [`multistart`], [`direct`]: searches of a box as in the literature, for replays
+//! * [`default_search`]: the search of a box, from [`starting_points`] by [`local_search`] alternating with a
+//!   [`sweep`]; [`scoring`]: the state of the search
+//! * [`multistart`], [`direct`]: searches of a box that reproduce experiments of the literature
 //! * [`constrained`]: the search of a box under constraints; [`feasible`]: the check of constraints, and feasible
 //!   members
-//! * [`excluded`]: members that a search must not return while other members are left
+//! * [`excluded`]: members that a search does not return while other members are left
 //!
-//! Notation: a(x) the objective, larger is better; d coordinates; points are rows of the domain's columns.
+//! Notation: a(x) is the objective, which is maximised; d is the number of coordinates. Points are rows of the domain's
+//! columns.
 
 mod argmax;
 pub mod constrained;

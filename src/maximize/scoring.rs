@@ -12,10 +12,10 @@ pub(super) struct Search<'a, 's> {
     pub objective: &'a mut dyn Objective,
     pub product: &'a Product,
     pub excluded: &'a Excluded,
-    /// The best scored member that is not excluded; used only if members are excluded.
+    /// The best scored member that is not excluded. It is used only if members are excluded.
     pub best_left: Option<(Vec<f64>, f64)>,
     pub stop: &'a mut Stop<'s>,
-    /// L-BFGS-B minimises (reference − a) / scale, so that its tolerances are relative to the range of a.
+    /// L-BFGS-B minimises (reference − a(x)) / scale, so that its tolerances are relative to the range of a(x).
     pub reference: f64,
     pub scale: f64,
 }
@@ -38,7 +38,7 @@ impl<'a, 's> Search<'a, 's> {
         }
     }
 
-    /// a at every row. All rows must be members of the box.
+    /// Returns a(x) for every row x. All rows must be members of the box.
     pub fn score(&mut self, points: ArrayView2<f64>) -> Result<Vec<f64>> {
         let mut values = vec![0.0; points.nrows()];
         for (rows, out) in points
@@ -56,7 +56,7 @@ impl<'a, 's> Search<'a, 's> {
         Ok(values)
     }
 
-    /// Keeps a member that is not excluded, if it is the best one.
+    /// Keeps a member if it is the best scored member that is not excluded.
     pub fn keep_if_left(&mut self, x: ArrayView1<f64>, value: f64) {
         let best = self.best_left.as_ref();
         if best.map_or(!value.is_nan(), |(_, most)| value > *most) {
@@ -67,12 +67,12 @@ impl<'a, 's> Search<'a, 's> {
         }
     }
 
-    /// Sets reference and scale from finite values; `order` lists them best first.
+    /// Sets reference and scale from finite values. `order` lists the values, best first.
     pub fn set_scale(&mut self, values: &[f64], order: &[usize]) {
         let Some(&first) = order.first() else {
             return;
         };
-        // The scale is the range of the upper tenth, because values far below it are not informative.
+        // The scale is the range of the largest tenth of the values, because much smaller values are not informative.
         let range = |rank: usize| values[first] - values[order[rank]];
         self.reference = values[first];
         self.scale = [range(order.len() / 10), range(order.len() - 1)]

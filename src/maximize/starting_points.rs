@@ -1,6 +1,7 @@
-//! The starting points of a search of a box: evenly spread, on faces and corners, and around the best observed points.
+//! The starting points of a search of a box. They are evenly spread points, points on faces and corners, and points
+//! near the best observed points.
 //!
-//! Notation: d coordinates; points are rows; u ∈ [0, 1]^d has one entry per coordinate.
+//! Notation: d is the number of coordinates; points are rows; u ∈ [0, 1]^d has one entry per coordinate.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, concatenate, s};
 use rand::RngExt;
@@ -17,7 +18,7 @@ use crate::random::Rng;
 /// Standard deviations of the steps away from the best observed points.
 const STEPS: [f64; 4] = [0.2, 0.05, 0.01, 0.002];
 
-/// The members of the box that are scored in step 1 of the search.
+/// Returns the members of the box that are scored in step 1 of the search.
 pub(super) fn starting_points(
     domain: &Domain,
     product: &Product,
@@ -47,7 +48,7 @@ pub(super) fn starting_points(
     concatenate![Axis(0), points, around]
 }
 
-/// `n_even` evenly spread points of the unit cube, then all of its corners or `n_corners` of them.
+/// Returns `n_even` evenly spread points of the unit cube, followed by all of its corners or `n_corners` corners.
 fn even_points_and_corners(
     n_even: usize,
     n_corners: usize,
@@ -59,8 +60,7 @@ fn even_points_and_corners(
     let mut unit = Array2::zeros((n_even + n_corners, d));
     unit.slice_mut(s![..n_even, ..])
         .assign(&unit_sequence(n_even, d, rng));
-    // Every second row is stretched about the centre, so that a share `outside` of each coordinate is clipped to the
-    // ends.
+    // Every second row is stretched about the centre. A share `outside` of each coordinate is then clipped to the ends.
     let outside = (2.0 / d as f64).clamp(0.15, 0.3);
     for mut row in unit.slice_mut(s![..n_even;2, ..]).outer_iter_mut() {
         row.mapv_inplace(|u| (0.5 + (u - 0.5) / (1.0 - outside)).clamp(0.0, 1.0));
@@ -78,7 +78,8 @@ fn even_points_and_corners(
     unit
 }
 
-/// Writes all combinations of the discrete coordinates to the rows in turn, each round in random order.
+/// Writes all combinations of the discrete coordinates to the rows, in random order. The combinations are repeated if
+/// there are more rows.
 fn write_combinations(product: &Product, mut points: ArrayViewMut2<f64>, rng: &mut Rng) {
     let all = combinations(product, points.ncols());
     let mut order: Vec<usize> = Vec::with_capacity(points.nrows() + all.nrows());
@@ -97,7 +98,8 @@ fn write_combinations(product: &Product, mut points: ArrayViewMut2<f64>, rng: &m
     }
 }
 
-/// The best observed points, then points at every length of step from the best, the second best, …
+/// Returns the best observed points, followed by random steps from these points. The steps have every length in `STEPS`
+/// and start at the best point.
 fn steps(
     domain: &Domain,
     product: &Product,
@@ -113,7 +115,7 @@ fn steps(
         let mut x = best_observed.row(centre).to_vec();
         if let Some(k) = step {
             let length = STEPS[k % STEPS.len()];
-            // Half of the steps keep about half of the coordinates.
+            // Half of the steps leave about half of the coordinates unchanged.
             let moving = if rng.random() { 1.0 } else { 0.5 };
             for (coordinate, at) in columns(product) {
                 if rng.random::<f64>() >= moving {

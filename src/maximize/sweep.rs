@@ -1,4 +1,4 @@
-//! A sweep over single coordinates. It tries other levels, or both ends of a continuous coordinate, then changes of
+//! A sweep over single coordinates. It tries other levels, or both ends of a continuous coordinate, and then changes of
 //! several discrete coordinates together.
 
 use std::collections::HashSet;
@@ -9,7 +9,8 @@ use super::scoring::Search;
 use crate::domain::{Coordinate, columns};
 use crate::error::{Error, Result};
 
-/// A sweep tries every level of an integer with at most this many levels, and steps of ±1, ±2, ±4, … of a larger one.
+/// The largest number of levels of an integer for which a sweep tries every level. For an integer with more levels, a
+/// sweep tries steps of ±1, ±2, ±4, ….
 const FEW_LEVELS: u64 = 16;
 
 /// Whether the coordinate is an integer with more than `FEW_LEVELS` levels.
@@ -18,9 +19,9 @@ pub(super) fn is_large(coordinate: &Coordinate) -> bool {
 }
 
 impl Search<'_, '_> {
-    /// Applies the best change of a single coordinate if it improves a, then the best combined change of further
-    /// discrete coordinates. All single changes are scored in one batch, and all combined changes in another. Returns
-    /// whether a has improved.
+    /// Applies the best change of a single coordinate if the change increases a(x). Then applies the best combined
+    /// change of further discrete coordinates. Single changes are scored in one batch, and combined changes are scored
+    /// in another batch. Returns whether a(x) has increased.
     pub fn sweep(&mut self, x: &mut [f64], value: &mut f64) -> Result<bool> {
         let (mut moves, mut moved) = (Vec::new(), Vec::new());
         let mut y = x.to_vec();
@@ -34,7 +35,7 @@ impl Search<'_, '_> {
                 for index in other_levels(coordinate, levels, coordinate.index(&x[at.clone()])) {
                     coordinate.write(index, &mut y[at.clone()]);
                     if self.product.is_parent(i) {
-                        // Coordinates that become active take the middle, or the first choice.
+                        // Coordinates that become active are set to the middle, or to the first choice.
                         self.product.snap(&mut y);
                         moves.extend_from_slice(&y);
                         y.copy_from_slice(x);
@@ -75,8 +76,8 @@ impl Search<'_, '_> {
         Ok(true)
     }
 
-    /// Tries the first change of `order`, the first two together, and so on, and applies the best of these if it
-    /// improves a.
+    /// Tries the first change of `order`, the first two changes together, and so on. Applies the best combination of
+    /// changes if the combination increases a(x).
     fn apply_together(
         &mut self,
         x: &mut [f64],
@@ -126,7 +127,7 @@ pub(super) fn other_levels(coordinate: &Coordinate, levels: u64, index: u64) -> 
     }
 }
 
-/// An array (N, width) of consecutive rows.
+/// Returns an array (N, width) of consecutive rows.
 pub(super) fn as_rows(entries: Vec<f64>, width: usize) -> Result<Array2<f64>> {
     Array2::from_shape_vec((entries.len() / width, width), entries)
         .map_err(|error| Error::Shape(error.to_string()))

@@ -1,4 +1,4 @@
-//! Tests of the argmax: known maxima, a comparison with many dense starts, and general properties.
+//! Tests of the argmax. They use known maxima, a comparison with many dense starts, and general properties.
 
 use super::excluded::Excluded;
 use super::{Argmax, Maximizer, maximize};
@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
 use std::ops::ControlFlow;
 
-/// Value and gradient in one closure.
+/// An objective whose closure returns the value and writes the gradient.
 struct Function<F: FnMut(&[f64], &mut [f64]) -> f64>(F);
 
 impl<F: FnMut(&[f64], &mut [f64]) -> f64> Objective for Function<F> {
@@ -77,7 +77,7 @@ pub(super) fn integer(low: i64, high: i64, log: bool) -> Coordinate {
     Coordinate::Integer { low, high, log }
 }
 
-/// A draw from a Gaussian process prior: 100 cosines of random frequencies and phases.
+/// A draw from a Gaussian process prior, as a sum of 100 cosines with random frequencies and phases.
 fn surface(
     d: usize,
     lengthscale: f64,
@@ -105,7 +105,7 @@ fn surface(
 }
 
 #[test]
-fn as_good_as_many_dense_starts_on_random_surfaces() {
+fn the_search_is_as_good_as_many_dense_starts() {
     for (d, share) in [(1, 0.95), (2, 0.95), (4, 0.95), (6, 0.75)] {
         let mut rng = Rng::seed_from_u64(d as u64);
         let mut good = 0;
@@ -135,9 +135,9 @@ fn as_good_as_many_dense_starts_on_random_surfaces() {
 }
 
 #[test]
-fn a_narrow_hill_of_one_choice_is_found_beside_broad_hills_of_others() {
-    // Every starting point on the narrow hill is far below the starting points on the broad hills, which have lower
-    // maxima.
+fn a_narrow_hill_of_one_choice_is_found_among_broad_hills_of_others() {
+    // The broad hills have lower maxima than the narrow hill. However, every starting point on the narrow hill has a
+    // far smaller value than the starting points on the broad hills.
     let mut coordinates = vec![Coordinate::Continuous; 4];
     coordinates.push(Coordinate::Categorical { n: 6 });
     let domain = Domain::new_box(coordinates).unwrap();
@@ -185,7 +185,8 @@ fn corners_and_thin_faces_are_reached_exactly() {
         ] {
             assert_eq!(search(plane, &cube(d), &[], &maximizer, 3).point, corner);
         }
-        // A ridge of width 1e-4 at x₀ = 0 (or 1) over a broad hill of half its height in the middle.
+        // The function has a ridge of width 1e-4 at x₀ = 0 (or 1). A broad hill in the middle has half the height of
+        // the ridge.
         for face in [0.0, 1.0] {
             let ridge = |x: &[f64], g: &mut [f64]| {
                 let away = (x[0] - face).abs();
@@ -206,7 +207,7 @@ fn corners_and_thin_faces_are_reached_exactly() {
 }
 
 #[test]
-fn a_needle_beside_an_observed_point_is_found() {
+fn a_narrow_maximum_near_an_observed_point_is_found() {
     // The log of a bump of width 2e-3 is −∞ where the bump underflows, like log-EI late in a search.
     let d = 6;
     let bump = |x: &[f64], g: &mut [f64]| {
@@ -243,7 +244,7 @@ fn ties_of_candidates_are_uniform_and_nan_is_never_the_best() {
         );
         wins[found.index.unwrap()] += 1;
     }
-    // Three standard deviations of a binomial about 300 each.
+    // The counts are within three standard deviations of a binomial with mean 300.
     assert!(
         [10, 300, 599]
             .iter()
@@ -254,9 +255,9 @@ fn ties_of_candidates_are_uniform_and_nan_is_never_the_best() {
 }
 
 #[test]
-fn discrete_coordinates_take_their_best_members() {
-    // Few combinations. The best of 4 × 5 × 3 combinations is far better than the others, and each has a different
-    // best x.
+fn the_best_members_of_discrete_coordinates_are_found() {
+    // The box has few combinations. The best of 4 × 5 × 3 combinations is far better than the others, and each
+    // combination has a different best x.
     let domain = Domain::new_box(vec![
         integer(1, 4, false),
         Coordinate::Continuous,
@@ -293,7 +294,7 @@ fn discrete_coordinates_take_their_best_members() {
         assert!((found.value - 0.3).abs() < 1e-6, "{found:?}");
         assert_eq!(last[0].level(&found.point[7..]), 137);
     }
-    // No continuous coordinate and few members. The best member is found exactly.
+    // The box has few members and only discrete coordinates. The best member is found exactly.
     let grid =
         Domain::new_box(vec![integer(0, 9, false), Coordinate::Categorical { n: 3 }]).unwrap();
     let f = |x: &[f64], _: &mut [f64]| (40.0 * x[0]).sin() + x[2] * 0.01;
@@ -301,7 +302,7 @@ fn discrete_coordinates_take_their_best_members() {
         .map(|i| (40.0 * f64::from(i) / 9.0).sin() + 0.01)
         .fold(f64::MIN, f64::max);
     assert_eq!(search(f, &grid, &[], &Maximizer::default(), 1).value, best);
-    // No continuous coordinate and very many members.
+    // The box has very many members and only discrete coordinates.
     let wide = Domain::new_box(vec![integer(0, 1 << 40, false); 3]).unwrap();
     let f = |x: &[f64], g: &mut [f64]| {
         g.iter_mut().zip(x).for_each(|(g, x)| *g = -2.0 * (x - 0.7));

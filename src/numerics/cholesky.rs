@@ -1,8 +1,8 @@
 //! Dense linear algebra with the crate `faer`: Cholesky factors, triangular solves, inverses and products.
 //!
 //! Notation: A = L Lᵀ is n × n. A *block of right-hand sides* is an array with one row per right-hand side, shape (N,
-//! n). Its row-major rows are contiguous columns for faer. Large factors and inverses use the thread pool of the
-//! process; all other functions run on the calling thread. The bits do not depend on the number of threads.
+//! n). Its row-major rows are contiguous columns for faer. Large factors and inverses are computed on the thread pool
+//! of the process. All other functions run on the calling thread. The bits do not depend on the number of threads.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::{factor, inverse};
@@ -17,7 +17,7 @@ use crate::numerics::threads::pool;
 
 pub use super::simd::{dot, sum};
 
-/// With at least this number of rows, a factor or an inverse is computed on several threads.
+/// The smallest number of rows for which a factor or an inverse is computed on several threads.
 const FACTOR_THREADS_FROM: usize = 700;
 const INVERSE_THREADS_FROM: usize = 300;
 
@@ -40,17 +40,17 @@ pub(crate) fn factor_in_place(a: &mut Array2<f64>) -> Result<(), usize> {
     })
 }
 
-/// A view of L in the memory of its owner.
+/// A view of a factor L.
 #[derive(Clone, Copy)]
 pub(crate) struct LowerFactor<'a>(MatRef<'a, f64>);
 
 impl<'a> LowerFactor<'a> {
-    /// L as `factor_in_place` stores it.
+    /// Returns a view of the factor that `factor_in_place` stored in an array.
     pub fn of(factored: &'a Array2<f64>) -> Self {
         Self(as_columns(factored.view()))
     }
 
-    /// L, shape (n, n), stored in columns with distance `stride`.
+    /// Returns a view of L (n, n), which is stored in columns with distance `stride`.
     pub fn in_columns(buffer: &'a [f64], n: usize, stride: usize) -> Self {
         Self(MatRef::from_column_major_slice_with_stride(
             buffer, n, n, stride,
@@ -67,7 +67,7 @@ impl<'a> LowerFactor<'a> {
         solve_upper_triangular_in_place(self.0.transpose(), as_columns_mut(block), Par::Seq);
     }
 
-    /// Writes the entries [i, j] of A⁻¹ with j ≥ i to `out`; the other entries are unchanged.
+    /// Writes the entries [i, j] of A⁻¹ with j ≥ i to `out`. The other entries are unchanged.
     pub fn invert_half(self, out: &mut Array2<f64>) {
         let n = self.0.nrows();
         if n == 0 {
@@ -81,7 +81,7 @@ impl<'a> LowerFactor<'a> {
     }
 }
 
-/// `out` (N, M) = left (N, k) rightᵀ, right (M, k).
+/// Computes `out` (N, M) = left rightᵀ, with left (N, k) and right (M, k).
 pub fn multiply_transposed(
     left: ArrayView2<f64>,
     right: ArrayView2<f64>,
@@ -97,7 +97,7 @@ pub fn multiply_transposed(
     );
 }
 
-/// Subtracts rows rowsᵀ from the symmetric matrix `out` (m, m), rows (m, n).
+/// Subtracts rows rowsᵀ from the symmetric matrix `out` (m, m), with rows (m, n).
 pub(crate) fn subtract_gram_of_rows(rows: ArrayView2<f64>, mut out: ArrayViewMut2<f64>) {
     let rows = as_columns(rows);
     // `out` is symmetric, so it is the same matrix in row-major and in column-major order.
@@ -111,7 +111,7 @@ pub(crate) fn subtract_gram_of_rows(rows: ArrayView2<f64>, mut out: ArrayViewMut
     );
 }
 
-/// The Gram matrix leftᵀ left of the columns of `left` (N, k), as a symmetric (k, k) array.
+/// Returns the Gram matrix leftᵀ left of the columns of `left` (N, k), as a symmetric (k, k) array.
 pub fn gram(left: ArrayView2<f64>) -> Array2<f64> {
     let k = left.ncols();
     let mut out = Array2::zeros((k, k));
@@ -135,7 +135,7 @@ pub fn gram(left: ArrayView2<f64>) -> Array2<f64> {
     out
 }
 
-/// Runs on several threads if `worthwhile`.
+/// Runs a computation, on several threads if `worthwhile`.
 fn with_threads<T: Send>(worthwhile: bool, run: impl FnOnce(Par) -> T + Send) -> T {
     match pool().filter(|_| worthwhile) {
         Some(pool) => pool.install(|| run(Par::rayon(0))),
@@ -143,7 +143,7 @@ fn with_threads<T: Send>(worthwhile: bool, run: impl FnOnce(Par) -> T + Send) ->
     }
 }
 
-/// The rows of a view as the columns of a faer matrix; a row may be the prefix of a longer row.
+/// Returns the rows of a view as the columns of a faer matrix. A row may be the prefix of a longer row.
 fn as_columns(a: ArrayView2<'_, f64>) -> MatRef<'_, f64> {
     let (rows, width) = a.dim();
     let [row_stride, column_stride] = [a.strides()[0], a.strides()[1]];
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_do_not_change_a_bit() {
+    fn the_number_of_threads_does_not_change_a_bit() {
         for n in [INVERSE_THREADS_FROM + 37, FACTOR_THREADS_FROM + 37] {
             let a = positive_definite(n, 5);
             let alone = |par: Par| {

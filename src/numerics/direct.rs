@@ -1,6 +1,7 @@
 //! Minimisation over the unit cube by DIRECT (Jones, Perttunen & Stuckman 1993), with the crate `basin`.
 //!
-//! The algorithm divides the cube into boxes and evaluates their centres. It is deterministic and uses no gradients.
+//! The algorithm divides the cube into boxes and evaluates their centres. It is deterministic and does not use
+//! gradients.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -12,8 +13,9 @@ use basin::{
 
 /// Evaluates `f` at about `n_evaluations` points of [0, 1]^d, which DIRECT chooses.
 ///
-/// The last round of divisions is always finished, which may take a few more evaluations. The search stops early when
-/// its best box is smaller than 1e-6. NaN counts as +∞. Nothing is returned, so `f` must keep the best point.
+/// The last round of divisions is always completed, which may take a few additional evaluations. The search stops early
+/// when its best box is smaller than 1e-6. NaN counts as +∞. The function does not return a point, so `f` must store
+/// the best point.
 pub fn minimize<'a>(f: &'a mut Function<'a>, d: usize, n_evaluations: usize) {
     if d == 0 {
         f(&[]);
@@ -25,7 +27,7 @@ pub fn minimize<'a>(f: &'a mut Function<'a>, d: usize, n_evaluations: usize) {
         f: RefCell::new(f),
     };
     let n = n_evaluations as u64;
-    // The result is ignored, because `f` has seen every value.
+    // The result is ignored, because `f` stores the best point.
     let _ = Executor::new(problem, Direct::new(), PointState::new(vec![0.5; d]))
         .max_cost_evals(n)
         .max_iter(n)
@@ -35,7 +37,7 @@ pub fn minimize<'a>(f: &'a mut Function<'a>, d: usize, n_evaluations: usize) {
 /// The function that is minimised.
 type Function<'a> = dyn FnMut(&[f64]) -> f64 + 'a;
 
-/// The problem as the solver expects it.
+/// The problem in the form that the solver expects.
 struct Problem<'a> {
     lower: Vec<f64>,
     upper: Vec<f64>,
@@ -64,7 +66,7 @@ impl CostFunction for Problem<'_> {
 mod tests {
     use super::*;
 
-    /// The best point, its value and the number of evaluations.
+    /// Returns the best point, its value and the number of evaluations.
     fn best(f: impl Fn(&[f64]) -> f64, d: usize, n: usize) -> (Vec<f64>, f64, usize) {
         let (mut best, mut least, mut count) = (vec![f64::NAN; d], f64::INFINITY, 0);
         let mut kept = |x: &[f64]| {
@@ -80,8 +82,8 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_global_minimum_of_rastrigin() {
-        // Rastrigin's function about (0.3, 0.6): about a hundred local minima.
+    fn the_global_minimum_of_rastrigin_is_found() {
+        // Rastrigin's function with its minimum at (0.3, 0.6) has about a hundred local minima.
         let wave = |u: f64| u * u - 10.0 * (2.0 * std::f64::consts::PI * u).cos() + 10.0;
         let f = |x: &[f64]| wave(10.0 * (x[0] - 0.3)) + wave(10.0 * (x[1] - 0.6));
         let (x, least, count) = best(f, 2, 2000);

@@ -1,6 +1,7 @@
 //! A Cholesky factor that can be extended by rows and truncated to its first rows.
 //!
-//! Notation: A = L Lᵀ is n × n; a *block of right-hand sides* is an array with one row per right-hand side, shape (N, n).
+//! Notation: A = L Lᵀ is n × n. A *block of right-hand sides* is an array with one row per right-hand side, shape (N,
+//! n).
 
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
@@ -8,25 +9,26 @@ use super::cholesky::{LowerFactor, factor_in_place, subtract_gram_of_rows};
 use super::simd::{dot, substitute_backward, substitute_forward};
 use crate::error::{Error, Result, Stop, check};
 
-/// The jitters that are tried in turn until the factorisation succeeds, as multiples of the mean diagonal entry.
+/// The jitters, as multiples of the mean diagonal entry. They are tried in this order until the factorisation succeeds.
 const JITTERS: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
 
-/// A pivot below this multiple of the mean diagonal entry is a rounding error. Solves with such a pivot may return
-/// entries of any size, so the next row would fail even with the largest jitter.
+/// A pivot below this multiple of the mean diagonal entry counts as a rounding error. Solves with a smaller pivot may
+/// return very large entries, so appending the next row would fail even with the largest jitter.
 const MIN_PIVOT: f64 = 1e-13;
 
-/// The number of rows of L that stay in the cache while many right-hand sides are solved.
+/// The number of rows of L per tile. A tile fits in the cache while many right-hand sides are solved.
 const TILE: usize = 32;
 
 /// The number of right-hand sides between two checks of `stop`.
 const STOP_INTERVAL: usize = 256;
 
-/// The first pivot of the factor L that is a rounding error; `scale` is the mean diagonal entry of L Lᵀ.
+/// Returns the index of the first pivot of L that counts as a rounding error. `scale` is the mean diagonal entry of L
+/// Lᵀ.
 pub(crate) fn tiny_pivot(l: &Array2<f64>, scale: f64) -> Option<usize> {
     l.diag().iter().position(|l| l * l < MIN_PIVOT * scale)
 }
 
-/// The lower factor L of A = L Lᵀ, column-major in a buffer with spare capacity.
+/// The lower factor L of A = L Lᵀ, stored column-major in a buffer with spare capacity.
 #[derive(Debug, Clone, Default)]
 pub struct GrowingCholesky {
     buffer: Vec<f64>,
@@ -37,7 +39,7 @@ pub struct GrowingCholesky {
 }
 
 impl GrowingCholesky {
-    /// A factor without rows.
+    /// Creates a factor without rows.
     pub fn new() -> Self {
         Self::default()
     }
@@ -51,33 +53,34 @@ impl GrowingCholesky {
         self.n == 0
     }
 
-    /// The largest jitter of a row; 0 for well-conditioned rows.
+    /// The largest jitter of all rows. It is 0 for well-conditioned rows.
     pub fn jitter(&self) -> f64 {
         self.jitter.iter().copied().fold(0.0, f64::max)
     }
 
-    /// L[i, j], i ≥ j.
+    /// Returns L[i, j] for i ≥ j.
     pub fn at(&self, i: usize, j: usize) -> f64 {
         self.buffer[i + j * self.capacity]
     }
 
-    /// Keeps the first n rows: the factor of the leading block of A.
+    /// Keeps the first n rows, which are the factor of the leading block of A.
     pub fn truncate(&mut self, n: usize) {
         self.n = self.n.min(n);
         self.jitter.truncate(n);
     }
 
-    /// Appends m rows: `cross` (m, n) = A[new, old]; `block` (m, m) = A[new, new] is consumed.
+    /// Appends m rows, given `cross` (m, n) = A[new, old] and `block` (m, m) = A[new, new]. `block` is consumed.
     ///
-    /// With L11 known, L21 = (L11⁻¹ A12)ᵀ and L22 L22ᵀ = A22 − L21 L21ᵀ. If the Schur complement A22 − L21 L21ᵀ is
-    /// not positive definite, increasing jitter is added to its diagonal. If the largest jitter also fails, an error
-    /// is returned and the factor is unchanged.
+    /// Given L11, L21 = (L11⁻¹ A12)ᵀ and L22 L22ᵀ = A22 − L21 L21ᵀ. If the Schur complement A22 − L21 L21ᵀ is not
+    /// positive definite, increasing jitter is added to its diagonal. If the largest jitter also fails, an error is
+    /// returned and the factor is unchanged.
     pub fn extend(&mut self, cross: ArrayView2<f64>, block: Array2<f64>) -> Result<()> {
         let scale = block.diag().iter().map(|a| a.abs()).sum::<f64>() / block.nrows() as f64;
         self.extend_scaled(cross, block, scale)
     }
 
-    /// As [`Self::extend`], with the jitter in units of `scale` instead of the mean diagonal entry of the block.
+    /// Appends rows as [`Self::extend`]. The jitter is in units of `scale` instead of the mean diagonal entry of the
+    /// block.
     pub fn extend_scaled(
         &mut self,
         cross: ArrayView2<f64>,
@@ -102,8 +105,8 @@ impl GrowingCholesky {
         if n > 0 {
             subtract_gram_of_rows(l21.view(), schur.view_mut());
         }
-        // The new corner of the buffer holds the Schur complement while a copy is factorised; then the factor
-        // replaces it.
+        // The new corner of the buffer holds the Schur complement while a copy of it is factorised. Then the factor
+        // replaces the Schur complement.
         self.write_corner(n, &schur);
         let jitter = self.factor_with_jitter(n, &mut schur, scale)?;
         self.write_corner(n, &schur);
@@ -117,9 +120,9 @@ impl GrowingCholesky {
         Ok(())
     }
 
-    /// Writes the lower triangle of a column-major matrix behind the first n rows and columns.
+    /// Writes the lower triangle of a column-major matrix after the first n rows and columns.
     ///
-    /// The upper triangle is never read. It is also not written, so that its memory pages are not allocated.
+    /// The upper triangle is never read, and is not written, so that its memory pages are not allocated.
     fn write_corner(&mut self, n: usize, a: &Array2<f64>) {
         for (j, column) in a.rows().into_iter().enumerate() {
             let start = (n + j) * self.capacity + n;
@@ -131,8 +134,8 @@ impl GrowingCholesky {
         }
     }
 
-    /// Replaces `a` by its factor and returns the jitter. The buffer holds the same matrix behind the first n rows
-    /// and columns.
+    /// Replaces `a` by its factor and returns the jitter. The buffer holds the same matrix after the first n rows and
+    /// columns.
     fn factor_with_jitter(&self, n: usize, a: &mut Array2<f64>, scale: f64) -> Result<f64> {
         let mut failed = Error::NotPositiveDefinite {
             pivot: 0,
@@ -167,7 +170,8 @@ impl GrowingCholesky {
         self.forward_substitution_leading(block);
     }
 
-    /// As `forward_substitution`, with the leading block of A. The length of the rows gives the size of the block.
+    /// Replaces every row r by L⁻¹ r, with the leading block of L. The length of the rows is the size of the leading
+    /// block.
     pub fn forward_substitution_leading(&self, mut block: ArrayViewMut2<f64>) {
         let n = block.ncols();
         assert!(n <= self.n, "at most one column per row of the factor");
@@ -194,8 +198,8 @@ impl GrowingCholesky {
         substitute_backward(&self.buffer, self.capacity, b);
     }
 
-    /// As `forward_substitution_leading`, but the first `start` entries of each row are already solved. The other
-    /// entries are solved one by one, so that the bits do not depend on the number of calls.
+    /// Completes the solve of `forward_substitution_leading` if the first `start` entries of each row are already
+    /// solved. The other entries are solved one by one, so that the bits do not depend on the number of calls.
     pub fn forward_substitution_singly(
         &self,
         start: usize,
@@ -237,7 +241,7 @@ impl GrowingCholesky {
         self.leading_factor(self.n).backward_substitution(block);
     }
 
-    /// L ξ with the leading factor of ξ.len() rows.
+    /// Returns L ξ, with the leading ξ.len() rows of the factor.
     pub fn multiply(&self, xi: &[f64]) -> Vec<f64> {
         let m = xi.len();
         let mut out = vec![0.0; m];
@@ -250,12 +254,12 @@ impl GrowingCholesky {
         out
     }
 
-    /// log det A.
+    /// Returns log det A.
     pub fn log_det(&self) -> f64 {
         2.0 * (0..self.n).map(|i| self.at(i, i).ln()).sum::<f64>()
     }
 
-    /// The factor of the first n rows.
+    /// Returns a view of the first n rows of the factor.
     fn leading_factor(&self, n: usize) -> LowerFactor<'_> {
         LowerFactor::in_columns(&self.buffer, n, self.capacity)
     }
@@ -264,7 +268,7 @@ impl GrowingCholesky {
         if n <= self.capacity {
             return;
         }
-        // The first block is usually the only one for some time, so capacity for a tail suffices.
+        // Only a few rows are usually appended after the first block, so a small spare capacity suffices.
         let capacity = if self.capacity == 0 {
             n + n / 8 + 8
         } else {
@@ -286,7 +290,7 @@ pub(super) mod tests {
     use ndarray::s;
     use proptest::prelude::*;
 
-    /// B Bᵀ + I for a matrix of pseudo-random entries: symmetric positive definite.
+    /// Returns the symmetric positive definite matrix B Bᵀ + I, with pseudo-random entries of B.
     pub fn positive_definite(n: usize, seed: u64) -> Array2<f64> {
         let b = Array2::from_shape_fn((n, n), |(i, j)| {
             (((i * 31 + j * 17) as f64 + seed as f64) * 1.37).sin()
@@ -350,7 +354,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn with_jitter_the_factor_equals_the_factor_of_the_matrix_with_jitter() {
+    fn the_factor_with_jitter_equals_the_factor_of_the_matrix_plus_jitter() {
         for n in [3, 90] {
             let l = fresh(&Array2::from_elem((n, n), 1.0));
             let mut raised = Array2::from_elem((n, n), 1.0);
@@ -371,7 +375,8 @@ pub(super) mod tests {
         assert!((l.log_det() - 16f64.ln()).abs() < 1e-14);
     }
 
-    /// If points are equal up to rounding, a pivot is 0 or a rounding error. Appending further rows must not fail.
+    /// If two points are equal up to rounding, a pivot is 0 or a rounding error. Appending further rows must still
+    /// succeed.
     #[test]
     fn rows_that_repeat_up_to_rounding_can_always_be_appended() {
         for seed in 0..3000u64 {
@@ -396,7 +401,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn singular_matrices_get_jitter_and_indefinite_matrices_an_error() {
+    fn jitter_is_added_to_singular_matrices_and_indefinite_matrices_are_errors() {
         let ones = Array2::from_elem((3, 3), 1.0);
         assert!(fresh(&ones).jitter() > 0.0);
         let mut l = fresh(&Array2::eye(2));

@@ -1,7 +1,7 @@
 //! Minimisation over a box by L-BFGS-B, with the crate `basin`.
 //!
-//! Notation: d coordinates, l ≤ x ≤ u; f the objective, g its gradient; bounds may be infinite.
-//! Coordinates with l = u are fixed; the solver gets the free coordinates only.
+//! Notation: d is the number of coordinates, l ≤ x ≤ u, f is the objective, and g is its gradient. Bounds may be
+//! infinite. Coordinates with l = u are fixed, and the solver receives only the free coordinates.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -11,22 +11,22 @@ use basin::{
     FirstOrderState, Gradient, Lbfgsb,
 };
 
-/// Stopping criteria. The solver stops when any of the three is met.
+/// Stopping criteria. The solver stops when any of the three criteria is met.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tolerance {
-    /// The largest absolute entry of the projected gradient.
+    /// The threshold of the largest absolute entry of the projected gradient.
     pub projected_gradient: f64,
-    /// The relative reduction (f_old − f_new) / max(|f_old|, |f_new|, 1) of one iteration.
+    /// The threshold of the relative reduction (f_old − f_new) / max(|f_old|, |f_new|, 1) of one iteration.
     pub relative_reduction: f64,
-    /// The largest number of iterations. An iteration usually takes one evaluation; it takes at most twenty.
+    /// The largest number of iterations. An iteration takes at most twenty evaluations, and usually one.
     pub max_iterations: u64,
 }
 
 /// Minimises `f` over [lower, upper] from `x0` with L-BFGS-B. `f(x, gradient)` fills the gradient and returns the
 /// value.
 ///
-/// Returns the best point evaluated and its value. `x0` is clipped to the bounds first. A non-finite value counts as
-/// +∞ and makes the line search shorten its step. If the value at `x0` is not finite, (x0, +∞) is returned after one
+/// Returns the best evaluated point and its value. `x0` is clipped to the bounds first. A non-finite value counts as
+/// +∞, and the line search then shortens its step. If the value at `x0` is not finite, (x0, +∞) is returned after one
 /// evaluation.
 pub fn minimize(
     f: &mut dyn FnMut(&[f64], &mut [f64]) -> f64,
@@ -73,7 +73,7 @@ pub fn minimize(
         let solver = Lbfgsb::new()
             .with_absolute_projected_gradient_tolerance(threshold(tolerance.projected_gradient))
             .with_relative_cost_reduction_tolerance(threshold(tolerance.relative_reduction));
-        // The best point evaluated is returned even if the solver stops with an error.
+        // The best evaluated point is returned even if the solver stops with an error.
         let _ = Executor::new(problem, solver, FirstOrderState::new(restrict(&start)))
             .max_iter(tolerance.max_iterations)
             .run();
@@ -82,7 +82,7 @@ pub fn minimize(
     (evaluations.best, evaluations.best_value)
 }
 
-/// The objective with its buffers, and the best point evaluated so far.
+/// The objective with its buffers, and the best evaluated point.
 struct Evaluations<'a> {
     f: &'a mut dyn FnMut(&[f64], &mut [f64]) -> f64,
     lower: &'a [f64],
@@ -98,7 +98,7 @@ impl Evaluations<'_> {
     /// Returns f at the free coordinates `z` and writes its gradient with respect to them to `slope`.
     fn evaluate(&mut self, free: &[usize], z: &[f64], slope: &mut [f64]) -> f64 {
         for (&i, &v) in free.iter().zip(z) {
-            // The solver computes x + (u − x), which may differ from the bound u by a rounding error.
+            // The solver moves to a bound u by computing x + (u − x), which may differ from u by a rounding error.
             let on =
                 |bound: f64| (v - bound).abs() <= 4.0 * f64::EPSILON * bound.abs().clamp(1.0, 1e9);
             self.x[i] = match (self.lower[i], self.upper[i]) {
@@ -113,8 +113,8 @@ impl Evaluations<'_> {
             if !self.best_value.is_finite() {
                 return f64::INFINITY;
             }
-            // The interpolation needs a finite value. The value f* + |g*ᵀ(x − x*)| rises as fast as f falls at the
-            // best point x*, so the step is shortened by a factor of four to nine.
+            // The interpolation of the line search needs a finite value. The value f* + |g*ᵀ(x − x*)| increases as fast
+            // as f decreases at the best point x*. The step is then shortened by a factor of four to nine.
             let rise: f64 = free
                 .iter()
                 .map(|&i| self.best_gradient[i] * (self.x[i] - self.best[i]))
@@ -136,11 +136,11 @@ impl Evaluations<'_> {
     }
 }
 
-/// The problem in the free coordinates, as the solver expects it.
+/// The problem in the free coordinates, in the form that the solver expects.
 struct Problem<'a, 'f> {
     lower: Vec<f64>,
     upper: Vec<f64>,
-    /// Value and gradient at the start, for the first evaluation that the solver requests.
+    /// The value and gradient at the start, for the first evaluation that the solver requests.
     first: RefCell<Option<(f64, Vec<f64>)>>,
     free: &'a [usize],
     evaluations: &'a RefCell<Evaluations<'f>>,
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_minimum_inside_and_on_the_bounds() {
+    fn minima_inside_and_on_the_bounds_are_found() {
         for d in [2, 10] {
             let (lower, upper) = (vec![f64::NEG_INFINITY; d], vec![f64::INFINITY; d]);
             let mut count = 0;
@@ -223,7 +223,7 @@ mod tests {
             assert!(x.iter().all(|v| (v - 1.0).abs() < 1e-5));
             assert!(count < 120, "{count} evaluations");
         }
-        // With x₀ ≤ 0.5 the minimum has x₁ = x₀² and value (1 − 0.5)².
+        // For x₀ ≤ 0.5, the minimum has x₁ = x₀² and the value (1 − 0.5)².
         let (x, value) = minimize(
             &mut rosenbrock,
             &[-1.2, 1.0],
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_corner_is_reached_exactly_and_left_again() {
+    fn a_corner_is_reached_exactly_and_can_be_left() {
         let mut plane = |x: &[f64], g: &mut [f64]| {
             g.copy_from_slice(&[1.0, -3.0, 0.2]);
             x[0] - 3.0 * x[1] + 0.2 * x[2]
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn many_starts_end_on_the_bounds_to_the_last_bit() {
+    fn many_starts_end_exactly_on_the_bounds() {
         for i in 0..200 {
             let start = |k: i32| (f64::from(i) * 0.618 * f64::from(k)).fract();
             let mut skewed = |x: &[f64], g: &mut [f64]| {
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn the_line_search_leaves_regions_with_nan_values() {
         for hole in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            // −log x − log(0.5 − x) is not defined from 0.5 on; its minimum is at 0.25.
+            // The function −log x − log(0.5 − x) is undefined for x ≥ 0.5. Its minimum is at 0.25.
             let mut barrier = |x: &[f64], g: &mut [f64]| {
                 if x[0] >= 0.5 {
                     g[0] = f64::NAN;

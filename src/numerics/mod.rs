@@ -1,8 +1,9 @@
 //! Wrappers of numerical libraries, and vectorised loops.
 //!
-//! * [`cholesky`], [`growing_cholesky`]: factors and triangular solves (faer); [`lbfgsb`], [`direct`]: minimisation over a box (basin)
+//! * [`cholesky`], [`growing_cholesky`]: factors and triangular solves (faer); [`lbfgsb`], [`direct`]:
+//!   minimisation over a box (basin)
 //! * [`special`]: elementary and special functions; [`simd`]: loops over vectors (multiversion)
-//! * [`threads`]: a thread pool that survives a fork (rayon)
+//! * [`threads`]: a thread pool that can be used after a fork (rayon)
 
 pub mod cholesky;
 pub mod direct;

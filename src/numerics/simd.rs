@@ -1,12 +1,12 @@
 //! Vectorised loops and triangular solves with the same bits on every machine.
 //!
-//! `#[multiversion]` compiles each function once per instruction set and selects one at run time. The functions use
-//! no fused multiply-add and compute each sum in eight interleaved parts, so the bits do not depend on the
+//! `#[multiversion]` compiles each function once per instruction set and selects one at run time. The functions do not
+//! use fused multiply-add, and compute each sum in eight interleaved parts. So the bits do not depend on the
 //! instruction set.
 
 pub(crate) use multiversion::multiversion;
 
-/// Σ_i a_i b_i.
+/// Returns Σ_i a_i b_i.
 #[multiversion(targets = "simd")]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
@@ -21,7 +21,7 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// Σ_i a_i.
+/// Returns Σ_i a_i.
 #[multiversion(targets = "simd")]
 pub fn sum(a: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
@@ -34,7 +34,7 @@ pub fn sum(a: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + a_rest.iter().sum::<f64>()
 }
 
-/// out_i += factor·x_i.
+/// Computes out_i += factor·x_i.
 #[multiversion(targets = "simd")]
 pub fn add_multiple(factor: f64, x: &[f64], out: &mut [f64]) {
     for (o, x) in out.iter_mut().zip(x) {
@@ -42,7 +42,7 @@ pub fn add_multiple(factor: f64, x: &[f64], out: &mut [f64]) {
     }
 }
 
-/// out_i *= x_i.
+/// Computes out_i *= x_i.
 #[multiversion(targets = "simd")]
 pub fn multiply(x: &[f64], out: &mut [f64]) {
     for (o, x) in out.iter_mut().zip(x) {
@@ -50,7 +50,7 @@ pub fn multiply(x: &[f64], out: &mut [f64]) {
     }
 }
 
-/// out_i += (a − x_i)².
+/// Computes out_i += (a − x_i)².
 #[multiversion(targets = "simd")]
 pub fn add_squared_differences(a: f64, x: &[f64], out: &mut [f64]) {
     for (o, x) in out.iter_mut().zip(x) {
@@ -58,7 +58,7 @@ pub fn add_squared_differences(a: f64, x: &[f64], out: &mut [f64]) {
     }
 }
 
-/// out_i = x_i − factor·y_i.
+/// Computes out_i = x_i − factor·y_i.
 #[multiversion(targets = "simd")]
 pub fn difference_to_multiple(x: &[f64], factor: f64, y: &[f64], out: &mut [f64]) {
     for ((o, y), x) in out.iter_mut().zip(y).zip(x) {
@@ -66,7 +66,7 @@ pub fn difference_to_multiple(x: &[f64], factor: f64, y: &[f64], out: &mut [f64]
     }
 }
 
-/// Σ_i v_i w_i (a − x_i).
+/// Returns Σ_i v_i w_i (a − x_i).
 #[multiversion(targets = "simd")]
 pub fn weighted_differences(a: f64, x: &[f64], w: &[f64], v: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
@@ -82,7 +82,7 @@ pub fn weighted_differences(a: f64, x: &[f64], w: &[f64], v: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest.map(|((x, w), v)| v * w * (a - x)).sum::<f64>()
 }
 
-/// Σ_i w_i (a − x_i)².
+/// Returns Σ_i w_i (a − x_i)².
 #[multiversion(targets = "simd")]
 pub fn weighted_squared_differences(a: f64, x: &[f64], w: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
@@ -98,7 +98,8 @@ pub fn weighted_squared_differences(a: f64, x: &[f64], w: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest.map(|(x, w)| w * (a - x) * (a - x)).sum::<f64>()
 }
 
-/// The number of columns that a substitution handles at once. The vector is read and written once for these columns.
+/// The number of columns of L that a substitution handles together. The vector is read and written once per group of
+/// columns.
 const COLUMNS: usize = 4;
 
 /// Replaces b by L⁻¹ b, for L in columns with distance `stride`.
@@ -153,9 +154,10 @@ pub fn substitute_backward(l: &[f64], stride: usize, b: &mut [f64]) {
     }
 }
 
-/// Σ_i l_i b_i for four columns l, each in eight interleaved sums.
+/// Returns Σ_i l_i b_i for four columns l. Each result is computed in eight interleaved sums.
 ///
-/// It has no closures, because they would not be compiled for the instruction set of the calling function.
+/// The function does not use closures, because closures would not be compiled for the instruction set of the calling
+/// function.
 #[inline(always)]
 fn four_dots(l: [&[f64]; COLUMNS], b: &[f64]) -> [f64; COLUMNS] {
     let mut sums = [[0.0; 8]; COLUMNS];
@@ -189,7 +191,7 @@ fn four_dots(l: [&[f64]; COLUMNS], b: &[f64]) -> [f64; COLUMNS] {
     totals
 }
 
-/// Four columns of L, starting with column `first`, from the diagonal block down to row n.
+/// Returns four columns of L, starting with column `first`. The columns extend from the diagonal block to row n.
 #[inline(always)]
 fn four_columns(l: &[f64], stride: usize, first: usize, n: usize) -> [&[f64]; COLUMNS] {
     let columns = &l[first * stride..];

@@ -1,16 +1,17 @@
-//! Branch-free elementary functions: exp for x ≤ 0, sin and cos, and Mills' ratio of the normal distribution. They
-//! are inlined, and vectorised in the calling loop.
+//! Branch-free elementary functions: exp for x ≤ 0, sin and cos, and Mills' ratio of the normal distribution. They are
+//! inlined, so that the loops that call them are vectorised.
 //!
-//! No fused multiply-add is used, so the bits are the same on every machine.
+//! The functions do not use fused multiply-add, so the bits are the same on every machine.
 
-/// 1.5·2⁵². Adding it rounds to an integer, and the low bits of the sum are the bits of this integer.
+/// The constant 1.5·2⁵². Adding it to x rounds x to an integer, and the low bits of the sum are the bits of this
+/// integer.
 const SHIFT: f64 = 6_755_399_441_055_744.0;
 
-/// exp(x) for x ≤ 0 to 2 ulp, branch-free. x = k·ln 2 + f; a Taylor polynomial gives exp(f), and 2^k is written to
-/// the exponent bits.
+/// Returns exp(x) for x ≤ 0 to 2 ulp, without branches. With x = k·ln 2 + f, a Taylor polynomial gives exp(f), and 2^k
+/// is written to the exponent bits.
 ///
-/// A rounding error may make x positive if x is a difference that should be at most 0. The error is large if the
-/// terms of the difference are large, so x > 1 counts as 1.
+/// If x is computed as a difference, a rounding error may make x positive. This error is large if the terms of the
+/// difference are large, so x > 1 counts as 1.
 #[inline(always)]
 pub(crate) fn exp_nonpositive(x: f64) -> f64 {
     const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
@@ -42,11 +43,11 @@ pub(crate) fn exp_nonpositive(x: f64) -> f64 {
     if x < -708.0 { 0.0 } else { p * scale }
 }
 
-/// Mills' ratio R = (1 − Φ(a))/φ(a) and 1 − a R for a ≥ 0, to 1e-12. The log expected improvement is computed from
-/// these two.
+/// Returns Mills' ratio R = (1 − Φ(a))/φ(a) and 1 − a R for a ≥ 0, to 1e-12. The log expected improvement is computed
+/// from these two numbers.
 ///
-/// R/t is a Chebyshev series in t = 4/(4 + a), which maps a to (0, 1]. For large a, 1 − a R would suffer from
-/// cancellation, so the series 1 − a R = 1/a² − 3/a⁴ + 15/a⁶ − … is summed in u = 1/a².
+/// R/t is a Chebyshev series in t = 4/(4 + a), which maps a to (0, 1]. For large a, computing 1 − a R would suffer from
+/// cancellation. The series 1 − a R = 1/a² − 3/a⁴ + 15/a⁶ − … in u = 1/a² is summed instead.
 #[inline(always)]
 pub(crate) fn mills_ratio(a: f64) -> (f64, f64) {
     const SERIES: [f64; 24] = [
@@ -88,17 +89,18 @@ pub(crate) fn mills_ratio(a: f64) -> (f64, f64) {
     (ratio, if a > 50.0 { far } else { 1.0 - a * ratio })
 }
 
-/// (sin x, cos x) to a few ulp of 1 for |x| up to a million. x = k·π/2 + r; Taylor polynomials give sin r and cos r,
-/// and k the quadrant.
+/// Returns (sin x, cos x) to a few ulp of 1 for |x| up to a million. With x = k·π/2 + r, Taylor polynomials give sin r
+/// and cos r, and k gives the quadrant.
 #[inline(always)]
 pub(crate) fn sine_and_cosine(x: f64) -> (f64, f64) {
-    // π/2 in three parts of 33 bits, so that k times each of the first two is exact.
+    // The number π/2 in three parts of 33 bits. The products of k with the first two parts are exact.
     const HALF_PI: [f64; 3] = [
         1.570_796_326_734_125_6,
         6.077_100_506_303_966e-11,
         2.022_266_248_795_950_6e-21,
     ];
-    // A phase beyond 1e9 counts as 0, because it has at most seven correct digits; beyond 2⁵² it has none.
+    // A phase beyond 1e9 counts as 0, because its sine would have at most seven correct digits. Beyond 2⁵², all digits
+    // of the sine would be wrong.
     let x = if x.abs() > 1e9 { 0.0 } else { x };
     let shifted = x * std::f64::consts::FRAC_2_PI + SHIFT;
     let k = shifted - SHIFT;
@@ -161,7 +163,7 @@ mod tests {
                 assert!((rest / (1.0 - a * expected) - 1.0).abs() < 1e-12, "{a}");
             }
         }
-        // The two formulas agree where they meet.
+        // The two formulas agree at the value of a where the function changes from one formula to the other.
         let (before, after) = (mills_ratio(50.0).1, mills_ratio(50f64.next_up()).1);
         assert!((before / after - 1.0).abs() < 2e-12);
     }
@@ -204,8 +206,8 @@ mod tests {
         assert_eq!(exp_nonpositive(f64::NEG_INFINITY), 0.0);
     }
 
-    /// If improvements are in units of the largest one and the standard deviation is 1e-12, two roundings of −u²/2
-    /// differ by up to 1e8.
+    /// If improvements are in units of the largest improvement and the standard deviation is 1e-12, two computations of
+    /// −u²/2 may differ by up to 1e8.
     #[test]
     fn differences_that_exceed_zero_by_rounding_stay_bounded() {
         for i in 1..1000 {

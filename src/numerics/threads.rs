@@ -1,20 +1,22 @@
-//! A thread pool that survives a fork. There is one per process, created on first use.
+//! A thread pool that can be used after a fork. Each process has one pool, which is created on first use.
 //!
-//! A forked child inherits the pool of its parent but not the threads, and would wait for them forever. So the pool
-//! is stored with the process id; after a fork the inherited pool is leaked, not joined.
+//! A forked child inherits the pool of its parent but not the threads, and would wait for the threads forever. So the
+//! pool is stored with the process id. After a fork, the child leaks the inherited pool and creates a new pool.
 
 use std::sync::Mutex;
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// The id of the process that owns the pool, and the pool; the inner option is None if threads cannot be started.
+/// The id of the process that owns the pool, and the pool. The inner option is None if threads cannot be started.
 static POOL: Mutex<Option<(u32, Option<&'static ThreadPool>)>> = Mutex::new(None);
 
-/// The pool of this process. None on one processor, or if threads cannot be started; then work on the calling thread.
+/// Returns the pool of this process. Returns None on a machine with one processor, or if threads cannot be started. The
+/// caller then computes on the calling thread.
 pub fn pool() -> Option<&'static ThreadPool> {
     let process = std::process::id();
-    // Never wait for the lock: if the process forks while another thread holds it, it stays locked in the child.
+    // Never wait for the lock. If the process forks while another thread holds the lock, the lock stays locked in the
+    // child.
     let mut slot = POOL.try_lock().ok()?;
     match *slot {
         Some((owner, pool)) if owner == process => pool,
@@ -31,8 +33,8 @@ pub fn pool() -> Option<&'static ThreadPool> {
     }
 }
 
-/// The results of `work` on each item, in the order of the items. `work` runs on the pool if `worthwhile`, else on
-/// this thread.
+/// Returns the results of `work` on each item, in the order of the items. `work` runs on the pool if `worthwhile`, else
+/// on the calling thread.
 pub fn parallel_map<T: Send, R: Send>(
     items: Vec<T>,
     worthwhile: bool,

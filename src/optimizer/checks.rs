@@ -1,4 +1,4 @@
-//! Checks of arguments that only some calls have.
+//! Checks of the arguments of single methods.
 
 use ndarray::ArrayView2;
 
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::maximize::feasible::Feasible;
 
 impl Optimizer {
-    /// Refuses rows that are not (x, context) rows of this optimizer.
+    /// Refuses rows that are not valid (x, context) rows of this optimizer.
     pub fn check_rows(&self, rows: ArrayView2<f64>) -> Result<()> {
         let (width, context_width) = self.ledger.widths();
         if rows.ncols() != width + context_width {

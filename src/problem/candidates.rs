@@ -1,4 +1,4 @@
-//! Candidates in the user's units, and their encoding: each column is scaled to [0, 1].
+//! Candidates in the user's units, and their encoding. Each column is scaled to [0, 1].
 
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Refuses an empty list and entries that are not finite.
+    /// Creates a list of candidates. Refuses an empty list and entries that are not finite.
     pub fn new(points: Array2<f64>) -> Result<Self> {
-        // The domain checks the entries before they are scaled.
+        // Creating the domain checks the entries before they are scaled.
         Domain::candidates(points.clone())?;
         let bound = |start: f64, better: fn(f64, f64) -> f64| {
             points.map_axis(Axis(0), |column| column.iter().copied().fold(start, better))
@@ -50,7 +50,7 @@ impl Candidates {
         self.points.nrows()
     }
 
-    /// Whether there are no candidates, which the constructor refuses.
+    /// Whether the list is empty. The result is always false, because the constructor refuses an empty list.
     pub fn is_empty(&self) -> bool {
         self.points.is_empty()
     }
@@ -74,7 +74,7 @@ impl Candidates {
     }
 }
 
-/// The saved form: the number of columns, and the entries of all rows.
+/// The saved form, with the number of columns and the entries of all rows.
 type Saved = (usize, Vec<f64>);
 
 impl TryFrom<Saved> for Candidates {
@@ -97,12 +97,12 @@ impl From<Candidates> for Saved {
     }
 }
 
-/// (rows − low) / (high − low), clipped to [0, 1]; 0 in a column with one value.
+/// Returns (rows − low) / (high − low), clipped to [0, 1]. The entries are 0 in a column with a single value.
 fn scaled(rows: ArrayView2<f64>, low: &Array1<f64>, high: &Array1<f64>) -> Array2<f64> {
     let mut scaled = rows.to_owned();
     for mut row in scaled.outer_iter_mut() {
         for ((x, low), high) in row.iter_mut().zip(low).zip(high) {
-            // In halves, because the difference of two large floats can overflow.
+            // The difference is computed in halves, because the difference of two large floats can overflow.
             let span = high / 2.0 - low / 2.0;
             let span = if span == 0.0 { 1.0 } else { span };
             *x = ((*x / 2.0 - low / 2.0) / span).clamp(0.0, 1.0);

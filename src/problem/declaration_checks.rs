@@ -6,7 +6,7 @@ use super::Parameter;
 use crate::domain::{Condition, Conditions, order};
 use crate::error::{Error, Result};
 
-/// Names in quotes, as Python shows a list of them.
+/// Formats a list of names as Python does.
 pub(super) fn list(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
     format!("[{}]", quoted.join(", "))
@@ -39,8 +39,8 @@ pub(super) fn refuse_circles(
     }
 }
 
-/// The conditions of the searched parameters among each other. A constant parent is active exactly when its own
-/// conditions hold, so these replace it.
+/// Returns the conditions between the searched parameters. A constant parent is active if and only if the conditions of
+/// that parent hold. So these conditions replace a condition on a constant parent.
 pub(super) fn without_constants(
     argument: &str,
     names: &[String],
@@ -85,7 +85,7 @@ pub(super) fn without_constants(
     Ok(kept.collect())
 }
 
-/// The error of a box with too many columns, with the parameter that has most of them.
+/// Returns the error of a box with too many columns. The error names the parameter with the most columns.
 pub(super) fn name_the_widest(
     argument: &str,
     names: &[String],

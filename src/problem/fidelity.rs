@@ -15,7 +15,7 @@ pub struct Fidelity {
 }
 
 impl Fidelity {
-    /// Refuses choices, and numbers that are not a valid bias or cost.
+    /// Creates a fidelity. Refuses choices, and numbers that are not a valid bias or cost.
     pub fn new(axis: Parameter, bias: Option<f64>, cost: Option<PowerCost>) -> Result<Self> {
         let shares = domain::Fidelity {
             axis: axis.kind().coordinate().clone(),
@@ -26,7 +26,7 @@ impl Fidelity {
         Ok(Self { axis, shares })
     }
 
-    /// The fidelity as strategies see it, by its shares z in [0, 1].
+    /// The fidelity in the form that strategies read, with z in [0, 1].
     pub fn shares(&self) -> &domain::Fidelity {
         &self.shares
     }
@@ -42,20 +42,20 @@ impl Fidelity {
         }
     }
 
-    /// The share z of a value in the user's units.
+    /// The fidelity z of a value in the user's units.
     pub fn encode(&self, value: f64) -> f64 {
         let mut z = [0.0];
         self.axis.kind().encode(value, &mut z);
         z[0]
     }
 
-    /// The value nearest to a share z.
+    /// The value nearest to a fidelity z.
     pub fn decode(&self, z: f64) -> f64 {
         self.axis.kind().decode(&[z])
     }
 }
 
-/// The saved form.
+/// The saved form of a fidelity.
 #[derive(Clone, Serialize, Deserialize)]
 struct Saved {
     axis: Parameter,

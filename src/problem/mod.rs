@@ -1,10 +1,11 @@
-//! The problem in the user's units: what the points, contexts and fidelities are, and which values are better.
+//! The problem in the user's units. It defines the points, contexts and fidelities, and whether larger or smaller
+//! values are better.
 //!
-//! * [`point`]: one point; [`parameter`]: one file per kind of parameter; [`space`]: named parameters and their
-//!   conditions; [`declaration_checks`]: checks of their declarations; [`candidates`]: finite lists
-//! * [`fidelity`]: the share of a full evaluation, in the user's units
+//! * [`point`]: one point; [`parameter`]: the kinds of parameters; [`space`]: named parameters and their conditions;
+//!   [`declaration_checks`]: checks of declarations; [`candidates`]: finite lists
+//! * [`fidelity`]: fidelities in the user's units
 //!
-//! All numbers of the user are checked here, and encoded as columns for strategies, which maximise over encoded points.
+//! This module checks the user's numbers and encodes them as columns. Strategies maximise over encoded points.
 
 pub mod candidates;
 mod declaration_checks;
@@ -35,11 +36,11 @@ pub use space::{Declaration, Role, Space};
 pub enum Clock {
     /// The number of suggestions so far. A result that arrives before the next suggestion has delay 1.
     Iterations,
-    /// Seconds, given by the caller.
+    /// The time in seconds, given by the caller.
     Seconds,
 }
 
-/// Which values are better.
+/// Whether larger or smaller values are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -48,7 +49,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Converts a value of f to a value that is maximised, or back.
+    /// Converts a value of f to a value to maximise, or back.
     pub fn oriented(self, value: f64) -> f64 {
         match self {
             Direction::Maximize => value,
@@ -64,7 +65,7 @@ pub enum Members {
     Candidates(Candidates),
 }
 
-/// What is optimised, for any strategy.
+/// The optimisation problem. It does not depend on the strategy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Problem {
     pub members: Members,
@@ -75,7 +76,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// The maximisation over a space, without contexts or fidelities; the clock counts suggestions.
+    /// Creates a maximisation over a space, without contexts or fidelities. The clock counts suggestions.
     pub fn new(space: Space) -> Self {
         Self {
             members: Members::Space(space),
@@ -86,7 +87,8 @@ impl Problem {
         }
     }
 
-    /// The maximisation over the unit cube, whose points are their own columns, with contexts of another unit cube.
+    /// Creates a maximisation over the unit cube, with contexts in another unit cube. The points equal their encoded
+    /// columns.
     pub fn unit_cube(width: usize, context_width: usize, clock: Clock) -> Result<Self> {
         let cube = |role, name: &str, n: usize| {
             let declared = (0..n).map(|i| {
@@ -117,7 +119,7 @@ impl Problem {
         }
     }
 
-    /// The encoded coordinates of a context; empty if none is declared.
+    /// The encoded coordinates of a context. The list is empty if a context is not declared.
     pub fn context_coordinates(&self) -> &[Coordinate] {
         match self.context.as_ref().map(|space| space.domain().as_ref()) {
             Some(Domain::Box(product)) => product,
@@ -141,7 +143,7 @@ impl Problem {
         (n, self.context.as_ref().map_or(0, Space::n_searched))
     }
 
-    /// Refuses a point that is not a member.
+    /// Refuses a point that is not in the domain.
     pub fn check_point(&self, point: &Point) -> Result<()> {
         match (&self.members, point) {
             (Members::Space(space), Point::Numbers(numbers)) => space.check(numbers),
@@ -158,7 +160,7 @@ impl Problem {
         }
     }
 
-    /// Refuses a context that is not declared, missing, or out of range. It has one number per searched parameter.
+    /// Refuses a context that is undeclared, missing or out of range. A context has one number per searched parameter.
     pub fn check_context(&self, context: &[f64]) -> Result<()> {
         match (&self.context, context) {
             (None, []) => Ok(()),
@@ -175,7 +177,7 @@ impl Problem {
         }
     }
 
-    /// Refuses a fidelity that is not declared or out of range.
+    /// Refuses a fidelity that is undeclared or out of range.
     pub fn check_fidelity(&self, fidelity: Option<f64>) -> Result<()> {
         match (&self.fidelity, fidelity) {
             (_, None) => Ok(()),
@@ -191,11 +193,11 @@ impl Problem {
         match (&self.members, point) {
             (Members::Space(space), Point::Numbers(numbers)) => space.encode_searched(numbers),
             (Members::Candidates(list), Point::Candidate(index)) => list.row(*index),
-            _ => vec![f64::NAN; self.domain().width()], // check_point has refused it
+            _ => vec![f64::NAN; self.domain().width()], // check_point refuses such a point
         }
     }
 
-    /// The point of the member at these columns; `index` is its row number among candidates.
+    /// Returns the point with these columns. `index` is its row number among candidates.
     pub fn decode(&self, x: &[f64], index: Option<usize>) -> Point {
         match (&self.members, index) {
             (Members::Space(space), _) => Point::Numbers(space.decode_searched(x)),
@@ -240,7 +242,7 @@ impl Problem {
         fidelity.map(|value| declared.encode(value))
     }
 
-    /// The fidelity in the user's units; None if none is declared.
+    /// Returns the fidelity in the user's units, or None if a fidelity is not declared.
     pub fn fidelity_at(&self, z: f64) -> Option<f64> {
         self.fidelity.as_ref().map(|declared| declared.decode(z))
     }

@@ -6,19 +6,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Point {
-    /// One number for each searched parameter: the value, or the place of a choice; None if inactive.
+    /// One number for each searched parameter, or None if the parameter is inactive. The number is the value, or the
+    /// position of a choice in its list.
     Numbers(Vec<Option<f64>>),
     /// The row number of a candidate.
     Candidate(usize),
 }
 
 impl Point {
-    /// A point whose parameters are all active.
+    /// Creates a point whose parameters are all active.
     pub fn at(numbers: &[f64]) -> Self {
         Point::Numbers(numbers.iter().copied().map(Some).collect())
     }
 
-    /// The row number of a candidate; None for a point of a space.
+    /// Returns the row number of a candidate, or None for a point of a space.
     pub fn index(&self) -> Option<usize> {
         match self {
             Point::Numbers(_) => None,

@@ -1,4 +1,4 @@
-//! Spaces of all kinds of parameter: round trips, conditions and refusals.
+//! Tests of spaces with all kinds of parameters: encoding and decoding, conditions, and invalid input.
 
 use proptest::prelude::*;
 
@@ -39,7 +39,8 @@ fn declare(name: &str, parameter: Parameter, when: &[(&str, &[u64])]) -> Declara
     }
 }
 
-/// kernel; degree where kernel = 'c1'; coef where degree ∈ {2, 3}; a constant; C always.
+/// The parameter `degree` is active if kernel = 'c1', and `coef` is active if degree ∈ {2, 3}. The constant `cache`
+/// depends on the kernel, too. C is always active.
 fn svm() -> Space {
     let declared = vec![
         declare(
@@ -76,12 +77,12 @@ fn a_point_is_completed_encoded_and_decoded() {
         [Some(0.3), Some(1.0), Some(2.0), Some(0.0), Some(0.5)]
     );
     let x = space.encode(&whole);
-    // Three parameters of one column and a one-hot group.
+    // The point has three parameters with one column each and a one-hot group.
     assert_eq!((x.len(), space.domain().width()), (6, 6));
     let back = space.decode(&x);
     assert_eq!(back[..4], whole[..4]);
     assert!((back[4].unwrap() / 0.5 - 1.0).abs() < 1e-14);
-    // Inactive parameters are at the middle, also for a parent that is inactive itself.
+    // Inactive parameters are at the middle of their range, even if their parent is inactive.
     let whole = space
         .complete(&[None, Some(2.0), None, None, Some(1e-4)], &[])
         .unwrap();
@@ -91,7 +92,7 @@ fn a_point_is_completed_encoded_and_decoded() {
 }
 
 #[test]
-fn points_that_do_not_fit_are_refused() {
+fn invalid_points_are_refused() {
     let space = svm();
     let unknown = ["'depth'".to_string()];
     for (point, unknown, part) in [
@@ -125,7 +126,7 @@ fn points_that_do_not_fit_are_refused() {
             &unknown,
             "has unknown ['depth']",
         ),
-        // A value that its caller refuses is still refused as inactive.
+        // An inactive parameter with an invalid value is refused because it is inactive.
         (
             [None, Some(0.0), Some(f64::NAN), None, Some(1.0)],
             &[],
@@ -143,7 +144,7 @@ fn points_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn values_out_of_range_are_refused_by_their_parameter() {
+fn values_out_of_the_range_of_a_parameter_are_refused() {
     let inside = |parameter: &Parameter, number| parameter.kind().checked(number);
     let x = real(0.0, 1.0, false, None);
     assert_eq!(
@@ -227,7 +228,7 @@ fn spaces_that_cannot_be_searched_are_refused() {
     }
 }
 
-/// Any kind of parameter, over all magnitudes.
+/// Random parameters of every kind and magnitude.
 fn parameter() -> impl Strategy<Value = Parameter> {
     let magnitude = (-9.99..9.99f64, -290..290i32).prop_map(|(m, e)| m * 10f64.powi(e));
     let two = (magnitude.clone(), magnitude).prop_filter("equal", |(a, b)| a.abs() != b.abs());
@@ -258,11 +259,11 @@ fn parameter() -> impl Strategy<Value = Parameter> {
 
 proptest! {
     #[test]
-    fn numbers_come_back_from_their_columns(parameters in prop::collection::vec(parameter(), 1..6), shares in prop::collection::vec(0.0..=1.0f64, 6), when in prop::collection::vec(0..4usize, 6)) {
+    fn numbers_are_encoded_and_decoded(parameters in prop::collection::vec(parameter(), 1..6), shares in prop::collection::vec(0.0..=1.0f64, 6), when in prop::collection::vec(0..4usize, 6)) {
         let name = |i: usize| format!("p{i}");
         let mut declared: Vec<Declaration> = Vec::new();
         for (i, parameter) in parameters.iter().enumerate() {
-            // A condition on the parameter before, where that has several values.
+            // A parameter may have a condition on the previous parameter, if the previous parameter has several values.
             let parent = i.checked_sub(1).filter(|_| when[i] == 0);
             let parent = parent.filter(|&at| parameters[at].n_levels().is_some_and(|n| n > 1));
             let when = parent.map(|at| (name(at), vec![0]));
@@ -272,7 +273,7 @@ proptest! {
         let width = space.domain().width();
         let mut x: Vec<f64> = (0..width).map(|j| shares[j % shares.len()]).collect();
         let drawn = space.decode(&x);
-        // A decoded point is complete, and its discrete numbers are encoded and decoded exactly.
+        // A decoded point is complete. Its discrete numbers are encoded and decoded exactly.
         prop_assert_eq!(space.complete(&drawn, &[]).unwrap(), drawn.clone());
         let encoded = space.encode(&drawn);
         prop_assert!(space.domain().contains(&encoded));
@@ -282,7 +283,7 @@ proptest! {
                 prop_assert_eq!(parameters[i].kind().checked(*before), Some(*before));
             }
         }
-        // A logged point is read back bit for bit, and so is the saved problem.
+        // A logged point and a saved problem are read back bit for bit.
         let point = Point::Numbers(space.only_searched(&drawn));
         let problem = Problem { direction: Direction::Minimize, ..Problem::new(space.clone()) };
         let bytes = postcard::to_stdvec(&problem).unwrap();
@@ -293,7 +294,7 @@ proptest! {
         log.append(Event::from_json(&event.to_json().unwrap()).unwrap()).unwrap();
         prop_assert_eq!((log.event(0), log.point(0)), (event, point));
         prop_assert_eq!(log.x(0), &encoded[..]);
-        // The encoded domain makes the same columns of the drawn ones, up to rounding.
+        // The encoded domain maps the drawn columns to the same columns, up to rounding.
         space.domain().snap(&mut x);
         let Domain::Box(_) = &**space.domain() else { unreachable!() };
         for (a, b) in x.iter().zip(&encoded) {

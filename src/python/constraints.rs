@@ -1,4 +1,5 @@
-//! Known constraints: a Python function that takes rows of points and returns whether each one is feasible.
+//! Known constraints. They are a Python function that takes a list of points and returns whether each point is
+//! feasible.
 
 use std::cell::RefCell;
 
@@ -12,11 +13,12 @@ use crate::problem::{Members, Problem};
 use crate::python::interrupt::detached;
 
 thread_local! {
-    /// The addresses of the optimizers whose constraints this thread is calling. The thread holds their locks.
+    /// The addresses of the optimizers whose constraints this thread is calling. The thread holds the locks of these
+    /// optimizers.
     static CALLING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The entry of an optimizer in the list of this thread. Dropping it removes the entry.
+/// The entry of an optimizer in the list of this thread. Dropping this value removes the entry.
 struct Calling;
 
 impl Calling {
@@ -45,8 +47,8 @@ pub fn check_not_calling(optimizer: usize) -> Result<()> {
     }
 }
 
-/// Runs a computation with the GIL released. Each call of the constraints takes the GIL again; their exceptions are
-/// passed on unchanged.
+/// Runs a computation with the GIL released. Each call of the constraints takes the GIL again. Exceptions of the
+/// constraints are passed on unchanged.
 pub fn detached_with<T: Send>(
     py: Python<'_>,
     optimizer: usize,
@@ -77,7 +79,8 @@ pub fn detached_with<T: Send>(
     }
 }
 
-/// Whether the points of these encoded rows satisfy the constraints, which take the numbers of all parameters.
+/// Whether the points of these encoded rows satisfy the constraints. The constraints receive the numbers of all
+/// parameters.
 fn call(
     py: Python<'_>,
     problem: &Problem,
@@ -85,7 +88,7 @@ fn call(
     rows: ArrayView2<f64>,
 ) -> PyResult<Vec<bool>> {
     let Members::Space(space) = &problem.members else {
-        return Ok(vec![true; rows.nrows()]); // candidates have no constraints
+        return Ok(vec![true; rows.nrows()]); // candidates do not support constraints
     };
     let points: Vec<Vec<Option<f64>>> = rows
         .outer_iter()

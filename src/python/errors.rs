@@ -103,7 +103,7 @@ fn exceptions(py: Python<'_>) -> PyResult<&Exceptions> {
     })
 }
 
-/// An exception class of the module `belated`, with these bases.
+/// Creates an exception class of the module `belated`, with these bases.
 fn class(
     py: Python<'_>,
     name: &str,
@@ -113,7 +113,7 @@ fn class(
     let body = PyDict::new(py);
     body.set_item("__doc__", doc)?;
     body.set_item("__module__", "belated")?;
-    // KeyError would print the message in quotes.
+    // Use the `__str__` of Exception, because KeyError would print the message in quotes.
     let exception = py.get_type::<PyException>();
     body.set_item("__str__", exception.getattr("__str__")?)?;
     let made = py
@@ -143,7 +143,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// The exception for an error of the core.
+/// Returns the exception for an error of the core.
 pub fn raise(py: Python<'_>, error: Error) -> PyErr {
     let all = match exceptions(py) {
         Ok(all) => all,

@@ -22,10 +22,11 @@ pub struct GaussianProcess {
     model: Mutex<Model>,
 }
 
-/// The hyperparameters until the number of columns is known, then the posterior.
+/// The state of the model. It has only hyperparameters until the number of columns is known, and a posterior
+/// afterwards.
 ///
-/// Methods share the posterior: each clones the `Arc`, releases the lock and computes. Only `append` changes the
-/// posterior, in place if no other method holds it.
+/// Methods share the posterior. Each method clones the `Arc`, releases the lock and computes. Only `append` changes the
+/// posterior. The change is in place if other methods do not hold the posterior.
 enum Model {
     Unfitted {
         family: KernelFamily,
@@ -49,7 +50,7 @@ impl Model {
         }
     }
 
-    /// θ for d columns; a single lengthscale is used for all columns.
+    /// Returns θ for d columns. A single lengthscale is used for all columns.
     fn theta_for(&self, d: usize) -> Result<Hyperparameters> {
         if d == 0 {
             return Err(Error::Shape(
@@ -69,7 +70,7 @@ impl Model {
         Ok(theta)
     }
 
-    /// The posterior for points of this width; the prior before the first fit.
+    /// Returns the posterior for points of this width. It is the prior before the first fit.
     fn posterior(&self, width: usize) -> Result<Arc<Core>> {
         match self {
             Model::Fitted(gp) => check_width(gp, width).map(|()| Arc::clone(gp)),
@@ -80,7 +81,7 @@ impl Model {
         }
     }
 
-    /// Appends rows and their targets, in place if no other method holds the posterior.
+    /// Appends rows and their targets. The posterior is changed in place if other methods do not hold it.
     fn append(&mut self, x: ArrayView2<f64>, y: &[f64], stop: &mut Stop) -> Result<()> {
         if let Model::Fitted(gp) = self {
             check_width(gp, x.ncols())?;
@@ -125,7 +126,7 @@ impl GaussianProcess {
     }
 }
 
-/// The kernel family that the argument `kernel` names.
+/// Returns the kernel family with the name in the argument `kernel`.
 fn family(kernel: &Bound<'_, PyAny>) -> PyResult<KernelFamily> {
     let name: Option<String> = kernel.extract().ok();
     if let Some(family) = name.as_deref().and_then(KernelFamily::from_name) {
@@ -205,7 +206,7 @@ impl GaussianProcess {
         detached(py, |stop| {
             check_finite("x", x.iter())?;
             check_finite("y", y.iter())?;
-            // The lock is held during the whole call, so that rows of other threads are not lost.
+            // The lock is held during the whole call, so that rows that other threads append are not lost.
             self.lock().append(x.view(), &y.to_vec(), stop)
         })
     }

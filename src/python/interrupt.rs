@@ -1,4 +1,4 @@
-//! Long calls with the GIL released that can be interrupted by Ctrl-C.
+//! Long computations with the GIL released. Ctrl-C can interrupt them.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 use crate::error::{Error, Result, Stop};
 use crate::python::errors::raise;
 
-/// The interval between checks for signals. A check takes the GIL, which costs more than most steps of a computation.
+/// The interval between checks for signals. A check takes the GIL and costs more than most steps of a computation.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Runs a computation with the GIL released. If a signal handler raises, the computation stops.
+/// Runs a computation with the GIL released. The computation stops if a signal handler raises an exception.
 pub fn detached<T: Send>(
     py: Python<'_>,
     compute: impl FnOnce(&mut Stop) -> Result<T> + Send,

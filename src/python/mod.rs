@@ -41,7 +41,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// An owned copy, which other threads cannot change while the GIL is released.
+/// Returns a copy, which other threads cannot change while the GIL is released.
 fn owned1(array: PyReadonlyArray1<'_, f64>) -> Array1<f64> {
     array.as_array().to_owned()
 }

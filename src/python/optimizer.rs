@@ -36,7 +36,7 @@ pub struct Optimizer {
 /// Means and standard deviations.
 type Moments<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
-/// Trial numbers, and the mean and standard deviation of each value.
+/// Trial numbers, and the mean and standard deviation of the value of each trial.
 type LeftOut<'py> = (
     Vec<usize>,
     Bound<'py, PyArray1<f64>>,
@@ -51,17 +51,17 @@ impl Optimizer {
         }
     }
 
-    /// Converts a value that is maximised to a value of f, or back.
+    /// Converts a value to maximise to a value of f, or back.
     fn oriented(&self, value: f64) -> f64 {
         self.problem.direction.oriented(value)
     }
 
-    /// The address of this optimizer, which identifies it while it is borrowed.
+    /// The address of this optimizer. It identifies the optimizer while the optimizer is borrowed.
     fn address(&self) -> usize {
         std::ptr::from_ref(&self.core) as usize
     }
 
-    /// Waits for the lock, which another thread may hold during a suggestion. The wait can be interrupted.
+    /// Acquires the lock, which another thread may hold during a suggestion. The wait can be interrupted.
     ///
     /// A poisoned lock is usable, because events are appended as a whole and a panic cannot leave a partial event.
     fn lock(&self, stop: &mut Stop) -> Result<MutexGuard<'_, Core>> {
@@ -117,7 +117,7 @@ impl Optimizer {
         )?;
         for warning in warnings {
             if let Err(raised) = warn(py, &warning) {
-                // If warnings are errors, the caller does not get these trials, so abandon them.
+                // If warnings are errors, the caller does not receive these trials, so abandon them.
                 detached(py, |stop| {
                     let mut optimizer = self.lock(stop)?;
                     numbers.iter().try_for_each(|&number| {
@@ -171,7 +171,7 @@ impl Optimizer {
         Ok(events)
     }
 
-    /// The fidelity of the next suggestion; None at full fidelity.
+    /// Returns the fidelity of the next suggestion, or None for full fidelity.
     fn next_fidelity(
         &self,
         py: Python<'_>,
@@ -195,7 +195,7 @@ impl Optimizer {
         )
     }
 
-    /// The enqueued points that are not suggested yet.
+    /// The enqueued points that have not been suggested yet.
     fn queued(&self, py: Python<'_>) -> PyResult<Vec<Place>> {
         detached(py, |stop| {
             let core = self.lock(stop)?;
@@ -316,7 +316,8 @@ impl Optimizer {
             Ok(surrogate.map(|s| (s.gp.clone(), s.units, s.log_slope)))
         })?;
         Ok(surrogate.map(|(gp, units, log_slope)| {
-            // The prior mean is in units of f. Under a warp, the scale applies to values above the knee.
+            // The prior mean is in units of f. If bad values are compressed, the scale applies to the values that are
+            // not compressed.
             let (mean, scale) = (self.oriented(units.value(0.0)), units.scale);
             (GaussianProcess::from_core(gp), mean, scale, log_slope)
         }))

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 
 use crate::problem::Point;
 
-/// A point as Python passes it: one number per searched parameter, or the row number of a candidate.
+/// A point in the form that Python passes. It has one number per searched parameter, or the row number of a candidate.
 #[derive(FromPyObject, IntoPyObject)]
 pub enum Place {
     Candidate(usize),

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::python::errors::raise;
 use crate::strategy::registry;
 
-/// All strategies and settings by the names of their Python classes, with their defaults, as JSON.
+/// Returns all strategies and settings with their defaults as JSON. The keys are the names of their Python classes.
 #[pyfunction]
 pub fn defaults(py: Python<'_>) -> PyResult<String> {
     serde_json::to_string(&registry::defaults())

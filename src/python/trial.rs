@@ -1,4 +1,4 @@
-//! The Python classes `Action` and `TrialRecord`: reports on trials, and their records.
+//! The Python classes `Action` (a report on a trial) and `TrialRecord` (the record of a trial).
 
 use pyo3::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::problem::Point;
 use crate::python::errors::raise;
 use crate::python::place::Place;
 
-/// An action on a trial. Recording it checks it.
+/// An action on a trial. The action is checked when it is recorded.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Action {
     pub(super) core: ledger::Action,
@@ -21,12 +21,12 @@ pub struct TrialRecord {
     started: Point,
     run: Option<Point>,
     context: Vec<f64>,
-    /// In the user's sign.
+    /// The value, with the user's sign.
     value: Option<f64>,
     trial: Trial,
 }
 
-/// The report of a value; `place` is the point where the trial was run.
+/// The report of a value. `place` is the point where the trial was run.
 #[derive(FromPyObject)]
 struct Reported {
     std: Option<f64>,
@@ -36,14 +36,14 @@ struct Reported {
     attrs: Option<String>,
 }
 
-/// The point in an event; None if it has none.
+/// Returns the point in an event, or None if the event does not have a point.
 #[pyfunction]
 pub fn point_of(py: Python<'_>, event: &str) -> PyResult<Option<Place>> {
     let event = Event::from_json(event).map_err(|error| raise(py, error))?;
     Ok(event.point().cloned().map(Place::from))
 }
 
-/// A suggested event without the note of its strategy.
+/// Returns a suggested event without the note of its strategy.
 #[pyfunction]
 pub fn without_note(py: Python<'_>, event: &str) -> PyResult<String> {
     let stripped = Event::from_json(event).and_then(|mut event| {
@@ -55,7 +55,7 @@ pub fn without_note(py: Python<'_>, event: &str) -> PyResult<String> {
     stripped.map_err(|error| raise(py, error))
 }
 
-/// (type, message, traceback)
+/// The type, message and traceback of an error.
 type ErrorFacts = (String, String, Option<String>);
 
 impl From<Reported> for Report {

@@ -29,12 +29,12 @@ use crate::settings::{bpe_delay, settings, tree_search};
 #[derive(Debug, Clone)]
 pub struct Case {
     pub definition: Definition,
-    /// The settings of Bayesian optimisation; None for random search, BPE-Delay or tree search.
+    /// The settings of Bayesian optimisation. None stands for random search, BPE-Delay or tree search.
     pub settings: Option<Settings>,
     pub steps: Vec<Step>,
 }
 
-/// A step of a history. Trials are chosen by numbers modulo the number of trials.
+/// A step of a history. A trial is chosen by a number modulo the number of trials.
 #[derive(Debug, Clone)]
 pub enum Step {
     Suggest {
@@ -45,7 +45,7 @@ pub enum Step {
         which: usize,
         value: f64,
         again: Again,
-        /// The point where it was run.
+        /// The point where the trial was run.
         place: Option<Place>,
     },
     Fail(usize),
@@ -92,7 +92,7 @@ pub fn is_numerical(error: &Error) -> bool {
     )
 }
 
-/// The values of one history: all equal, all adjacent, of one extreme size, or arbitrary.
+/// Random values of one history. They are all equal, all adjacent, all of one extreme size, or arbitrary.
 fn values() -> impl Strategy<Value = Union<proptest::strategy::BoxedStrategy<f64>>> {
     let size = select(vec![1.0, -7.5, 1e300, 1e-300, 5e-324]);
     let near = size.clone().prop_map(|v: f64| {
@@ -134,7 +134,7 @@ fn parameter() -> impl Strategy<Value = Parameter> {
     ]
 }
 
-/// The space of these parameters, named x0, x1, ….
+/// Returns the space of these parameters, with the names x0, x1, ….
 pub fn space(parameters: Vec<Parameter>) -> Result<Space, Error> {
     let named = parameters.into_iter().enumerate();
     let declared = named.map(|(i, parameter)| Declaration {
@@ -145,13 +145,14 @@ pub fn space(parameters: Vec<Parameter>) -> Result<Space, Error> {
     Space::new(Role::Params, declared.collect())
 }
 
-/// The unit cube.
+/// Returns the unit cube.
 pub fn cube(width: usize) -> Members {
     let problem = Problem::unit_cube(width, 0, Clock::Iterations).unwrap();
     problem.members
 }
 
-/// Lists of candidates: spread out, repeated, adjacent, on a line or in one place, tiny and huge.
+/// Random lists of candidates. The candidates are spread out, repeated, adjacent, on a line or at one point, and tiny
+/// or huge.
 fn candidates() -> impl Strategy<Value = Members> {
     let count = prop_oneof![8 => 1..30usize, 1 => Just(300)];
     (count, 1..4usize, 0..7, any::<u64>()).prop_map(|(n, d, kind, seed)| {
@@ -174,7 +175,7 @@ fn candidates() -> impl Strategy<Value = Members> {
 }
 
 pub fn members() -> impl Strategy<Value = Members> {
-    // Constants alone are not a space.
+    // A space with constants only is refused.
     let space = |parameters| space(parameters).ok().map(Members::Space);
     prop_oneof![
         1 => candidates(),
@@ -213,7 +214,7 @@ fn step(value: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Step
     ]
 }
 
-/// The definition of an optimizer; None is random search. Contexts are points of a unit cube.
+/// Returns the definition of an optimizer. Settings of None mean random search. Contexts are points of a unit cube.
 pub fn definition(
     members: Members,
     context_width: usize,
@@ -247,7 +248,7 @@ pub fn definition(
     })
 }
 
-/// Optimizers over small domains, with histories of up to `most` steps that end in a suggestion.
+/// Random optimizers over small domains, with histories of up to `most` steps that end with a suggestion.
 pub fn case(most: usize) -> impl Strategy<Value = Case> {
     (
         members(),
@@ -286,7 +287,7 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
                             .unwrap();
                             let problem = Arc::make_mut(&mut definition.problem);
                             if matches!(kind, 1 | 2) {
-                                // It does not support contexts, seconds or fidelities.
+                                // BPE-Delay does not support contexts, seconds or fidelities.
                                 problem.context = None;
                                 problem.fidelity = None;
                                 problem.clock = Clock::Iterations;
@@ -330,7 +331,7 @@ impl Place {
         }
     }
 
-    /// A fidelity: None, low or full, if one is declared.
+    /// Returns a fidelity of None, low or full, if a fidelity is declared.
     fn fidelity(self, optimizer: &Optimizer) -> Option<f64> {
         let declared = optimizer.definition().problem.fidelity.is_some();
         [None, Some(0.25), Some(1.0)][self.seed as usize % 3].filter(|_| declared)
@@ -354,7 +355,7 @@ impl Place {
         }
     }
 
-    /// Seconds that mostly increase.
+    /// Returns a time in seconds. Times increase in most steps.
     pub fn now(self, optimizer: &Optimizer) -> Option<f64> {
         let n = optimizer.ledger().len() as f64;
         Some(match self.seed % 8 {
@@ -365,7 +366,7 @@ impl Place {
     }
 }
 
-/// A trial to report on, usually a pending one.
+/// Returns the trial of a report, usually a pending trial.
 fn pick(which: usize, optimizer: &Optimizer) -> Option<usize> {
     let ledger = optimizer.ledger();
     let pending: Vec<usize> = ledger.pending().iter().copied().collect();
@@ -476,7 +477,7 @@ impl Step {
     }
 }
 
-/// Whether a trial is in exactly the view of its state.
+/// Whether the pending trials and the values of the log agree with the states of the trials.
 pub fn is_consistent(optimizer: &Optimizer) -> bool {
     let ledger = optimizer.ledger();
     ledger.trials().iter().enumerate().all(|(number, trial)| {

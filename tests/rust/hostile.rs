@@ -1,4 +1,5 @@
-//! Arbitrary values in arbitrary order cause no panic and no NaN, and every suggestion is in the domain.
+//! Tests with arbitrary values in arbitrary order. A panic or a NaN never occurs, and every suggestion is in the
+//! domain.
 
 use std::ops::ControlFlow;
 
@@ -21,8 +22,8 @@ use crate::cases;
 use crate::histories::{Step, case, cube, definition, go_on, is_consistent, is_numerical};
 use crate::settings::fitted;
 
-/// Every proposed point is a member, and so is its row. Every note can be read and belongs to a fit
-/// with a valid θ or to a round. The notes of a tree are read by the tree.
+/// Checks that every proposed point and its encoded row are members of the domain, and that every note can be read. A
+/// note belongs to a fit with a valid θ or to a round. The notes of tree search are not checked here.
 fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
     let problem = &optimizer.definition().problem;
     let strategy = &optimizer.definition().strategy["kind"];
@@ -42,7 +43,7 @@ fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
             "{point:?}"
         );
         if let Some(note) = note {
-            // Reading it refuses values that are not finite and above 0.
+            // Reading a note refuses values that are not finite or not above 0.
             let rows = match strategy.as_str() {
                 Some("BayesOpt") => Fit::from_note(&note).map(|fit| fit.rows),
                 Some("BPEDelay") => Note::from_text(&note).map(|note| Some(note.round)),
@@ -64,7 +65,7 @@ proptest! {
         for step in &case.steps {
             match (step, step.take(&mut optimizer, &mut go_on())) {
                 (_, Ok(_)) => {}
-                // A suggestion never fails for numerical reasons; these calls may return a numerical error.
+                // A suggestion never returns a numerical error, but these calls may return a numerical error.
                 (Step::Recommend(_) | Step::Surrogate { .. }, Err(error)) if is_numerical(&error) => {}
                 (_, Err(error)) => return Err(TestCaseError::fail(format!("{step:?}: {error}"))),
             }
@@ -106,7 +107,7 @@ proptest! {
             let warnings = step.take(&mut optimizer, &mut go_on()).map_err(|error| {
                 TestCaseError::fail(format!("{step:?}: {error}"))
             })?;
-            // There is another warning for a domain whose points were all observed.
+            // A domain whose points were all observed has a different warning.
             let random = warnings.iter().any(|warning| warning.contains("random point"));
             prop_assert!(!random, "{warnings:?}");
         }
@@ -154,7 +155,7 @@ fn huge_sizes_are_refused_before_memory_is_allocated() {
     ] {
         assert!(made(context_width, settings).is_err());
     }
-    // Memory is not reserved for trials before they are made: this call is stopped at once.
+    // This call is stopped at once. Memory is not reserved for trials before they are created.
     let mut optimizer = made(0, plain()).unwrap();
     let stopped = optimizer.suggest(usize::MAX, Request::default(), &mut || {
         ControlFlow::Break(())

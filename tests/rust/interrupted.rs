@@ -1,4 +1,4 @@
-//! An interruption at any moment logs nothing, and does not change later suggestions.
+//! Tests of interruptions. An interruption at any moment changes neither the log nor later suggestions.
 
 use std::ops::ControlFlow;
 
@@ -17,7 +17,7 @@ use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 use crate::cases;
 use crate::histories::{Step, case, cube, definition, go_on};
 
-/// Continues `n` times, then always asks to stop.
+/// Returns a callback that continues `n` times, and then always requests a stop.
 fn after(n: usize) -> impl FnMut() -> ControlFlow<()> {
     let mut left = n;
     move || match left {
@@ -33,11 +33,11 @@ proptest! {
     #![proptest_config(cases(300))]
 
     #[test]
-    fn a_stop_leaves_no_trace(case in case(30), stops in proptest::collection::vec(0..60usize, 30)) {
+    fn a_stop_changes_nothing(case in case(30), stops in proptest::collection::vec(0..60usize, 30)) {
         let mut stopped = Optimizer::new(case.definition.clone()).unwrap();
         let mut twin = Optimizer::new(case.definition).unwrap();
         for (step, n) in case.steps.iter().zip(stops.iter().cycle()) {
-            // Only these two may take long, and call `stop`.
+            // Only these two steps may take long and call `stop`.
             if matches!(step, Step::Suggest { .. } | Step::Recommend(_)) {
                 let before = stopped.to_bytes().unwrap();
                 match step.take(&mut stopped, &mut after(*n)) {
@@ -57,9 +57,9 @@ proptest! {
     }
 }
 
-/// With more rows, where the searches of a fit run on other threads.
+/// Tests with more rows. The searches of a fit then run on other threads.
 #[test]
-fn a_fit_on_several_threads_stops_without_a_trace() {
+fn a_stopped_fit_on_several_threads_changes_nothing() {
     for acquisition in [
         Acquisition::UCB(UCB::default()),
         Acquisition::LogEI(LogEI::default()),
@@ -93,7 +93,7 @@ fn a_fit_on_several_threads_stops_without_a_trace() {
         for n in [0, 1, 2, 3, 5, 10, 40] {
             match stopped.suggest(2, Request::default(), &mut after(n)) {
                 Err(Error::Interrupted) => assert!(stopped.to_bytes().unwrap() == before),
-                // A fast machine may finish before the stop.
+                // On a fast machine, the call may finish before the stop.
                 done => {
                     done.unwrap();
                     stopped = Optimizer::from_bytes(&before).unwrap();

@@ -2,10 +2,10 @@
 //!
 //! * [`histories`]: random optimizers of every kind, and random histories
 //! * [`settings`]: settings of every kind for these optimizers
-//! * [`hostile`]: no panic, no NaN, every suggestion is in the domain
-//! * [`models`]: the same for the posterior
-//! * [`interrupted`]: a stop at any moment leaves no trace
-//! * [`saved`]: saved optimizers are restored bit for bit, and damaged ones are refused
+//! * [`hostile`]: a panic or a NaN never occurs, and every suggestion is in the domain
+//! * [`models`]: a panic or a NaN never occurs in the posterior
+//! * [`interrupted`]: an interruption at any moment does not change the optimizer
+//! * [`saved`]: saved optimizers are restored bit for bit, and damaged bytes are refused
 
 mod histories;
 mod hostile;
@@ -18,13 +18,13 @@ use proptest::prelude::{Strategy, prop_oneof};
 use proptest::sample::select;
 use proptest::test_runner::Config;
 
-/// `cases`, or the number in the environment variable PROPTEST_CASES.
+/// Returns a configuration with `cases` cases. The environment variable PROPTEST_CASES overrides this number.
 fn cases(cases: u32) -> Config {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     let config = Config {
         // A case may take long, so shrinking is limited.
         max_shrink_iters: 500,
-        // A failure that was found becomes a named test instead.
+        // Failures are not saved. A named test is written for a failure instead.
         failure_persistence: None,
         ..Config::default()
     };
@@ -35,7 +35,7 @@ fn cases(cases: u32) -> Config {
     }
 }
 
-/// As `cases`, for tests that take a hundred times as long.
+/// Returns a configuration for tests that take a hundred times as long, with `few` cases by default.
 fn heavy(few: u32) -> Config {
     let config = cases(few);
     Config {
@@ -44,7 +44,7 @@ fn heavy(few: u32) -> Config {
     }
 }
 
-/// Ordinary numbers, and numbers at the limits of a double.
+/// Random numbers of ordinary size, and numbers at the limits of a double.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => -1.0..1.0,

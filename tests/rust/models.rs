@@ -26,7 +26,7 @@ struct Data {
     tail: usize,
 }
 
-/// Coordinates that repeat, that differ by one ulp, or that are far apart.
+/// Random coordinates that are repeated, differ by one ulp, or are far apart.
 fn coordinate() -> impl Strategy<Value = f64> {
     prop_oneof![
         3 => 0.0..1.0,
@@ -81,7 +81,8 @@ fn data(n: Range<usize>) -> impl Strategy<Value = Data> {
     })
 }
 
-/// The posterior of the data with the last `tail` rows pending, alternately hallucinated and at their values.
+/// Returns the posterior of the data with the last `tail` rows pending. The pending rows are alternately hallucinated
+/// and at their values.
 fn posterior(data: &Data) -> Result<GaussianProcess, Error> {
     let mut gp = GaussianProcess::new(data.family, &data.theta)?;
     let n = data.y.len() - data.tail;
@@ -144,7 +145,7 @@ proptest! {
 
 fn check_fit(data: &Data, priors: bool, seed: u64) -> Result<(), TestCaseError> {
     let d = data.rows.ncols();
-    // One lengthscale each, or one for all.
+    // Each column has a separate lengthscale, or all columns share one lengthscale.
     let n_groups = if seed.is_multiple_of(2) { d } else { 1 };
     let settings = FitSettings {
         family: data.family,

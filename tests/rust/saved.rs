@@ -1,4 +1,4 @@
-//! Saved optimizers are restored bit for bit, and damaged ones are refused.
+//! Tests of saved optimizers. They are restored bit for bit, and damaged bytes are refused.
 
 use belated::error::Error;
 use belated::optimizer::Optimizer;
@@ -9,10 +9,10 @@ use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, 
 use crate::cases;
 use crate::histories::{Step, case, cube, definition, go_on, is_consistent};
 
-/// Name and version, then the checksum.
+/// The size of the header, which has the name and version and then the checksum.
 const HEAD: usize = 8 + 8;
 
-/// A change of the bytes; positions are modulo the number of bytes.
+/// A change of the bytes. Positions are modulo the number of bytes.
 #[derive(Debug, Clone)]
 enum Damage {
     Changed(usize, u8),
@@ -53,7 +53,7 @@ fn apply(damage: &Damage, bytes: &mut Vec<u8>) {
     }
 }
 
-/// A second implementation of the checksum: FNV-1a over words, then over the remaining bytes, then over the length.
+/// A second implementation of the checksum. It is FNV-1a over the words, the remaining bytes and the length.
 fn checksum(bytes: &[u8]) -> u64 {
     let mut hash: u64 = 14_695_981_039_346_656_037;
     let mut mix = |word: u64| {
@@ -70,7 +70,7 @@ fn checksum(bytes: &[u8]) -> u64 {
     hash
 }
 
-/// A body with a matching header.
+/// Returns a body with a matching header.
 fn with_header(body: &[u8]) -> Vec<u8> {
     [
         b"belated".as_slice(),
@@ -85,7 +85,7 @@ proptest! {
     #![proptest_config(cases(300))]
 
     #[test]
-    fn a_copy_continues_as_the_original(case in case(25)) {
+    fn a_restored_copy_continues_as_the_original(case in case(25)) {
         let mut original = Optimizer::new(case.definition).unwrap();
         let mut copy = Optimizer::from_bytes(&original.to_bytes().unwrap()).unwrap();
         for (i, step) in case.steps.iter().enumerate() {
@@ -111,7 +111,7 @@ proptest! {
         }
     }
 
-    /// With a matching checksum the optimizer is refused or consistent.
+    /// An optimizer from damaged bytes with a matching checksum is refused or consistent.
     #[test]
     fn a_restored_optimizer_is_consistent(case in case(8), damages in vec(damage(), 1..4)) {
         let bytes = bytes_after(&case);
@@ -127,14 +127,14 @@ proptest! {
 
     /// Random bytes are refused, with and without a matching header.
     #[test]
-    fn noise_is_refused(noise in vec(any::<u8>(), 0..300), forged: bool) {
+    fn random_bytes_are_refused(noise in vec(any::<u8>(), 0..300), forged: bool) {
         let bytes = if forged { with_header(&noise) } else { noise };
         prop_assert!(Optimizer::from_bytes(&bytes).is_err());
     }
 }
 
 #[test]
-fn the_forged_header_is_the_real_one() {
+fn the_header_of_the_tests_equals_the_header_of_the_core() {
     let clock = belated::problem::Clock::Iterations;
     let definition = definition(cube(1), 0, clock, 3, None).unwrap();
     let bytes = Optimizer::new(definition).unwrap().to_bytes().unwrap();
@@ -142,7 +142,7 @@ fn the_forged_header_is_the_real_one() {
 }
 
 #[test]
-fn another_format_is_refused_by_its_number() {
+fn a_different_format_is_refused() {
     let mut bytes = with_header(b"anything");
     bytes[7] = 2;
     let refused = Optimizer::from_bytes(&bytes).map(|_| ());
@@ -155,11 +155,11 @@ fn another_format_is_refused_by_its_number() {
     );
 }
 
-/// The bytes of an optimizer after the steps of the case.
+/// Returns the bytes of an optimizer after the steps of the case.
 fn bytes_after(case: &crate::histories::Case) -> Vec<u8> {
     let mut optimizer = Optimizer::new(case.definition.clone()).unwrap();
     for step in &case.steps {
-        // A restored optimizer has the same bytes.
+        // A restored optimizer is saved as the same bytes.
         if !matches!(step, Step::Restore) {
             step.take(&mut optimizer, &mut go_on()).ok();
         }

@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 
 use crate::number;
 
-/// Settings of every kind; settings that `Settings::check` refuses for the domain are replaced.
+/// Random settings of every kind. Settings that `Settings::check` refuses for the domain are replaced.
 pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings> {
     let window = option::weighted(0.6, select(vec![1e-300, 1.0, 3.5, 20.0, f64::MAX]));
     let how = select(vec![
@@ -74,7 +74,7 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings
         })
 }
 
-/// Tree search as JSON, with bounds of every kind and up to three instances.
+/// Random settings of tree search as JSON, with bounds of every kind and up to three instances.
 pub fn tree_search() -> impl Strategy<Value = Value> {
     let constant = || option::weighted(0.5, positive(0.3));
     let bound = (
@@ -106,7 +106,7 @@ pub fn tree_search() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Settings of BPE-Delay with short and long horizons; delays that are too long for the horizon are replaced.
+/// Random settings of BPE-Delay with short and long horizons. Delays that are too long for the horizon are replaced.
 pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = elimination::Settings> {
     let known = (0.0..20.0, 0.0..5.0, 0.0..2.0)
         .prop_map(|(mean, xi, b)| Delay::SubExponential(SubExponential { mean, xi, b }));
@@ -139,14 +139,15 @@ pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = elimination::Setting
         let settings = elimination::Settings {
             horizon: Some(horizon),
             lengthscale: Some(Lengthscale::Shared(lengthscale)),
-            // Drawn as variances.
+            // The standard deviations are drawn as variances.
             signal_std: signal.sqrt(),
             noise_std: Some(noise.sqrt()),
             kernel,
             mean,
             delay,
             beta: match kernel {
-                // Its functions are not Lipschitz continuous, which the theorem on a box requires.
+                // The theorem on a box requires Lipschitz continuous functions, and the functions of this kernel are
+                // not Lipschitz continuous.
                 KernelFamily::Matern12 if !candidates => elimination::Beta::Fixed(2.0),
                 _ => beta,
             },
@@ -167,8 +168,8 @@ pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = elimination::Setting
     })
 }
 
-/// The same settings with all hyperparameters fitted, values in observed units and bounded covariances. The covariances
-/// of the linear kernel overflow if points do.
+/// Returns the settings with all hyperparameters fitted, values in observed units and bounded covariances. The
+/// covariances of the linear kernel overflow if the points overflow.
 pub fn fitted(settings: Settings) -> Settings {
     let gp = settings.gp().clone();
     Settings {
@@ -191,7 +192,7 @@ pub fn fitted(settings: Settings) -> Settings {
     }
 }
 
-/// Positive numbers, mostly of usual size and sometimes extreme.
+/// Random positive numbers. Most numbers have the usual size, and some are extreme.
 fn positive(usual: f64) -> impl Strategy<Value = f64> {
     prop_oneof![
         6 => (0.1..10.0f64).prop_map(move |factor| usual * factor),
@@ -245,7 +246,7 @@ fn gp() -> impl Strategy<Value = GP> {
     (model, refits).prop_map(|(model, refits)| {
         let (kernel, ard, (lengthscale, signal, noise), priors, mean, (targets, inputs)) = model;
         let (n_restarts, refit_every, refit_clock, fit_rows, initial_theta) = refits;
-        // Drawn as variances, so that the limits of a double are reached.
+        // The standard deviations are drawn as variances, so that the limits of a double are reached.
         let std = |variance: f64| variance.sqrt();
         GP {
             kernel,

@@ -1,9 +1,9 @@
-//! Tests of drafts, the suggestions at the end of the log that can be removed.
+//! Tests of drafts. Drafts are suggestions at the end of the log that can be removed.
 
 use super::*;
 
 #[test]
-fn truncated_drafts_leave_no_trace() {
+fn truncating_drafts_restores_the_ledger() {
     let mut ledger = started(Clock::Iterations, 3);
     observe(&mut ledger, 1, 0.5, 3.0, false).unwrap();
     act(&mut ledger, Action::enqueue(point(0.25)), 3.0).unwrap();
@@ -25,7 +25,7 @@ fn truncated_drafts_leave_no_trace() {
 }
 
 #[test]
-fn truncated_drafts_take_their_rows_with_them() {
+fn truncating_drafts_removes_their_rows() {
     for (width, context_width) in [(1, 2), (3, 1), (2, 0)] {
         let mut ledger = Ledger::in_unit_cube(Clock::Iterations, width, context_width);
         let mut before = Vec::new();

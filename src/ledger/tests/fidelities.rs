@@ -28,7 +28,7 @@ fn the_best_trial_has_the_highest_fidelity_observed() {
     assert_eq!(best_after(None, Some(-5.0)), Some(5)); // a full evaluation
     assert_eq!(best_after(Some(0.998), Some(0.0)), Some(5));
     assert_eq!(best_after(Some(1.0), Some(-4.0)), Some(7));
-    // A value at a lower fidelity may still be amended.
+    // A value at a lower fidelity can be amended.
     observe(&mut ledger, 0, 1e6, 0.0, true).unwrap();
     observe(&mut ledger, 1, 1e6, 0.0, false).unwrap();
     assert_eq!(ledger.best(), Some(7));
@@ -62,12 +62,12 @@ fn a_queued_point_keeps_the_fidelity_it_was_given() {
         assert!(matches!(suggest_at(other), Err(Error::Corrupt(_))));
     }
     assert_eq!(suggest_at(Some(0.25)), Ok(()));
-    // The other point has no fidelity, so the suggestion chooses it.
+    // The other enqueued point lacks a fidelity, so the suggestion chooses the fidelity.
     assert_eq!(suggest_at(Some(0.5)), Ok(()));
 }
 
 proptest! {
-    /// The best trial is correct for any order of values, fidelities and changes.
+    /// The best trial is correct for any order of values, fidelities and amendments.
     #[test]
     fn the_best_trial_equals_the_result_of_a_full_search(
         steps in prop::collection::vec((0u8..5, -3i8..3, 0usize..12, any::<bool>()), 0..60),

@@ -1,9 +1,9 @@
-//! Tests of the validity of events, and of the trial and point of an event.
+//! Tests of the rules for valid events, and of the trial and point of an event.
 
 use super::*;
 
 #[test]
-fn each_condition_alone_refuses_an_event() {
+fn an_event_that_violates_one_condition_is_refused() {
     let start =
         r#"{"Suggested":{"point":{"numbers":[0.5]},"context":[0.25],"now":0.0,"queued":false}}"#;
     let value = r#"{"Observed":{"number":0,"value":1.0,"now":1.0}}"#;
@@ -117,7 +117,7 @@ fn each_condition_alone_refuses_an_event() {
             refused.push(added(at(), context(), None, Some(1.0), report, 2.0));
         }
     }
-    // A report needs a value.
+    // A report without a value is invalid.
     for report in [
         report(|r| r.std = Some(1.0)),
         report(|r| r.cost = Some(1.0)),
@@ -160,7 +160,7 @@ fn each_condition_alone_refuses_an_event() {
 }
 
 #[test]
-fn an_event_knows_its_trial_its_point_and_its_context() {
+fn an_event_returns_its_trial_point_and_context() {
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 1);
     let context = || vec![0.25];
     let run = Report {

@@ -21,18 +21,19 @@ fn a_value_belongs_to_the_point_where_the_trial_was_run() {
     assert_eq!(ledger.started_point(0), point(0.0));
     assert_eq!(ledger.run_point(1), None);
     let n = ledger.len();
-    // The same value changes nothing at the same point or without a point. At another point it is another report.
+    // The same value has no effect if it is reported at the same point or without a point. At another point, the same
+    // value is a new report.
     act(&mut ledger, report(0, 1.0, run(0.25), same), 2.0).unwrap();
     observe(&mut ledger, 0, 1.0, 2.0, true).unwrap();
     let refused = act(&mut ledger, report(0, 1.0, run(0.5), same), 2.0);
     assert!(matches!(refused, Err(Error::AlreadyObserved { .. })));
     assert_eq!(ledger.len(), n);
-    // An amended value without a point keeps the point.
+    // An amendment without a point keeps the earlier point.
     observe(&mut ledger, 0, 3.0, 2.0, true).unwrap();
     assert_eq!(ledger.x(0), [0.25]);
     act(&mut ledger, report(0, 3.0, run(0.0), amend), 2.0).unwrap();
     assert_eq!(ledger.x(0), [0.0]);
-    // A replicate is a new trial, at the point where the first was run.
+    // A replicate is a new trial at the point where the original trial was run.
     act(&mut ledger, report(0, 3.0, run(0.75), amend), 2.0).unwrap();
     act(
         &mut ledger,
@@ -55,7 +56,7 @@ fn a_failure_keeps_its_error_after_later_events() {
     };
     let mut ledger = started(Clock::Iterations, 1);
     act(&mut ledger, fail(None), 1.0).unwrap();
-    // The error may be reported later, once.
+    // The error may be reported once after the failure.
     act(&mut ledger, fail(Some("first")), 2.0).unwrap();
     act(&mut ledger, fail(Some("second")), 3.0).unwrap();
     assert_eq!(ledger.len(), 3);
@@ -71,7 +72,7 @@ fn a_failure_keeps_its_error_after_later_events() {
 }
 
 #[test]
-fn an_amended_value_has_its_own_noise_and_the_cost_stays() {
+fn amending_a_value_replaces_the_noise_and_keeps_the_cost() {
     let report = |value, std, cost, duration| Action::Observe {
         number: 0,
         value,
@@ -166,7 +167,7 @@ fn the_fields_of_a_report_are_checked() {
 }
 
 #[test]
-fn the_same_value_with_other_data_is_another_report() {
+fn the_same_value_with_different_data_is_a_new_report() {
     let known = Report {
         std: Some(0.5),
         cost: Some(2.0),
@@ -188,7 +189,7 @@ fn the_same_value_with_other_data_is_another_report() {
     };
     act(&mut ledger, observe(known.clone(), Again::Refuse), 1.0).unwrap();
     let n = ledger.len();
-    // The same report, a part of it, or attributes change nothing.
+    // Repeating the same report, a part of the report, or attributes has no effect.
     for repeated in [
         known.clone(),
         Report::default(),
@@ -215,7 +216,7 @@ fn the_same_value_with_other_data_is_another_report() {
 }
 
 #[test]
-fn a_trial_that_was_run_elsewhere_keeps_its_context_and_changes_no_other_trial() {
+fn a_run_point_changes_neither_the_context_nor_other_trials() {
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 2, 1);
     for number in 0..3 {
         let x = f64::from(number) / 4.0;
@@ -240,7 +241,7 @@ fn a_trial_that_was_run_elsewhere_keeps_its_context_and_changes_no_other_trial()
 }
 
 #[test]
-fn an_added_trial_has_its_own_point_and_the_report_of_its_value() {
+fn an_added_trial_keeps_its_point_and_the_report_of_its_value() {
     let report = Report {
         std: Some(0.5),
         cost: Some(2.0),

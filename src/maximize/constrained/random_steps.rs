@@ -10,22 +10,26 @@ use crate::error::{Result, check};
 use crate::maximize::sweep::{as_rows, other_levels};
 use crate::random::Rng;
 
-/// Random steps: the number of rounds; the steps per round of all ends together, at an effort of 1; the bounds on the
-/// steps of one end; the period of steps in a free direction; the number of best steps per end that are checked.
+/// The number of rounds of random steps.
 const ROUNDS: usize = 16;
+/// The number of random steps per round of all ends together, at an effort of 1.
 const N_STEPS: f64 = 72.0;
+/// The bounds on the number of random steps per round of one end.
 const STEPS_OF_ONE: (f64, f64) = (12.0, 18.0);
+/// The period of steps in a free direction.
 const FREE_STEP_EVERY: usize = 3;
+/// The number of best steps per end that are checked.
 const MAX_CHECKED_STEPS: usize = 12;
-/// Changes of single discrete coordinates are tried every N rounds.
+/// The period of changes of single discrete coordinates, in rounds.
 const SWEEP_EVERY: usize = 4;
-/// The length of the first steps, its factor after an accepted step, and its factor after a round without one.
+/// The length of the first steps. It is multiplied by `LONGER` after an accepted step, and by `SHORTER` after a round
+/// without an accepted step.
 const FIRST_LENGTH: f64 = 0.1;
 const LONGER: f64 = 1.5;
 const SHORTER: f64 = 0.35;
 
 impl Constrained<'_, '_> {
-    /// Improves ends by random steps to better allowed members. Without discrete coordinates, only ends that the
+    /// Improves ends by random steps to better allowed members. If all coordinates are continuous, only ends that the
     /// constraints have cut are improved.
     pub(super) fn random_steps(
         &mut self,
@@ -77,7 +81,7 @@ impl Constrained<'_, '_> {
                 let k = owners[i];
                 if allowed && !moved[k] {
                     moved[k] = true;
-                    // From now on further steps start at this end, even if it was a local maximum.
+                    // Further steps start at the new end, even if the old end was a local maximum.
                     ends[k] = End {
                         x: rows.row(i).to_vec(),
                         value: values[i],
@@ -93,7 +97,8 @@ impl Constrained<'_, '_> {
         Ok(())
     }
 
-    /// The direction of the projected gradient over the continuous coordinates; zero if the projection is zero.
+    /// Returns the direction of the projected gradient over the continuous coordinates. The direction is zero if the
+    /// projected gradient is zero.
     fn uphill(&mut self, x: &[f64]) -> Vec<f64> {
         let mut gradient = vec![0.0; x.len()];
         self.search.objective.value_and_gradient(x, &mut gradient);
@@ -109,7 +114,7 @@ impl Constrained<'_, '_> {
         direction
     }
 
-    /// A step in a random direction, of about this length in every numerical coordinate.
+    /// Appends a step in a random direction, of about this length in every numerical coordinate.
     fn push_free_step(&self, x: &[f64], length: f64, rng: &mut Rng, rows: &mut Vec<f64>) {
         let mut y = x.to_vec();
         for (coordinate, at) in columns(self.search.product) {
@@ -126,8 +131,8 @@ impl Constrained<'_, '_> {
         rows.extend(y);
     }
 
-    /// A step of this length orthogonal to the uphill direction, plus a small part along it, because the better
-    /// feasible points near a boundary lie in a narrow wedge.
+    /// Appends a step of this length orthogonal to the uphill direction, plus a small step uphill. The better feasible
+    /// points near a boundary are in a narrow wedge.
     fn push_step_across(
         &self,
         x: &[f64],
@@ -147,7 +152,7 @@ impl Constrained<'_, '_> {
             *a -= along * u;
         }
         normalise(&mut across);
-        // The shares cover three orders of magnitude, so that some steps hit narrow wedges.
+        // The uphill shares cover three orders of magnitude, so that some steps end in a narrow wedge.
         let share = libm::pow(10.0, -3.0 * rng.random::<f64>());
         let step = across
             .iter()
@@ -173,7 +178,7 @@ impl Constrained<'_, '_> {
     }
 }
 
-/// Scales to length one, unless the direction is zero.
+/// Scales a direction to length one, unless it is zero.
 fn normalise(direction: &mut [f64]) {
     let length = direction.iter().map(|u| u * u).sum::<f64>().sqrt();
     if length > 0.0 {

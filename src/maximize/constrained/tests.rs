@@ -1,4 +1,4 @@
-//! Tests of the search under constraints on bowls with known constrained maxima.
+//! Tests of the search under constraints. The objectives are bowls with known constrained maxima.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use super::*;
 use crate::domain::Coordinate;
 use crate::maximize::{Maximizer, maximize_allowed};
 
-/// −|x − centre|².
+/// The objective −|x − centre|².
 struct Bowl(Vec<f64>);
 
 impl Objective for Bowl {
@@ -33,7 +33,7 @@ impl Objective for Bowl {
     }
 }
 
-/// The largest value of the bowl under these constraints.
+/// Returns the constrained maximum that the search finds for the bowl.
 fn best(domain: &Domain, centre: &[f64], inside: &dyn Fn(&[f64]) -> bool, seed: u64) -> Argmax {
     let mut rng = Rng::seed_from_u64(seed);
     let mut go_on = || ControlFlow::Continue(());
@@ -74,8 +74,8 @@ fn constrained_maxima_of_a_bowl_are_projections_of_its_centre() {
             assert!(found.value > exact - 5e-3, "{d} {seed} {found:?} {exact}");
         }
     }
-    // The ring about the centre of the square has 5 % of the area. The bowl's top is inside the hole, then outside
-    // the ring.
+    // The feasible ring has 5 % of the area of the square. The maximum of the bowl is first inside the hole, then
+    // outside the ring.
     let square = Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap();
     let radius = |x: &[f64]| ((x[0] - 0.5).powi(2) + (x[1] - 0.5).powi(2)).sqrt();
     let ring = |x: &[f64]| (0.432..=0.45).contains(&radius(x));
@@ -101,7 +101,7 @@ fn feasible_unconstrained_maxima_are_found_exactly_and_small_domains_are_enumera
     let grid = Domain::new_box(vec![n; 2]).unwrap();
     let found = best(&grid, &[1.0, 1.0], &|x| x[0] + x[1] < 0.06, 1);
     assert!((found.point[0] + found.point[1] - 0.05).abs() < 1e-12);
-    // Too many members to enumerate.
+    // The domain has too many members to enumerate.
     let wide = Coordinate::Integer {
         low: 0,
         high: 100,

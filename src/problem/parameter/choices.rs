@@ -1,12 +1,12 @@
-//! Lists of values, with or without an order. Their numbers are places in the list, from 0.
+//! Lists of values, with or without an order. A value is represented by its position in the list, from 0.
 
 use super::{Kind, numbered};
 use crate::domain::Coordinate;
 
-/// The largest number of values in a message.
+/// The largest number of values that a message shows.
 const MAX_SHOWN: usize = 6;
 
-/// Values that are known by their labels only, which messages use.
+/// A list of values, of which only the labels are stored. Messages use the labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choices {
     labels: Vec<String>,
@@ -14,7 +14,7 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// Values in order, whose neighbours are equally far apart.
+    /// Creates a list of ordered values. The distance between neighbours is always the same.
     pub fn ordered(labels: Vec<String>) -> Self {
         let coordinate = numbered(labels.len() as u64);
         Self { labels, coordinate }
@@ -25,7 +25,7 @@ impl Choices {
         &self.labels
     }
 
-    /// Values without an order.
+    /// Creates a list of values without an order.
     pub fn unordered(labels: Vec<String>) -> Self {
         let coordinate = Coordinate::Categorical { n: labels.len() };
         Self { labels, coordinate }

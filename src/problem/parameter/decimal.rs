@@ -1,7 +1,8 @@
-//! Evenly spaced numbers low, low + step, low + 2 step, …, each the float nearest to the exact sum of the decimals that
-//! the user wrote: 0.1 stands for 1/10.
+//! Evenly spaced numbers low, low + step, low + 2 step, …. Each number is the float nearest to the exact decimal sum. A
+//! bound or step of 0.1 means exactly 1/10.
 
-/// Digits of a sum that are kept exactly. What is cut off is replaced by one unit in the last of `STICKY` more places.
+/// The number of digits of a sum that are exact. The remainder is replaced by one unit in the last of `STICKY` further
+/// places.
 const DIGITS: i32 = 32;
 const STICKY: i32 = 3;
 
@@ -10,7 +11,7 @@ const STICKY: i32 = 3;
 pub(super) struct Steps {
     low: f64,
     step: f64,
-    /// low and step in units of 10^unit.
+    /// The numbers `low` and `step` in units of 10^unit.
     low_units: i128,
     step_units: i128,
     unit: i32,
@@ -18,7 +19,8 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// `step` is positive and at least the distance between floats at low and high; low ≤ high.
+    /// Creates the members from low to high. `step` must be positive and at least the distance between floats at low
+    /// and high, with low ≤ high.
     pub fn new(low: f64, high: f64, step: f64) -> Self {
         let decimals = [low, high, step].map(Decimal::new);
         let leading = decimals.iter().map(Decimal::leading).max().unwrap_or(0);
@@ -40,12 +42,12 @@ impl Steps {
         self.step
     }
 
-    /// The index of the last member that is not beyond high.
+    /// The index of the last member that is at most high.
     pub fn last(&self) -> u64 {
         self.last
     }
 
-    /// low + k·step, rounded once.
+    /// Returns low + k·step, rounded once.
     pub fn member(&self, k: u64) -> f64 {
         if k == 0 {
             return self.low;
@@ -54,7 +56,7 @@ impl Steps {
         format!("{sum}e{}", self.unit).parse().unwrap_or(f64::NAN)
     }
 
-    /// The index of the member nearest to a value; None if the value is not a finite number near the range.
+    /// Returns the index of the member nearest to a value, or None if the value is not a finite number near the range.
     pub fn nearest(&self, value: f64) -> Option<u64> {
         let guess = match (value - self.low) / self.step {
             ratio if ratio.is_finite() => ratio.round(),
@@ -73,7 +75,7 @@ impl Steps {
     }
 }
 
-/// mantissa · 10^exponent: the shortest decimal of a float.
+/// The shortest decimal of a float, mantissa · 10^exponent.
 struct Decimal {
     mantissa: i128,
     exponent: i32,
@@ -91,7 +93,7 @@ impl Decimal {
         }
     }
 
-    /// The exponent of the place in front of the first digit.
+    /// The exponent of the decimal place before the first digit.
     fn leading(&self) -> i32 {
         match self.mantissa {
             0 => i32::MIN / 2,
@@ -99,8 +101,8 @@ impl Decimal {
         }
     }
 
-    /// The number in units of 10^unit. A part below 10^(unit + `STICKY`) counts as one unit, so that sums are still
-    /// rounded to the right side.
+    /// Returns the number in units of 10^unit. A remainder below 10^(unit + `STICKY`) counts as one unit, so that sums
+    /// are rounded correctly.
     fn units(&self, unit: i32) -> i128 {
         let shift = self.exponent - unit;
         if self.mantissa == 0 {

@@ -1,11 +1,12 @@
-//! Integers in a range, all of them or in steps, on a linear or logarithmic axis. [`Coordinate`] computes the columns of
+//! Integers in a range, optionally in steps, on a linear or logarithmic axis. [`Coordinate`] computes the columns for
 //! both axes.
 
 use super::{Kind, numbered};
 use crate::domain::Coordinate;
 use crate::error::{Error, Result};
 
-/// Up to this bound the integers of a range, linear or logarithmic, have different column values.
+/// The largest absolute value of a bound. Up to this value, different integers of a linear or logarithmic range have
+/// different columns.
 const LARGEST: f64 = (1u64 << 40) as f64;
 
 /// An integer parameter in {low, low + step, …, high}.
@@ -18,8 +19,8 @@ pub struct Integer {
 }
 
 impl Integer {
-    /// Refuses bounds in the wrong order or beyond ±2^40, a logarithmic axis below 1, and a step that is not a positive
-    /// integer, leaves one value, or comes with a logarithmic axis.
+    /// Creates an integer parameter. Refuses bounds that are in the wrong order or beyond ±2^40, and a logarithmic axis
+    /// below 1. Refuses a step that is not a positive integer, leaves one value only, or comes with a logarithmic axis.
     pub fn new(low: f64, high: f64, log: bool, step: Option<f64>) -> Result<Self> {
         let call = match step {
             None => format!("Integer({low}, {high})"),

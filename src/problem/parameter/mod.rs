@@ -1,12 +1,13 @@
-//! Parameters: named quantities in the user's units, one file per kind.
+//! Parameters, the named quantities in the user's units. Each kind has a file.
 //!
-//! A *number* is a value of a parameter as the log keeps it: the value itself, or the place of a choice, from 0. The
-//! values of a discrete parameter are also numbered from 0; that number is the *level*. A parameter with one value is a
-//! *constant* and has no columns.
+//! A *number* is a value of a parameter in the form that the log stores. It is the value itself, or the position of a
+//! choice in its list, from 0. The values of a discrete parameter are numbered from 0, and this number is the *level*
+//! of the value. A parameter with one value is a *constant* and does not have columns.
 //!
-//! To add a kind, write its file with an implementation of [`Kind`], add its variant to [`Parameter`] and a constructor to
-//! `src/python/problem.rs`; in Python, write its class in `belated/space/` and add it to `dimensions.py` and
-//! `shorthand.py` there. A kind whose columns are not yet in [`Coordinate`] needs a variant there too.
+//! To add a kind in Rust, implement [`Kind`] in a new file, add a variant to [`Parameter`], and add a constructor to
+//! `src/python/problem.rs`. In Python, write its class in `belated/space/` and add the class to `dimensions.py` and
+//! `shorthand.py` in that folder. If [`Coordinate`] cannot represent the columns of the kind, add a variant to
+//! [`Coordinate`].
 
 mod choices;
 mod decimal;
@@ -34,19 +35,19 @@ pub enum Parameter {
 
 /// The interface of a kind of parameter.
 pub trait Kind {
-    /// The encoded columns of this parameter, its discrete members, their neighbours and their halves.
+    /// The encoded coordinate of this parameter.
     fn coordinate(&self) -> &Coordinate;
 
     /// The values that the parameter may have, for messages.
     fn expected(&self) -> String;
 
-    /// The value that this number stands for except for rounding; None if there is none.
+    /// Returns the value that equals this number up to rounding, or None if the number is not a value of the parameter.
     fn checked(&self, number: f64) -> Option<f64>;
 
-    /// The level of a value; 0 for a continuous parameter.
+    /// The level of a value. The level is 0 for a continuous parameter.
     fn level(&self, number: f64) -> u64;
 
-    /// The value at this level; unspecified for a continuous parameter.
+    /// The value at this level. The result is unspecified for a continuous parameter.
     fn member(&self, level: u64) -> f64;
 
     /// A value, for messages.
@@ -64,7 +65,7 @@ pub trait Kind {
 }
 
 impl Parameter {
-    /// The parameter as its kind.
+    /// The parameter through the interface [`Kind`].
     pub fn kind(&self) -> &dyn Kind {
         match self {
             Parameter::Real(kind) => kind,
@@ -73,17 +74,17 @@ impl Parameter {
         }
     }
 
-    /// The number of values; None if continuous.
+    /// The number of values, or None if the parameter is continuous.
     pub fn n_levels(&self) -> Option<u64> {
         self.kind().coordinate().levels()
     }
 
-    /// Whether the parameter has one value, so that it is not searched.
+    /// Whether the parameter has a single value. Such a parameter is not searched.
     pub fn is_constant(&self) -> bool {
         self.n_levels() == Some(1)
     }
 
-    /// The number of encoded columns; 0 for a constant.
+    /// The number of encoded columns, which is 0 for a constant.
     pub fn width(&self) -> usize {
         match self.is_constant() {
             true => 0,
@@ -92,7 +93,8 @@ impl Parameter {
     }
 }
 
-/// The saved form of a parameter: its declaration. Reading calls the constructor, which checks it.
+/// The saved form of a parameter is its declaration. Reading a declaration calls the constructor, which checks its
+/// arguments.
 #[derive(Clone, Serialize, Deserialize)]
 enum SavedParameter {
     Real(f64, f64, bool, Option<f64>),

@@ -1,4 +1,4 @@
-//! Real numbers in a range, all of them or in steps, on a linear or logarithmic axis.
+//! Real numbers in a range, optionally in steps, on a linear or logarithmic axis.
 //!
 //! Notation: u is the column, t a difference of logarithms.
 
@@ -7,7 +7,7 @@ use super::{Kind, numbered};
 use crate::domain::Coordinate;
 use crate::error::{Error, Result};
 
-/// The largest number of steps; up to it, members have different columns.
+/// The largest number of steps. Up to this number, different members have different columns.
 const MAX_STEPS: u64 = 1 << 40;
 
 /// A real parameter in [low, high].
@@ -21,8 +21,9 @@ pub struct Real {
 }
 
 impl Real {
-    /// Refuses bounds that are not finite or in the wrong order, a logarithmic axis from 0 or below, and a step that is
-    /// not positive, leaves one value or too many, or comes with a logarithmic axis.
+    /// Creates a real parameter. Refuses bounds that are not finite or are in the wrong order, and a logarithmic axis
+    /// that starts at 0 or below. Refuses a step that is not positive, leaves one value or too many values, or comes
+    /// with a logarithmic axis.
     pub fn new(low: f64, high: f64, log: bool, step: Option<f64>) -> Result<Self> {
         let call = match step {
             None => format!("Real({low:?}, {high:?})"),
@@ -128,7 +129,7 @@ impl Kind for Real {
         format!("{number:?}")
     }
 
-    /// u is exactly 0.0 at low and 1.0 at high.
+    /// The column u is exactly 0.0 at low and 1.0 at high.
     fn encode(&self, number: f64, columns: &mut [f64]) {
         if self.coordinate != Coordinate::Continuous {
             return self.coordinate.write(self.level(number), columns);
@@ -144,7 +145,7 @@ impl Kind for Real {
         columns[0] = u.clamp(0.0, 1.0);
     }
 
-    /// Always in [low, high], and exact at both ends.
+    /// The result is always in [low, high] and exact at both ends.
     fn decode(&self, columns: &[f64]) -> f64 {
         if self.coordinate != Coordinate::Continuous {
             return self.member(self.coordinate.index(columns));
@@ -159,7 +160,7 @@ impl Kind for Real {
         let span = high - low;
         let value = if self.log {
             let span = log_ratio(high, low);
-            // Start from the nearer end, because the rounding error grows with the distance from it.
+            // Start from the nearer end, because the rounding error grows with the distance from the starting end.
             match u < 0.5 {
                 true => times_exp(low, u * span),
                 false => times_exp(high, (u - 1.0) * span),
@@ -180,7 +181,7 @@ fn ulp(x: f64) -> f64 {
     x.next_up() - x
 }
 
-/// ln(a / b) for a ≥ b > 0, also if the quotient is close to 1 or overflows.
+/// Returns ln(a / b) for a ≥ b > 0. The result is accurate if the quotient is close to 1 or overflows.
 fn log_ratio(a: f64, b: f64) -> f64 {
     if a <= 2.0 * b {
         return libm::log1p((a - b) / b);
@@ -192,7 +193,7 @@ fn log_ratio(a: f64, b: f64) -> f64 {
     }
 }
 
-/// value · exp(t), in two steps if exp(t) alone is outside the normal floats.
+/// Returns value · exp(t). The product is computed in two steps if exp(t) is outside the range of normal floats.
 fn times_exp(value: f64, t: f64) -> f64 {
     if t.abs() < 700.0 {
         return value * libm::exp(t);
@@ -212,7 +213,7 @@ mod tests {
         columns[0]
     }
 
-    /// Bounds of any magnitude, low < high.
+    /// Random bounds of any magnitude, with low < high.
     fn bounds() -> impl Strategy<Value = (f64, f64)> {
         let number = (-9.99..9.99f64, -300..300i32).prop_map(|(m, e)| m * 10f64.powi(e));
         (number.clone(), number)
@@ -223,7 +224,7 @@ mod tests {
         #[test]
         fn a_column_is_decoded_and_encoded_to_itself((low, high) in bounds(), u in 0.0..=1.0f64, log: bool) {
             let (low, high) = if log { (low.abs().min(high.abs()), low.abs().max(high.abs())) } else { (low, high) };
-            // A range that is narrow for its magnitude has fewer floats than the column.
+            // A range that is narrow relative to its magnitude has fewer floats than the column.
             let is_wide = if log { high >= 3.0 * low } else { high - low >= low.abs().max(high.abs()) / 2.0 };
             prop_assume!(low < high && is_wide);
             let real = Real::new(low, high, log, None).unwrap();
@@ -235,7 +236,7 @@ mod tests {
         }
 
         #[test]
-        fn every_step_is_its_own_value(low in -1000..1000i32, step in 1..999i32, n in 1..5000u64, part in 0.0..1.0f64) {
+        fn every_step_is_a_separate_value(low in -1000..1000i32, step in 1..999i32, n in 1..5000u64, part in 0.0..1.0f64) {
             let thousandths = |k: i64| format!("{k}e-3").parse::<f64>().unwrap();
             let high = i64::from(low) + i64::from(step) * n as i64;
             let real = Real::new(thousandths(low.into()), thousandths(high), false, Some(thousandths(step.into()))).unwrap();
