@@ -10,8 +10,8 @@ use crate::numerics::simd::{add_multiple, dot, multiversion};
 use crate::numerics::special::sine_and_cosine;
 use crate::random::Rng;
 
-/// Features with E φ(x)ᵀφ(x') = κ: sqrt(2/M)·cos(ω_iᵀw(x) + b_i) with random ω_i and b_i (Rahimi & Recht 2007); for the
-/// linear kernel exactly the coordinates of x̃ and 1.
+/// Features with E φ(x)ᵀφ(x') = κ. For stationary kernels they are sqrt(2/M)·cos(ω_iᵀw(x) + b_i) with random ω_i and
+/// b_i (Rahimi & Recht 2007). For the linear kernel they are exactly the coordinates of x̃ and 1.
 #[derive(Debug, Clone)]
 pub(super) struct Features {
     /// ω, one column per feature: (d, M).
@@ -85,7 +85,7 @@ impl Features {
             .map_or(&[], |all| &all[d * n..(d + 1) * n])
     }
 
-    /// Writes s and c at x. For linear features c is the phase, and s is minus its derivative, −1.
+    /// Write s and c at x. For linear features, c is the phase and s is −1, minus the derivative of c.
     pub(super) fn evaluate(&self, x: &[f64], sines: &mut [f64], cosines: &mut [f64]) {
         cosines.copy_from_slice(&self.b);
         // Zeros are skipped, because most columns of categories are 0.

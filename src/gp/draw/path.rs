@@ -1,6 +1,7 @@
 //! A draw from a posterior as a function of x, for Thompson sampling on a box.
 //!
-//! Notation: w the weights of the features, c and s the cosines and sines of their phases, ω_i their frequencies.
+//! Notation: w are the weights of the features, c and s are the cosines and sines of their phases, and ω_i are their
+//! frequencies.
 
 use super::features::Features;
 use super::pathwise::Pathwise;
@@ -21,7 +22,7 @@ pub struct Path {
     form: Form,
 }
 
-/// The form of the function of wᵀc.
+/// How the draw depends on wᵀc.
 #[derive(Debug, Clone)]
 enum Form {
     Pathwise(Pathwise),
@@ -46,7 +47,7 @@ impl Path {
         })
     }
 
-    /// A draw of the weights of n normalised features, given the targets y of the rows.
+    /// A draw by Bayesian regression on n normalised features, given the targets y of the rows.
     pub fn weight_space(
         gp: &GaussianProcess,
         n: usize,
