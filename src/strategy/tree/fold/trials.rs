@@ -6,8 +6,8 @@ use crate::strategy::tree::instance::Instance;
 
 use super::{Change, Forest, Placed, State};
 
-/// The scale is computed again after every increase of the number of values by 1/8. This follows the search closely
-/// enough, and updating all B values costs at most eight nodes per value.
+/// The scale is recomputed when the number of values has increased by 1/8. This is often enough for the search, and
+/// updating all B values costs at most eight nodes per value.
 const SCALE_SHARE: u64 = 8;
 
 impl Forest {
@@ -24,7 +24,8 @@ impl Forest {
         self.update_in_flight(node);
     }
 
-    /// Trials in flight count only in leaves that cannot be halved.
+    /// Update B values after a change of the trials in flight. Trials in flight only count in leaves that cannot be
+    /// halved.
     pub(super) fn update_in_flight(&mut self, node: u32) {
         if self.partition.node(node).split().is_none() {
             self.update_from(node);
@@ -76,7 +77,7 @@ impl Forest {
         self.offer_changed(node);
     }
 
-    /// Offers to the front a cell whose trials changed, and the failed cells inside it that take its mean.
+    /// Offer a cell whose trials changed to the front. Also offer the failed cells inside this cell that take its mean.
     fn offer_changed(&mut self, node: u32) {
         let failed = self.partition.failed_inside(node);
         for instance in &mut self.instances {
@@ -109,7 +110,7 @@ impl Forest {
         }
     }
 
-    /// The fidelity of the next trial for the estimate of the bias, until both have started.
+    /// The fidelity of the next trial for the estimate of the bias, or `None` if both trials have started.
     pub fn next_probe(&self) -> Option<f64> {
         self.bias.next_probe()
     }
