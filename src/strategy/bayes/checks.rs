@@ -1,4 +1,4 @@
-//! Refusals of invalid settings, each by the name that users know it by.
+//! Checks of settings. Errors contain the public name of the setting.
 
 use crate::error::{Error, Result};
 
