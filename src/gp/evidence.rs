@@ -50,7 +50,7 @@ pub struct Evidence<'d> {
 }
 
 impl<'d> Evidence<'d> {
-    /// Allocates the workspace for these data.
+    /// Allocate the workspace for these data.
     pub fn new(data: Data<'d>) -> Self {
         let n = data.y.len();
         Self {
@@ -72,7 +72,7 @@ impl<'d> Evidence<'d> {
             .map_or(f64::NEG_INFINITY, |(z, mean)| self.value_of(&z, mean))
     }
 
-    /// Returns log p(y) and writes its derivatives with respect to log ℓ (one per column), log σ_f² and log λ to
+    /// Return log p(y) and write its derivatives with respect to log ℓ (one per column), log σ_f² and log λ to
     /// `gradient`.
     ///
     /// All matrices are symmetric. Therefore sums run over j ≥ i, and entries off the diagonal count twice. Rows of K

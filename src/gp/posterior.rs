@@ -51,7 +51,7 @@ impl GaussianProcess {
         })
     }
 
-    /// Sets the columns of categories. The posterior must not have rows yet.
+    /// Set the columns of categories. The posterior must not have rows yet.
     pub fn with_categories(mut self, categories: &[Range<usize>]) -> Self {
         self.kernel = self.kernel.with_categories(categories);
         self
@@ -111,7 +111,7 @@ impl GaussianProcess {
         &self.row_noise
     }
 
-    /// Appends observed rows (m, d) as one block, and drops the tail. Call `set_targets` afterwards.
+    /// Append observed rows (m, d) as one block, and drop the tail. Call `set_targets` afterwards.
     pub fn append_rows(&mut self, x: ArrayView2<f64>) -> Result<()> {
         self.append_noisy_rows(x, &vec![None; x.nrows()])
     }
@@ -135,7 +135,7 @@ impl GaussianProcess {
         Ok(())
     }
 
-    /// Appends observed rows one by one, each with its target, and drops the tail. If there is an error or `stop`
+    /// Append observed rows one by one, each with its target, and drop the tail. If there is an error or `stop`
     /// breaks, the posterior is unchanged.
     pub fn append_observations(
         &mut self,
@@ -269,7 +269,7 @@ impl GaussianProcess {
         (dot(v, &self.z), variance_left(prior, ArrayView1::from(&*v)))
     }
 
-    /// Writes by_mean·∇mu + by_variance·∇var + Σ_i by_tail_i ∇v_ito `gradient`. The point is the point of the last
+    /// Write by_mean·∇mu + by_variance·∇var + Σ_i by_tail_i ∇v_i to `gradient`. The point is the point of the last
     /// `predict_at`, and v_i are the last entries of v.
     ///
     /// With ∇mu = Σ_j α_j ∇k(x, x_j) and ∇v = L⁻¹∇k, the sum is Σ_j c_j ∇k(x, x_j) + by_variance·∇k(x, x) with c =

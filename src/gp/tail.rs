@@ -58,7 +58,7 @@ impl GaussianProcess {
         means.map(|(value, mean)| value.unwrap_or(mean)).collect()
     }
 
-    /// Replaces the tail by noiseless values of f at the posterior mean.
+    /// Replace the tail by noiseless values of f at the posterior mean.
     pub fn set_noiseless_tail(&mut self, x: ArrayView2<f64>) -> Result<()> {
         self.drop_tail();
         self.extend(x, &vec![0.0; x.nrows()])?;

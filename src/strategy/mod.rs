@@ -164,10 +164,10 @@ pub trait Strategy: Send {
     /// The supported features.
     fn supports(&self) -> Supports;
 
-    /// Folds the new events of the log.
+    /// Fold the new events of the log.
     fn catch_up(&mut self, log: &Ledger) -> Result<()>;
 
-    /// Restores the state for a truncated log, as if the removed events had not been folded.
+    /// Restore the state for a truncated log, as if the removed events had not been folded.
     fn rewind(&mut self, log: &Ledger);
 
     /// Propose the next point, after `catch_up` with this log. The call may update caches. It does not change other

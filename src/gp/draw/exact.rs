@@ -98,7 +98,7 @@ impl PriorFactor {
         }
     }
 
-    /// Appends points.
+    /// Append points.
     pub fn include(&mut self, more: ArrayView2<f64>) -> Result<()> {
         let mut cross = Array2::zeros((more.nrows(), self.points.nrows()));
         let scaled = self.kernel.scale(self.points.view());
@@ -108,7 +108,7 @@ impl PriorFactor {
         Ok(())
     }
 
-    /// Keeps the first n points.
+    /// Keep the first n points.
     pub fn truncate(&mut self, n: usize) {
         self.root.truncate(n);
         self.points = self.points.slice(s![..n, ..]).to_owned();

@@ -100,7 +100,7 @@ impl Features {
     }
 }
 
-/// Replaces phases by their cosines, and writes their sines to `sines`.
+/// Replace phases by their cosines, and write their sines to `sines`.
 #[multiversion(targets = "simd")]
 fn sines_and_cosines(sines: &mut [f64], cosines: &mut [f64]) {
     for (s, c) in sines.iter_mut().zip(cosines) {

@@ -94,7 +94,7 @@ impl KernelFamily {
 
 /// The formulas of a stationary family. The first argument of `values` and `values_and_slopes` is σ_f².
 struct Stationary {
-    /// Replaces r² by k.
+    /// Replace r² by k.
     values: fn(f64, &mut [f64]),
     /// Replace r² by k, and write g = dk/d(r²).
     values_and_slopes: fn(f64, &mut [f64], &mut [f64]),

@@ -172,7 +172,7 @@ impl BayesOpt {
         }
     }
 
-    /// Fits θ to the current rows.
+    /// Fit θ to the current rows.
     pub(super) fn refit(
         &mut self,
         log: &Ledger,

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-/// Counts above this are refused, because memory would run out.
+/// The largest count in settings. Larger counts are refused, because memory would run out.
 pub const MAX_COUNT: usize = 1_000_000;
 
 const COUNT: &str = "give a number of 1 or above, and no more than 1,000,000";

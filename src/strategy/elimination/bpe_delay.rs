@@ -143,7 +143,7 @@ impl BPEDelay {
         Ok(is_over)
     }
 
-    /// Computes the sets of all rounds that have begun.
+    /// Compute the sets of all rounds that have begun.
     fn update_sets(&mut self, stop: &mut Stop) -> Result<()> {
         while self.sets.len() < self.rounds.all().len() {
             let round = self.sets.len();

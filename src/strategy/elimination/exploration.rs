@@ -56,7 +56,7 @@ impl Exploration {
         &self.variance
     }
 
-    /// Adds the point of a trial.
+    /// Add the point of a trial.
     pub fn push(&mut self, trial: TrialNumber, x: &[f64], stop: &mut Stop) -> Result<()> {
         check(stop)?;
         let n = self.v.len();

@@ -75,7 +75,7 @@ impl Bias {
         }
     }
 
-    /// Updates C with the value of a trial. `others` contains the other trials with values in the same cell. f varies
+    /// Update C with the value of a trial. `others` contains the other trials with values in the same cell. f varies
     /// by at most `width` over the cell. `measured` returns the value of a trial, if any, and its fidelity.
     pub fn update(
         &mut self,
@@ -109,7 +109,7 @@ impl Bias {
         }
     }
 
-    /// Removes trials that are no longer in the log.
+    /// Remove trials that are no longer in the log.
     pub fn rewind(&mut self, log: &Ledger) {
         if let Self::Estimated(estimate) = self {
             let n = log.trials().len();

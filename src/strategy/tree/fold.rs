@@ -110,7 +110,7 @@ impl Forest {
         (self.n_turns % self.instances.len() as u64) as usize
     }
 
-    /// Folds the new entries of the log.
+    /// Fold the new entries of the log.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         for entry in &log.entries()[self.folded.min(log.len())..] {
             self.fold(entry, log)?;
@@ -170,7 +170,7 @@ impl Forest {
         Ok(())
     }
 
-    /// Applies the steps of a suggestion and returns its cell.
+    /// Apply the steps of a suggestion and return its cell.
     fn apply(&mut self, steps: &[Step]) -> Result<u32> {
         let mut last = ROOT;
         for step in steps {
@@ -321,7 +321,7 @@ impl Forest {
         }
     }
 
-    /// Freezes the current log t⁺ for the bounds of an instance.
+    /// Freeze the current log t⁺ for the bounds of an instance.
     fn freeze(&mut self, i: usize) {
         let t = match self.refresh {
             Refresh::Frozen => next_power(self.instances[i].t),
@@ -332,7 +332,7 @@ impl Forest {
         instance.is_stale = true;
     }
 
-    /// Updates the B values of all instances.
+    /// Update the B values of all instances.
     pub fn update_bounds(&mut self) {
         for i in 0..self.instances.len() {
             if self.refresh == Refresh::Exact {
@@ -344,14 +344,14 @@ impl Forest {
         }
     }
 
-    /// Marks where the changes of a suggestion begin.
+    /// Mark where the changes of a suggestion begin.
     pub fn begin(&mut self) {
         self.changes.push(Change::Begin {
             n_turns: self.n_turns,
         });
     }
 
-    /// Undoes the changes of the last suggestion.
+    /// Undo the changes of the last suggestion.
     pub fn undo(&mut self) {
         while let Some(change) = self.changes.pop() {
             match change {
@@ -389,7 +389,7 @@ impl Forest {
         }
     }
 
-    /// Undoes the suggestions that are no longer in the log.
+    /// Undo the suggestions that are no longer in the log.
     pub fn rewind(&mut self, log: &Ledger) {
         self.folded = self.folded.min(log.len());
         while self.trials.len() > log.trials().len() && !self.changes.is_empty() {

@@ -53,7 +53,7 @@ impl Front {
         self.depths.truncate(depth);
     }
 
-    /// Adds a candidate at this depth.
+    /// Add a candidate at this depth.
     pub fn offer(&mut self, depth: u32, candidate: Candidate) {
         let depth = depth as usize;
         if self.depths.len() <= depth {

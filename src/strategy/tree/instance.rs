@@ -103,7 +103,7 @@ impl Instance {
         !matches!(self.nu, Nu::Given(_)) || self.bound.needs_scale()
     }
 
-    /// Sets a new scale.
+    /// Set a new scale.
     pub fn set_scale(&mut self, scale: f64) {
         self.frozen.scale = scale;
         self.is_stale = true;
@@ -169,7 +169,7 @@ impl Instance {
         self.subtrees[node as usize].moments
     }
 
-    /// Adds an entry for a new cell at this depth.
+    /// Add an entry for a new cell at this depth.
     pub fn push(&mut self, depth: u32) {
         self.subtrees.push(Subtree::UNVISITED);
         // The width of the halves is needed before the halves are created.
@@ -183,12 +183,12 @@ impl Instance {
         self.subtrees.pop();
     }
 
-    /// Marks a cell as visited. Call [`Self::update_from`] afterwards.
+    /// Mark a cell as visited. Call [`Self::update_from`] afterwards.
     pub fn visit(&mut self, node: u32) {
         self.subtrees[node as usize].is_visited = true;
     }
 
-    /// Undoes the visit of a leaf.
+    /// Undo the visit of a leaf.
     pub fn leave(&mut self, node: u32, partition: &Partition) {
         let subtree = &mut self.subtrees[node as usize];
         subtree.is_visited = false;
@@ -202,7 +202,7 @@ impl Instance {
         }
     }
 
-    /// Sets the B value of a half of a cell, unless the half is empty.
+    /// Set the B value of a half of a cell, unless the half is empty.
     pub fn set_slot(&mut self, node: u32, side: Side, b: f64, partition: &Partition) {
         let b = match partition.node(node).empty[side] {
             true => f64::NEG_INFINITY,
@@ -251,7 +251,7 @@ impl Instance {
         self.front.as_ref().map_or(0, Front::depth)
     }
 
-    /// Drops the candidates of the front from `depth` on.
+    /// Drop the candidates of the front from `depth` on.
     pub fn truncate_front(&mut self, depth: usize) {
         if let Some(front) = &mut self.front {
             front.truncate(depth);
@@ -294,7 +294,7 @@ impl Instance {
         }
     }
 
-    /// Updates all B values, children before their parents.
+    /// Update all B values, children before their parents.
     pub fn update_bounds(&mut self, partition: &Partition) {
         for node in (ROOT + 1..partition.len() as u32).rev() {
             if self.is_visited(node)

@@ -151,7 +151,7 @@ impl Partition {
         self.node(node).split != WHOLE
     }
 
-    /// Creates a half of a cell that can be halved.
+    /// Create a half of a cell that can be halved.
     pub fn create(&mut self, parent: u32, side: Side) -> u32 {
         let known = self.next.take();
         let split = match known.filter(|next| (next.parent, next.side) == (parent, side)) {
@@ -225,7 +225,7 @@ impl Partition {
         found
     }
 
-    /// Removes the last cell created.
+    /// Remove the last cell created.
     pub fn pop(&mut self) {
         let last = self.nodes.len() as u32 - 1;
         let side = self.side(last);
@@ -314,7 +314,7 @@ impl Partition {
         }
     }
 
-    /// Computes the moments of a cell from its values at the highest fidelity.
+    /// Compute the moments of a cell from its values at the highest fidelity.
     pub fn update_values(&mut self, node: u32, measured: impl Fn(u32) -> Measured) {
         let all = || self.values(node).map(|number| measured(number as u32));
         let highest = all().map(|(_, z)| z).fold(0.0, f64::max);

@@ -37,7 +37,7 @@ impl<'a> Addition<'a> {
         Self { model, formula }
     }
 
-    /// Adds a penalty where P < ½, to bounds, means, draws and variances of the posterior `gp` of f.
+    /// Add a penalty where P < ½, to bounds, means, draws and variances of the posterior `gp` of f.
     pub fn penalty(model: &'a mut Success, gp: &GaussianProcess, nu: f64) -> Self {
         let variance = gp.hyperparameters().signal_variance;
         let unit = variance.max(variance.sqrt()) * (1.0 + nu.abs());

@@ -234,7 +234,7 @@ fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64
 }
 
 /// Mean and standard deviation S of f among values with known noise standard deviations σ. The unit is the largest
-/// value.
+/// absolute value.
 ///
 /// Let c be the mean with weights 1/(S² + σ²). S solves Σ (y − c)²/(S² + σ²) = n, so a value that is mostly noise
 /// hardly counts. S is at least the smallest σ, because all values would be mostly noise in a smaller unit. S is at

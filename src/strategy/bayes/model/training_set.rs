@@ -87,13 +87,13 @@ pub struct Tail {
 }
 
 impl Posterior<'_> {
-    /// Adds the tail to the rows.
+    /// Add the tail to the rows.
     pub fn set_tail(&mut self) -> Result<()> {
         self.gp.set_tail(self.tail.rows.view(), &self.tail.targets)
     }
 }
 
-/// Sets the targets of the rows. If the prior mean is estimated, the targets are moved to it.
+/// Set the targets of the rows. If the prior mean is estimated, the targets are moved to it.
 ///
 /// d is the number of dimensions of point and context.
 fn set_targets(
@@ -325,7 +325,7 @@ impl TrainingSet {
         }))
     }
 
-    /// Updates the posterior of the rows with these targets. If the prior mean is estimated, the estimate is subtracted
+    /// Update the posterior of the rows with these targets. If the prior mean is estimated, the estimate is subtracted
     /// from the targets. The state does not change before the first θ.
     ///
     /// The declared noise of values is in the unit of the last fit. If all hyperparameters are given, the current unit

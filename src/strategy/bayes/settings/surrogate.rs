@@ -286,7 +286,7 @@ impl GP {
         }
     }
 
-    /// Whether any hyperparameter is fitted.
+    /// Whether the kernel or any hyperparameter is fitted.
     pub fn fits(&self) -> bool {
         let given = self.lengthscale.is_some() && self.signal_std.is_some();
         self.kernel == KernelChoice::Auto(Auto::Auto) || !given || self.noise_std.is_none()

@@ -11,7 +11,7 @@ use super::{Change, Forest, Placed, State};
 const SCALE_SHARE: u64 = 8;
 
 impl Forest {
-    /// Adds a new trial to a cell.
+    /// Add a new trial to a cell.
     pub(super) fn start(&mut self, node: u32, z: f64) {
         self.trials.push(Placed {
             node,
@@ -38,7 +38,7 @@ impl Forest {
         }
     }
 
-    /// Sets the state of a trial.
+    /// Set the state of a trial.
     pub(super) fn set(&mut self, number: TrialNumber, state: State, log: &Ledger) {
         let Placed {
             node,
@@ -87,7 +87,7 @@ impl Forest {
         }
     }
 
-    /// Updates the estimated bias of low fidelities with a value.
+    /// Update the estimated bias of low fidelities with a value.
     pub(super) fn update_bias(&mut self, number: TrialNumber, log: &Ledger) {
         let node = self.trials[number].node;
         let depth = self.partition.node(node).depth;
@@ -115,7 +115,7 @@ impl Forest {
         self.bias.next_probe()
     }
 
-    /// Updates the number of values, and the scale.
+    /// Update the number of values, and the scale.
     fn count(&mut self, before: State, state: State) {
         self.n_observed -= u64::from(matches!(before, State::Observed(_)));
         self.n_observed += u64::from(matches!(state, State::Observed(_)));
@@ -132,7 +132,7 @@ impl Forest {
         })
     }
 
-    /// Sets the scale to the best value minus the median.
+    /// Set the scale to the best value minus the median.
     fn update_scale(&mut self) {
         if !self.instances.iter().any(Instance::needs_scale) {
             return;
