@@ -1,4 +1,4 @@
-//! Calibration: the signal variance is raised if leave-one-out predictions are overconfident.
+//! Calibration of θ. The signal variance is raised if leave-one-out predictions are overconfident.
 
 use crate::error::{Error, Result, Stop};
 use crate::gp::GaussianProcess;
@@ -9,8 +9,8 @@ use crate::gp::hyperparameters::{Hyperparameters, is_noiseless};
 use crate::gp::levels::Part;
 use crate::gp::spread::{NEAR, spread_rows};
 
-/// The number of pseudo-rows whose error equals its prediction. They shrink the factor towards 1, mostly if there are
-/// few rows.
+/// The number of pseudo-rows whose error equals its prediction. These pseudo-rows shrink the factor towards 1. Their
+/// effect is largest if there are few rows.
 const AGREEING: f64 = 2.0;
 
 /// θ with a calibrated signal variance. If the data are noiseless, the signal variance is raised to match the

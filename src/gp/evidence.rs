@@ -1,7 +1,7 @@
 //! The log evidence log p(y | X, θ) of fixed data and its gradient. A workspace is reused by all evaluations.
 //!
-//! Notation: A = K(X, X) + Λ = L Lᵀ with the noise variances on the diagonal of Λ, z = L⁻¹y, α = A⁻¹y and
-//! W = α αᵀ − A⁻¹, so that ∂ log p(y) / ∂p = ½ tr(W ∂A/∂p) (Rasmussen & Williams 2006, eq. 5.9).
+//! Notation: A = K(X, X) + Λ = L Lᵀ, and the diagonal of Λ contains the noise variances. z = L⁻¹y, α = A⁻¹y and W = α
+//! αᵀ − A⁻¹. Then ∂ log p(y) / ∂p = ½ tr(W ∂A/∂p) (Rasmussen & Williams 2006, eq. 5.9).
 
 use std::ops::Range;
 
@@ -127,8 +127,8 @@ impl<'d> Evidence<'d> {
     /// Jitter is not added, because the rounding error of a tiny pivot acts as noise. A θ with far too little noise
     /// would then often have the largest evidence.
     ///
-    /// Because m maximises the evidence for this θ, the derivatives with respect to θ are the partial derivatives at
-    /// fixed m.
+    /// The mean m maximises the evidence for this θ. Therefore the derivatives with respect to θ are the partial
+    /// derivatives at fixed m.
     fn factorise(
         &mut self,
         kernel: &Kernel,

@@ -1,4 +1,4 @@
-//! Fantasies: posteriors that differ only in the values of pending trials.
+//! Fantasies, which are posteriors that differ only in the values of pending trials.
 //!
 //! Notation: L z = y over all rows, where the rows of the tail are last, and v(x) = L⁻¹k(X, x). If the entries of z for
 //! the tail are standard normal, the entries of y for the tail are a joint draw from their predictive distribution.
@@ -12,10 +12,10 @@ use crate::error::{Error, Result};
 use crate::numerics::cholesky::multiply_transposed;
 use crate::numerics::simd::add_multiple;
 
-/// Several fantasies, each stored as its δ.
+/// Several fantasies. Each fantasy is stored as its δ.
 #[derive(Debug, Clone)]
 pub struct Fantasies {
-    /// δ, shape (m fantasies, rows of the tail).
+    /// The vectors δ, with shape (m fantasies, rows of the tail).
     shifts: Array2<f64>,
 }
 

@@ -82,13 +82,13 @@ pub struct Found {
 }
 
 /// Fit θ like `fit`, and also choose a kernel and a variant of the values. Kernels, variants and starts are compared on
-/// the coarsest level. The kernels are compared first, on the first variant. A later kernel needs strong evidence to
-/// replace an earlier one. Then the other variants are compared under the best kernel. Finally, input warps of single
-/// columns are compared under the best variant.
+/// the coarsest level. The kernels are compared first, on the first variant. A later kernel replaces an earlier kernel
+/// only with strong evidence. Then the other variants are compared under the best kernel. Finally, input warps of
+/// single columns are compared under the best variant.
 ///
 /// The first of the `known` θ is the main start. If the data are noiseless, only one row of each crowd is used. The
-/// evidence of crowded rows depends on the last digits of their values. This evidence prefers transforms that smooth f,
-/// or shrink its range, far from the crowd.
+/// evidence of crowded rows depends on the last digits of their values. This evidence is often largest for transforms
+/// that smooth f or shrink the range of f far from the crowd.
 pub fn fit_best(
     variants: &[Variant],
     known: &[Hyperparameters],
@@ -156,7 +156,7 @@ pub fn fit_best(
         }
     }
     let mut chosen = settings.clone();
-    // If the evidence is infinite from every start, all starts are kept.
+    // Keep all starts if the evidence is infinite from every start.
     if let Some((family, end)) = winner {
         chosen.family = family;
         let problem = Problem {
@@ -192,8 +192,8 @@ pub fn fit_best(
 }
 
 /// The variant with the largest evidence on these rows, and its p. The search of the first variant has ended at `(p,
-/// value)`. The searches of the other variants start at this p, or at a known start with a larger evidence. The known
-/// starts are tried because a heavy tail of the values may mislead the first search.
+/// value)`. The searches of the other variants start at this p, or at a known start with a larger evidence. Known
+/// starts are tried because a heavy tail of the values may lead the first search to a poor θ.
 fn best_variant(
     problem: Problem,
     variants: &[Variant],
@@ -201,7 +201,7 @@ fn best_variant(
     ((p, value), known_starts): (End, &[Vec<f64>]),
     stop: &mut Stop,
 ) -> Result<(usize, Vec<f64>)> {
-    // Another variant also needs strong evidence to replace the first one.
+    // Another variant also replaces the first variant only with strong evidence.
     let bound = value - variants[0].log_slope(rows) - MIN_LOG_BAYES_FACTOR;
     let (mut variant, mut least, mut top) = (0, bound, p.clone());
     for (i, other) in variants.iter().enumerate().skip(1) {
@@ -239,7 +239,7 @@ fn best_family(
     let mut top: Option<(KernelFamily, End)> = None;
     for (i, &family) in families.iter().enumerate() {
         if let Some((_, (p, _))) = top.as_ref().filter(|_| i == 1) {
-            // If there are few starts, one of them is good. Then the other families only need the end of the first
+            // If there are few starts, one start is good. Then the other families start only from the end of the first
             // search.
             let last = starts.pop().filter(|_| starts.len() > 1);
             starts = [p.clone()].into_iter().chain(last).collect();
@@ -267,7 +267,7 @@ fn best_family(
 /// Continue the searches from `starts` on increasing numbers of rows, and return the end. If there is only one level,
 /// run one more search on all rows.
 ///
-/// A subset of the rows may mislead the search, so `first`, the start of the fit, is also tried again.
+/// The search on a subset of the rows may lead to a poor θ. Therefore `first`, the start of the fit, is tried again.
 fn refine(
     problem: Problem,
     levels: &[usize],
@@ -294,7 +294,7 @@ fn refine(
                 starts.push(first.clone());
             }
             let ends = problem.with_more_noise(starts, stop)?;
-            // A search over all rows is expensive, so run only one unless the evidence is infinite at every start.
+            // A search over all rows is expensive. Run only one search, unless the evidence is infinite at every start.
             let top = best(ends.clone()).filter(|_| i > 0 && whole);
             starts = match top {
                 Some((p, _)) => vec![p],

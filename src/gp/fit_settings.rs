@@ -18,7 +18,7 @@ const BOUNDS: [(f64, f64); 3] = [(1e-3, 1e6), (1e-6, 1e6), (1e-8, 1e4)];
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitSettings {
     pub family: KernelFamily,
-    /// The group of each column, 0, 1, …. Columns of one group have the same lengthscale.
+    /// The group of each column, 0, 1, …. Columns of the same group have the same lengthscale.
     pub groups: Vec<usize>,
     /// The columns of each category. The columns of a category share a group.
     pub categories: Vec<Range<usize>>,
@@ -28,9 +28,9 @@ pub struct FitSettings {
     pub noise_variance: Option<f64>,
     /// Whether the fit is maximum a posteriori. Otherwise it is maximum likelihood.
     pub priors: bool,
-    /// The number of local searches. The first one starts from `start`; the others start from random draws.
+    /// The number of local searches. The first search starts from `start`. The other searches start from random draws.
     pub n_restarts: usize,
-    /// The distribution of the random draws if there are no priors.
+    /// The distribution of the random draws without priors.
     pub draws: Draws,
     /// The number of named parameters, which is the dimension d of the priors. A parameter may have several columns.
     pub dimensions: usize,
@@ -43,7 +43,7 @@ pub struct FitSettings {
     pub warpable: Vec<usize>,
 }
 
-/// The distribution of random starts if there are no priors.
+/// The distribution of random starts without priors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Draws {
     /// The softplus of a standard normal number, as in GPy. All entries are of order one.

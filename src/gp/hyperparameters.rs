@@ -19,9 +19,9 @@ pub(super) fn is_noiseless(noise_variance: f64) -> bool {
 pub struct Hyperparameters {
     /// ℓ, with one lengthscale per column.
     pub lengthscale: Vec<f64>,
-    /// σ_f².
+    /// The signal variance σ_f².
     pub signal_variance: f64,
-    /// λ.
+    /// The noise variance λ.
     pub noise_variance: f64,
     /// The input warp w. It is the identity by default.
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]

@@ -1,4 +1,4 @@
-//! The levels of a fit from coarse to fine: the number of rows of each level, and the choice of the rows.
+//! The levels of a fit, from coarse to fine. A level has a number of rows, and the rows are chosen evenly.
 
 use ndarray::{Array2, Axis};
 

@@ -57,7 +57,7 @@ impl GaussianProcess {
         self
     }
 
-    /// θ.
+    /// The hyperparameters θ.
     pub fn hyperparameters(&self) -> Hyperparameters {
         Hyperparameters {
             lengthscale: self.kernel.lengthscale.clone(),
@@ -72,7 +72,7 @@ impl GaussianProcess {
         &self.kernel
     }
 
-    /// λ.
+    /// The noise variance λ.
     pub fn noise_variance(&self) -> f64 {
         self.noise_variance
     }
@@ -135,8 +135,8 @@ impl GaussianProcess {
         Ok(())
     }
 
-    /// Append observed rows one by one, each with its target, and drop the tail. If there is an error or `stop`
-    /// breaks, the posterior is unchanged.
+    /// Append observed rows one by one, each with its target, and drop the tail. The posterior is unchanged if there is
+    /// an error or if `stop` breaks.
     pub fn append_observations(
         &mut self,
         x: ArrayView2<f64>,
@@ -151,7 +151,7 @@ impl GaussianProcess {
             )));
         }
         if self.len() > self.n_observed {
-            // The tail cannot be restored.
+            // Work on a copy, because a dropped tail cannot be restored after an error.
             let mut without_tail = self.clone();
             without_tail.drop_tail();
             without_tail.append_observations(x, y, stop)?;
@@ -272,7 +272,7 @@ impl GaussianProcess {
     /// Write by_mean·∇mu + by_variance·∇var + Σ_i by_tail_i ∇v_i to `gradient`. The point is the point of the last
     /// `predict_at`, and v_i are the last entries of v.
     ///
-    /// With ∇mu = Σ_j α_j ∇k(x, x_j) and ∇v = L⁻¹∇k, the sum is Σ_j c_j ∇k(x, x_j) + by_variance·∇k(x, x) with c =
+    /// ∇mu = Σ_j α_j ∇k(x, x_j) and ∇v = L⁻¹∇k. Therefore the sum is Σ_j c_j ∇k(x, x_j) + by_variance·∇k(x, x) with c =
     /// by_mean·α + L⁻ᵀ((0, by_tail) − 2 by_variance·v). This form needs only one solve and one sum.
     pub fn gradient(
         &self,
@@ -357,7 +357,7 @@ impl GaussianProcess {
     }
 
     /// Return an error if `targets` overflow. Let K be the largest k(x, x) of a row. Then |k_i| ≤ K and |v_i| ≤ √K, so
-    /// means are finite if K·Σ|α| and √K·Σ|z| are finite. A factor of 2 covers rounding.
+    /// means are finite if K·Σ|α| and √K·Σ|z| are finite. A factor of 2 is a margin for rounding errors.
     pub(super) fn check_range(&self, targets: impl Iterator<Item = f64>) -> Result<()> {
         let size = |weights: &[f64]| weights.iter().map(|w| w.abs()).sum::<f64>();
         let rows = self.rows.rows().into_iter();

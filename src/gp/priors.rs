@@ -14,7 +14,7 @@ pub(super) fn kind(i: usize, n_lengthscales: usize) -> usize {
 /// Priors on log ℓ, log σ_f² and log λ.
 ///
 /// ℓ ~ LogNormal(√2 + ½ log d, √3) grows with the dimension, because distances grow with the dimension (Hvarfner et al.
-/// 2024). The density over ℓ has its mode at exp(mean − variance) with variance = 3; the normal prior here has the same
+/// 2024). The density over ℓ has its mode at exp(mean − variance) with variance = 3. The normal prior here has the same
 /// mode. log σ_f² ~ N(0, 1). log λ ~ N(−5, 3) is wide enough for noiseless functions and for values that are mostly
 /// noise.
 pub(super) fn priors(d: usize) -> [NormalPrior; 3] {

@@ -2,8 +2,8 @@
 
 use ndarray::{ArrayView1, ArrayView2};
 
-/// Points count as near each other if their distance, divided by the square root of the number of dimensions, is
-/// smaller. Two random points have distance 0.41 in these units.
+/// The distance below which two points are near each other. Distances are divided by the square root of the number of
+/// dimensions. In these units, the distance of two random points is 0.41.
 pub(super) const NEAR: f64 = 0.1;
 
 /// The weight of each row, which is 1 / (number of rows near it, including the row itself).

@@ -26,7 +26,7 @@ const MUCH_NOISE: f64 = 0.05;
 const USUAL: [(f64, f64); 3] = [(0.05, 5.0), (0.3, 3.0), (1e-5, 1.0)];
 
 impl FitSettings {
-    /// A random start, from the priors if there are any.
+    /// A random start. It is drawn from the priors, if there are priors.
     pub(super) fn random_start(&self, rng: &mut Rng) -> Vec<f64> {
         let n = self.n_lengthscales();
         let priors = priors(self.dimensions);
@@ -54,8 +54,8 @@ impl Problem<'_, '_> {
     /// Raise the λ of each start if this raises the evidence. Return the starts, and minus the log evidence of each
     /// start.
     ///
-    /// A fit to few rows often ends with a small λ. Because d log p(y) / d log λ is proportional to λ, a search on
-    /// many rows needs many steps to raise λ.
+    /// A fit to few rows often ends with a small λ. The derivative d log p(y) / d log λ is proportional to λ. Therefore
+    /// a search on many rows needs many steps to raise a small λ.
     pub(super) fn with_more_noise(
         &self,
         starts: Vec<Vec<f64>>,

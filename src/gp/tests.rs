@@ -308,7 +308,7 @@ fn nearest_rows_are_measured_in_lengthscales() {
         input_warp: Default::default(),
     };
     let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
-    // Distances from the origin: 3 lengthscales and 0.09 lengthscales.
+    // The distances from the origin are 3 lengthscales and 0.09 lengthscales.
     let rows = ndarray::array![[0.3, 0.0], [0.0, 0.9]];
     gp.append_rows(rows.view()).unwrap();
     gp.set_targets(&[5.0, -1.0]).unwrap();

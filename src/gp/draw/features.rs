@@ -1,6 +1,7 @@
-//! Random features of a kernel. Their weighted sums are approximate draws from the prior.
+//! Random features of a kernel. Weighted sums of the features are approximate draws from the prior.
 //!
-//! Notation: M features φ_i(x) = a·c_i, with phases ω_iᵀw(x) + b_i, their cosines c_i and sines s_i, and the amplitude a.
+//! Notation: there are M features φ_i(x) = a·c_i with amplitude a. The phases are ω_iᵀw(x) + b_i, with cosines c_i and
+//! sines s_i.
 
 use ndarray::{Array2, ArrayView1};
 use rand::RngExt;
@@ -14,12 +15,12 @@ use crate::random::Rng;
 /// b_i (Rahimi & Recht 2007). For the linear kernel they are exactly the coordinates of x̃ and 1.
 #[derive(Debug, Clone)]
 pub(super) struct Features {
-    /// ω, one column per feature: (d, M).
+    /// The frequencies ω (d, M), with one column per feature.
     omega: Array2<f64>,
     b: Vec<f64>,
     /// The input warp w of the kernel.
     input_warp: InputWarp,
-    /// Whether the kernel is linear. If so, the features are the phases, not their cosines.
+    /// Whether the kernel is linear. For the linear kernel, the features are the phases instead of their cosines.
     linear: bool,
 }
 
@@ -88,7 +89,7 @@ impl Features {
     /// Write s and c at x. For linear features, c is the phase and s is −1, minus the derivative of c.
     pub(super) fn evaluate(&self, x: &[f64], sines: &mut [f64], cosines: &mut [f64]) {
         cosines.copy_from_slice(&self.b);
-        // Zeros are skipped, because most columns of categories are 0.
+        // Skip zeros, because most columns of categories are 0.
         for (d, x) in x.iter().enumerate().filter(|(_, x)| **x != 0.0) {
             add_multiple(self.input_warp.value(*x, d), self.omega(d), cosines);
         }

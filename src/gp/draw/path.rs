@@ -17,7 +17,7 @@ pub use super::workspace::Workspace;
 #[derive(Debug, Clone)]
 pub struct Path {
     features: Features,
-    /// w, multiplied by the amplitude of the features unless the features are normalised.
+    /// The weights w. They are multiplied by the amplitude of the features, unless the features are normalised.
     weights: Vec<f64>,
     form: Form,
 }

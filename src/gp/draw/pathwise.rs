@@ -12,12 +12,12 @@ use crate::gp::{GaussianProcess, as_row};
 use crate::numerics::simd::dot;
 use crate::random::Rng;
 
-/// ν·g(x) + k(x, X)ᵀq with q = α − ν A⁻¹(g(X) + ε).
+/// The draw ν·g(x) + k(x, X)ᵀq with q = α − ν A⁻¹(g(X) + ε).
 #[derive(Debug, Clone)]
 pub(super) struct Pathwise {
-    /// q (n,).
+    /// The coefficients q (n,).
     coefficients: Vec<f64>,
-    /// ν.
+    /// The multiplier ν.
     multiplier: f64,
 }
 

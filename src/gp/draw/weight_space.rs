@@ -15,10 +15,10 @@ use crate::numerics::growing_cholesky::GrowingCholesky;
 use crate::numerics::simd::dot;
 use crate::random::Rng;
 
-/// σ_f·wᵀc(x)/|c(x)|.
+/// The draw σ_f·wᵀc(x)/|c(x)|.
 #[derive(Debug, Clone)]
 pub(super) struct WeightSpace {
-    /// σ_f.
+    /// The signal standard deviation σ_f.
     signal_std: f64,
 }
 
@@ -56,7 +56,7 @@ impl WeightSpace {
             .for_each(|s| *s += noise_variance);
         let mut root = GrowingCholesky::new();
         root.extend(Array2::zeros((n, 0)).view(), sigma)?;
-        // Σ = L Lᵀ; w = L⁻ᵀ(L⁻¹ Hᵀy + sqrt(λ) ξ) with ξ ~ N(0, I)
+        // With Σ = L Lᵀ and ξ ~ N(0, I), the draw is w = L⁻ᵀ(L⁻¹ Hᵀy + sqrt(λ) ξ).
         let mut weights = as_row(h.t().dot(&ArrayView1::from(&y)).to_vec());
         root.forward_substitution(weights.view_mut());
         let noise_std = noise_variance.sqrt();

@@ -20,7 +20,7 @@ pub struct Kernel {
     pub family: KernelFamily,
     /// ℓ, with one lengthscale per column.
     pub lengthscale: Vec<f64>,
-    /// σ_f².
+    /// The signal variance σ_f².
     pub signal_variance: f64,
     /// The input warp w. It is the identity for the linear family.
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]

@@ -1,5 +1,5 @@
-//! Input warping: each column is mapped by a Kumaraswamy distribution function before distances are computed (Snoek et
-//! al. 2014).
+//! Input warping. A Kumaraswamy distribution function maps each column before distances are computed (Snoek et al.
+//! 2014).
 //!
 //! Notation: w(u) = 1 − (1 − u^a)^b, a monotone map of [0, 1] onto itself.
 
@@ -27,7 +27,7 @@ impl Kumaraswamy {
         1.0 - (1.0 - u.clamp(0.0, 1.0).powf(a)).powf(b)
     }
 
-    /// dw/du.
+    /// The slope dw/du.
     fn slope(self, u: f64) -> f64 {
         let Self(a, b) = self;
         let u = u.clamp(MIN_FROM_END, 1.0 - MIN_FROM_END);
@@ -73,7 +73,7 @@ impl InputWarp {
         }
     }
 
-    /// dw_d/du.
+    /// The slope dw_d/du.
     pub fn slope(&self, u: f64, d: usize) -> f64 {
         match self.map(d) {
             Kumaraswamy::IDENTITY => 1.0,

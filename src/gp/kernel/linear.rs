@@ -2,7 +2,7 @@
 
 use crate::numerics::simd::multiversion;
 
-/// The limit of |x̃|, so that products are finite.
+/// The limit of |x̃|, which ensures that products are finite.
 pub(super) const MAX_SCALED: f64 = 1e100;
 
 /// Replace x̃ᵀx̃' by k. Its slope is σ_f² everywhere.

@@ -6,7 +6,7 @@
 //!
 //! * [`covariance`]: blocks of k, and derivatives of k with respect to points and lengthscales; [`points`]: scaled and
 //!   transposed points
-//! * [`input_warp`]: maps of the columns, applied before scaling
+//! * [`input_warp`]: maps that are applied to the columns before scaling
 //! * one file per family: k and g as functions of q, and the spectral density. A new family needs a file, a variant of
 //!   [`KernelFamily`], and a line in each of the lists below.
 
@@ -34,13 +34,13 @@ pub use points::ScaledPoints;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KernelFamily {
-    /// κ = exp(−r²/2); also called RBF.
+    /// κ = exp(−r²/2), also called RBF.
     SquaredExponential,
     /// κ = (1 + √5 r + 5r²/3) exp(−√5 r).
     Matern52,
     /// κ = (1 + √3 r) exp(−√3 r).
     Matern32,
-    /// κ = exp(−r); also called Ornstein–Uhlenbeck.
+    /// κ = exp(−r), also called Ornstein–Uhlenbeck.
     Matern12,
     /// κ = 1 + x̃ᵀx̃': linear functions of x plus a constant.
     Linear,

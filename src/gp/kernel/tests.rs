@@ -41,7 +41,7 @@ fn huge_points_have_distance_zero_from_themselves_and_a_large_distance_from_othe
     }
 }
 
-/// The textbook formula, with the standard library's exp.
+/// The textbook formula, with `exp` from the standard library.
 fn direct(kernel: &Kernel, a: &[f64], b: &[f64]) -> f64 {
     let r2: f64 = (0..a.len())
         .map(|d| ((a[d] - b[d]) / kernel.lengthscale[d]).powi(2))
@@ -88,7 +88,7 @@ proptest! {
             let kernel = kernel(family);
             let x = arr2(&[[0.1, -0.4], [0.5, 0.9], [a, b]]);
             let points = kernel.scale(x.view());
-            // The last row equals z. Matérn 1/2 is not differentiable at z = x; the other kernels are.
+            // The last row equals z. Matérn 1/2 is not differentiable at z = x. The other kernels are differentiable.
             let w = [0.7, -1.1, if family == KernelFamily::Matern12 { 0.0 } else { 0.4 }];
             let z = [a, b];
             let (mut k, mut g, mut gradient) = ([0.0; 3], [0.0; 3], [0.0; 2]);
@@ -100,7 +100,7 @@ proptest! {
                     z[d] += step;
                     (0..3).map(|j| w[j] * direct(&kernel, &z, x.row(j).as_slice().unwrap())).sum::<f64>()
                 };
-                // Fourth-order differences, because Matérn 1/2 has large third derivatives near r = 0.
+                // The differences are of fourth order, because Matérn 1/2 has large third derivatives near r = 0.
                 let h = 1e-5;
                 let wide = value(2.0 * h) - value(-2.0 * h);
                 let difference = (8.0 * (value(h) - value(-h)) - wide) / (12.0 * h);

@@ -76,9 +76,9 @@ pub struct Cover {
 impl Cover {
     /// The cover of the unit cube. The result is `None` for a kernel whose functions are not Lipschitz continuous.
     ///
-    /// |f(x) − f(x')| ≤ C_k √(k(x,x) − 2k(x,x') + k(x',x')) ≤ C_k σ_f g |(x − x')/ℓ| with g² = −2 dκ/d(r²) at 0. g² is
-    /// 1 for the squared exponential, 5/3 for Matérn 5/2, 3 for Matérn 3/2, and 1 for the linear kernel. Cells of width
-    /// 2ℓ_i/(C_k σ_f g √d t) in column i satisfy the assumption.
+    /// |f(x) − f(x')| ≤ C_k √(k(x,x) − 2k(x,x') + k(x',x')) ≤ C_k σ_f g |(x − x')/ℓ|, where g² = −2 dκ/d(r²) at 0. g²
+    /// is 1 for the squared exponential, 5/3 for Matérn 5/2, 3 for Matérn 3/2, and 1 for the linear kernel. Cells of
+    /// width 2ℓ_i/(C_k σ_f g √d t) in column i satisfy the assumption.
     pub fn of(family: KernelFamily, theta: &Hyperparameters) -> Option<Self> {
         let squared = match family {
             KernelFamily::SquaredExponential | KernelFamily::Linear => 1.0,

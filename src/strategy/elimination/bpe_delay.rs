@@ -118,13 +118,13 @@ impl BPEDelay {
         known.or_else(|| estimate(log, now, self.schedule.log_term()))
     }
 
-    /// The number of steps of the rounds before the current one.
+    /// The number of steps of the rounds before the current round.
     fn steps_before(&self) -> usize {
         let last = self.rounds.all().last();
         self.rounds.steps() - last.map_or(0, |round| round.trials.len())
     }
 
-    /// Whether the next suggestion begins a round. Returns an error if the horizon is reached.
+    /// Whether the next suggestion begins a round. Return an error if the horizon is reached.
     fn begins_round(&self, delay: Option<SubExponential>) -> Result<bool> {
         let (begun, steps) = (self.rounds.all().len(), self.rounds.steps());
         let own = steps - self.steps_before();
@@ -379,7 +379,7 @@ impl Strategy for BPEDelay {
         };
         let row = match self.explore(round, &set, log, stop) {
             Ok(exploration) => exploration.most_uncertain(rng),
-            // A suggestion never fails for numerical reasons.
+            // Suggesting never fails for numerical reasons.
             Err(error @ Error::NotPositiveDefinite { .. }) => {
                 self.exploration = None;
                 warning = Some(format!("a random point is suggested, because {error}"));

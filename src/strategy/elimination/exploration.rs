@@ -106,7 +106,7 @@ impl Exploration {
             if variance < most || variance.is_nan() {
                 continue;
             }
-            // Reservoir sampling: the m-th tie replaces the current one with probability 1/m.
+            // Reservoir sampling: the m-th tied point replaces the current point with probability 1/m.
             n_ties = if variance > most { 1 } else { n_ties + 1 };
             if n_ties == 1 || rng.random_range(0..n_ties) == 0 {
                 (best, most) = (i, variance);

@@ -145,7 +145,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                         log_t,
                     },
                 };
-                // The front is used every second turn if no setting is given.
+                // The front is used every second turn if all settings have their defaults.
                 let is_front_turn = !given && n % 2 == 1;
                 let number = suggest(&mut opt);
                 let steps = note::from_text(opt.ledger().trials()[number].note().unwrap()).unwrap();

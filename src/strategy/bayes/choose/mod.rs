@@ -3,7 +3,8 @@
 //! * [`information`]: the information gain in the multipliers of the theory; [`multiplier`]: the multiplier of sigma
 //! * [`best_observed`]: points around which searches start; [`addition`]: the term that the model of success adds to
 //!   an acquisition
-//! * [`spacing`]: moves proposals away from pending trials; [`repeats`]: points that are not suggested twice
+//! * [`spacing`]: a minimum distance between proposals and pending trials; [`repeats`]: points that are not suggested
+//!   twice
 //! * [`search`]: the best point of the domain; [`design`]: points before the model has data
 
 pub mod addition;

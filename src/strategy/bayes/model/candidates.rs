@@ -5,9 +5,9 @@
 //! k(x_i, x_i) − |v_i|². A draw is mu_i + ν·(g_i − v_iᵀL⁻¹(g(X) + ε)), and g is an exact draw from the prior
 //! (Matheron's rule).
 //!
-//! V and the factor of the prior grow in the same steps as the factor of the rows. The first step is the base, then
-//! later rows follow one by one, and then a tail that is dropped again. Therefore the bits of V and of the factor
-//! depend only on the rows, and not on the times of the requests.
+//! V and the factor of the prior grow in the same steps as the factor of the rows. The base is added first, then later
+//! rows one by one, and finally a tail, which is dropped again. Therefore the bits of V and of the factor depend only
+//! on the rows, and not on the times of the requests.
 
 use ndarray::{Array2, Axis, s};
 

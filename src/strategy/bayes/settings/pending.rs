@@ -256,7 +256,7 @@ impl Pending {
 
     /// The target of a pending trial. `None` means that the trial is left out of the model.
     ///
-    /// Trials that are no longer `arriving` are dropped, except under `Censor`, which keeps them at the floor.
+    /// Trials that are not `arriving` are dropped. Under `Censor`, they are kept at the floor.
     pub fn target(&self, arriving: bool, levels: Levels) -> Option<Target> {
         match self {
             Pending::Censor(_) => Some(Target::Value(levels.floor)),

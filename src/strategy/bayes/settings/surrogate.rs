@@ -131,7 +131,7 @@ pub enum TargetScale {
     /// `Standardized` after a [`crate::strategy::bayes::model::warp::Warp`]. The warp is only used if it explains the
     /// data better.
     Robust,
-    /// Values that are scaled to order one with the observed values.
+    /// Values that are scaled to order one.
     Standardized,
     /// Values as observed.
     Raw,

@@ -157,7 +157,8 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
     };
     log.append(event).unwrap();
     match number % 7 {
-        // One failure is abandoned, one gets a value, and one was run at another point.
+        // One failed trial is abandoned, another failed trial gets a value, and a third failed trial was run at another
+        // point.
         3 => act(log, Action::Abandon { number: number - 1 }),
         5 => {
             let again = crate::ledger::Again::Amend;
