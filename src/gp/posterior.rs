@@ -375,7 +375,7 @@ impl GaussianProcess {
 
     pub(super) fn update_alpha(&mut self) {
         if self.z.len() != self.factor.len() {
-            return; // some rows have no targets yet
+            return; // some rows do not have targets yet
         }
         let mut alpha = as_row(self.z.clone());
         self.factor.backward_substitution(alpha.view_mut());

@@ -63,7 +63,8 @@ pub struct Proposal {
     pub point: Member,
     /// The fidelity in [0, 1]. A full evaluation has fidelity 1. It is `None` if a fidelity is not declared.
     pub fidelity: Option<f64>,
-    /// The note that the strategy reads when it folds the event. Of the computation, the log stores only this note.
+    /// The note that the strategy reads when it folds the event. The log stores this note, and does not store other
+    /// results of the computation.
     pub note: Option<String>,
     /// A warning for the user.
     pub warning: Option<String>,

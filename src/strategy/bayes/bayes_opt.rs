@@ -78,7 +78,7 @@ pub(super) struct Prepared<'a> {
 }
 
 impl BayesOpt {
-    /// `rng` is the generator of the initial points.
+    /// A strategy that has not folded a log. `rng` is the generator of the initial points.
     pub fn new(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
         let domain = setup.domain.clone();
         let columns = Columns::of(&domain, &setup.context);
@@ -307,7 +307,7 @@ impl BayesOpt {
                 })?;
         let (rule, pending) = (settings.acquisition.rule(), settings.pending());
         let explores = rule.explores() && !posterior.tail.trials.is_empty();
-        // Noisy expected improvement replaces the tail.
+        // Do not set the tail for noisy expected improvement, which replaces it.
         if !explores && pending.n_outcomes().is_none() {
             posterior.set_tail()?;
         }
@@ -468,7 +468,7 @@ impl Strategy for BayesOpt {
         let feasible = query.feasible;
         let (rows, values) = (posterior.rows, &targets.values);
         let best_observed = best_observed(&self.domain, log, rows, values, feasible)?;
-        // The mean does not depend on failures, so a penalty keeps the search out of failing regions.
+        // The mean does not depend on failures. Therefore a penalty excludes failing regions from the search.
         let penalty = success.map(|success| Addition::penalty(success, gp, 0.0));
         let mut search = Search {
             domain: &self.domain,

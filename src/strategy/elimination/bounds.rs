@@ -21,7 +21,7 @@ pub struct Width {
 /// The constants in the multipliers of the theorems.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Confidence {
-    /// C_k.
+    /// The bound C_k on the norm of f − mean.
     pub rkhs_bound: f64,
     pub delta: f64,
     /// The number of rounds R.

@@ -1,4 +1,5 @@
-//! BPE-Delay: rounds of pure exploration. Each round explores the points that the bounds of the previous round keep.
+//! BPE-Delay, which works in rounds of pure exploration. Each round explores the points that the bounds of the previous
+//! round keep.
 //!
 //! The state is computed from the log. A note marks the start of a round. From then on, the data of the previous round
 //! do not change. The set X_r and the variances of a round are caches.
@@ -41,8 +42,7 @@ pub struct BPEDelay {
     rounds: Rounds,
     /// The set X_r of each round that has begun, as row numbers of the points. X_1 contains all points.
     sets: Vec<Arc<Vec<usize>>>,
-    /// A cache of the set that the next round would have. The number is the length of the log from which the set was
-    /// computed.
+    /// A cache of the set that the next round would have, with the length of the log from which the set was computed.
     ahead: Option<(usize, Left)>,
     exploration: Option<Explored>,
 }
@@ -62,7 +62,7 @@ struct Explored {
 }
 
 impl BPEDelay {
-    /// `rng` draws the points that represent a box.
+    /// A strategy without rounds. `rng` draws the points that represent a box.
     pub fn new(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
         let domain = setup.domain.clone();
         let (schedule, theta) = settings.check(domain.width())?;

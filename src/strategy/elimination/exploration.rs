@@ -51,7 +51,7 @@ impl Exploration {
         &self.trials
     }
 
-    /// σ_n² at the points (N,). Rounding may make entries slightly negative.
+    /// The variance σ_n² at the points (N,). Rounding may make entries slightly negative.
     pub fn variance(&self) -> &[f64] {
         &self.variance
     }
@@ -126,7 +126,7 @@ mod tests {
     use std::ops::ControlFlow;
 
     #[test]
-    fn the_variance_equals_the_posterior_variance_also_after_rows_are_dropped() {
+    fn the_variance_equals_the_posterior_variance_even_after_rows_are_dropped() {
         let mut rng = Rng::seed_from_u64(1);
         let points = Array2::from_shape_fn((40, 2), |_| rng.random::<f64>());
         let theta = Hyperparameters {

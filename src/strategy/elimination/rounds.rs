@@ -155,7 +155,7 @@ impl Rounds {
             return;
         };
         let run = report.and_then(|report| report.point.as_ref());
-        // A report without a point keeps the earlier point.
+        // If the report does not contain a point, keep the earlier point.
         let before = round.data.remove(&number).map(|datum| datum.x);
         let run = run.map(|point| log.problem().encode(point)).or(before);
         let datum = Datum {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SubExponential {
-    /// E τ, in suggestions.
+    /// The mean delay E τ, in suggestions.
     pub mean: f64,
     pub xi: f64,
     pub b: f64,
@@ -41,7 +41,7 @@ pub enum Lengths {
 pub struct Schedule {
     /// The horizon T.
     pub horizon: usize,
-    /// δ.
+    /// The probability of failure δ.
     pub delta: f64,
     pub tail: Tail,
     pub lengths: Lengths,

@@ -22,7 +22,7 @@ const MIN_NOISE: f64 = 1e-10;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// T: the total number of suggestions.
+    /// The horizon T, which is the total number of suggestions.
     pub horizon: Option<usize>,
     /// ℓ: one lengthscale per column, or one lengthscale for all columns.
     pub lengthscale: Option<Lengthscale>,
@@ -41,7 +41,7 @@ pub struct Settings {
     pub delta: f64,
     /// The number of points that represent a box.
     pub n_points: usize,
-    /// Whether the data of earlier rounds are used. The theorems do not allow it.
+    /// Whether the data of earlier rounds are used. The theorems assume that they are not used.
     pub keep_rounds: bool,
     pub tail: Tail,
     pub lengths: Lengths,

@@ -15,7 +15,7 @@ const GROWTH: f64 = 1.4;
 /// The bias constant, which is absent, given or estimated.
 #[derive(Debug, Clone)]
 pub enum Bias {
-    /// Every trial is a full evaluation, without bias.
+    /// Every trial is a full evaluation, so the bias is 0.
     None,
     Declared(f64),
     Estimated(Estimate),

@@ -190,7 +190,7 @@ impl Forest {
         applied.map(drop)
     }
 
-    /// Take the turn of the next instance. The instance visits this cell.
+    /// Take the turn of the next instance, which visits this cell.
     pub fn turn(&mut self, place: Place) -> Result<u32> {
         let instance = self.next_instance();
         let node = self.node_at(place)?;

@@ -1,8 +1,8 @@
 //! The front, which contains the best cells of every size that can be halved. The choice among these cells does not
 //! depend on ν, ρ or b.
 //!
-//! For each smoothness of f, the best cell above a certain size should be halved. If the smoothness is unknown, all
-//! of these cells are halved in turn (Jones, Perttunen and Stuckman 1993; Munos 2011).
+//! For a given smoothness of f, the best cell above a certain size should be halved. If the smoothness is unknown, the
+//! best cells for every smoothness are halved in turn (Jones, Perttunen and Stuckman 1993; Munos 2011).
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -43,7 +43,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// One more than the largest depth of all candidates so far.
+    /// The largest depth of all candidates so far, plus one.
     pub fn depth(&self) -> usize {
         self.depths.len()
     }

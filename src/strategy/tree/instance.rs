@@ -69,7 +69,7 @@ pub struct Instance {
     subtrees: Vec<Subtree>,
     /// The front, if it is used.
     front: Option<Front>,
-    /// ρ^h for each depth h, up to one more than the depth of the deepest cell.
+    /// ρ^h for each depth h, up to the depth of the deepest cell plus one.
     powers: Vec<f64>,
 }
 
@@ -126,12 +126,13 @@ impl Instance {
         self.rho
     }
 
-    /// ν·ρ^h.
+    /// The bound ν·ρ^h on the variation of f in a cell at this depth.
     pub fn width(&self, depth: u32) -> f64 {
         self.nu() * self.powers[depth as usize]
     }
 
-    /// z_h = 1 − ν·ρ^h/C. At this fidelity the bias is at most the bound on the variation of f in the cell.
+    /// The fidelity z_h = 1 − ν·ρ^h/C. At this fidelity, the bias is at most the bound on the variation of f in the
+    /// cell.
     pub fn fidelity(&self, depth: u32) -> f64 {
         self.bias.map_or(1.0, |bias| {
             (1.0 - self.width(depth) / bias).clamp(TOLERANCE, 1.0)
@@ -246,7 +247,7 @@ impl Instance {
         })
     }
 
-    /// One more than the largest depth of a candidate of the front.
+    /// The largest depth of a candidate of the front, plus one.
     pub fn front_depth(&self) -> usize {
         self.front.as_ref().map_or(0, Front::depth)
     }
@@ -294,7 +295,7 @@ impl Instance {
         }
     }
 
-    /// Update all B values, children before their parents.
+    /// Update all B values. Children are updated before their parents.
     pub fn update_bounds(&mut self, partition: &Partition) {
         for node in (ROOT + 1..partition.len() as u32).rev() {
             if self.is_visited(node)
@@ -331,10 +332,10 @@ impl Instance {
     /// B(h, l) = min{ U + ν·ρ^h + ζ(z_h), max over both halves of B }. For a leaf that cannot be halved, B is the first
     /// term.
     ///
-    /// Failures do not change the mean. They multiply the optimism U + ν·ρ^h + ζ(z_h) − mean by p⁺, the upper bound on
-    /// the rate of success. For a subtree without values, the mean and the optimism are taken from the smallest
-    /// enclosing cell that has values. The optimism is multiplied by the odds p⁺/(1 − p⁺), which are +∞ before the
-    /// first failure. The function returns these odds. [`Self::slots`] converts the odds to a B value.
+    /// Failures do not change the mean. With failures, the optimism U + ν·ρ^h + ζ(z_h) − mean is multiplied by p⁺, the
+    /// upper bound on the rate of success. For a subtree without values, the mean and the optimism are taken from the
+    /// smallest enclosing cell that has values. The optimism is multiplied by the odds p⁺/(1 − p⁺), which are +∞ before
+    /// the first failure. The function returns these odds. [`Self::slots`] converts the odds to a B value.
     fn b_value(&self, node: u32, partition: &Partition) -> f64 {
         let Subtree {
             moments, n_failed, ..
@@ -351,7 +352,7 @@ impl Instance {
                 let [first, second] = self.slots(node, partition);
                 upper.min(first.max(second))
             }
-            // All points of the cell are in flight.
+            // In this case, all points of the cell are in flight.
             None if cell.own.n_in_flight > 0 => f64::NEG_INFINITY,
             None => upper,
         }

@@ -5,7 +5,7 @@
 pub struct Moments {
     pub count: u32,
     pub mean: f64,
-    /// Σ (y − mean)².
+    /// The sum of squared deviations Σ (y − mean)².
     pub m2: f64,
 }
 

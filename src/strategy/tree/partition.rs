@@ -79,8 +79,8 @@ pub struct Partition {
     nodes: Vec<Node>,
     /// The trials with values in order of arrival, for cells with more than one such trial.
     repeats: HashMap<u32, Vec<u32>>,
-    /// The half that will most likely be created next. It is stored when it is chosen, because its region is known
-    /// then.
+    /// The half that will most likely be created next. It is stored at the time of its choice, because its region is
+    /// known at this time.
     next: Option<Next>,
 }
 

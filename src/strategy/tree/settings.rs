@@ -122,15 +122,15 @@ pub enum Recommended {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refresh {
-    /// When t exceeds a power of two. The bounds use log t⁺ for the next power of two t⁺.
+    /// log t is updated when t exceeds a power of two. The bounds use log t⁺ for the next power of two t⁺.
     Frozen,
-    /// At every suggestion, for every cell.
+    /// log t is updated at every suggestion, for every cell.
     Exact,
 }
 
 impl Settings {
-    /// ρ of every instance. If a horizon T is given, they are the values of POO (Grill, Valko and Munos 2015), which
-    /// are ρ_i = ρ_max^(N/(N − i)). Here N = ½·D·log(T/log T) and D = log 2/log(1/ρ_max).
+    /// The values of ρ of all instances. If a horizon T is given, they are the values of POO (Grill, Valko and Munos
+    /// 2015), which are ρ_i = ρ_max^(N/(N − i)). Here N = ½·D·log(T/log T) and D = log 2/log(1/ρ_max).
     pub fn rhos(&self, d: usize, has_fidelity: bool) -> Vec<f64> {
         let decay = match has_fidelity {
             true => DECAY_WITH_FIDELITY,

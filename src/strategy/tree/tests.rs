@@ -220,7 +220,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
 }
 
 #[test]
-fn every_suggestion_equals_the_suggestion_of_the_plain_tree() {
+fn every_suggestion_agrees_with_the_plain_tree() {
     // Run all histories if the full count is requested, and a sample otherwise.
     let n = match std::env::var_os("BELATED_FULL") {
         Some(_) => 10_000,
@@ -323,7 +323,7 @@ proptest! {
 
 #[test]
 fn points_satisfy_the_constraints_and_empty_cells_are_skipped() {
-    // A ring with about a twentieth of the area of the square.
+    // The feasible set is a ring with about a twentieth of the area of the square.
     let ring = |rows: ndarray::ArrayView2<f64>| {
         let radius = |row: ndarray::ArrayView1<f64>| (row[0] - 0.5).hypot(row[1] - 0.5);
         let inside = rows.rows().into_iter().map(|row| {

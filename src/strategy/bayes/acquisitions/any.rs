@@ -19,8 +19,8 @@ pub enum Acquisition {
     ThompsonSampling(ThompsonSampling),
     /// Pure exploration.
     MaxVariance(MaxVariance),
-    /// An upper confidence bound if all trials have ended. While trials are in flight, pure exploration of the region
-    /// that may contain the maximum.
+    /// GP-UCB-PE. It is an upper confidence bound if all trials have ended. While trials are in flight, it is pure
+    /// exploration of the region that may contain the maximum.
     UCBPE(UCBPE),
 }
 

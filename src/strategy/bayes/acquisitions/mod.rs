@@ -1,4 +1,4 @@
-//! Acquisitions: their settings, their defaults and their formulas.
+//! Acquisitions, with their settings, defaults and formulas.
 //!
 //! To add an acquisition, write a file with its settings and its [`Rule`], add a variant to [`Acquisition`], and put
 //! its formula into a file of [`crate::acquisition`].

@@ -1,5 +1,5 @@
-//! An upper confidence bound if all trials have ended. While trials are in flight, pure exploration of the region that
-//! may contain the maximum.
+//! GP-UCB-PE. It is an upper confidence bound if all trials have ended. While trials are in flight, it is pure
+//! exploration of the region that may contain the maximum.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! A greedy upper bound on the maximum information gain gamma_t, which appears in the theory's confidence bounds.
+//! A greedy upper bound on the maximum information gain gamma_t, which appears in the confidence bounds of the theory.
 //!
 //! Notation: gamma_t is the maximum of ½ log det(I + K/λ) over t of N points, and λ is the noise variance. A greedy
 //! choice takes the point of largest variance t times. By submodularity, its gain is at least 1 − 1/e of gamma_t
@@ -96,7 +96,7 @@ impl InformationGain {
     fn choose(&mut self) {
         let largest = self.variance.iter().enumerate();
         let Some((i, &variance)) = largest.max_by(|a, b| a.1.total_cmp(b.1)) else {
-            self.gains.push(0.0); // no points, no gain
+            self.gains.push(0.0); // without points, the gain is 0
             return;
         };
         // c = (k(x_i, ·) − Σ_s c_s(x_i) c_s) / sqrt(var_i + λ)

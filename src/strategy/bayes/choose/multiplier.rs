@@ -154,8 +154,8 @@ mod tests {
         for (schedule, draws, b_y, expected) in [
             // sqrt(0.2·3·ln 9)
             (kandasamy, false, Some(1.0), 1.1481875919908435),
-            // 0.5 + (0.2 + B_y)·sqrt(2(3 + 1 + ln(c/0.1))). Without `Censor`, B_y = 0 and c = 1. With `Censor`, B_y =
-            // 1, c = 2 for bounds and c = 4 for draws.
+            // 0.5 + (0.2 + B_y)·sqrt(2(3 + 1 + ln(c/0.1))). Without `Censor`, B_y is 0 and c is 1. With `Censor`, B_y
+            // is 1, and c is 2 for bounds and 4 for draws.
             (theory, false, None, 1.2100752125229577),
             (theory, true, None, 1.2100752125229577),
             (theory, false, Some(1.0), 4.9886199380027145),

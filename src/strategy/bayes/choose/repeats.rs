@@ -63,7 +63,7 @@ pub struct Repeats<'a> {
 }
 
 impl Repeats<'_> {
-    /// Points without an active continuous coordinate that are not suggested while other points are left. These are the
+    /// Points without an active continuous coordinate that are excluded while other points are left. These are the
     /// points in this context that are in flight, were just abandoned, or have an exact value. During the initial
     /// points, and in domains of few members with unknown noise, every point is tried once before a point is repeated.
     pub fn excluded(&self, log: &Ledger, query: Query, first: bool) -> Excluded {

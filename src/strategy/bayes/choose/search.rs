@@ -339,6 +339,6 @@ impl Objective for Scores {
     }
 
     fn value_and_gradient(&mut self, _x: &[f64], _gradient: &mut [f64]) -> f64 {
-        f64::NAN // a list has no slope
+        f64::NAN // a list does not have a slope
     }
 }

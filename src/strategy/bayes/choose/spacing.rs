@@ -1,7 +1,7 @@
 //! Separation of proposals from pending trials in boxes with continuous coordinates.
 //!
 //! If the model has noise, some variance remains at a pending point, so the acquisition may still be largest at this
-//! point. Points that are a little apart give more information.
+//! point. Points at a small distance from each other give more information than equal points.
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};

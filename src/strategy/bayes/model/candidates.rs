@@ -62,7 +62,7 @@ pub struct SolvedCandidates {
 /// A factor of the prior covariance of the candidates, followed by rows that are not candidates.
 struct Prior {
     factor: PriorFactor,
-    /// For each row so far, its index among the points of the factor.
+    /// The index of each row among the points of the factor.
     places: Vec<usize>,
 }
 

@@ -107,7 +107,7 @@ impl Failures {
 pub struct Success {
     pub gp: GaussianProcess,
     rows: Vec<TrialNumber>,
-    /// `n_moves` of the training set when the points of the rows were read.
+    /// The value of `n_moves` in the training set when the points of the rows were read.
     n_moves: usize,
     pub version: Version,
     pub failures: Failures,

@@ -130,7 +130,7 @@ impl Targets {
         let worst = values.into_iter().reduce(f64::min);
         let target = |y: f64| units.target(y);
         let floor = settings.pending().floor().or(worst);
-        // Without values the floor is 0 in units of f.
+        // Without values, the floor is 0 in units of f.
         let floor = floor.map_or(-units.center / units.scale, target);
         let values = trials
             .map(|(trial, discarded)| match discarded {

@@ -50,12 +50,12 @@ struct Kept {
     fit: Arc<Fit>,
     rows: Vec<TrialNumber>,
     noise: Vec<Option<f64>>,
-    /// `n_moves` of the fold when the points of the rows were read.
+    /// The value of `n_moves` in the fold when the points of the rows were read.
     n_moves: usize,
     version: Version,
 }
 
-/// Trials as rows, θ, and the posterior given the rows.
+/// The trials that are rows of the model, θ, and the posterior given the rows.
 pub struct TrainingSet {
     settings: Settings,
     width: usize,
@@ -93,7 +93,7 @@ impl Posterior<'_> {
     }
 }
 
-/// Set the targets of the rows. If the prior mean is estimated, the targets are moved to it.
+/// Set the targets of the rows. If the prior mean is estimated, the estimate is subtracted from the targets.
 ///
 /// d is the number of dimensions of point and context.
 fn set_targets(

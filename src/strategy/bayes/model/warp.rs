@@ -16,7 +16,7 @@ const WIDTHS: [f64; 3] = [4.0, 1.0, 0.25];
 /// functions diverged, because optimizers prefer good points.
 const DIVERGING: f64 = 100.0;
 
-/// The least distance from the knee of the value that diverging values count as, in the same units.
+/// The least distance between the knee and the limit, in the same units. Diverging values count as the limit.
 const LEAST_LIMIT: f64 = 16.0;
 
 /// The smallest number of values. Fewer values do not show a tail.
@@ -30,7 +30,7 @@ pub struct Warp {
     pub width: f64,
     /// Values below this value diverge.
     pub diverging: f64,
-    /// The value that diverging values count as.
+    /// The limit. Diverging values count as this value.
     pub limit: f64,
 }
 
@@ -90,7 +90,7 @@ impl Warp {
         excess.clamp(0.0, f64::MAX)
     }
 
-    /// t(y).
+    /// The transform t(y).
     pub fn apply(&self, y: f64) -> f64 {
         let excess = self.excess(if y < self.diverging { self.limit } else { y });
         if excess > 0.0 {

@@ -112,15 +112,15 @@ pub enum PriorMean {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NamedMean {
-    /// 0 after scaling. In units of f, this is the mean of the observed values, the floor under `Censor`, or 0 for raw
-    /// targets.
+    /// The prior mean is 0 after scaling. In units of f, this is the mean of the observed values, the floor under
+    /// `Censor`, or 0 for raw targets.
     Zero,
     /// The median of the observed values.
     Median,
     /// A constant with prior N(0, 1) after scaling, which is estimated with θ. The mean of the observed values would be
     /// biased, because points crowd where f is large. Under `Censor` and for raw targets, `Estimated` equals `Zero`.
     Estimated,
-    /// `Estimated` in many dimensions, and `Zero` in few dimensions. In few dimensions both perform equally well.
+    /// `Estimated` in many dimensions, and `Zero` in few dimensions. Both perform equally well in few dimensions.
     Auto,
 }
 
@@ -154,8 +154,8 @@ const MAX_WARPABLE: usize = 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefitClock {
-    /// The number of new observations since the last fit. A refit needs `refit_every` new observations. Fewer are
-    /// needed if there are few observations, and 5 % are needed if there are many.
+    /// The number of new observations since the last fit. A refit needs `refit_every` new observations. With few
+    /// observations, a refit needs fewer new observations. With many observations, it needs 5 % more observations.
     Observations,
     /// The number of trials. A refit is due if this number is divisible by `refit_every`.
     Trials,

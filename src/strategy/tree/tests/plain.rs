@@ -169,8 +169,9 @@ impl Plain {
         means.all(|other| other <= mean || other <= mean + 1e-9)
     }
 
-    /// B of a cell, from the values and failures in its subtree. `around` contains the mean and optimism of the
-    /// smallest enclosing cell with values. If all enclosing cells are without values, it contains 0 and 1.
+    /// The B value of a cell, computed from the values and failures in its subtree. `around` contains the mean and
+    /// optimism of the smallest enclosing cell with values. If all enclosing cells are without values, it contains 0
+    /// and 1.
     fn b_value(
         &self,
         path: &Path,
@@ -248,7 +249,7 @@ impl Plain {
         (!values.is_empty()).then_some((mean, bonus + width))
     }
 
-    /// Whether the cell is a leaf and every half on the way to it has the larger B value.
+    /// Whether the cell is a leaf and every half on the path to the cell has the larger B value.
     pub fn is_best_leaf(
         &self,
         path: &Path,

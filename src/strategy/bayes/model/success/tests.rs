@@ -27,8 +27,7 @@ fn go_on() -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Settings with a given θ of the surrogate. Nothing is fitted, so the model of failures has the shortest
-/// lengthscales.
+/// Settings with a given θ of the surrogate. θ is not fitted, so the model of failures has the shortest lengthscales.
 fn given() -> Value {
     let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1});
     json!({"surrogate": gp, "initial": {"kind": "Initial", "n": 0}})

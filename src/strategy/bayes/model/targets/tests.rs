@@ -157,7 +157,7 @@ fn censored_targets_are_distances_from_the_floor() {
 }
 
 #[test]
-fn the_floor_is_the_given_one_or_the_worst_value() {
+fn the_floor_is_the_given_floor_or_the_worst_value() {
     let settings = with(censor(Some(0.5)), GP::default());
     assert_eq!(of(&[Some(1.0), None], &settings).values, [1.0, 0.0]);
     let settings = with(censor(None), GP::default());

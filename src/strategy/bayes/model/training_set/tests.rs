@@ -169,7 +169,7 @@ fn a_preview_is_dropped_at_the_next_event() {
     assert!(set.fit().is_none());
 }
 
-/// Mean and variance of the posterior at some points, without a tail.
+/// The mean and variance of the posterior at some points, without a tail.
 fn moments(set: &mut TrainingSet, log: &Ledger) -> (Vec<f64>, Vec<f64>) {
     set.catch_up(log).unwrap();
     let posterior = set.posterior(log, query(99.0), &mut || ControlFlow::Continue(()));
@@ -266,7 +266,8 @@ fn a_kept_posterior_equals_the_posterior_of_a_fresh_fold_bit_for_bit() {
     // If noise or points change, all rows are factorised again. Further rows are appended. New values alone do not
     // change the factor.
     compare(&fitted, Some(&note), &[0, 2, 5, 6]);
-    // Without fits, the unit of the noise changes with every value after a value has a declared noise.
+    // Without fits, the unit of the noise changes with every value. It starts to change when a value has a declared
+    // noise.
     compare(&given(), None, &[0, 2, 4, 5, 6, 8, 9]);
 }
 
