@@ -1,5 +1,4 @@
-//! Bayesian optimisation with pending trials. The steps of a suggestion are to fold the log, refit, add the tail, and
-//! maximise an acquisition.
+//! Bayesian optimisation with pending trials. A suggestion folds the log, refits, and maximises an acquisition.
 //!
 //! Notation follows Verma et al. 2022: nu_t is the multiplier of sigma.
 

@@ -42,7 +42,7 @@ pub struct BPEDelay {
     rounds: Rounds,
     /// The set X_r of each round that has begun, as row numbers of the points. X_1 contains all points.
     sets: Vec<Arc<Vec<usize>>>,
-    /// A cache of the set that the next round would have, with the length of the log from which the set was computed.
+    /// A cache of the set of the next round, with the length of the log from which the set was computed.
     ahead: Option<(usize, Left)>,
     exploration: Option<Explored>,
 }
@@ -281,8 +281,7 @@ impl BPEDelay {
         let n = same.take_while(|(kept, trial)| kept == trial).count();
         exploration.keep(n);
         let added = trials[n..].iter().try_for_each(|&number: &TrialNumber| {
-            // The suggested point is used instead of a reported point, because the choice of points must not depend on
-            // reports.
+            // Use the suggested point, because the choice of points must not depend on reports.
             exploration.push(number, &log.started_x(number), stop)
         });
         let kept = self.exploration.insert(explored);
@@ -323,8 +322,7 @@ impl FromSettings for BPEDelay {
 
 impl Strategy for BPEDelay {
     fn supports(&self) -> Supports {
-        // Contexts and fidelities are not supported, because the theory assumes one function on one set. The clock in
-        // seconds is not supported, because the lengths of rounds are counted in suggestions.
+        // The theory assumes one function on one set, and the lengths of rounds are counted in suggestions.
         Supports {
             contexts: false,
             candidates: true,
