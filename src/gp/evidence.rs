@@ -1,7 +1,7 @@
-//! The log evidence log p(y | X, θ) of fixed data and its gradient, with a workspace for many evaluations.
+//! The log evidence log p(y | X, θ) of fixed data and its gradient. A workspace is reused by all evaluations.
 //!
-//! Notation: A = K(X, X) + Λ = L Lᵀ with the noise variances on the diagonal of Λ, z = L⁻¹y, α = A⁻¹y and
-//! W = α αᵀ − A⁻¹, so that ∂ log p(y) / ∂p = ½ tr(W ∂A/∂p) (Rasmussen & Williams 2006, eq. 5.9).
+//! Notation: A = K(X, X) + Λ = L Lᵀ, and the diagonal of Λ contains the noise variances. z = L⁻¹y, α = A⁻¹y and W = α
+//! αᵀ − A⁻¹. Then ∂ log p(y) / ∂p = ½ tr(W ∂A/∂p) (Rasmussen & Williams 2006, eq. 5.9).
 
 use std::ops::Range;
 
@@ -14,11 +14,11 @@ use crate::numerics::growing_cholesky::tiny_pivot;
 use crate::numerics::simd::{difference_to_multiple, dot, multiply};
 use crate::numerics::threads::parallel_map;
 
-/// The number of rows in a strip, the unit of work of a thread. The sums of the strips are added in the order of the
-/// rows, so the bits do not depend on the threads.
+/// The number of rows in a strip, which is the unit of work of a thread. The sums of the strips are added in the order
+/// of the rows, so that the result does not depend on the number of threads.
 const STRIP: usize = 64;
 
-/// With at least this number of rows, several threads share the strips.
+/// The smallest number of rows for which several threads share the strips.
 const THREADS_FROM: usize = 300;
 
 /// The data of a fit of θ.
@@ -28,9 +28,10 @@ pub struct Data<'a> {
     pub x: ArrayView2<'a, f64>,
     /// Targets (n,).
     pub y: &'a [f64],
-    /// The known noise variance of each row; None means λ. Empty if it is λ for all rows.
+    /// The known noise variance of each row. `None` means λ. The slice is empty if all rows have noise variance λ.
     pub noise: &'a [Option<f64>],
-    /// Whether the prior mean is a constant m ~ N(0, 1), set to its best value for each θ; else it is 0.
+    /// Whether the prior mean is a constant m ~ N(0, 1), which is set to its best value for each θ. Otherwise the prior
+    /// mean is 0.
     pub about_mean: bool,
 }
 
@@ -41,7 +42,7 @@ impl Data<'_> {
     }
 }
 
-/// The evidence of fixed data as a function of θ. The workspace has two matrices; half of each is used.
+/// The evidence of fixed data as a function of θ. The workspace has two matrices, and half of each matrix is used.
 pub struct Evidence<'d> {
     data: Data<'d>,
     factor: Array2<f64>,
@@ -49,7 +50,7 @@ pub struct Evidence<'d> {
 }
 
 impl<'d> Evidence<'d> {
-    /// Allocates the workspace for these data.
+    /// Allocate the workspace for these data.
     pub fn new(data: Data<'d>) -> Self {
         let n = data.y.len();
         Self {
@@ -59,7 +60,7 @@ impl<'d> Evidence<'d> {
         }
     }
 
-    /// log p(y); −∞ if A cannot be factorised without jitter or if `cancelled` returns true.
+    /// log p(y). The value is −∞ if A cannot be factorised without jitter or if `cancelled` returns true.
     pub fn value(
         &mut self,
         kernel: &Kernel,
@@ -71,11 +72,11 @@ impl<'d> Evidence<'d> {
             .map_or(f64::NEG_INFINITY, |(z, mean)| self.value_of(&z, mean))
     }
 
-    /// Returns log p(y) and writes its derivatives with respect to log ℓ (one per column), log σ_f² and log λ to
+    /// Return log p(y) and write its derivatives with respect to log ℓ (one per column), log σ_f² and log λ to
     /// `gradient`.
     ///
-    /// All matrices are symmetric, so sums run over j ≥ i, and entries off the diagonal count twice. Rows of K are
-    /// cheap, so they are computed again for the gradient instead of stored.
+    /// All matrices are symmetric. Therefore sums run over j ≥ i, and entries off the diagonal count twice. Rows of K
+    /// are cheap, so they are recomputed for the gradient.
     pub fn value_and_gradient(
         &mut self,
         kernel: &Kernel,
@@ -120,14 +121,14 @@ impl<'d> Evidence<'d> {
         value
     }
 
-    /// Writes L to the workspace and returns z = L⁻¹(y − m) as a row, and m. None if A cannot be factorised without
-    /// jitter or `cancelled` returns true.
+    /// Write L to the workspace, and return z = L⁻¹(y − m) as a row, and m. Return `None` if A cannot be factorised
+    /// without jitter or if `cancelled` returns true.
     ///
-    /// The rounding error of a tiny pivot acts as noise, and often makes the evidence of a θ with far too little noise
-    /// the largest.
+    /// Jitter is not added, because the rounding error of a tiny pivot acts as noise. A θ with far too little noise
+    /// would then often have the largest evidence.
     ///
-    /// Because m maximises the evidence for this θ, the derivatives with respect to θ are the partial derivatives at
-    /// fixed m.
+    /// The mean m maximises the evidence for this θ. Therefore the derivatives with respect to θ are the partial
+    /// derivatives at fixed m.
     fn factorise(
         &mut self,
         kernel: &Kernel,
@@ -162,7 +163,7 @@ impl<'d> Evidence<'d> {
         factor.forward_substitution(z.view_mut());
         let mut mean = 0.0;
         if data.about_mean {
-            // m = 1ᵀA⁻¹y / (1 + 1ᵀA⁻¹1), with e = L⁻¹1
+            // m = 1ᵀA⁻¹y / (1 + 1ᵀA⁻¹1) is computed from e = L⁻¹1.
             let mut e = as_row(vec![1.0; n]);
             factor.forward_substitution(e.view_mut());
             let (e_row, z_row) = (contiguous(e.row(0)), contiguous(z.row(0)));
@@ -172,7 +173,8 @@ impl<'d> Evidence<'d> {
         Some((z, mean))
     }
 
-    /// −½ |z|² − ½ log det A − ½ n log 2π (Rasmussen & Williams 2006, eq. 2.30), and −½ m² for the prior of m.
+    /// log p(y) = −½ |z|² − ½ log det A − ½ n log 2π (Rasmussen & Williams 2006, eq. 2.30), plus −½ m² for the prior of
+    /// m.
     fn value_of(&self, z: &Array2<f64>, mean: f64) -> f64 {
         let z = contiguous(z.row(0));
         let half_log_det: f64 = self.factor.diag().iter().map(|l| l.ln()).sum();
@@ -181,7 +183,7 @@ impl<'d> Evidence<'d> {
     }
 }
 
-/// The factors of the derivatives of the log evidence.
+/// The quantities from which the derivatives of the log evidence are computed.
 struct GradientSums<'a, 'd> {
     data: Data<'d>,
     kernel: &'a Kernel,
@@ -206,7 +208,7 @@ impl GradientSums<'_, '_> {
             let inverse = &contiguous(self.inverse.row(i))[i..];
             difference_to_multiple(inverse, self.alpha[i], &self.alpha[i..], w);
             w[0] *= 0.5;
-            // Adds ½ W_ij dK_ij/d log σ_f² with dK/d log σ_f² = K, and ½ W_ii λ if the row has noise variance λ.
+            // Add ½ W_ij dK_ij/d log σ_f², where dK/d log σ_f² = K. If the row has noise variance λ, also add ½ W_ii λ.
             sums[d] -= dot(w, k);
             if self.data.known_noise(i).is_none() {
                 sums[d + 1] -= self.noise_variance * w[0];

@@ -1,9 +1,9 @@
-//! Fantasies: posteriors that differ only in the values of pending trials.
+//! Fantasies, which are posteriors that differ only in the values of pending trials.
 //!
-//! Notation: L z = y over all rows, the tail last; v(x) = L⁻¹k(X, x). If the z of the tail are standard normal, the y
-//! of the tail are a joint draw from their predictive distribution. Fantasy i adds δ_i to the z of the tail, so its
-//! posterior mean is mu_i(x) = mu(x) + v(x)ᵀ(0, δ_i). The variance does not depend on the values and is the same for
-//! all fantasies.
+//! Notation: L z = y over all rows, where the rows of the tail are last, and v(x) = L⁻¹k(X, x). If the entries of z for
+//! the tail are standard normal, the entries of y for the tail are a joint draw from their predictive distribution.
+//! Fantasy i adds δ_i to the entries of z for the tail, so its posterior mean is mu_i(x) = mu(x) + v(x)ᵀ(0, δ_i). The
+//! posterior variance does not depend on the values, so it is the same for all fantasies.
 
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 
@@ -12,15 +12,15 @@ use crate::error::{Error, Result};
 use crate::numerics::cholesky::multiply_transposed;
 use crate::numerics::simd::add_multiple;
 
-/// Several fantasies, each stored as its δ.
+/// Several fantasies. Each fantasy is stored as its δ.
 #[derive(Debug, Clone)]
 pub struct Fantasies {
-    /// δ, shape (m fantasies, rows of the tail).
+    /// The vectors δ, with shape (m fantasies, rows of the tail).
     shifts: Array2<f64>,
 }
 
 impl GaussianProcess {
-    /// The fantasies with these `z` of the tail, shape (m fantasies, rows of the tail).
+    /// The fantasies whose entries of z for the tail are given, with shape (m fantasies, rows of the tail).
     pub fn fantasies(&self, z: Array2<f64>) -> Result<Fantasies> {
         let tail = &self.whitened_targets()[self.n_observed()..];
         if z.ncols() != tail.len() {
@@ -46,7 +46,8 @@ impl Fantasies {
         self.len() == 0
     }
 
-    /// Writes the posterior means under each fantasy to `out` (N, m), given the `mean` (N,) and `v` of N points.
+    /// Write the posterior means of N points under each fantasy to `out` (N, m). `mean` (N,) and `v` belong to these
+    /// points.
     pub fn means(&self, mean: &[f64], v: ArrayView2<f64>, mut out: ArrayViewMut2<f64>) {
         let tail = v.ncols() - self.shifts.ncols();
         multiply_transposed(v.slice(s![.., tail..]), self.shifts.view(), out.view_mut());
@@ -74,7 +75,7 @@ impl Fantasies {
         (means, variance)
     }
 
-    /// As `means`, for one point.
+    /// The posterior means at one point under each fantasy, as in `means`.
     pub fn means_at(&self, mean: f64, v: &[f64], out: &mut [f64]) {
         let tail = &v[v.len() - self.shifts.ncols()..];
         for (out, shift) in out.iter_mut().zip(self.shifts.rows()) {
@@ -82,7 +83,8 @@ impl Fantasies {
         }
     }
 
-    /// Writes Σ_i weight_i δ_i to `out`: the derivative of Σ_i weight_i mu_i with respect to the v of the tail.
+    /// Write Σ_i weight_i δ_i to `out`. This is the derivative of Σ_i weight_i mu_i with respect to the entries of v
+    /// for the tail.
     pub fn blend(&self, weights: &[f64], out: &mut Vec<f64>) {
         out.clear();
         out.resize(self.shifts.ncols(), 0.0);

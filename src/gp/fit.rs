@@ -1,5 +1,5 @@
-//! The fit of the hyperparameters. Local searches from several starts, on increasing numbers of rows, maximise the
-//! evidence (times prior).
+//! The fit of the hyperparameters. Local searches from several starts maximise the evidence (times prior), on
+//! increasing numbers of rows.
 //!
 //! Notation: p = (log ℓ…, log σ_f², log λ).
 
@@ -19,8 +19,8 @@ use crate::random::Rng;
 
 pub use super::fit_settings::{Draws, FitSettings};
 
-/// The log Bayes factor, in nats, that a kernel needs against the earlier kernels in the list, and a transform
-/// against the identity. Kass & Raftery 1995 call this strong evidence.
+/// The smallest log Bayes factor, in nats, for which a kernel replaces the earlier kernels in the list, or a transform
+/// replaces the identity. Kass & Raftery 1995 call this strong evidence.
 pub(super) const MIN_LOG_BAYES_FACTOR: f64 = 3.0;
 
 /// Rows with a smaller distance, in the units of [`NEAR`](super::spread::NEAR), are crowded.
@@ -28,7 +28,7 @@ const CROWDED: f64 = 0.03;
 
 /// The θ with the largest evidence (times prior) that L-BFGS-B finds from `start` and from random draws.
 ///
-/// If there are many rows, the starts are compared on a subset; only the best one and the first start continue on
+/// If there are many rows, the starts are compared on a subset. Only the best start and the first start continue on
 /// more rows.
 pub fn fit(
     x: ArrayView2<f64>,
@@ -53,12 +53,12 @@ pub fn fit(
     Ok(fit_best(&[variant], starts, settings, &families, rng, stop)?.theta)
 }
 
-/// The data with the values transformed by one t(y).
+/// The data, with the values transformed by a function t(y).
 #[derive(Debug, Clone, Copy)]
 pub struct Variant<'a> {
     pub data: Data<'a>,
-    /// log dt/dy of each row, up to a constant that the variants share; empty if 0. It turns the evidence into a
-    /// density of y, so that transforms can be compared.
+    /// log dt/dy of each row, up to a constant that all variants share. The slice is empty if all entries are 0. This
+    /// term turns the evidence into a density of y, so that transforms can be compared.
     pub log_slope: &'a [f64],
 }
 
@@ -81,14 +81,14 @@ pub struct Found {
     pub theta: Hyperparameters,
 }
 
-/// As `fit`, but it also chooses a kernel and a variant of the values. They are compared on the coarsest level, as
-/// the starts are. The kernels are compared first, on the first variant; a later kernel needs strong evidence to
-/// replace an earlier one. The other variants are compared under the best kernel, and input warps of single columns
-/// under the best variant.
+/// Fit θ like `fit`, and also choose a kernel and a variant of the values. Kernels, variants and starts are compared on
+/// the coarsest level. The kernels are compared first, on the first variant. A later kernel replaces an earlier kernel
+/// only with strong evidence. Then the other variants are compared under the best kernel. Finally, input warps of
+/// single columns are compared under the best variant.
 ///
-/// The first of the `known` θ is the main start. If the data are noiseless, one row of each crowd is used, because
-/// the evidence of crowded rows depends on their last digits and prefers transforms that smooth f or shrink its range
-/// elsewhere.
+/// The first of the `known` θ is the main start. If the data are noiseless, only one row of each crowd is used. The
+/// evidence of crowded rows depends on the last digits of their values. This evidence is often largest for transforms
+/// that smooth f or shrink the range of f far from the crowd.
 pub fn fit_best(
     variants: &[Variant],
     known: &[Hyperparameters],
@@ -142,7 +142,8 @@ pub fn fit_best(
             coarsest = Part::of(data, &rows);
             of_all_rows = Some(p.clone());
             starts.insert(0, p);
-            // The fit to all rows found no noise. The remaining rows could be explained by noise, so λ is bounded.
+            // The fit to all rows found that the data are noiseless. A fit to the remaining rows could explain them by
+            // noise, so λ is bounded.
             if let Some(upper) = bounds_of_part.1.last_mut() {
                 *upper = upper.min(NOISELESS.ln());
             }
@@ -155,7 +156,7 @@ pub fn fit_best(
         }
     }
     let mut chosen = settings.clone();
-    // If the evidence is infinite from every start, all starts are kept.
+    // Keep all starts if the evidence is infinite from every start.
     if let Some((family, end)) = winner {
         chosen.family = family;
         let problem = Problem {
@@ -172,7 +173,7 @@ pub fn fit_best(
         };
         chosen.input_warp = problem.best_input_warp(&p, stop)?;
         (variant, starts) = (best, vec![p]);
-        // With one variant and one kernel, only the evidence of all rows decides.
+        // With one variant and one kernel, only the evidence of all rows is needed.
         if variants.len() == 1 && families.len() == 1 {
             starts.extend(of_all_rows);
         }
@@ -191,8 +192,8 @@ pub fn fit_best(
 }
 
 /// The variant with the largest evidence on these rows, and its p. The search of the first variant has ended at `(p,
-/// value)`. The searches of the other variants start there, or at a known start with a larger evidence, because a heavy
-/// tail of the values may mislead the first search.
+/// value)`. The searches of the other variants start at this p, or at a known start with a larger evidence. Known
+/// starts are tried because a heavy tail of the values may lead the first search to a poor θ.
 fn best_variant(
     problem: Problem,
     variants: &[Variant],
@@ -200,7 +201,7 @@ fn best_variant(
     ((p, value), known_starts): (End, &[Vec<f64>]),
     stop: &mut Stop,
 ) -> Result<(usize, Vec<f64>)> {
-    // Another variant also needs strong evidence to replace the first one.
+    // Another variant also replaces the first variant only with strong evidence.
     let bound = value - variants[0].log_slope(rows) - MIN_LOG_BAYES_FACTOR;
     let (mut variant, mut least, mut top) = (0, bound, p.clone());
     for (i, other) in variants.iter().enumerate().skip(1) {
@@ -224,10 +225,11 @@ fn best_variant(
     Ok((variant, top))
 }
 
-/// The family with the largest evidence on these rows, and the end of its search; None if no evidence is finite.
+/// The family with the largest evidence on these rows, and the end of its search. The result is `None` if the evidence
+/// is infinite for every family.
 ///
-/// The search of the first family runs from every start; the searches of the other families run from its end and from
-/// the last start.
+/// The search of the first family runs from every start. The searches of the other families run from the end of the
+/// first search and from the last start.
 fn best_family(
     problem: Problem,
     families: &[KernelFamily],
@@ -237,7 +239,8 @@ fn best_family(
     let mut top: Option<(KernelFamily, End)> = None;
     for (i, &family) in families.iter().enumerate() {
         if let Some((_, (p, _))) = top.as_ref().filter(|_| i == 1) {
-            // If there are few starts, one of them is good, so the end of the first kernel suffices.
+            // If there are few starts, one start is good. Then the other families start only from the end of the first
+            // search.
             let last = starts.pop().filter(|_| starts.len() > 1);
             starts = [p.clone()].into_iter().chain(last).collect();
         }
@@ -261,10 +264,10 @@ fn best_family(
     Ok(top)
 }
 
-/// Continues the searches from `starts` on increasing numbers of rows; if there is only one level, runs one more
-/// search on all rows. Returns the end.
+/// Continue the searches from `starts` on increasing numbers of rows, and return the end. If there is only one level,
+/// run one more search on all rows.
 ///
-/// A subset of the rows may mislead the search, so `first`, the start of the fit, is also tried again.
+/// The search on a subset of the rows may lead to a poor θ. Therefore `first`, the start of the fit, is tried again.
 fn refine(
     problem: Problem,
     levels: &[usize],
@@ -291,7 +294,7 @@ fn refine(
                 starts.push(first.clone());
             }
             let ends = problem.with_more_noise(starts, stop)?;
-            // A search over all rows is expensive, so run only one unless the evidence is infinite at every start.
+            // A search over all rows is expensive. Run only one search, unless the evidence is infinite at every start.
             let top = best(ends.clone()).filter(|_| i > 0 && whole);
             starts = match top {
                 Some((p, _)) => vec![p],
@@ -336,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn evidence_equals_that_of_the_posterior_and_its_gradient_the_finite_difference() {
+    fn evidence_equals_the_posterior_evidence_and_its_gradient_equals_finite_differences() {
         for family in KernelFamily::ALL {
             let plain = model(family, 25);
             let y = plain.targets();
@@ -392,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn fitting_does_not_lower_the_evidence_and_keeps_given_parts() {
+    fn fitting_keeps_given_hyperparameters_and_does_not_lower_the_evidence() {
         for n in [30, PARALLEL_FROM + 10] {
             let x = wave(n, 2, 1.1);
             let y: Vec<f64> = x.rows().into_iter().map(|r| (3.0 * r[0]).sin()).collect();
@@ -418,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn fitting_stops_when_asked_to() {
+    fn a_cancelled_fit_stops() {
         for n in [20, PARALLEL_FROM] {
             let x = wave(n, 2, 1.1);
             let y: Vec<f64> = x.column(0).to_vec();

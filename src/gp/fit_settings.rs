@@ -1,6 +1,7 @@
 //! The settings of a fit of the hyperparameters, and the parametrisation p of θ.
 //!
-//! Notation: p = (log ℓ…, log σ_f², log λ), d columns; columns of one group share one log ℓ in p.
+//! Notation: p = (log ℓ…, log σ_f², log λ), and d is the number of columns. Columns of the same group share one entry
+//! log ℓ of p.
 
 use std::ops::Range;
 
@@ -9,50 +10,51 @@ use super::evidence::Evidence;
 use super::kernel::{InputWarp, Kernel, KernelFamily};
 use super::priors::{self, kind};
 
-/// Bounds on ℓ, σ_f² and λ, wide enough to be inactive for data of unit scale in a unit cube. A column that f ignores
-/// needs an ℓ far above 1e3 once f is known to 1e-4 of its range.
+/// Bounds on ℓ, σ_f² and λ. They are wide enough to be inactive for data of unit scale in a unit cube. A column that
+/// does not influence f needs an ℓ far above 1e3 if the values of f are accurate to 1e-4 of their range.
 const BOUNDS: [(f64, f64); 3] = [(1e-3, 1e6), (1e-6, 1e6), (1e-8, 1e4)];
 
 /// The settings of a fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitSettings {
     pub family: KernelFamily,
-    /// The group of each column, 0, 1, …. Columns of one group have the same lengthscale.
+    /// The group of each column, 0, 1, …. Columns of the same group have the same lengthscale.
     pub groups: Vec<usize>,
-    /// The columns of each category; they share a group.
+    /// The columns of each category. The columns of a category share a group.
     pub categories: Vec<Range<usize>>,
-    /// Fixed hyperparameters; a part that is `None` is fitted.
+    /// Fixed hyperparameters. A hyperparameter that is `None` is fitted.
     pub lengthscale: Option<Vec<f64>>,
     pub signal_variance: Option<f64>,
     pub noise_variance: Option<f64>,
-    /// Whether the fit is maximum a posteriori instead of maximum likelihood.
+    /// Whether the fit is maximum a posteriori. Otherwise it is maximum likelihood.
     pub priors: bool,
-    /// The number of local searches. The first one starts from `start`; the others start from random draws.
+    /// The number of local searches. The first search starts from `start`. The other searches start from random draws.
     pub n_restarts: usize,
-    /// The distribution of the random draws if there are no priors.
+    /// The distribution of the random draws without priors.
     pub draws: Draws,
-    /// The d of the priors, which is the number of named parameters. A parameter may have several columns.
+    /// The number of named parameters, which is the dimension d of the priors. A parameter may have several columns.
     pub dimensions: usize,
-    /// The unit of the lengthscale prior of each group: the typical distance of random points in the group's columns,
-    /// which is 1 for points uniform on [0, 1].
+    /// The unit of the lengthscale prior of each group. The unit is the typical distance of random points in the
+    /// columns of the group. It is 1 for a column with uniform points on [0, 1].
     pub spreads: Vec<f64>,
-    /// The input warp w of the search: the input warp of the start, until the data select another one.
+    /// The input warp w of the search. Initially this is the input warp of the start.
     pub input_warp: InputWarp,
     /// The columns that may be warped.
     pub warpable: Vec<usize>,
 }
 
-/// The distribution of random starts if there are no priors.
+/// The distribution of random starts without priors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Draws {
-    /// Softplus of a standard normal, as in GPy: all entries are of order one.
+    /// The softplus of a standard normal number, as in GPy. All entries are of order one.
     Unit,
-    /// Log-uniform on typical ranges, from short lengthscales without noise to long ones with much noise.
+    /// Log-uniform on typical ranges. The draws include short lengthscales without noise and long lengthscales with
+    /// much noise.
     Wide,
 }
 
 impl FitSettings {
-    /// θ, if all of it is given.
+    /// θ, if all hyperparameters are given.
     pub fn given(&self) -> Option<Hyperparameters> {
         Some(Hyperparameters {
             lengthscale: self.lengthscale.clone()?,
@@ -62,7 +64,8 @@ impl FitSettings {
         })
     }
 
-    /// θ before any data: the given parts, and the modes of the priors for the other parts.
+    /// θ before any data. It contains the given hyperparameters, and the modes of the priors for the other
+    /// hyperparameters.
     pub fn prior_mode(&self) -> Hyperparameters {
         let [lengthscale, signal_variance, noise_variance] = priors::modes(self.dimensions);
         Hyperparameters {
@@ -81,7 +84,7 @@ impl FitSettings {
         self.groups.iter().max().map_or(0, |last| last + 1)
     }
 
-    /// The p of θ; given variances replace the variances of θ.
+    /// The parametrisation p of θ. Given variances replace the variances of θ.
     pub(super) fn encode(&self, theta: &Hyperparameters) -> Vec<f64> {
         let mut p = vec![0.0; self.n_lengthscales()];
         for (&group, l) in self.groups.iter().zip(&theta.lengthscale) {
@@ -93,7 +96,7 @@ impl FitSettings {
         p
     }
 
-    /// θ of p.
+    /// The θ with parametrisation p.
     pub(super) fn decode(&self, p: &[f64]) -> Hyperparameters {
         let (lengthscale, rest) = p.split_at(p.len() - 2);
         Hyperparameters {
@@ -104,7 +107,7 @@ impl FitSettings {
         }
     }
 
-    /// The lower and upper bounds of p; both equal the value of a given part.
+    /// The lower and upper bounds of p. Both bounds of a given hyperparameter equal its value.
     pub(super) fn bounds(&self, start: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let n = self.n_lengthscales();
         let free = [
@@ -155,7 +158,7 @@ impl FitSettings {
         value + self.add_priors(p, gradient)
     }
 
-    /// The log prior density, or 0 without priors. Its gradient is added to `gradient`.
+    /// The log prior density, or 0 without priors. The gradient of the log prior density is added to `gradient`.
     pub(super) fn add_priors(&self, p: &[f64], gradient: &mut [f64]) -> f64 {
         if self.priors {
             priors::add_log_density(p, self.dimensions, &self.spreads, gradient)

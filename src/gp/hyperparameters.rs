@@ -1,12 +1,12 @@
-//! θ, the hyperparameters of a posterior.
+//! The hyperparameters θ of a posterior.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::gp::kernel::{InputWarp, Kernel, KernelFamily};
 
-/// The largest noise variance of data that count as noiseless. A noise standard deviation of a thousandth of the unit
-/// does not hide the errors of the model.
+/// The largest noise variance of data that count as noiseless. If the noise standard deviation is a thousandth of the
+/// unit, the errors of the model are larger than the noise.
 pub(crate) const NOISELESS: f64 = 1e-6;
 
 /// Whether the data count as noiseless.
@@ -14,16 +14,16 @@ pub(super) fn is_noiseless(noise_variance: f64) -> bool {
     noise_variance <= NOISELESS
 }
 
-/// θ: all fitted parameters of a posterior.
+/// The hyperparameters θ: all fitted parameters of a posterior.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hyperparameters {
-    /// ℓ, one per column.
+    /// ℓ, with one lengthscale per column.
     pub lengthscale: Vec<f64>,
-    /// σ_f².
+    /// The signal variance σ_f².
     pub signal_variance: f64,
-    /// λ.
+    /// The noise variance λ.
     pub noise_variance: f64,
-    /// w; the identity by default.
+    /// The input warp w. It is the identity by default.
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     pub input_warp: InputWarp,
 }
@@ -40,7 +40,7 @@ impl Hyperparameters {
         }
     }
 
-    /// Refuses invalid values.
+    /// Return an error if a value is invalid.
     pub(super) fn check(&self) -> Result<()> {
         let positive = |value: f64| value > 0.0 && value.is_finite();
         let invalid = |name, got: String, expected| {

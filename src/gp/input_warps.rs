@@ -1,4 +1,4 @@
-//! The choice of the columns that a fit warps: a column is warped if a map of its values has strong evidence.
+//! The choice of the columns that a fit warps. A column is warped if there is strong evidence for a map of its values.
 
 use std::ops::ControlFlow;
 
@@ -9,12 +9,11 @@ use super::kernel::{InputWarp, Kumaraswamy};
 use super::search::Problem;
 use crate::error::{Result, Stop, check};
 
-/// The smallest range of the values of a warped column. Values from a narrower part of [0, 1] cannot choose a map of
-/// all of it.
+/// The smallest range of the values of a warped column. Values from a narrower range do not determine a map of [0, 1].
 const MIN_SPAN: f64 = 0.8;
 
-/// The maps that are tried for each column, powers that stretch one of its ends. Each pair has a mild map and a
-/// strong map; the strong map is tried if the mild one is better than the identity.
+/// The maps that are tried for each column. Each map is a power that stretches one end of [0, 1]. Each pair has a mild
+/// map and a strong map. The strong map is tried only if the mild map is better than the identity.
 const MAPS: [[Kumaraswamy; 2]; 4] = [
     [Kumaraswamy(0.5, 1.0), Kumaraswamy(0.25, 1.0)],
     [Kumaraswamy(2.0, 1.0), Kumaraswamy(4.0, 1.0)],
@@ -23,10 +22,10 @@ const MAPS: [[Kumaraswamy; 2]; 4] = [
 ];
 
 impl Problem<'_, '_> {
-    /// Changes the input warp of the settings column by column, with p fixed, and returns the result.
+    /// Choose an input warp. Start from the input warp of the settings, and change one column at a time with p fixed.
     ///
-    /// A column is warped while the log evidence with the warp is larger by [`MIN_LOG_BAYES_FACTOR`], after a penalty
-    /// for the number of maps.
+    /// A column is warped if the warp raises the log evidence by [`MIN_LOG_BAYES_FACTOR`] plus a penalty for the number
+    /// of maps.
     pub(super) fn best_input_warp(&self, p: &[f64], stop: &mut Stop) -> Result<InputWarp> {
         let now = &self.settings.input_warp;
         if self.settings.warpable.is_empty() {
@@ -144,7 +143,7 @@ mod tests {
         )
     }
 
-    /// A draw from the prior under these maps at random points.
+    /// A draw from the prior with these maps, at random points.
     fn draw(n: usize, maps: Vec<Kumaraswamy>, rng: &mut Rng) -> (Array2<f64>, Vec<f64>) {
         let theta = Hyperparameters {
             lengthscale: vec![0.15, 0.4],
@@ -172,9 +171,9 @@ mod tests {
         }
     }
 
-    /// Of 60 columns without stretching, few are warped, although 8 maps are tried for each.
+    /// Few of 60 unstretched columns are warped, although 8 maps are tried for each column.
     #[test]
-    fn columns_that_are_not_stretched_are_seldom_warped() {
+    fn few_unstretched_columns_are_warped() {
         let mut rng = Rng::seed_from_u64(9);
         let mut go_on = || ControlFlow::Continue(());
         let warped: usize = (0..30)
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_the_range_is_not_warped() {
+    fn columns_with_a_narrow_range_are_not_warped() {
         let mut rng = Rng::seed_from_u64(8);
         let map = vec![Kumaraswamy(4.0, 1.0), Kumaraswamy::IDENTITY];
         let (x, y) = draw(150, map, &mut rng);
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_choice_stops_when_asked_to() {
+    fn a_cancelled_choice_of_warps_stops() {
         let (x, y) = draw(20, vec![], &mut Rng::seed_from_u64(1));
         let run = |allowed: usize| {
             let mut count = 0;

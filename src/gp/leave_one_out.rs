@@ -1,4 +1,4 @@
-//! Leave-one-out predictions: each observed target is predicted from all others, with fixed θ.
+//! Leave-one-out predictions. Each observed target is predicted from all other targets, with fixed θ.
 //!
 //! Notation as in [`crate::gp::posterior`]: A = K(X, X) + diag(λ_i) = L Lᵀ, α = A⁻¹y.
 
@@ -8,17 +8,17 @@ use crate::error::{Result, Stop, check};
 use crate::gp::{BLOCK, GaussianProcess, contiguous, dot_row};
 
 impl GaussianProcess {
-    /// Means and variances, both (n,), of each target given all others and θ. The variance includes the noise. The
-    /// posterior must not have a tail.
+    /// Means and variances, both (n,), of each target given all other targets and θ. The variances include the noise.
+    /// The posterior must not have a tail.
     ///
-    /// mu_i = y_i − α_i/[A⁻¹]_ii,  var_i = 1/[A⁻¹]_ii  (Rasmussen & Williams 2006, eq. 5.12). O(n³).
+    /// mu_i = y_i − α_i/[A⁻¹]_ii, var_i = 1/[A⁻¹]_ii (Rasmussen & Williams 2006, eq. 5.12). The cost is O(n³).
     pub fn leave_one_out(&self, stop: &mut Stop) -> Result<(Vec<f64>, Vec<f64>)> {
         let n = self.len();
         let mut mean = self.targets();
         let mut variance = Vec::with_capacity(n);
         for start in (0..n).step_by(BLOCK) {
             check(stop)?;
-            // [A⁻¹]_ii = |L⁻¹e_i|²; the rows of the block are the unit vectors e_i.
+            // [A⁻¹]_ii = |L⁻¹e_i|². The rows of the block are the unit vectors e_i.
             let end = (start + BLOCK).min(n);
             let mut block = Array2::zeros((end - start, n));
             block.slice_mut(s![.., start..end]).diag_mut().fill(1.0);

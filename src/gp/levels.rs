@@ -1,19 +1,20 @@
-//! The levels of a fit from coarse to fine: the number of rows of each level, and the choice of the rows.
+//! The levels of a fit, from coarse to fine. A level has a number of rows, and the rows are chosen evenly.
 
 use ndarray::{Array2, Axis};
 
 use super::evidence::Data;
 
-/// With at most this number of rows, every start runs on all rows; with more, the starts are compared on a subset.
+/// The largest number of rows for which every start runs on all rows. With more rows, the starts are compared on a
+/// subset.
 const ALL_ROWS: usize = 150;
 
-/// The ratio of the rows of successive levels. The coarsest level has at least `COARSEST` rows, and at least
+/// The ratio of the numbers of rows of successive levels. The coarsest level has at least `COARSEST` rows, and at least
 /// `COARSEST_PER_COLUMN` rows per column.
 const REFINEMENT: usize = 2;
 const COARSEST: usize = 100;
 const COARSEST_PER_COLUMN: usize = 15;
 
-/// The numbers of rows of the levels for n rows and d columns. The last one is n.
+/// The number of rows of each level, for n rows and d columns. The last level has n rows.
 pub(super) fn levels(n: usize, d: usize) -> Vec<usize> {
     let coarsest = COARSEST.max(COARSEST_PER_COLUMN * d);
     let mut levels = vec![n];

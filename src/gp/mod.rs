@@ -2,8 +2,8 @@
 //!
 //! * [`posterior`]: the posterior of rows and targets; [`hyperparameters`]: θ
 //! * [`tail`]: rows of pending trials; [`fantasies`]: sampled values of pending trials
-//! * `leave_one_out`: each target predicted from the others; [`calibration`]: raises the signal variance if
-//!   predictions are overconfident
+//! * `leave_one_out`: the prediction of each target from the other targets; [`calibration`]: a larger signal variance
+//!   if predictions are overconfident
 //! * [`spread`]: a subset of rows without crowded rows
 //! * [`evidence`]: log p(y | X, θ) and its gradient; [`priors`]: priors on θ
 //! * [`fit`]: θ by maximum a posteriori, with its settings ([`fit_settings`]), its [`starts`], its [`levels`] of rows,

@@ -1,7 +1,7 @@
 //! The posterior given observed rows and a tail of pending rows, and its predictions.
 //!
-//! Notation: X (n, d) the points, one per row; λ the noise variance, A = K(X, X) + λI = L Lᵀ, z = L⁻¹y, α = A⁻¹y; for
-//! a point x, k = k(X, x) and v = L⁻¹k.
+//! Notation: the rows of X (n, d) are the points, λ is the noise variance, A = K(X, X) + λI = L Lᵀ, z = L⁻¹y and α =
+//! A⁻¹y. For a point x, k = k(X, x) and v = L⁻¹k.
 //!
 //! mu(x) = kᵀα = vᵀz,  var(x) = k(x, x) − |v|²  (Rasmussen & Williams 2006, eqs. 2.25–2.26).
 
@@ -15,17 +15,17 @@ use crate::gp::kernel::{Kernel, KernelFamily, ScaledPoints};
 use crate::numerics::growing_cholesky::GrowingCholesky;
 use crate::numerics::simd::{add_multiple, dot};
 
-/// The number of test points in a block, so that a block and its solve stay in the cache.
+/// The number of test points in a block. It is small enough for a block and its solve to fit in the cache.
 pub(crate) const BLOCK: usize = 256;
 
-/// A Gaussian-process posterior: observed rows in order of arrival, then the pending tail.
+/// A Gaussian-process posterior. The observed rows are in order of arrival, and the tail of pending rows follows.
 #[derive(Debug, Clone)]
 pub struct GaussianProcess {
     kernel: Kernel,
     noise_variance: f64,
     rows: Array2<f64>,
     scaled: ScaledPoints,
-    /// The noise variance of each row; λ unless another one was given.
+    /// The noise variance of each row. The default is λ.
     row_noise: Vec<f64>,
     factor: GrowingCholesky,
     n_observed: usize,
@@ -34,7 +34,7 @@ pub struct GaussianProcess {
 }
 
 impl GaussianProcess {
-    /// A posterior without rows: the prior.
+    /// A posterior without rows, which is the prior.
     pub fn new(family: KernelFamily, theta: &Hyperparameters) -> Result<Self> {
         theta.check()?;
         let kernel = theta.kernel(family);
@@ -51,13 +51,13 @@ impl GaussianProcess {
         })
     }
 
-    /// Sets the columns of categories. The posterior must not have rows yet.
+    /// Set the columns of categories. The posterior must not have rows yet.
     pub fn with_categories(mut self, categories: &[Range<usize>]) -> Self {
         self.kernel = self.kernel.with_categories(categories);
         self
     }
 
-    /// θ.
+    /// The hyperparameters θ.
     pub fn hyperparameters(&self) -> Hyperparameters {
         Hyperparameters {
             lengthscale: self.kernel.lengthscale.clone(),
@@ -72,22 +72,22 @@ impl GaussianProcess {
         &self.kernel
     }
 
-    /// λ.
+    /// The noise variance λ.
     pub fn noise_variance(&self) -> f64 {
         self.noise_variance
     }
 
-    /// All rows, tail included.
+    /// All rows, including the tail.
     pub fn rows(&self) -> ArrayView2<'_, f64> {
         self.rows.view()
     }
 
-    /// The number of observed rows; the rows after them belong to pending trials.
+    /// The number of observed rows. The rows after the observed rows belong to pending trials.
     pub fn n_observed(&self) -> usize {
         self.n_observed
     }
 
-    /// The number of rows, tail included.
+    /// The number of rows, including the tail.
     pub fn len(&self) -> usize {
         self.factor.len()
     }
@@ -96,27 +96,27 @@ impl GaussianProcess {
         self.len() == 0
     }
 
-    /// The factor L of all rows, tail included.
+    /// The factor L of all rows, including the tail.
     pub fn factor(&self) -> &GrowingCholesky {
         &self.factor
     }
 
-    /// z = L⁻¹y, 0 at hallucinated rows.
+    /// z = L⁻¹y. Its entries are 0 at hallucinated rows.
     pub fn whitened_targets(&self) -> &[f64] {
         &self.z
     }
 
-    /// The noise variance of each row, tail included.
+    /// The noise variance of each row, including the tail.
     pub fn row_noise(&self) -> &[f64] {
         &self.row_noise
     }
 
-    /// Appends observed rows (m, d) as one block, and drops the tail. Call `set_targets` afterwards.
+    /// Append observed rows (m, d) as one block, and drop the tail. Call `set_targets` afterwards.
     pub fn append_rows(&mut self, x: ArrayView2<f64>) -> Result<()> {
         self.append_noisy_rows(x, &vec![None; x.nrows()])
     }
 
-    /// As `append_rows`, with the known noise variances of rows; None means λ.
+    /// Append observed rows like `append_rows`, with known noise variances. `None` means λ.
     pub fn append_noisy_rows(&mut self, x: ArrayView2<f64>, noise: &[Option<f64>]) -> Result<()> {
         if noise.len() != x.nrows() {
             return Err(Error::Shape(format!(
@@ -135,8 +135,8 @@ impl GaussianProcess {
         Ok(())
     }
 
-    /// Appends observed rows one by one, each with its target, and drops the tail. If there is an error or `stop`
-    /// breaks, the posterior is unchanged.
+    /// Append observed rows one by one, each with its target, and drop the tail. The posterior is unchanged if there is
+    /// an error or if `stop` breaks.
     pub fn append_observations(
         &mut self,
         x: ArrayView2<f64>,
@@ -151,7 +151,7 @@ impl GaussianProcess {
             )));
         }
         if self.len() > self.n_observed {
-            // The tail cannot be restored.
+            // Work on a copy, because a dropped tail cannot be restored after an error.
             let mut without_tail = self.clone();
             without_tail.drop_tail();
             without_tail.append_observations(x, y, stop)?;
@@ -174,7 +174,7 @@ impl GaussianProcess {
         result
     }
 
-    /// Sets the targets (n_observed,) of the observed rows, and drops the tail. O(n²).
+    /// Set the targets (n_observed,) of the observed rows, and drop the tail. The cost is O(n²).
     pub fn set_targets(&mut self, y: &[f64]) -> Result<()> {
         if y.len() != self.n_observed {
             return Err(Error::Shape(format!(
@@ -191,8 +191,8 @@ impl GaussianProcess {
         self.check_range(y.iter().copied())
     }
 
-    /// As `set_targets`, but subtracts a constant mean with prior N(0, 1) from the targets. The mean is estimated and
-    /// returned: m = 1ᵀA⁻¹y / (1 + 1ᵀA⁻¹1).
+    /// Set the targets like `set_targets`, but subtract a constant mean with prior N(0, 1). Return the estimated mean m
+    /// = 1ᵀA⁻¹y / (1 + 1ᵀA⁻¹1).
     pub fn set_targets_about_mean(&mut self, y: &[f64]) -> Result<f64> {
         self.set_targets(y)?;
         let mut e = vec![1.0; y.len()];
@@ -203,12 +203,13 @@ impl GaussianProcess {
         Ok(mean)
     }
 
-    /// y = L z of all rows: the given targets, and the posterior mean at hallucinated rows.
+    /// The targets y = L z of all rows. They are the given targets, and the posterior mean at hallucinated rows.
     pub fn targets(&self) -> Vec<f64> {
         self.factor.multiply(&self.z)
     }
 
-    /// Posterior means and variances of f, without noise, both (N,), at the rows of `points` (N, d).
+    /// Posterior means and variances of f, both (N,), at the rows of `points` (N, d). The variances do not include the
+    /// noise.
     pub fn predict(&self, points: ArrayView2<f64>) -> (Vec<f64>, Vec<f64>) {
         let mut mean = Vec::with_capacity(points.nrows());
         let variance = self.predict_with(points, &mut |v| {
@@ -217,7 +218,8 @@ impl GaussianProcess {
         (mean, variance)
     }
 
-    /// Posterior variances at the rows of `points`. `each_block` is called with the v of each block of points, as rows.
+    /// Posterior variances at the rows of `points`. `each_block` is called for each block of points, with the vectors v
+    /// of the points as rows.
     pub(crate) fn predict_with(
         &self,
         points: ArrayView2<f64>,
@@ -244,7 +246,7 @@ impl GaussianProcess {
         variance
     }
 
-    /// Posterior means (N,) at the rows of `points`: O(n) each.
+    /// Posterior means (N,) at the rows of `points`. The cost is O(n) for each point.
     pub fn mean(&self, points: ArrayView2<f64>) -> Vec<f64> {
         let mut k = vec![0.0; self.len()];
         let mut point = vec![0.0; self.kernel.width()];
@@ -267,11 +269,11 @@ impl GaussianProcess {
         (dot(v, &self.z), variance_left(prior, ArrayView1::from(&*v)))
     }
 
-    /// Writes by_mean·∇mu + by_variance·∇var + Σ_i by_tail_i ∇v_i, at the point of the last `predict_at`, to
-    /// `gradient`; v_i are the last entries of v.
+    /// Write by_mean·∇mu + by_variance·∇var + Σ_i by_tail_i ∇v_i to `gradient`. The point is the point of the last
+    /// `predict_at`, and v_i are the last entries of v.
     ///
-    /// With ∇mu = Σ_j α_j ∇k(x, x_j) and ∇v = L⁻¹∇k, the sum is Σ_j c_j ∇k(x, x_j) + by_variance·∇k(x, x) with c =
-    /// by_mean·α + L⁻ᵀ((0, by_tail) − 2 by_variance·v). It needs one solve and one sum.
+    /// ∇mu = Σ_j α_j ∇k(x, x_j) and ∇v = L⁻¹∇k. Therefore the sum is Σ_j c_j ∇k(x, x_j) + by_variance·∇k(x, x) with c =
+    /// by_mean·α + L⁻ᵀ((0, by_tail) − 2 by_variance·v). This form needs only one solve and one sum.
     pub fn gradient(
         &self,
         x: &[f64],
@@ -327,7 +329,7 @@ impl GaussianProcess {
         let mut cross = Array2::zeros((x.nrows(), self.len()));
         self.kernel.cross(x, &self.scaled, cross.view_mut());
         let mut block = self.kernel.gram(x);
-        // The jitter is in units of the prior variance, so a row with large noise does not raise it.
+        // The jitter is in units of the prior variance, so a row with large noise does not raise the jitter.
         let prior = block.diag().sum() / x.nrows() as f64;
         let scale = prior + noise.iter().copied().fold(f64::INFINITY, f64::min);
         let diagonal = block.diag_mut().into_iter().zip(noise);
@@ -354,8 +356,8 @@ impl GaussianProcess {
         }
     }
 
-    /// Refuses `targets` that overflow. Let K be the largest k(x, x) of a row. Then |k_i| ≤ K and |v_i| ≤ √K, so
-    /// means are finite if K·Σ|α| and √K·Σ|z| are finite. A factor of 2 covers rounding.
+    /// Return an error if `targets` overflow. Let K be the largest k(x, x) of a row. Then |k_i| ≤ K and |v_i| ≤ √K, so
+    /// means are finite if K·Σ|α| and √K·Σ|z| are finite. A factor of 2 is a margin for rounding errors.
     pub(super) fn check_range(&self, targets: impl Iterator<Item = f64>) -> Result<()> {
         let size = |weights: &[f64]| weights.iter().map(|w| w.abs()).sum::<f64>();
         let rows = self.rows.rows().into_iter();
@@ -373,7 +375,7 @@ impl GaussianProcess {
 
     pub(super) fn update_alpha(&mut self) {
         if self.z.len() != self.factor.len() {
-            return; // some rows have no targets yet
+            return; // some rows do not have targets yet
         }
         let mut alpha = as_row(self.z.clone());
         self.factor.backward_substitution(alpha.view_mut());
@@ -396,7 +398,7 @@ impl Workspace {
     }
 }
 
-/// max(0, k(x, x) − |v|²), because rounding may make the difference negative.
+/// The posterior variance k(x, x) − |v|², or 0 if rounding makes the difference negative.
 pub(crate) fn variance_left(prior: f64, v: ArrayView1<f64>) -> f64 {
     let v = contiguous(v);
     (prior - dot(v, v)).max(0.0)

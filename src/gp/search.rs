@@ -1,4 +1,4 @@
-//! The local searches of one level of a fit: L-BFGS-B from every start, in parallel if that is faster.
+//! The local searches of one level of a fit. L-BFGS-B runs from every start, in parallel if parallel runs are faster.
 //!
 //! Notation: p = (log ℓ…, log σ_f², log λ).
 
@@ -13,35 +13,37 @@ use crate::error::{Error, Result, Stop, check};
 use crate::numerics::lbfgsb::{Tolerance, minimize};
 use crate::numerics::threads::pool;
 
-/// With at least this number of rows searches run in parallel; with fewer, threads cost more than they save.
+/// The smallest number of rows for which searches run in parallel. With fewer rows, starting threads takes more time
+/// than it saves.
 pub(super) const PARALLEL_FROM: usize = 100;
 
-/// The tolerance of all levels but the last, sufficient to rank the starts.
+/// The tolerance of all levels except the last level. It is sufficient to rank the starts.
 pub(super) const COARSE: Tolerance = Tolerance {
     projected_gradient: 1e-3,
     relative_reduction: 3e-4,
     max_iterations: 40,
 };
 
-/// The tolerance of the last level, which starts from the best end on a subset. It need not be tight, because the
-/// next fit starts from the result.
+/// The tolerance of the last level, which starts from the best end on a subset. A tight tolerance is not needed,
+/// because the next fit starts from the result.
 pub(super) const FINE: Tolerance = Tolerance {
     projected_gradient: 1e-3,
     relative_reduction: 1e-5,
     max_iterations: 15,
 };
 
-/// The tolerance for the winner if there is only one level.
+/// The tolerance of the final search if there is only one level.
 pub(super) const ONLY: Tolerance = Tolerance {
     projected_gradient: 1e-4,
     relative_reduction: 1e-7,
     max_iterations: 200,
 };
 
-/// The end of a search: p, and minus the log evidence (times prior).
+/// The end of a search, which is p and minus the log evidence (times prior).
 pub(super) type End = (Vec<f64>, f64);
 
-/// The end with the largest evidence, the first one if several are equal; None if no evidence is finite.
+/// The end with the largest evidence, or `None` if the evidence of every end is infinite. The first end is chosen if
+/// several are equal.
 pub(super) fn best(ends: Vec<End>) -> Option<End> {
     let finite = ends.into_iter().filter(|(_, value)| value.is_finite());
     finite.min_by(|a, b| a.1.total_cmp(&b.1))
@@ -58,11 +60,11 @@ pub(super) struct Problem<'d, 'a> {
 }
 
 impl Problem<'_, '_> {
-    /// The end of one search; `cancelled` stops it.
+    /// The end of one search. The search stops if `cancelled` returns true.
     fn search(&self, start: &[f64], cancelled: &mut dyn FnMut() -> bool) -> End {
         let mut evidence = Evidence::new(self.data);
         // The curvature of the evidence is proportional to the number of rows. The first step has the length of the
-        // gradient; in this unit it does not reach a distant bound.
+        // gradient. In this unit, the first step is too short to reach a distant bound.
         let unit = 0.5 * self.data.y.len() as f64;
         let mut objective = |p: &[f64], gradient: &mut [f64]| {
             if cancelled() {
@@ -79,7 +81,7 @@ impl Problem<'_, '_> {
         (p, minimum * unit)
     }
 
-    /// Searches from every start, and returns the end of each search. The result does not depend on the number of threads.
+    /// Search from every start, and return the end of each search. The result does not depend on the number of threads.
     pub(super) fn search_all(&self, starts: &[Vec<f64>], stop: &mut Stop) -> Result<Vec<End>> {
         let Some(pool) = pool().filter(|_| self.data.y.len() >= PARALLEL_FROM) else {
             let mut ends = Vec::with_capacity(starts.len());
@@ -105,7 +107,7 @@ impl Problem<'_, '_> {
                 });
             }
             drop(sender);
-            // This thread waits, and checks `stop` at intervals.
+            // This thread waits for the results, and checks `stop` at intervals.
             loop {
                 match receiver.recv_timeout(Duration::from_millis(20)) {
                     Ok((i, end)) => ends[i] = end,

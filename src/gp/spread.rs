@@ -2,11 +2,11 @@
 
 use ndarray::{ArrayView1, ArrayView2};
 
-/// Points with a smaller distance, divided by the square root of the number of dimensions, count as one. Two random
-/// points have distance 0.41 in these units.
+/// The distance below which two points are near each other. Distances are divided by the square root of the number of
+/// dimensions. In these units, the distance of two random points is 0.41.
 pub(super) const NEAR: f64 = 0.1;
 
-/// The weight of each row: 1 / (number of rows near it, itself included).
+/// The weight of each row, which is 1 / (number of rows near it, including the row itself).
 pub fn spread_weights(x: ArrayView2<f64>, dimensions: usize) -> Vec<f64> {
     let mut near = vec![1.0; x.nrows()];
     for i in 0..x.nrows() {

@@ -15,18 +15,18 @@ use crate::error::{Result, Stop, check};
 use crate::numerics::threads::parallel_map;
 use crate::random::Rng;
 
-/// With at least this number of rows evaluations of the evidence run one at a time, because each uses all threads and
-/// much memory.
+/// The smallest number of rows for which evaluations of the evidence run one at a time. Such an evaluation uses all
+/// threads and much memory.
 const ONE_AT_A_TIME_FROM: usize = 700;
 
-/// A large λ, for noisy data, that is tried as a start.
+/// A large λ that is tried as a start, for noisy data.
 const MUCH_NOISE: f64 = 0.05;
 
 /// Typical ranges of ℓ, σ_f² and λ, for data of unit scale in a unit cube.
 const USUAL: [(f64, f64); 3] = [(0.05, 5.0), (0.3, 3.0), (1e-5, 1.0)];
 
 impl FitSettings {
-    /// A random start, from the priors if there are any.
+    /// A random start. It is drawn from the priors, if there are priors.
     pub(super) fn random_start(&self, rng: &mut Rng) -> Vec<f64> {
         let n = self.n_lengthscales();
         let priors = priors(self.dimensions);
@@ -51,10 +51,11 @@ impl FitSettings {
 }
 
 impl Problem<'_, '_> {
-    /// Raises the λ of each start if that is better, and returns the starts with minus the log evidence of each.
+    /// Raise the λ of each start if this raises the evidence. Return the starts, and minus the log evidence of each
+    /// start.
     ///
-    /// A fit to few rows often ends with a small λ. Because d log p(y) / d log λ is proportional to λ, a search on
-    /// many rows needs many steps to raise λ.
+    /// A fit to few rows often ends with a small λ. The derivative d log p(y) / d log λ is proportional to λ. Therefore
+    /// a search on many rows needs many steps to raise a small λ.
     pub(super) fn with_more_noise(
         &self,
         starts: Vec<Vec<f64>>,

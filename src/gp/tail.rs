@@ -1,6 +1,6 @@
-//! The tail: the rows of pending trials after the observed rows. It is always replaced as a whole.
+//! The tail, which contains the rows of pending trials after the observed rows. The tail is always replaced as a whole.
 //!
-//! Notation: L z = y over all rows, the tail last.
+//! Notation: L z = y over all rows, where the rows of the tail are last.
 
 use ndarray::{ArrayView1, ArrayView2};
 
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// The target of a tail row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Target {
-    /// A number, in the units of the model.
+    /// A number in the units of the model.
     Value(f64),
     /// The posterior mean at the point.
     PosteriorMean,
@@ -19,7 +19,7 @@ pub enum Target {
 }
 
 impl GaussianProcess {
-    /// Replaces the tail. A row with a value counts as an observation. A row at the posterior mean has z = 0, which
+    /// Replace the tail. A row with a value counts as an observation. A row at the posterior mean has z = 0. Such a row
     /// leaves the mean unchanged and reduces the variance.
     pub fn set_tail(&mut self, x: ArrayView2<f64>, targets: &[Target]) -> Result<()> {
         if x.nrows() != targets.len() {
@@ -51,14 +51,14 @@ impl GaussianProcess {
         self.check_range(targets.into_iter().flatten())
     }
 
-    /// The targets of a tail as numbers; `PosteriorMean` becomes the posterior mean.
+    /// The targets of a tail as numbers. `PosteriorMean` is replaced by the posterior mean.
     pub fn tail_means(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<f64> {
         let resolved = self.resolved(x, targets).into_iter();
         let means = resolved.zip(self.mean(x));
         means.map(|(value, mean)| value.unwrap_or(mean)).collect()
     }
 
-    /// Replaces the tail by noiseless values of f at the posterior mean.
+    /// Replace the tail by noiseless values of f at the posterior mean.
     pub fn set_noiseless_tail(&mut self, x: ArrayView2<f64>) -> Result<()> {
         self.drop_tail();
         self.extend(x, &vec![0.0; x.nrows()])?;
@@ -67,7 +67,7 @@ impl GaussianProcess {
         Ok(())
     }
 
-    /// The targets of tail rows as numbers, computed without a tail; None means the posterior mean.
+    /// The targets of tail rows as numbers. They are computed without a tail. `None` means the posterior mean.
     fn resolved(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<Option<f64>> {
         let mut observed = None;
         let targets = x.rows().into_iter().zip(targets);
@@ -84,7 +84,7 @@ impl GaussianProcess {
     }
 
     /// The mean of `values` (n_observed,) at the k observed rows nearest to x. Distances are in lengthscales, after the
-    /// input warp. Without observed rows it is 0, the prior mean.
+    /// input warp. Without observed rows, the result is 0, the prior mean.
     fn mean_of_nearest(&self, k: usize, x: ArrayView1<f64>, values: &[f64]) -> f64 {
         let distance = |row: ArrayView1<f64>| -> f64 {
             let kernel = self.kernel();

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::numerics::growing_cholesky::GrowingCholesky;
 
 #[test]
-fn targets_that_overflow_are_refused_and_large_ones_are_not() {
+fn targets_that_overflow_are_refused_and_large_targets_are_accepted() {
     let theta = Hyperparameters {
         lengthscale: vec![0.7, 1.1],
         signal_variance: 1.0,
@@ -31,7 +31,7 @@ fn targets_that_overflow_are_refused_and_large_ones_are_not() {
 
 #[test]
 fn a_target_whose_mean_rounds_to_infinity_is_refused() {
-    // v · (y / v) equals y, but may round to infinity.
+    // v · (y / v) equals y in exact arithmetic, but it may round to infinity.
     let (y, v) = (f64::MAX, 1.9613911470226837);
     let theta = Hyperparameters {
         lengthscale: vec![0.03],
@@ -50,7 +50,7 @@ pub(crate) fn wave(n: usize, d: usize, seed: f64) -> Array2<f64> {
     })
 }
 
-/// The posterior of the same rows and targets under a warp.
+/// The posterior of the same rows and targets with an input warp.
 pub(crate) fn with_warp(gp: &GaussianProcess, maps: Vec<Kumaraswamy>) -> GaussianProcess {
     let theta = Hyperparameters {
         input_warp: InputWarp::new(maps),
@@ -98,7 +98,7 @@ fn hallucinated_rows_keep_the_mean_and_reduce_the_variance() {
 }
 
 #[test]
-fn nearest_means_equal_a_search_through_all_rows() {
+fn nearest_means_equal_a_brute_force_search() {
     let mut gp = model(KernelFamily::Matern52, 20);
     let tail = wave(4, 2, 8.8);
     let (rows, mean) = (gp.rows().to_owned(), gp.mean(gp.rows()));
@@ -308,7 +308,7 @@ fn nearest_rows_are_measured_in_lengthscales() {
         input_warp: Default::default(),
     };
     let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
-    // Distances from the origin: 3 lengthscales and 0.09 lengthscales.
+    // The distances from the origin are 3 lengthscales and 0.09 lengthscales.
     let rows = ndarray::array![[0.3, 0.0], [0.0, 0.9]];
     gp.append_rows(rows.view()).unwrap();
     gp.set_targets(&[5.0, -1.0]).unwrap();

@@ -12,10 +12,10 @@ use crate::strategy::{Setup, Strategy};
 pub trait FromSettings: Strategy + Sized + 'static {
     type Settings: Default + Serialize + DeserializeOwned;
 
-    /// Makes the strategy. `rng` is used for draws that are made once, such as an initial design.
+    /// Make the strategy. `rng` is used for draws that are made once, such as an initial design.
     fn from_settings(setup: &Setup, settings: Self::Settings, rng: &mut Rng) -> Result<Self>;
 
-    /// All values that settings may have, with their defaults.
+    /// The structured values of the settings, each with its defaults.
     fn values() -> Vec<Value> {
         Vec::new()
     }

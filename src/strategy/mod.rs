@@ -1,4 +1,4 @@
-//! Strategies, which propose the next trial: the trait, its arguments and its results.
+//! The trait of strategies, which propose the next trial, and the arguments and results of its methods.
 //!
 //! * [`registry`]: strategies by name; [`from_settings`]: how a strategy is made from settings in JSON
 //! * [`random_search`]: uniformly random points
@@ -28,11 +28,11 @@ use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Problem};
 use crate::random::Rng;
 
-/// The problem that a strategy is made for.
+/// The problem for which a strategy is made.
 #[derive(Debug, Clone)]
 pub struct Setup {
     pub domain: Arc<Domain>,
-    /// The coordinates of the context; empty if none is declared.
+    /// The coordinates of the context. The list is empty if a context is not declared.
     pub context: Vec<Coordinate>,
     /// The declared fidelity, if any.
     pub fidelity: Option<Fidelity>,
@@ -61,16 +61,17 @@ impl Setup {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposal {
     pub point: Member,
-    /// The fidelity in [0, 1], where 1 is a full evaluation; None if no fidelity is declared.
+    /// The fidelity in [0, 1]. A full evaluation has fidelity 1. It is `None` if a fidelity is not declared.
     pub fidelity: Option<f64>,
-    /// The note that the strategy reads when it folds the event. The log keeps only this note of the computation.
+    /// The note that the strategy reads when it folds the event. The log stores this note, and does not store other
+    /// results of the computation.
     pub note: Option<String>,
     /// A warning for the user.
     pub warning: Option<String>,
 }
 
 impl Proposal {
-    /// A proposal with a point only.
+    /// A proposal with only a point.
     pub fn at(point: Member) -> Self {
         Self {
             point,
@@ -81,7 +82,7 @@ impl Proposal {
     }
 }
 
-/// The point to use after the search.
+/// The point that is recommended for use after the search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recommendation {
     pub point: Member,
@@ -96,9 +97,9 @@ pub struct Query<'a> {
     pub now: f64,
     /// The wall-clock time in seconds, if leases are used.
     pub wall_time: Option<f64>,
-    /// The encoded context; empty if none is declared.
+    /// The encoded context. The slice is empty if a context is not declared.
     pub context: &'a [f64],
-    /// The requested fidelity in [0, 1]; None lets the strategy choose.
+    /// The requested fidelity in [0, 1]. If it is `None`, the strategy chooses the fidelity.
     pub fidelity: Option<f64>,
     /// The constraints that the point must satisfy.
     pub feasible: Feasible<'a>,
@@ -109,11 +110,11 @@ pub struct Query<'a> {
 pub struct Supports {
     pub contexts: bool,
     pub candidates: bool,
-    /// `clock="seconds"`.
+    /// Whether `clock="seconds"` is supported.
     pub seconds: bool,
-    /// Conditional parameters.
+    /// Whether conditional parameters are supported.
     pub conditions: bool,
-    /// Trials below full fidelity.
+    /// Whether trials below full fidelity are supported.
     pub fidelity: bool,
 }
 
@@ -126,7 +127,7 @@ impl Supports {
         fidelity: true,
     };
 
-    /// Refuses a setup with a feature that the strategy of this name does not support.
+    /// Return an error if the setup has a feature that the strategy of this name does not support.
     pub fn check(self, strategy: &'static str, setup: &Setup) -> Result<()> {
         let candidates = matches!(*setup.domain, Domain::Candidates(_));
         let conditions = match setup.domain.as_ref() {
@@ -156,21 +157,22 @@ impl Supports {
     }
 }
 
-/// A rule that chooses the next point by the log and nothing else.
+/// A rule that chooses the next point from the log alone.
 ///
-/// Two strategies with the same settings, log and random stream propose the same point, bit for bit. The state
-/// between calls is either computed from the log or a cache that does not change results.
+/// Two strategies with the same settings, log and random stream propose exactly the same point. The state between calls
+/// is either computed from the log, or a cache that does not change results.
 pub trait Strategy: Send {
     /// The supported features.
     fn supports(&self) -> Supports;
 
-    /// Folds the new events of the log.
+    /// Fold the new events of the log.
     fn catch_up(&mut self, log: &Ledger) -> Result<()>;
 
-    /// Restores the state for a truncated log, as if the removed events had not been folded.
+    /// Restore the state for a truncated log, as if the removed events had not been folded.
     fn rewind(&mut self, log: &Ledger);
 
-    /// Proposes the next point, after `catch_up` with this log. This may update caches, but changes no other state.
+    /// Propose the next point, after `catch_up` with this log. The call may update caches. It does not change other
+    /// state.
     fn propose(
         &mut self,
         log: &Ledger,
@@ -179,7 +181,7 @@ pub trait Strategy: Send {
         stop: &mut Stop,
     ) -> Result<Proposal>;
 
-    /// Refuses a note that this strategy cannot have written for the next trial of the log.
+    /// Return an error if this strategy cannot have written the note for the next trial of the log.
     fn check_note(&mut self, _log: &Ledger, note: &str) -> Result<()> {
         Err(Error::Corrupt(format!(
             "the note {note:?} is not valid: this strategy writes no notes"
@@ -208,7 +210,7 @@ pub trait Strategy: Send {
     }
 }
 
-/// The feasible point with the largest value at the highest fidelity observed.
+/// The feasible point with the largest value, at the highest fidelity that has a feasible trial.
 pub(crate) fn best_by_value(
     log: &Ledger,
     feasible: Feasible,
@@ -257,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unsupported_features_are_refused_by_name_and_supported_ones_are_not() {
+    fn unsupported_features_are_refused_by_name_and_supported_features_are_accepted() {
         let plain = Setup {
             domain: Domain::new_box(vec![Coordinate::Continuous])
                 .unwrap()

@@ -1,4 +1,4 @@
-//! Random search: uniformly random points; in finite domains they are drawn without replacement.
+//! Random search. Points are uniformly random. In finite domains, they are drawn without replacement.
 
 use std::sync::Arc;
 
@@ -19,18 +19,18 @@ use crate::strategy::{Proposal, Query, Setup, Strategy, Supports};
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {}
 
-/// The largest domain in which points are drawn without replacement. In larger domains repeats are rare, and avoiding
-/// them is expensive.
+/// The largest domain in which points are drawn without replacement. In larger domains, repeated points are rare, and
+/// avoiding repeated points is expensive.
 const MAX_MEMBERS: u64 = 100_000;
 
-/// Draws every point uniformly from the domain; in a finite domain, from the members that have not been tried.
+/// Random search on a domain. In a finite domain, points are drawn from the members that have not been tried.
 pub struct RandomSearch {
     domain: Arc<Domain>,
     /// The random generator of the pool.
     pool_rng: Rng,
-    /// The pool of feasible points, found at the first suggestion under constraints.
+    /// The pool of feasible points. It is computed at the first suggestion under constraints.
     pool: Option<Pool>,
-    /// The default fidelity of trials: full if a fidelity is declared, else None.
+    /// The default fidelity of trials. It is 1 if a fidelity is declared, and `None` otherwise.
     fidelity: Option<f64>,
 }
 
@@ -48,8 +48,8 @@ impl FromSettings for RandomSearch {
 }
 
 impl RandomSearch {
-    /// The points of the trials in this context; empty if the domain is too large to draw without replacement. An
-    /// abandoned point counts as tried until the next result arrives.
+    /// The points of the trials in this context. The result is empty if the domain is too large to draw without
+    /// replacement. An abandoned point counts as tried until the next result arrives.
     fn tried(&self, log: &Ledger, query: Query) -> Excluded {
         if !self.domain.is_finite() || self.domain.combinations() > MAX_MEMBERS {
             return Excluded::default();
@@ -68,7 +68,7 @@ impl RandomSearch {
         Excluded::new(&self.domain, points)
     }
 
-    /// A random feasible point: a draw, a point of the pool, or the point of an earlier trial.
+    /// A random feasible point. It is a draw, a point of the pool, or the point of an earlier trial.
     fn feasible_point(
         &mut self,
         log: &Ledger,

@@ -1,4 +1,5 @@
-//! The registry makes a strategy from settings in JSON, by its name in the list [`STRATEGIES`].
+//! The registry of strategies. It makes a strategy from settings in JSON, by the name of the strategy in
+//! [`STRATEGIES`].
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,7 +14,7 @@ use crate::strategy::random_search::RandomSearch;
 use crate::strategy::tree::TreeSearch;
 use crate::strategy::{Setup, Strategy};
 
-/// An entry of the registry: a strategy by its name.
+/// An entry of the registry.
 struct Entry {
     name: &'static str,
     make: fn(Value, &Setup, &mut Rng) -> Result<Box<dyn Strategy>>,
@@ -30,7 +31,7 @@ const STRATEGIES: &[Entry] = &[
 ];
 
 impl Entry {
-    /// The entry of strategy `T`; `name` is the name of the Python class.
+    /// The entry of strategy `T`. `name` is the name of the Python class.
     const fn of<T: FromSettings>(name: &'static str) -> Self {
         Self {
             name,
@@ -43,7 +44,7 @@ impl Entry {
     }
 }
 
-/// Makes the strategy of `{"kind": name, …settings}`. A setup with an unsupported feature is refused.
+/// Make the strategy from `{"kind": name, …settings}`. Return an error if the setup has an unsupported feature.
 pub fn make(definition: &Value, setup: &Setup, rng: &mut Rng) -> Result<Box<dyn Strategy>> {
     let mut settings = definition.as_object().cloned().unwrap_or_default();
     let kind = match settings.remove("kind") {
@@ -59,7 +60,7 @@ pub fn make(definition: &Value, setup: &Setup, rng: &mut Rng) -> Result<Box<dyn 
     Ok(strategy)
 }
 
-/// `{"kind": name, …settings}`.
+/// The definition `{"kind": name, …settings}` of a strategy.
 pub fn definition(kind: &str, settings: impl Serialize) -> Value {
     let mut fields = Map::from_iter([("kind".to_string(), Value::from(kind))]);
     if let Value::Object(settings) = as_json(settings) {
@@ -68,7 +69,7 @@ pub fn definition(kind: &str, settings: impl Serialize) -> Value {
     Value::Object(fields)
 }
 
-/// All strategies and the values of their settings by name, with all defaults.
+/// All strategies and the structured values of their settings, by kind, each with its defaults.
 pub fn defaults() -> Map<String, Value> {
     let strategies = STRATEGIES
         .iter()

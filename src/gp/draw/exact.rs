@@ -1,4 +1,4 @@
-//! Exact joint draws at finitely many points: from the posterior, and from the prior with a stored factor.
+//! Exact joint draws at finitely many points. The draws are from the posterior, or from the prior with a stored factor.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
 use rand_distr::{Distribution, StandardNormal};
@@ -16,7 +16,7 @@ pub(crate) fn standard_normal(n: usize, rng: &mut Rng) -> Vec<f64> {
 }
 
 impl GaussianProcess {
-    /// n exact joint draws of f at the rows of `points` (N, d), as rows of an (n, N) array: O(N³).
+    /// n exact joint draws of f at the rows of `points` (N, d), as the rows of an (n, N) array. The cost is O(N³).
     pub fn sample(&self, points: ArrayView2<f64>, n: usize, rng: &mut Rng) -> Result<Array2<f64>> {
         let count = points.nrows();
         let mean = self.mean(points);
@@ -52,7 +52,8 @@ impl GaussianProcess {
     }
 }
 
-/// Exact joint draws from the prior at a growing set of points. The factor is stored, so a draw is one product.
+/// Exact joint draws from the prior at a growing set of points. The factor is stored, so that each draw needs only one
+/// product.
 #[derive(Debug, Clone)]
 pub struct PriorFactor {
     kernel: Kernel,
@@ -61,7 +62,7 @@ pub struct PriorFactor {
 }
 
 impl PriorFactor {
-    /// Factorises the covariance matrix of `points` (N, d): O(N³).
+    /// Factorise the covariance matrix of `points` (N, d). The cost is O(N³).
     pub fn new(kernel: &Kernel, points: Array2<f64>) -> Result<Self> {
         let mut root = GrowingCholesky::new();
         root.extend(
@@ -75,8 +76,9 @@ impl PriorFactor {
         })
     }
 
-    /// As `new`, but `previous` is returned if its factor is valid. It is valid for the same stationary kernel and
-    /// points that differ from these only in constant columns, such as the columns of a context. The bits are the same.
+    /// Like `new`, but return `previous` if its factor is valid. The factor is valid if the stationary kernel is the
+    /// same and the points differ only in constant columns, such as the columns of a context. The result has the same
+    /// bits in both cases.
     pub fn reuse(previous: Option<Self>, kernel: &Kernel, points: Array2<f64>) -> Result<Self> {
         match previous {
             Some(mut previous)
@@ -96,7 +98,7 @@ impl PriorFactor {
         }
     }
 
-    /// Appends points.
+    /// Append points.
     pub fn include(&mut self, more: ArrayView2<f64>) -> Result<()> {
         let mut cross = Array2::zeros((more.nrows(), self.points.nrows()));
         let scaled = self.kernel.scale(self.points.view());
@@ -106,7 +108,7 @@ impl PriorFactor {
         Ok(())
     }
 
-    /// Keeps the first n points.
+    /// Keep the first n points.
     pub fn truncate(&mut self, n: usize) {
         self.root.truncate(n);
         self.points = self.points.slice(s![..n, ..]).to_owned();
@@ -127,8 +129,8 @@ impl PriorFactor {
     }
 }
 
-/// Whether differences between rows are equal in both arrays. They are if each column is the same in both or constant
-/// in both.
+/// Whether the differences between rows are equal in both arrays. They are equal if each column is the same in both
+/// arrays or constant in both arrays.
 fn same_differences(a: ArrayView2<f64>, b: ArrayView2<f64>) -> bool {
     let constant = |column: ArrayView1<f64>| column.iter().all(|x| *x == column[0]);
     a.dim() == b.dim()
@@ -145,7 +147,7 @@ pub(crate) mod tests {
     use crate::gp::tests::{model, wave};
     use rand::SeedableRng;
 
-    /// Compares means and covariances over many draws with the posterior, to within 5 standard errors.
+    /// Compare means and covariances of many draws with the posterior, with a tolerance of 5 standard errors.
     pub(crate) fn check_moments(
         draws: &[Vec<f64>],
         mean: &[f64],
@@ -199,7 +201,7 @@ pub(crate) mod tests {
         check_moments(&draws, &[0.0; 5], &kernel.gram(z.view()), 1e-6);
     }
 
-    /// Points with a context in the last column.
+    /// n points whose last column is the context.
     fn in_context(context: f64, n: usize) -> Array2<f64> {
         let mut points = wave(n, 2, 2.2);
         points.column_mut(1).fill(context);

@@ -1,6 +1,7 @@
-//! Random features of a kernel. Their weighted sums are approximate draws from the prior.
+//! Random features of a kernel. Weighted sums of the features are approximate draws from the prior.
 //!
-//! Notation: M features φ_i(x) = a·c_i, with phases ω_iᵀw(x) + b_i, their cosines c_i and sines s_i, and the amplitude a.
+//! Notation: there are M features φ_i(x) = a·c_i with amplitude a. The phases are ω_iᵀw(x) + b_i, with cosines c_i and
+//! sines s_i.
 
 use ndarray::{Array2, ArrayView1};
 use rand::RngExt;
@@ -10,16 +11,16 @@ use crate::numerics::simd::{add_multiple, dot, multiversion};
 use crate::numerics::special::sine_and_cosine;
 use crate::random::Rng;
 
-/// Features with E φ(x)ᵀφ(x') = κ: sqrt(2/M)·cos(ω_iᵀw(x) + b_i) with random ω_i and b_i (Rahimi & Recht 2007); for the
-/// linear kernel exactly the coordinates of x̃ and 1.
+/// Features with E φ(x)ᵀφ(x') = κ. For stationary kernels they are sqrt(2/M)·cos(ω_iᵀw(x) + b_i) with random ω_i and
+/// b_i (Rahimi & Recht 2007). For the linear kernel they are exactly the coordinates of x̃ and 1.
 #[derive(Debug, Clone)]
 pub(super) struct Features {
-    /// ω, one column per feature: (d, M).
+    /// The frequencies ω (d, M), with one column per feature.
     omega: Array2<f64>,
     b: Vec<f64>,
     /// The input warp w of the kernel.
     input_warp: InputWarp,
-    /// Whether the kernel is linear. If so, the features are the phases, not their cosines.
+    /// Whether the kernel is linear. For the linear kernel, the features are the phases instead of their cosines.
     linear: bool,
 }
 
@@ -85,10 +86,10 @@ impl Features {
             .map_or(&[], |all| &all[d * n..(d + 1) * n])
     }
 
-    /// Writes s and c at x. For linear features c is the phase, and s is minus its derivative, −1.
+    /// Write s and c at x. For linear features, c is the phase and s is −1, minus the derivative of c.
     pub(super) fn evaluate(&self, x: &[f64], sines: &mut [f64], cosines: &mut [f64]) {
         cosines.copy_from_slice(&self.b);
-        // Zeros are skipped, because most columns of categories are 0.
+        // Skip zeros, because most columns of categories are 0.
         for (d, x) in x.iter().enumerate().filter(|(_, x)| **x != 0.0) {
             add_multiple(self.input_warp.value(*x, d), self.omega(d), cosines);
         }
@@ -100,7 +101,7 @@ impl Features {
     }
 }
 
-/// Replaces phases by their cosines, and writes their sines to `sines`.
+/// Replace phases by their cosines, and write their sines to `sines`.
 #[multiversion(targets = "simd")]
 fn sines_and_cosines(sines: &mut [f64], cosines: &mut [f64]) {
     for (s, c) in sines.iter_mut().zip(cosines) {

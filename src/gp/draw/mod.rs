@@ -1,8 +1,8 @@
-//! Draws from a posterior: exact draws at points, and approximate draws as functions on a box.
+//! Draws from a posterior. Draws at points are exact, and draws as functions on a box are approximate.
 //!
 //! * [`exact`]: joint draws at finitely many points
-//! * [`path`]: a draw as a function, by [`pathwise`] conditioning or in [`weight_space`], from [`features`] of the
-//!   kernel
+//! * [`path`]: a draw as a function, from [`features`] of the kernel, by [`pathwise`] conditioning or in
+//!   [`weight_space`]
 
 pub mod exact;
 mod features;

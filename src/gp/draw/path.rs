@@ -1,6 +1,7 @@
 //! A draw from a posterior as a function of x, for Thompson sampling on a box.
 //!
-//! Notation: w the weights of the features, c and s the cosines and sines of their phases, ω_i their frequencies.
+//! Notation: w are the weights of the features, c and s are the cosines and sines of their phases, and ω_i are their
+//! frequencies.
 
 use super::features::Features;
 use super::pathwise::Pathwise;
@@ -16,12 +17,12 @@ pub use super::workspace::Workspace;
 #[derive(Debug, Clone)]
 pub struct Path {
     features: Features,
-    /// w, multiplied by the amplitude of the features unless the features are normalised.
+    /// The weights w. They are multiplied by the amplitude of the features, unless the features are normalised.
     weights: Vec<f64>,
     form: Form,
 }
 
-/// The form of the function of wᵀc.
+/// How the draw depends on wᵀc.
 #[derive(Debug, Clone)]
 enum Form {
     Pathwise(Pathwise),
@@ -46,7 +47,7 @@ impl Path {
         })
     }
 
-    /// A draw of the weights of n normalised features, given the targets y of the rows.
+    /// A draw by Bayesian regression on n normalised features, given the targets y of the rows.
     pub fn weight_space(
         gp: &GaussianProcess,
         n: usize,
@@ -71,7 +72,7 @@ impl Path {
         }
     }
 
-    /// Returns the draw at x and writes its gradient to `gradient`.
+    /// Return the draw at x and write its gradient to `gradient`.
     pub fn value_and_gradient(
         &self,
         gp: &GaussianProcess,
@@ -96,7 +97,7 @@ impl Path {
         }
     }
 
-    /// Writes s and c at x to the workspace and returns wᵀc.
+    /// Write s and c at x to the workspace and return wᵀc.
     fn evaluate_features(&self, gp: &GaussianProcess, x: &[f64], workspace: &mut Workspace) -> f64 {
         workspace.resize(gp.len(), self.features.len());
         let Workspace { sines, cosines, .. } = workspace;

@@ -1,8 +1,8 @@
 //! Draws by Matheron's rule: a draw from the prior plus a correction at the rows.
 //!
-//! Notation: g(x) = wᵀc(x), a draw from the prior by spectral features; ε ~ N(0, λ) at the rows X; ν the multiplier
-//! of standard deviations. mu(x) + ν·(g(x) − k(x, X) A⁻¹ (g(X) + ε)) is a draw from GP(mu, ν²·Σ) (Wilson et al.
-//! 2020); only g is approximate.
+//! Notation: g(x) = wᵀc(x) is a draw from the prior by spectral features. ε ~ N(0, λ) is noise at the rows X. ν is the
+//! multiplier of standard deviations. mu(x) + ν·(g(x) − k(x, X) A⁻¹ (g(X) + ε)) is a draw from GP(mu, ν²·Σ) (Wilson et
+//! al. 2020). Only g is approximate.
 
 use super::exact::standard_normal;
 use super::features::Features;
@@ -12,17 +12,17 @@ use crate::gp::{GaussianProcess, as_row};
 use crate::numerics::simd::dot;
 use crate::random::Rng;
 
-/// ν·g(x) + k(x, X)ᵀq with q = α − ν A⁻¹(g(X) + ε).
+/// The draw ν·g(x) + k(x, X)ᵀq with q = α − ν A⁻¹(g(X) + ε).
 #[derive(Debug, Clone)]
 pub(super) struct Pathwise {
-    /// q (n,).
+    /// The coefficients q (n,).
     coefficients: Vec<f64>,
-    /// ν.
+    /// The multiplier ν.
     multiplier: f64,
 }
 
 impl Pathwise {
-    /// A draw with n spectral features, as the features, their weights and the form.
+    /// A draw with n spectral features. The result contains the features, their weights and the form.
     pub fn draw(
         gp: &GaussianProcess,
         multiplier: f64,
@@ -57,13 +57,13 @@ impl Pathwise {
         Ok((features, weights, form))
     }
 
-    /// The draw at x, where g(x) = `prior`.
+    /// The draw at x. `prior` is g(x).
     pub fn value(&self, gp: &GaussianProcess, x: &[f64], prior: f64, k: &mut [f64]) -> f64 {
         gp.kernel().row(x, gp.scaled_rows(), k);
         self.multiplier * prior + dot(k, &self.coefficients)
     }
 
-    /// As `value`, with the gradient; by_prior = −w s, so that ∇g = Σ_i by_prior_i ∇(ω_iᵀw(x)).
+    /// The draw at x, as in `value`, and its gradient. by_prior = −w s, so that ∇g = Σ_i by_prior_i ∇(ω_iᵀw(x)).
     pub fn value_and_gradient(
         &self,
         gp: &GaussianProcess,

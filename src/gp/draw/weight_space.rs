@@ -1,7 +1,7 @@
 //! Draws by Bayesian linear regression on normalised features, as in the code of Verma et al. 2022.
 //!
-//! Notation: features h(x) = σ_f·c(x)/|c(x)|, H (n, M) their rows at X, f(x) = wᵀh(x). With Σ = HᵀH + λI,
-//! w ~ N(Σ⁻¹Hᵀy, λΣ⁻¹).
+//! Notation: the features are h(x) = σ_f·c(x)/|c(x)|, the rows of H (n, M) are the features at X, and f(x) = wᵀh(x).
+//! With Σ = HᵀH + λI, the posterior of w is N(Σ⁻¹Hᵀy, λΣ⁻¹).
 
 use ndarray::{Array2, ArrayView1};
 
@@ -15,16 +15,16 @@ use crate::numerics::growing_cholesky::GrowingCholesky;
 use crate::numerics::simd::dot;
 use crate::random::Rng;
 
-/// σ_f·wᵀc(x)/|c(x)|.
+/// The draw σ_f·wᵀc(x)/|c(x)|.
 #[derive(Debug, Clone)]
 pub(super) struct WeightSpace {
-    /// σ_f.
+    /// The signal standard deviation σ_f.
     signal_std: f64,
 }
 
 impl WeightSpace {
-    /// A draw of the weights of n normalised features, as the features, their weights and the form. A row of noise
-    /// variance λ_i is multiplied by sqrt(λ/λ_i).
+    /// A draw of the weights of n normalised features. The result contains the features, their weights and the form. A
+    /// row with noise variance λ_i is multiplied by sqrt(λ/λ_i).
     pub fn draw(
         gp: &GaussianProcess,
         n: usize,
@@ -56,7 +56,7 @@ impl WeightSpace {
             .for_each(|s| *s += noise_variance);
         let mut root = GrowingCholesky::new();
         root.extend(Array2::zeros((n, 0)).view(), sigma)?;
-        // Σ = L Lᵀ; w = L⁻ᵀ(L⁻¹ Hᵀy + sqrt(λ) ξ) with ξ ~ N(0, I)
+        // With Σ = L Lᵀ and ξ ~ N(0, I), the draw is w = L⁻ᵀ(L⁻¹ Hᵀy + sqrt(λ) ξ).
         let mut weights = as_row(h.t().dot(&ArrayView1::from(&y)).to_vec());
         root.forward_substitution(weights.view_mut());
         let noise_std = noise_variance.sqrt();
@@ -68,13 +68,13 @@ impl WeightSpace {
         Ok((features, weights, Self { signal_std }))
     }
 
-    /// The draw at a point, where wᵀc = `product`.
+    /// The draw at a point. `product` is wᵀc at this point.
     pub fn value(&self, product: f64, cosines: &[f64]) -> f64 {
         self.signal_std * product / dot(cosines, cosines).sqrt()
     }
 
-    /// As `value`, with the gradient. With t = wᵀc and q = |c|: f = σ_f·t/q and ∇f = σ_f·(∇t/q − t·∇q²/(2q³)), where
-    /// ∇t = Σ_i by_prior_i p_i and ∇q² = −2 Σ_i c_i s_i p_i with p_i = ∇(ω_iᵀw(x)).
+    /// The draw at a point, as in `value`, and its gradient. With t = wᵀc and q = |c|, f = σ_f·t/q and ∇f = σ_f·(∇t/q −
+    /// t·∇q²/(2q³)). Here ∇t = Σ_i by_prior_i p_i and ∇q² = −2 Σ_i c_i s_i p_i with p_i = ∇(ω_iᵀw(x)).
     pub fn value_and_gradient(
         &self,
         x: &[f64],

@@ -1,4 +1,4 @@
-//! The buffers that evaluations of a path reuse.
+//! Reusable buffers for evaluations of a path.
 
 /// Buffers for evaluations of a path.
 #[derive(Debug, Default)]

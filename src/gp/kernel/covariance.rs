@@ -1,6 +1,6 @@
 //! Blocks of the covariance function, and its derivatives with respect to points and lengthscales.
 //!
-//! Notation as in the module: x̃ = w(x)/ℓ, q = r² or x̃ᵀx̃', k = σ_f² κ(q), g = dk/dq. Points are rows.
+//! Notation as in the parent module: x̃ = w(x)/ℓ, q is r² or x̃ᵀx̃', k = σ_f² κ(q), g = dk/dq. Points are rows.
 
 use std::ops::Range;
 
@@ -18,15 +18,15 @@ use crate::random::Rng;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Kernel {
     pub family: KernelFamily,
-    /// ℓ, one per column.
+    /// ℓ, with one lengthscale per column.
     pub lengthscale: Vec<f64>,
-    /// σ_f².
+    /// The signal variance σ_f².
     pub signal_variance: f64,
-    /// w; the identity for the linear family.
+    /// The input warp w. It is the identity for the linear family.
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     pub input_warp: InputWarp,
-    /// The columns of categories (one-hot groups that share a lengthscale), for stationary families. Their
-    /// contributions to r² are stored with the points, so a category costs as much as one column.
+    /// The columns of categories (one-hot groups that share a lengthscale), for stationary families. The contributions
+    /// of categories to r² are stored with the points, so that a category is as cheap as one column.
     pub categories: Vec<Range<usize>>,
 }
 
@@ -89,7 +89,7 @@ impl Kernel {
         }
     }
 
-    /// k(z, z): σ_f² if stationary, σ_f² (1 + |z̃|²) if linear.
+    /// The prior variance k(z, z). It is σ_f² for stationary kernels, and σ_f² (1 + |z̃|²) for the linear kernel.
     pub fn prior_variance(&self, z: ArrayView1<f64>) -> f64 {
         if self.family.is_stationary() {
             return self.signal_variance;
@@ -101,7 +101,7 @@ impl Kernel {
         self.signal_variance * (1.0 + squares.sum::<f64>())
     }
 
-    /// Adds `weight`·dk(z, z)/dz: 0 if stationary, 2 σ_f² z̃/ℓ if linear.
+    /// Add `weight`·dk(z, z)/dz. The derivative is 0 for stationary kernels, and 2 σ_f² z̃/ℓ for the linear kernel.
     pub fn add_prior_gradient(&self, z: &[f64], weight: f64, gradient: &mut [f64]) {
         if self.family.is_stationary() {
             return;
@@ -111,7 +111,7 @@ impl Kernel {
         }
     }
 
-    /// The cross-covariance matrix: `out[i, j]` = k(z_i, x_j).
+    /// Write the cross-covariance matrix `out[i, j]` = k(z_i, x_j).
     pub fn cross(&self, z: ArrayView2<f64>, x: &ScaledPoints, mut out: ArrayViewMut2<f64>) {
         let mut point = vec![0.0; self.width()];
         for (row, mut target) in z.rows().into_iter().zip(out.rows_mut()) {
@@ -123,15 +123,16 @@ impl Kernel {
         }
     }
 
-    /// The covariance matrix (n, n) of the points, exactly symmetric.
+    /// The covariance matrix (n, n) of the points. The matrix is exactly symmetric.
     pub fn gram(&self, x: ArrayView2<f64>) -> Array2<f64> {
         let mut out = Array2::zeros((x.nrows(), x.nrows()));
         self.cross(x, &self.scale(x), out.view_mut());
         out
     }
 
-    /// `out[d]` = Σ_j weight_j·dk(z, x_j)/dz_d, with dk/dz_d = 2 g (z̃_d − x̃_jd)·w_d'(z_d)/ℓ_d, or g x̃_jd/ℓ_d if
-    /// linear; 0 in the columns of categories, which are not continuous.
+    /// Write `out[d]` = Σ_j weight_j·dk(z, x_j)/dz_d. For stationary kernels, dk/dz_d = 2 g (z̃_d −
+    /// x̃_jd)·w_d'(z_d)/ℓ_d. For the linear kernel, dk/dz_d = g x̃_jd/ℓ_d. The derivative is set to 0 in the columns of
+    /// categories, which are not continuous.
     pub fn contract_gradient(
         &self,
         z: &[f64],
@@ -153,9 +154,9 @@ impl Kernel {
         }
     }
 
-    /// Adds −Σ_j w_j·dk(x_i, x_j)/(g d log ℓ_d), over the points j ≥ i, to each entry d; dk/d log ℓ_d = −2 g (x̃_id −
-    /// x̃_jd)², or −2 g x̃_id x̃_jd if linear. The sum of a category is added to its first column. `x_i` are the
-    /// columns of point i.
+    /// Add −Σ_j w_j·dk(x_i, x_j)/(g d log ℓ_d), over the points j ≥ i, to each entry d. For stationary kernels, dk/d
+    /// log ℓ_d = −2 g (x̃_id − x̃_jd)². For the linear kernel, dk/d log ℓ_d = −2 g x̃_id x̃_jd. The sum of a category
+    /// is added to the first column of the category. `x_i` contains the columns of point i.
     pub fn add_lengthscale_sums(
         &self,
         x_i: &[f64],
@@ -190,20 +191,21 @@ impl Kernel {
             .flat_map(|(from, to)| from..to)
     }
 
-    /// The column of `ScaledPoints` with the contribution of category c to r² at point z: the column of the point's
-    /// choice, or `width + c` if the point has no choice.
+    /// The column of `ScaledPoints` with the contribution of category c to r² at point z. This is the column of the
+    /// choice at z, or `width + c` if z does not have a choice.
     fn category_column(&self, z: &[f64], c: usize) -> usize {
         self.choice(ArrayView1::from(z), c)
             .unwrap_or(self.width() + c)
     }
 
-    /// The column of the choice of category c at a point; None if the point has no choice. If entries are not
-    /// one-hot, the first entry of at least ½ counts as the choice.
+    /// The column of the choice of category c at a point, or `None` if the point does not have a choice. If entries are
+    /// not one-hot, the first entry of at least ½ counts as the choice.
     pub(super) fn choice(&self, z: ArrayView1<f64>, c: usize) -> Option<usize> {
         self.categories[c].clone().find(|&d| z[d] >= 0.5)
     }
 
-    /// A frequency ω of the spectral density, such that E cos(ωᵀ(w(x) − w(x'))) = κ. The linear kernel has none.
+    /// A random frequency ω from the spectral density, such that E cos(ωᵀ(w(x) − w(x'))) = κ. The result is `None` for
+    /// the linear kernel.
     pub fn spectral_draw(&self, rng: &mut Rng) -> Option<Vec<f64>> {
         let factor = (self.family.stationary()?.spectral_factor)(rng);
         let normal = |rng: &mut Rng| -> f64 { StandardNormal.sample(rng) };
@@ -211,8 +213,8 @@ impl Kernel {
         Some(omega.collect())
     }
 
-    /// w_d(x)/ℓ_d, limited to finite values. So a point of any size has distance 0 from itself, and products of the
-    /// linear kernel are finite.
+    /// w_d(x)/ℓ_d, limited to finite values. The limit ensures that any point has distance 0 from itself, and that
+    /// products of the linear kernel are finite.
     pub(super) fn scaled(&self, x: f64, d: usize) -> f64 {
         let limit = if self.family.is_stationary() {
             f64::MAX

@@ -1,14 +1,15 @@
-//! Input warping: each column is mapped by a Kumaraswamy distribution function before distances are computed (Snoek et
-//! al. 2014).
+//! Input warping. A Kumaraswamy distribution function maps each column before distances are computed (Snoek et al.
+//! 2014).
 //!
 //! Notation: w(u) = 1 − (1 − u^a)^b, a monotone map of [0, 1] onto itself.
 
 use serde::{Deserialize, Serialize};
 
-/// The smallest distance from the ends of [0, 1] at which slopes are computed; at the ends they may be 0 or infinite.
+/// The smallest distance from the ends of [0, 1] at which slopes are computed. The slopes at the ends may be 0 or
+/// infinite.
 const MIN_FROM_END: f64 = 1e-6;
 
-/// The exponents a and b of w; both are 1 for the identity.
+/// The exponents a and b of w. Both exponents are 1 for the identity.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Kumaraswamy(pub f64, pub f64);
 
@@ -26,7 +27,7 @@ impl Kumaraswamy {
         1.0 - (1.0 - u.clamp(0.0, 1.0).powf(a)).powf(b)
     }
 
-    /// dw/du.
+    /// The slope dw/du.
     fn slope(self, u: f64) -> f64 {
         let Self(a, b) = self;
         let u = u.clamp(MIN_FROM_END, 1.0 - MIN_FROM_END);
@@ -34,13 +35,13 @@ impl Kumaraswamy {
     }
 }
 
-/// The map of each column; empty if all are the identity.
+/// The map of each column. The list is empty if all maps are the identity.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct InputWarp(Vec<Kumaraswamy>);
 
 impl InputWarp {
-    /// One map for each column.
+    /// An input warp with one map for each column.
     pub fn new(maps: Vec<Kumaraswamy>) -> Self {
         match maps.iter().all(|map| *map == Kumaraswamy::IDENTITY) {
             true => Self::default(),
@@ -72,7 +73,7 @@ impl InputWarp {
         }
     }
 
-    /// dw_d/du.
+    /// The slope dw_d/du.
     pub fn slope(&self, u: f64, d: usize) -> f64 {
         match self.map(d) {
             Kumaraswamy::IDENTITY => 1.0,
@@ -103,7 +104,7 @@ mod tests {
 
     /// The distribution functions of Beta(a, 1) and Beta(1, b) are maps with one exponent.
     #[test]
-    fn one_exponent_is_a_power() {
+    fn maps_with_one_exponent_are_powers() {
         let warp = InputWarp::new(vec![Kumaraswamy(4.0, 1.0), Kumaraswamy(1.0, 0.25)]);
         for i in 0..=10 {
             let u = 0.1 * f64::from(i);

@@ -1,12 +1,13 @@
 //! Covariance functions k = σ_f²·κ with one lengthscale per column.
 //!
-//! Notation: x̃ = w(x)/ℓ with the input warp w, the identity by default; q = |x̃ − x̃'|² = r² for stationary families
-//! and x̃ᵀx̃' for the linear one; σ_f² the signal variance; κ(q) the correlation, g = dk/dq the slope.
+//! Notation: x̃ = w(x)/ℓ with the input warp w, which is the identity by default. q is |x̃ − x̃'|² = r² for stationary
+//! families, and x̃ᵀx̃' for the linear family. σ_f² is the signal variance, κ(q) is the correlation, and g = dk/dq is
+//! the slope.
 //!
-//! * [`covariance`]: blocks of k, and its derivatives with respect to points and lengthscales; [`points`]: points
-//!   scaled and transposed
-//! * [`input_warp`]: maps of the columns, applied before scaling
-//! * one file per family: k and g from q, and the spectral density. A new family needs a file, a variant of
+//! * [`covariance`]: blocks of k, and derivatives of k with respect to points and lengthscales; [`points`]: scaled and
+//!   transposed points
+//! * [`input_warp`]: maps that are applied to the columns before scaling
+//! * one file per family: k and g as functions of q, and the spectral density. A new family needs a file, a variant of
 //!   [`KernelFamily`], and a line in each of the lists below.
 
 mod covariance;
@@ -33,13 +34,13 @@ pub use points::ScaledPoints;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KernelFamily {
-    /// κ = exp(−r²/2); also called RBF.
+    /// κ = exp(−r²/2), also called RBF.
     SquaredExponential,
     /// κ = (1 + √5 r + 5r²/3) exp(−√5 r).
     Matern52,
     /// κ = (1 + √3 r) exp(−√3 r).
     Matern32,
-    /// κ = exp(−r); also called Ornstein–Uhlenbeck.
+    /// κ = exp(−r), also called Ornstein–Uhlenbeck.
     Matern12,
     /// κ = 1 + x̃ᵀx̃': linear functions of x plus a constant.
     Linear,
@@ -91,17 +92,17 @@ impl KernelFamily {
     }
 }
 
-/// The formulas of a stationary family; the first argument is σ_f².
+/// The formulas of a stationary family. The first argument of `values` and `values_and_slopes` is σ_f².
 struct Stationary {
-    /// Replaces r² by k.
+    /// Replace r² by k.
     values: fn(f64, &mut [f64]),
-    /// Replaces r² by k, and writes g = dk/d(r²).
+    /// Replace r² by k, and write g = dk/d(r²).
     values_and_slopes: fn(f64, &mut [f64], &mut [f64]),
-    /// A random factor a such that ω = a·N(0, 1)/ℓ has the spectral density of κ: E cos(ωᵀ(x − x')) = κ.
+    /// Draw a random factor a such that ω = a·N(0, 1)/ℓ has the spectral density of κ, that is, E cos(ωᵀ(x − x')) = κ.
     spectral_factor: fn(&mut Rng) -> f64,
 }
 
-/// The spectral factor of Matérn ν: sqrt(2ν/χ²) with χ² of 2ν degrees of freedom, so that ω has a Student t
+/// The spectral factor of Matérn ν. It is sqrt(2ν/χ²), and χ² has 2ν degrees of freedom. Then ω has a Student t
 /// distribution (Rasmussen & Williams 2006, eq. 4.15).
 fn student_factor(degrees: f64, rng: &mut Rng) -> f64 {
     let chi_squared = ChiSquared::new(degrees)
@@ -110,7 +111,7 @@ fn student_factor(degrees: f64, rng: &mut Rng) -> f64 {
     (degrees / chi_squared).sqrt()
 }
 
-/// Limits a multiple of r. At the limit exp(−a) is 0, and infinity times 0 would be NaN.
+/// Limit a multiple of r. exp(−a) is 0 at the limit, and the product of infinity and 0 would be NaN.
 #[inline(always)]
 fn capped(a: f64) -> f64 {
     if a > 1e3 { 1e3 } else { a }

@@ -1,15 +1,15 @@
-//! Points scaled by 1/ℓ and transposed, so that the inner loops run over contiguous points and vectorise.
+//! Points scaled by 1/ℓ and transposed. The inner loops run over contiguous memory, so they vectorise.
 //!
-//! Notation: s_k = 1/ℓ_k; e_k the unit vector of column k; |·|_C the norm over the columns of a category C.
+//! Notation: s_k = 1/ℓ_k, e_k is the unit vector of column k, and |·|_C is the norm over the columns of a category C.
 
 use ndarray::ArrayView2;
 
 use super::Kernel;
 
-/// Scaled points: `values[d * capacity + j]` is x̃_jd. In the columns of categories it is |s_d e_d − x̃_j|²_C instead,
-/// the contribution of choice d to r². Behind the columns of the points there is one column per category with
-/// |x̃_j|²_C, the contribution of a point without a choice. In both formulas, x̃_j is replaced by the nearest choice,
-/// or by no choice if that is nearer.
+/// Scaled points. `values[d * capacity + j]` is x̃_jd for a column d outside categories. In a column d of a category it
+/// is |s_d e_d − x̃_j|²_C, the contribution of choice d to r². One more column per category follows the columns of the
+/// points. It contains |x̃_j|²_C, the contribution of a point without a choice. In both formulas, x̃_j is replaced by
+/// the nearest choice, or by 0 in the columns of the category if 0 is nearer.
 #[derive(Debug, Clone, Default)]
 pub struct ScaledPoints {
     values: Vec<f64>,
@@ -27,17 +27,17 @@ impl ScaledPoints {
         self.n == 0
     }
 
-    /// Keeps the first n points.
+    /// Keep the first n points.
     pub fn truncate(&mut self, n: usize) {
         self.n = self.n.min(n);
     }
 
-    /// Stored column d of all points.
+    /// The stored column d of all points.
     pub fn column(&self, d: usize) -> &[f64] {
         &self.values[d * self.capacity..d * self.capacity + self.n]
     }
 
-    /// Appends further points, scaled for this kernel.
+    /// Append further points, scaled for this kernel.
     pub fn append(&mut self, kernel: &Kernel, x: ArrayView2<f64>) {
         let width = kernel.width();
         let (d, n) = (width + kernel.categories.len(), self.n + x.nrows());

@@ -16,7 +16,7 @@ fn kernel(family: KernelFamily) -> Kernel {
 }
 
 #[test]
-fn huge_points_are_far_from_others_and_at_distance_zero_from_themselves() {
+fn huge_points_have_distance_zero_from_themselves_and_a_large_distance_from_others() {
     for family in KernelFamily::ALL {
         if family == KernelFamily::Linear {
             continue;
@@ -41,7 +41,7 @@ fn huge_points_are_far_from_others_and_at_distance_zero_from_themselves() {
     }
 }
 
-/// The textbook formula, with the standard library's exp.
+/// The textbook formula, with `exp` from the standard library.
 fn direct(kernel: &Kernel, a: &[f64], b: &[f64]) -> f64 {
     let r2: f64 = (0..a.len())
         .map(|d| ((a[d] - b[d]) / kernel.lengthscale[d]).powi(2))
@@ -88,7 +88,7 @@ proptest! {
             let kernel = kernel(family);
             let x = arr2(&[[0.1, -0.4], [0.5, 0.9], [a, b]]);
             let points = kernel.scale(x.view());
-            // The last row equals z. Matérn 1/2 is not differentiable there; the other kernels are.
+            // The last row equals z. Matérn 1/2 is not differentiable at z = x. The other kernels are differentiable.
             let w = [0.7, -1.1, if family == KernelFamily::Matern12 { 0.0 } else { 0.4 }];
             let z = [a, b];
             let (mut k, mut g, mut gradient) = ([0.0; 3], [0.0; 3], [0.0; 2]);
@@ -100,7 +100,7 @@ proptest! {
                     z[d] += step;
                     (0..3).map(|j| w[j] * direct(&kernel, &z, x.row(j).as_slice().unwrap())).sum::<f64>()
                 };
-                // Fourth-order differences, because Matérn 1/2 has large third derivatives near r = 0.
+                // The differences are of fourth order, because Matérn 1/2 has large third derivatives near r = 0.
                 let h = 1e-5;
                 let wide = value(2.0 * h) - value(-2.0 * h);
                 let difference = (8.0 * (value(h) - value(-h)) - wide) / (12.0 * h);
@@ -161,7 +161,7 @@ fn appended_points_equal_points_scaled_at_once() {
     assert!((0..2).all(|d| grown.column(d) == whole.column(d)));
 }
 
-/// Rows with one-hot columns 1 to 3 and 5 to 6, which are 0 in every fifth row.
+/// Rows whose columns 1 to 3 and 5 to 6 are one-hot. These columns are 0 in every fifth row.
 fn with_categories() -> (Vec<std::ops::Range<usize>>, Array2<f64>) {
     let categories = vec![1..4, 5..7];
     let x = Array2::from_shape_fn((30, 8), |(i, d)| match d {
@@ -173,7 +173,7 @@ fn with_categories() -> (Vec<std::ops::Range<usize>>, Array2<f64>) {
 }
 
 #[test]
-fn categories_change_the_stored_columns_and_not_the_kernel() {
+fn categories_change_the_stored_columns_but_not_the_kernel() {
     let (categories, x) = with_categories();
     for family in KernelFamily::ALL {
         let plain = Kernel {
@@ -187,8 +187,8 @@ fn categories_change_the_stored_columns_and_not_the_kernel() {
         let (gram, expected) = (kernel.gram(x.view()), plain.gram(x.view()));
         assert!((&gram - &expected).iter().all(|e| e.abs() < 1e-14));
         assert_eq!(gram, gram.t());
-        // Gradients with respect to points agree in the columns of numbers. Gradients with respect to lengthscales
-        // agree if the columns of a category share one.
+        // Gradients with respect to points agree in the numeric columns. Gradients with respect to lengthscales agree
+        // if the columns of a category share a lengthscale.
         let (points, plain_points) = (kernel.scale(x.view()), plain.scale(x.view()));
         for i in 0..x.nrows() {
             let z = x.row(i).to_vec();
@@ -259,7 +259,7 @@ fn spectral_draws_average_to_the_kernel() {
             .sum::<f64>()
             / n as f64;
         let expected = direct(&kernel, &offset, &[0.0, 0.0]) / kernel.signal_variance;
-        // 5 standard errors of a mean of cosines.
+        // The tolerance is 5 standard errors of a mean of cosines.
         assert!(
             (mean - expected).abs() < 5.0 / (n as f64).sqrt(),
             "{mean} {expected}"

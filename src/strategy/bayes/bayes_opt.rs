@@ -1,4 +1,4 @@
-//! Bayesian optimisation with pending trials: catch up with the log, refit, add the tail, maximise an acquisition.
+//! Bayesian optimisation with pending trials. A suggestion folds the log, refits, and maximises an acquisition.
 //!
 //! Notation follows Verma et al. 2022: nu_t is the multiplier of sigma.
 
@@ -37,27 +37,27 @@ use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports
 const EXHAUSTED: &str = "every point has been observed without noise: the one of the largest posterior mean is \
                          suggested again; stop here, or add points to the space";
 
-/// The strategy: its settings, and the state that is kept between suggestions.
+/// The strategy, with its settings and the state that is kept between suggestions.
 pub struct BayesOpt {
     pub(super) domain: Arc<Domain>,
     pub(super) settings: Settings,
     /// The columns of point and context.
     pub(super) columns: Columns,
-    /// The number of parameters; a parameter may have several columns.
+    /// The number of parameters. A parameter may have several columns.
     d: usize,
-    /// The initial points, then further ones for trials that start before anything is observed.
+    /// The initial points, and further points for trials that start before the first observation.
     design: Vec<Member>,
     n_initial: usize,
     /// The random stream of the pool, which is also the stream of the initial points.
     pool_rng: Rng,
-    /// Feasible points, found at the first suggestion under constraints.
+    /// Feasible points. They are computed at the first suggestion under constraints.
     pub(super) pool: Option<Pool>,
     pub(super) training: TrainingSet,
     /// The model of failures, if any trial has failed.
     pub(super) success: Option<Success>,
     candidates: Option<SolvedCandidates>,
     information: Option<InformationGain>,
-    /// A fit for predictions, which is not logged, and the length of the log when it was made.
+    /// A fit for predictions, which is not logged, and the length of the log at the time of the fit.
     pub(super) preview: Option<(usize, Arc<Fit>)>,
     /// Whether the domain has few members. Equal candidates are counted once.
     pub(super) has_few_members: bool,
@@ -77,7 +77,7 @@ pub(super) struct Prepared<'a> {
 }
 
 impl BayesOpt {
-    /// `rng` is the generator of the initial points.
+    /// A strategy that has not folded a log. `rng` is the generator of the initial points.
     pub fn new(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
         let domain = setup.domain.clone();
         let columns = Columns::of(&domain, &setup.context);
@@ -106,8 +106,8 @@ impl BayesOpt {
         })
     }
 
-    /// A point of the initial design, or None if the model chooses the point. Until the model has data, there is
-    /// always a point.
+    /// A point of the initial design, or `None` if the model chooses the point. The result is not `None` before the
+    /// model has data.
     fn initial_point(
         &self,
         log: &Ledger,
@@ -140,7 +140,7 @@ impl BayesOpt {
                 rng,
                 stop,
             ) {
-                // Suggesting never fails for numerical reasons. In this case the point is random.
+                // Suggesting never fails for numerical reasons. If the model fails, the point is random.
                 Err(Error::NotPositiveDefinite { .. }) => {}
                 found => return found.map(Some),
             }
@@ -161,7 +161,7 @@ impl BayesOpt {
         let designed = designed.map(|row| Member::new(row.to_vec(), None));
         match designed.filter(is_left) {
             Some(point) => Ok(Some(point)),
-            // The model may know a feasible point, an observed one, that the pool did not find.
+            // The model may contain an observed feasible point that is missing from the pool.
             None if informed && points.is_empty() => Ok(None),
             None => {
                 let (domain, feasible) = (&self.domain, query.feasible);
@@ -171,7 +171,7 @@ impl BayesOpt {
         }
     }
 
-    /// Fits θ to the current rows.
+    /// Fit θ to the current rows.
     pub(super) fn refit(
         &mut self,
         log: &Ledger,
@@ -183,7 +183,7 @@ impl BayesOpt {
         refit(settings, columns, &mut self.training, log, query, rng, stop)
     }
 
-    /// The rules for points that are not suggested again.
+    /// The rules that exclude points from suggestions.
     fn repeats(&self) -> Repeats<'_> {
         Repeats {
             domain: &self.domain,
@@ -194,7 +194,7 @@ impl BayesOpt {
         }
     }
 
-    /// The model before any data; θ is given, or the mode of the priors.
+    /// The model before any data. θ is given, or is the mode of the priors.
     fn prior(&self) -> Result<GaussianProcess> {
         let gp = self.settings.gp();
         let family = gp.fit_settings(&self.columns).family;
@@ -202,7 +202,7 @@ impl BayesOpt {
         Ok(prior.with_categories(&self.columns.categories))
     }
 
-    /// Makes the pool if there are constraints, and drops it if there are none.
+    /// Make the pool if there are constraints, and drop the pool otherwise.
     fn update_pool(&mut self, query: Query, stop: &mut Stop) -> Result<()> {
         if !query.feasible.is_constrained() {
             self.pool = None;
@@ -213,7 +213,7 @@ impl BayesOpt {
         Ok(())
     }
 
-    /// The proposal of the model, which must have data. The fit is written to `fitted` as soon as it is found.
+    /// The proposal of the model, which must have data. The fit is written to `fitted` as soon as the fit is made.
     fn point_by_model(
         &mut self,
         log: &Ledger,
@@ -306,7 +306,7 @@ impl BayesOpt {
                 })?;
         let (rule, pending) = (settings.acquisition.rule(), settings.pending());
         let explores = rule.explores() && !posterior.tail.trials.is_empty();
-        // Noisy expected improvement replaces the tail.
+        // Do not set the tail for noisy expected improvement, which replaces it.
         if !explores && pending.n_outcomes().is_none() {
             posterior.set_tail()?;
         }
@@ -328,7 +328,7 @@ impl BayesOpt {
         let lower_bound = match explores {
             false => None,
             true => {
-                // The lower bound follows only from the observed rows.
+                // The lower bound is computed only from the observed rows.
                 let (rows, values) = (posterior.rows, &posterior.targets.values);
                 let mut search = Search {
                     domain: &self.domain,
@@ -467,7 +467,7 @@ impl Strategy for BayesOpt {
         let feasible = query.feasible;
         let (rows, values) = (posterior.rows, &targets.values);
         let best_observed = best_observed(&self.domain, log, rows, values, feasible)?;
-        // The mean does not depend on failures, so a penalty keeps the search out of failing regions.
+        // The mean does not depend on failures. Therefore a penalty excludes failing regions from the search.
         let penalty = success.map(|success| Addition::penalty(success, gp, 0.0));
         let mut search = Search {
             domain: &self.domain,

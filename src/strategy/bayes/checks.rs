@@ -1,8 +1,8 @@
-//! Refusals of invalid settings, each by the name that users know it by.
+//! Checks of settings. Errors contain the public name of the setting.
 
 use crate::error::{Error, Result};
 
-/// Counts above this are refused, because memory would run out.
+/// The largest count in settings. Larger counts are refused, because memory would run out.
 pub const MAX_COUNT: usize = 1_000_000;
 
 const COUNT: &str = "give a number of 1 or above, and no more than 1,000,000";

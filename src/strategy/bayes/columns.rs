@@ -1,4 +1,4 @@
-//! The columns of a row of the model: point and context, encoded.
+//! The columns of a row of the model, which contain the encoded point and the encoded context.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ pub struct Columns {
     pub dimension: Vec<usize>,
     /// The number of dimensions.
     pub dimensions: usize,
-    /// For each dimension, the root mean square distance of two random points in its columns, divided by the same
-    /// distance of two uniform numbers in [0, 1].
+    /// For each dimension, the root mean square distance of two random points in its columns. The unit is the root mean
+    /// square distance of two uniform numbers in [0, 1].
     pub spreads: Vec<f64>,
     /// The columns of each category with two or more choices.
     pub categories: Vec<Range<usize>>,
     /// Whether a parameter of the point is discrete.
     pub discrete: bool,
-    /// The columns that a monotone map may stretch: the columns of the point's numbers in a box.
+    /// The columns that a monotone map may stretch, which are the columns of the numeric parameters in a box.
     pub numbers: Vec<usize>,
 }
 
@@ -60,7 +60,7 @@ impl Columns {
         }
     }
 
-    /// Columns with one dimension each.
+    /// Columns that each belong to a separate dimension.
     #[cfg(test)]
     pub fn plain(width: usize) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl Columns {
 /// Integers with at least this many levels are treated as uniform.
 const MANY_LEVELS: u64 = 32;
 
-/// Whether a map may stretch the coordinate; coarse steps are not stretched.
+/// Whether a map may stretch the coordinate. Coarse steps are not stretched.
 fn is_number(coordinate: &Coordinate) -> bool {
     match coordinate {
         Coordinate::Continuous => true,
@@ -90,8 +90,8 @@ fn is_number(coordinate: &Coordinate) -> bool {
     }
 }
 
-/// The spread of a coordinate, as in [`Columns::spreads`]. The mean square distance is 1/6 for two uniform numbers,
-/// 2(1 − 1/n) for two of n choices, and twice the variance for two independent numbers.
+/// The spread of a coordinate, as in [`Columns::spreads`]. The mean square distance of two uniform numbers is 1/6. For
+/// two of n choices it is 2(1 − 1/n), and for two independent numbers it is twice the variance.
 fn spread(coordinate: &Coordinate) -> f64 {
     let mean_square = match coordinate {
         Coordinate::Categorical { n } if *n > 1 => 2.0 - 2.0 / *n as f64,
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_columns_of_a_category_are_one_dimension() {
+    fn the_columns_of_a_category_form_one_dimension() {
         let category = Coordinate::Categorical { n: 3 };
         let domain = Domain::new_box(vec![Coordinate::Continuous, category.clone()]).unwrap();
         let columns = Columns::of(&domain, &[category, Coordinate::Continuous]);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn spreads_are_those_of_random_points() {
+    fn spreads_equal_the_spreads_of_random_points() {
         for (coordinate, expected) in [
             (integer(0, 1, false), 3f64.sqrt()),
             (integer(0, 2, false), 2f64.sqrt()),
@@ -148,7 +148,7 @@ mod tests {
                 "{coordinate:?}"
             );
         }
-        // Over all pairs of five levels: 2(1 + 4 + 9 + 16 + ...)/25/16 by counting.
+        // Count all pairs of five levels: 2(1 + 4 + 9 + 16 + ...)/25/16.
         let pairs = (0..5).flat_map(|a| (0..5).map(move |b| f64::from(a - b) / 4.0));
         let mean_square = pairs.map(|d| d * d).sum::<f64>() / 25.0;
         let found = spread(&integer(1, 5, false));

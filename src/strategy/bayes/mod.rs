@@ -1,9 +1,9 @@
 //! Bayesian optimisation with a Gaussian process.
 //!
-//! * [`checks`]: refusals of invalid settings; [`columns`]: the dimension of each column of a row
+//! * [`checks`]: checks of settings; [`columns`]: the dimension of each column of a row
 //! * [`acquisitions`]: the functions that are maximised; [`settings`]: all settings
-//! * [`model`]: the rows that follow from the log, their targets, the fit and the posterior
-//! * [`choose`]: the choice of a point by the posterior
+//! * [`model`]: the rows computed from the log, their targets, the fit and the posterior
+//! * [`choose`]: the choice of a point from the posterior
 //! * [`bayes_opt`]: the strategy; [`model_based`] and `model_access`: access to its model
 
 pub mod acquisitions;

@@ -1,4 +1,4 @@
-//! Access to the model between suggestions: the posterior, and the acquisition at given points.
+//! Access to the posterior between suggestions, and to the acquisition at given points.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::strategy::bayes::acquisitions::rule::Maximand;
 use crate::strategy::bayes::{BayesOpt, ModelBased, Surrogate};
 
 impl BayesOpt {
-    /// Fits θ for predictions if there are data and either nothing has been fitted yet or the last fit no longer
-    /// describes the data. The fit is only cached; the next suggestion fits again and logs its fit.
+    /// Fit θ for predictions if there are data, and if θ was not fitted before or the last fit no longer describes the
+    /// data. The fit is only cached. The next suggestion fits θ again and logs its fit.
     pub(super) fn preview_fit(
         &mut self,
         log: &Ledger,

@@ -1,4 +1,4 @@
-//! Access to the posterior of strategies that have one.
+//! Access to the posterior of strategies that have a posterior.
 
 use ndarray::ArrayView2;
 
@@ -15,15 +15,16 @@ pub struct Surrogate<'a> {
     /// The trial of each observed row.
     pub rows: &'a [TrialNumber],
     pub units: Units,
-    /// The log density of the observed values minus the log density of their targets: Σ log d target/dy.
+    /// The log density of the observed values minus the log density of their targets, which is Σ log d target/dy.
     pub log_slope: f64,
 }
 
 /// A strategy that has a posterior.
 pub trait ModelBased: Strategy {
-    /// The posterior over (x, context) rows, for a log that it has caught up with; None while nothing is observed.
+    /// The posterior over (x, context) rows, after `catch_up` with this log. The result is `None` before the first
+    /// observation.
     ///
-    /// With `pending` it is the posterior that the next suggestion would use.
+    /// With `pending`, the result is the posterior that the next suggestion would use.
     fn surrogate(
         &mut self,
         log: &Ledger,
@@ -33,8 +34,8 @@ pub trait ModelBased: Strategy {
         stop: &mut Stop,
     ) -> Result<Option<Surrogate<'_>>>;
 
-    /// The acquisition of the next suggestion, evaluated at the rows of `points`, in units of f; None while nothing
-    /// is observed. `rng` is the generator of that suggestion. `rewind` takes back the changes of the fold.
+    /// The acquisition of the next suggestion at the rows of `points`, in units of f. The result is `None` before the
+    /// first observation. `rng` is the generator of the next suggestion. `rewind` undoes the changes of the fold.
     fn acquisition(
         &mut self,
         log: &Ledger,

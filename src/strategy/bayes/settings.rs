@@ -1,7 +1,7 @@
 //! The settings of Bayesian optimisation and their defaults, as in JSON.
 //!
-//! Values of f and standard deviations are in units of f. In the surrogate's settings they are in units of the
-//! targets, which are f standardized by default. Lengthscales are in units of the encoded columns.
+//! Values of f and standard deviations are in units of f. In the settings of the surrogate they are in units of the
+//! targets. By default, the targets are standardized values of f. Lengthscales are in units of the encoded columns.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,27 +18,28 @@ use crate::strategy::from_settings::as_json;
 pub mod pending;
 pub mod surrogate;
 
-/// From this number of dimensions on `NamedMean::Auto` is `Estimated`.
+/// The smallest number of dimensions for which `NamedMean::Auto` is `Estimated`.
 const MANY_DIMENSIONS: usize = 5;
 
-/// The largest default number of initial points. With the rule 2·d up to 20, a run of a hundred trials in nine
-/// parameters spent a fifth of them on initial points (docs/defaults.md).
+/// The largest default number of initial points. With 2·d initial points up to 20, a run of a hundred trials in nine
+/// parameters spent a fifth of the trials on initial points (docs/defaults.md).
 pub const MAX_INITIAL: usize = 10;
 
-/// All settings.
+/// The settings of Bayesian optimisation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     pub acquisition: Acquisition,
-    /// None: `Integrate` if the acquisition can be averaged over outcomes, else `Hallucinate`.
+    /// The policy for pending trials. `None` means `Integrate` if the acquisition can be averaged over outcomes, and
+    /// `Hallucinate` otherwise.
     pub pending: Option<Pending>,
     pub surrogate: Surrogate,
     pub initial: Initial,
-    /// How long a pending trial counts as arriving, in units of the clock; None for no limit.
+    /// The time for which a pending trial counts as arriving, in units of the clock. `None` means without limit.
     pub window: Option<f64>,
 }
 
-/// The trials before there is a model.
+/// The trials before the model has data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", deny_unknown_fields)]
 pub enum Initial {
@@ -54,7 +55,7 @@ impl Default for Initial {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct InitialDesign {
-    /// The number of initial points; None for a number that depends on the dimension.
+    /// The number of initial points. `None` means a number that depends on the dimension.
     pub n: Option<usize>,
     pub how: DesignMethod,
 }
@@ -73,8 +74,8 @@ impl Default for InitialDesign {
 pub enum DesignMethod {
     QuasiRandom,
     Uniform,
-    /// Each point has the largest variance given the points before it: uncertainty sampling (Kandasamy et al. 2017,
-    /// proposition 2).
+    /// Uncertainty sampling (Kandasamy et al. 2017, proposition 2). Each point has the largest variance given the
+    /// earlier points.
     Uncertainty,
 }
 
@@ -94,7 +95,7 @@ impl InitialDesign {
 }
 
 impl Settings {
-    /// Refuses invalid settings, for rows of this many columns.
+    /// Return an error if a setting is invalid. `width` is the number of columns of a row.
     pub fn check(&self, width: usize, candidates: bool) -> Result<()> {
         self.gp().check(width)?;
         self.acquisition.check(candidates)?;
@@ -109,8 +110,8 @@ impl Settings {
 
     /// The policy for pending trials.
     pub fn pending(&self) -> Pending {
-        // An upper bound averaged over outcomes equals the hallucinated bound. Draws that ignore pending trials
-        // return to their points.
+        // An upper bound averaged over outcomes equals the hallucinated bound. With `Ignore`, draws would often be
+        // largest at points in flight.
         let averages = self.acquisition.rule().averages_outcomes();
         self.pending.unwrap_or(match averages {
             true => Pending::Integrate(Integrate::default()),
@@ -132,7 +133,7 @@ impl Settings {
         self.window.unwrap_or(f64::INFINITY)
     }
 
-    /// Whether a warp may shorten a long tail of bad values.
+    /// Whether a warp may be applied to shorten a long tail of bad values.
     pub fn warps(&self) -> bool {
         // The targets of `Censor` are distances from the floor.
         self.gp().targets == TargetScale::Robust && !self.pending().is_censor()

@@ -1,9 +1,9 @@
 //! The confidence bounds at the end of a round, and the points that are kept.
 //!
-//! mu~ and σ~ are the posterior mean and standard deviation given the arrived observations of the round. Finite sets
-//! (Theorem 6.1): mu~ ± β~ σ~ with β~ = C_k + σ/λ·√(2 log(4R|X|/δ)). Boxes (Theorem 6.2, where the paper prints u_r
-//! for q_r, and two upper bounds instead of an upper and a lower one): mu~ ± (2/q_r + β~' (σ~ + 2/√q_r)). A fixed β
-//! gives mu~ ± β σ~ in both cases.
+//! mu~ and σ~ are the posterior mean and standard deviation given the arrived observations of the round. The bounds for
+//! finite sets (Theorem 6.1) are mu~ ± β~ σ~ with β~ = C_k + σ/λ·√(2 log(4R|X|/δ)). The bounds for boxes (Theorem 6.2)
+//! are mu~ ± (2/q_r + β~' (σ~ + 2/√q_r)). For Theorem 6.2, the paper prints u_r instead of q_r, and two upper bounds
+//! instead of an upper and a lower bound. A fixed β gives mu~ ± β σ~ for both kinds of domain.
 
 use ndarray::{Array2, ArrayView2};
 
@@ -11,7 +11,7 @@ use crate::error::{Result, Stop, check};
 use crate::gp::kernel::KernelFamily;
 use crate::gp::{GaussianProcess, Hyperparameters};
 
-/// U, L = mu~ ± (slack + multiplier·σ~).
+/// The width of the bounds U, L = mu~ ± (slack + multiplier·σ~).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Width {
     pub multiplier: f64,
@@ -21,12 +21,12 @@ pub struct Width {
 /// The constants in the multipliers of the theorems.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Confidence {
-    /// C_k.
+    /// The bound C_k on the norm of f − mean.
     pub rkhs_bound: f64,
     pub delta: f64,
-    /// R.
+    /// The number of rounds R.
     pub n_rounds: usize,
-    /// σ and λ: the standard deviation of the noise, and its value in the model.
+    /// σ, the standard deviation of the noise, and λ, the standard deviation in the model.
     pub noise_std: f64,
     pub regularization: f64,
 }
@@ -37,7 +37,7 @@ impl Confidence {
         self.rkhs_bound + self.noise_std / self.regularization * (2.0 * log).sqrt()
     }
 
-    /// Theorem 6.1, for |X| points.
+    /// The width of Theorem 6.1, for |X| points.
     pub fn on_points(&self, n_points: usize) -> Width {
         let log = (4.0 * self.n_rounds as f64 * n_points as f64 / self.delta).ln();
         Width {
@@ -46,8 +46,8 @@ impl Confidence {
         }
     }
 
-    /// Theorem 6.2 for round r: β~' = β(δ'/2Γ) with δ' = δ/4R and Γ = c C~^d q_r^d points in a discretisation
-    /// (Lemma 4.3), where C~ = C_k + max(σ, k_max) √q_r/λ·√(2 log(4 q_r/δ')).
+    /// The width of Theorem 6.2 for round r. Its multiplier is β~' = β(δ'/2Γ) with δ' = δ/4R. A discretisation has Γ =
+    /// c C~^d q_r^d points (Lemma 4.3). Here C~ = C_k + max(σ, k_max) √q_r/λ·√(2 log(4 q_r/δ')).
     pub fn on_a_box(&self, cover: Cover, q: usize) -> Width {
         let q = q as f64;
         let delta = self.delta / (4.0 * self.n_rounds as f64);
@@ -63,7 +63,7 @@ impl Confidence {
     }
 }
 
-/// The size of a discretisation of a box (Assumption 4.2): |f(x) − f([x])| ≤ 1/t with c·C_k^d·t^d points.
+/// The size of a discretisation of a box (Assumption 4.2). With c·C_k^d·t^d points, |f(x) − f([x])| ≤ 1/t.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cover {
     pub log_c: f64,
@@ -74,11 +74,11 @@ pub struct Cover {
 }
 
 impl Cover {
-    /// The cover of the unit cube; None for a kernel whose functions are not Lipschitz continuous.
+    /// The cover of the unit cube. The result is `None` for a kernel whose functions are not Lipschitz continuous.
     ///
-    /// |f(x) − f(x')| ≤ C_k √(k(x,x) − 2k(x,x') + k(x',x')) ≤ C_k σ_f g |(x − x')/ℓ| with g² = −2 dκ/d(r²) at 0, which is 1
-    /// for the squared exponential, 5/3 and 3 for Matérn 5/2 and 3/2, and 1 for the linear kernel. Cells of width
-    /// 2ℓ_i/(C_k σ_f g √d t) in column i satisfy the assumption.
+    /// |f(x) − f(x')| ≤ C_k √(k(x,x) − 2k(x,x') + k(x',x')) ≤ C_k σ_f g |(x − x')/ℓ|, where g² = −2 dκ/d(r²) at 0. g²
+    /// is 1 for the squared exponential, 5/3 for Matérn 5/2, 3 for Matérn 3/2, and 1 for the linear kernel. Cells of
+    /// width 2ℓ_i/(C_k σ_f g √d t) in column i satisfy the assumption.
     pub fn of(family: KernelFamily, theta: &Hyperparameters) -> Option<Self> {
         let squared = match family {
             KernelFamily::SquaredExponential | KernelFamily::Linear => 1.0,
@@ -101,7 +101,7 @@ impl Cover {
 /// The observations that have arrived by the end of a round.
 #[derive(Debug, Clone)]
 pub struct Arrived {
-    /// (n, width).
+    /// The points (n, width).
     pub x: Array2<f64>,
     /// Noisy values of f − mean (n,).
     pub y: Vec<f64>,
@@ -109,7 +109,7 @@ pub struct Arrived {
     pub noise: Vec<f64>,
 }
 
-/// The points with U(x) ≥ max L. An error if all bounds are NaN.
+/// The points with U(x) ≥ max L. Return an error if all bounds are NaN.
 pub fn surviving(
     family: KernelFamily,
     theta: &Hyperparameters,

@@ -1,7 +1,8 @@
-//! BPE-Delay: rounds of pure exploration. Each round explores the points that the bounds of the previous round keep.
+//! BPE-Delay, which works in rounds of pure exploration. Each round explores the points that the bounds of the previous
+//! round keep.
 //!
-//! The state is computed from the log. A note begins a round, and fixes the data of the previous round. The set X_r
-//! and the variances of a round are caches.
+//! The state is computed from the log. A note marks the start of a round. From then on, the data of the previous round
+//! do not change. The set X_r and the variances of a round are caches.
 
 use std::sync::Arc;
 
@@ -28,25 +29,25 @@ use crate::strategy::elimination::settings::{self, Beta, Settings, SubExponentia
 use crate::strategy::from_settings::FromSettings;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, best_by_value};
 
-/// The strategy: its settings, the rounds so far, and caches.
+/// The strategy BPE-Delay.
 pub struct BPEDelay {
     domain: Arc<Domain>,
     settings: Settings,
     schedule: Schedule,
     theta: Hyperparameters,
-    /// The points that represent a box; empty for candidates.
+    /// The points that represent a box. The array is empty for candidates.
     discretization: Array2<f64>,
-    /// The cover of the box; None if the points are all members of the domain.
+    /// The cover of the box. It is `None` if the points are all members of the domain.
     cover: Option<Cover>,
     rounds: Rounds,
-    /// X_r of each round that has begun, as row numbers of the points. X_1 contains all points.
+    /// The set X_r of each round that has begun, as row numbers of the points. X_1 contains all points.
     sets: Vec<Arc<Vec<usize>>>,
-    /// A cache: the set that the next round would have, and the length of the log for which it was computed.
+    /// A cache of the set of the next round, with the length of the log from which the set was computed.
     ahead: Option<(usize, Left)>,
     exploration: Option<Explored>,
 }
 
-/// X_{r+1}, and a warning if it could not be computed.
+/// The set X_{r+1}, and a warning if the set could not be computed.
 #[derive(Debug, Clone)]
 struct Left {
     set: Arc<Vec<usize>>,
@@ -61,7 +62,7 @@ struct Explored {
 }
 
 impl BPEDelay {
-    /// `rng` draws the points that represent a box.
+    /// A strategy without rounds. `rng` draws the points that represent a box.
     pub fn new(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
         let domain = setup.domain.clone();
         let (schedule, theta) = settings.check(domain.width())?;
@@ -111,19 +112,19 @@ impl BPEDelay {
         self.settings.kernel
     }
 
-    /// The delay model at time `now`, either given or estimated from the log.
+    /// The delay model at time `now`. It is either given or estimated from the log.
     fn delay(&self, log: &Ledger, now: f64) -> Option<SubExponential> {
         let known = self.settings.known_delay();
         known.or_else(|| estimate(log, now, self.schedule.log_term()))
     }
 
-    /// The number of steps of the rounds before the current one.
+    /// The number of steps of the rounds before the current round.
     fn steps_before(&self) -> usize {
         let last = self.rounds.all().last();
         self.rounds.steps() - last.map_or(0, |round| round.trials.len())
     }
 
-    /// Whether the next suggestion begins a round. Returns an error if the horizon is reached.
+    /// Whether the next suggestion begins a round. Return an error if the horizon is reached.
     fn begins_round(&self, delay: Option<SubExponential>) -> Result<bool> {
         let (begun, steps) = (self.rounds.all().len(), self.rounds.steps());
         let own = steps - self.steps_before();
@@ -133,7 +134,7 @@ impl BPEDelay {
                     let length = self.schedule.length(begun, self.steps_before(), delay);
                     own as f64 >= length
                 });
-        // In the paper the horizon cuts the last round short; in the authors' code it runs to its end.
+        // In the paper, the last round ends at the horizon. In the code of the authors, the last round is complete.
         let cut = self.settings.lengths == settings::Lengths::Paper;
         if begun > 0 && (cut || is_over) && self.schedule.is_last(begun, steps) {
             let horizon = self.schedule.horizon;
@@ -142,7 +143,7 @@ impl BPEDelay {
         Ok(is_over)
     }
 
-    /// Computes the sets of all rounds that have begun.
+    /// Compute the sets of all rounds that have begun.
     fn update_sets(&mut self, stop: &mut Stop) -> Result<()> {
         while self.sets.len() < self.rounds.all().len() {
             let round = self.sets.len();
@@ -157,7 +158,7 @@ impl BPEDelay {
         Ok(())
     }
 
-    /// The set of the next round if it began now.
+    /// The set that the next round would have if it began now.
     fn left_now(&mut self, log: &Ledger, stop: &mut Stop) -> Result<Left> {
         if let Some((len, left)) = &self.ahead
             && *len == log.len()
@@ -255,7 +256,7 @@ impl BPEDelay {
         }
     }
 
-    /// The posterior variances over the set of a round, given its trials so far.
+    /// The posterior variances over the set of a round, given the trials of the round so far.
     fn explore(
         &mut self,
         round: usize,
@@ -280,7 +281,7 @@ impl BPEDelay {
         let n = same.take_while(|(kept, trial)| kept == trial).count();
         exploration.keep(n);
         let added = trials[n..].iter().try_for_each(|&number: &TrialNumber| {
-            // The suggested point is used, because the choice of points must not depend on reports.
+            // Use the suggested point, because the choice of points must not depend on reports.
             exploration.push(number, &log.started_x(number), stop)
         });
         let kept = self.exploration.insert(explored);
@@ -294,7 +295,7 @@ impl BPEDelay {
     }
 }
 
-/// Refuses `beta="theory"` on a box for a kernel whose functions are not Lipschitz continuous.
+/// Return an error for `beta="theory"` on a box if functions of the kernel are not Lipschitz continuous.
 fn check_lipschitz(settings: &Settings) -> Result<()> {
     match settings.beta {
         Beta::Fixed(_) => Ok(()),
@@ -321,7 +322,7 @@ impl FromSettings for BPEDelay {
 
 impl Strategy for BPEDelay {
     fn supports(&self) -> Supports {
-        // The lengths of rounds are counted in suggestions, and the theory assumes one function on one set.
+        // The theory assumes one function on one set, and the lengths of rounds are counted in suggestions.
         Supports {
             contexts: false,
             candidates: true,
@@ -376,7 +377,7 @@ impl Strategy for BPEDelay {
         };
         let row = match self.explore(round, &set, log, stop) {
             Ok(exploration) => exploration.most_uncertain(rng),
-            // A suggestion never fails for numerical reasons.
+            // Suggesting never fails for numerical reasons.
             Err(error @ Error::NotPositiveDefinite { .. }) => {
                 self.exploration = None;
                 warning = Some(format!("a random point is suggested, because {error}"));

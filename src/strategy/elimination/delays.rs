@@ -1,21 +1,24 @@
-//! Estimates of the delay statistics from the log: mean, ξ and b of Assumption 3.3, for trials that return a result.
+//! Estimates of the delay statistics from the log. The statistics are the mean, ξ and b of Assumption 3.3, for trials
+//! that return a result.
 //!
-//! An observed trial has a delay; a trial in flight, failed or abandoned has a delay of at least its age
-//! (right-censored). The distribution of finite delays is the estimate of Kaplan and Meier 1958: p_j at the observed
-//! delays τ_j. A result that arrives before the next suggestion has delay 0, so t_r = q_r if all results do.
+//! The delay of an observed trial is known. The delay of a trial that is in flight, failed or abandoned is at least the
+//! age of the trial (right-censored). The distribution of finite delays is the estimate of Kaplan and Meier 1958, which
+//! has probability p_j at the observed delay τ_j. A result that arrives before the next suggestion has delay 0. If all
+//! results have delay 0, t_r = q_r.
 
 use crate::ledger::{Ledger, State};
 use crate::strategy::elimination::settings::SubExponential;
 
-/// The grid of candidates for b: the largest one in standard deviations, their number, and the number per factor of
-/// 2.
+/// The grid of candidates for b. The constants are the largest b in standard deviations, the number of candidates, and
+/// the number of candidates per factor of 2.
 const B_LARGEST: f64 = 16.0;
 const N_B: usize = 24;
 const B_PER_OCTAVE: f64 = 3.0;
 /// The number of arguments η on each side of 0 at which the moment-generating function is evaluated.
 const N_ETA: usize = 12;
 
-/// The estimated delay model for a bound at `log_term` = log(3T/δ); None before the first result.
+/// The estimated delay model for a bound at `log_term` = log(3T/δ). The result is `None` before the first result has
+/// arrived.
 pub fn estimate(log: &Ledger, now: f64, log_term: f64) -> Option<SubExponential> {
     let distribution = kaplan_meier(delays(log, now));
     if distribution.is_empty() {
@@ -24,7 +27,7 @@ pub fn estimate(log: &Ledger, now: f64, log_term: f64) -> Option<SubExponential>
     Some(sub_exponential(&distribution, log_term))
 }
 
-/// (delay or age, whether the trial has a result) of all suggested trials.
+/// The delay or age of each suggested trial, and whether the trial has a result.
 fn delays(log: &Ledger, now: f64) -> Vec<(f64, bool)> {
     let suggested = log.trials().iter().filter(|trial| trial.suggested);
     suggested
@@ -36,9 +39,9 @@ fn delays(log: &Ledger, now: f64) -> Vec<(f64, bool)> {
         .collect()
 }
 
-/// (τ_j, p_j) in increasing order, Σ p_j = 1; empty without a result.
+/// The pairs (τ_j, p_j) in increasing order of τ_j, with Σ p_j = 1. The list is empty if all delays are censored.
 fn kaplan_meier(mut delays: Vec<(f64, bool)>) -> Vec<(f64, f64)> {
-    // Results are sorted before equal ages.
+    // Delays of results are sorted before equal ages of other trials.
     delays.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
     let (mut surviving, mut at_risk) = (1.0, delays.len());
     let mut distribution = Vec::new();
@@ -82,7 +85,7 @@ fn sub_exponential(distribution: &[(f64, f64)], log_term: f64) -> SubExponential
     let mut best: Option<(f64, SubExponential)> = None;
     for i in 0..N_B {
         let b = std * B_LARGEST * libm::exp2(-(i as f64) / B_PER_OCTAVE);
-        // ξ² = sup of 2 log E exp(η(τ − E τ)) / η² over |η| ≤ 1/b. At η = 0 the quotient is the variance.
+        // ξ² = sup of 2 log E exp(η(τ − E τ)) / η² over |η| ≤ 1/b. The limit of the quotient at η = 0 is the variance.
         let squared = (1..=N_ETA).fold(variance, |largest, j| {
             let eta = j as f64 / (N_ETA as f64 * b);
             let of = |eta: f64| 2.0 * log_mgf(eta) / (eta * eta);
@@ -104,7 +107,7 @@ mod tests {
 
     #[test]
     fn poisson_delays_have_their_known_parameters() {
-        // log E exp(η(τ − μ)) = μ(exp η − 1 − η), and ξ² is largest at η = 1/b: ξ² = 2μ(exp(1/b) − 1 − 1/b) b².
+        // log E exp(η(τ − μ)) = μ(exp η − 1 − η). The supremum is at η = 1/b, so ξ² = 2μ(exp(1/b) − 1 − 1/b) b².
         let p = |k: f64| libm::exp(k * 50.0_f64.ln() - 50.0 - libm::lgamma(k + 1.0));
         let law: Vec<(f64, f64)> = (0..400).map(|k| (f64::from(k), p(f64::from(k)))).collect();
         let found = sub_exponential(&law, 12.0);
@@ -115,8 +118,8 @@ mod tests {
 
     #[test]
     fn ages_are_right_censored() {
-        // Five trials; the second age is after the first result. The probabilities are 1/5, then 4/5 · 1/3 and 8/15 ·
-        // 1/2, divided by 11/15.
+        // There are five trials. The second age is larger than the first delay. The probabilities are 1/5, then 4/5 ·
+        // 1/3 and 8/15 · 1/2, divided by 11/15.
         let delays = vec![
             (7.0, false),
             (2.0, true),
@@ -139,7 +142,8 @@ mod tests {
             let largest = delays.iter().copied().fold(0.0, f64::max);
             let found = sub_exponential(&kaplan_meier(delays.into_iter().map(|d| (d, true)).collect()), 30.0);
             let bound = found.mean + (found.xi * 60.0_f64.sqrt()).max(60.0 * found.b);
-            // By Chernoff, at log 3T/δ = 30 a delay above the bound has a probability of e⁻³⁰, which is below 1/n.
+            // By the Chernoff bound at log 3T/δ = 30, a delay above the bound has a probability of at most e⁻³⁰, which
+            // is below 1/n.
             prop_assert!(largest <= bound * (1.0 + 1e-9) + 1e-9, "{found:?} {n}");
         }
     }

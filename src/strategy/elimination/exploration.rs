@@ -1,8 +1,8 @@
-//! The posterior variance at a set of points, updated for each added row. The next row costs O(n) per point.
+//! The posterior variance at a set of points. It is updated for each added row, at a cost of O(n) per point.
 //!
-//! Notation: rows x_1 … x_n of a round, λ the noise variance, K + λI = L Lᵀ. With v_j(x) the entries of L⁻¹k(X, x),
-//! σ_n²(x) = k(x, x) − Σ_j v_j(x)², and L_ij = v_j(x_i) for j < i. So a new row x_n needs its row of L, then v_n(x) =
-//! (k(x_n, x) − Σ_{j<n} L_nj v_j(x)) / L_nn at every point.
+//! Notation: x_1 … x_n are the rows of a round, λ is the noise variance, and K + λI = L Lᵀ. v_j(x) are the entries of
+//! L⁻¹k(X, x). Then σ_n²(x) = k(x, x) − Σ_j v_j(x)², and L_ij = v_j(x_i) for j < i. For a new row x_n, compute its row
+//! of L, and then v_n(x) = (k(x_n, x) − Σ_{j<n} L_nj v_j(x)) / L_nn at every point.
 
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::RngExt;
@@ -15,7 +15,7 @@ use crate::numerics::growing_cholesky::GrowingCholesky;
 use crate::numerics::simd::add_multiple;
 use crate::random::Rng;
 
-/// The rows, the points, and v_j at every point for each row j.
+/// The rows and the points, with v_j at every point for each row j.
 pub struct Exploration {
     kernel: Kernel,
     noise_variance: f64,
@@ -46,17 +46,17 @@ impl Exploration {
         }
     }
 
-    /// The trials of the rows.
+    /// The trials to which the rows belong.
     pub fn trials(&self) -> &[TrialNumber] {
         &self.trials
     }
 
-    /// σ_n² at the points (N,); rounding may make it slightly negative.
+    /// The variance σ_n² at the points (N,). Rounding may make entries slightly negative.
     pub fn variance(&self) -> &[f64] {
         &self.variance
     }
 
-    /// Adds the point of a trial.
+    /// Add the point of a trial.
     pub fn push(&mut self, trial: TrialNumber, x: &[f64], stop: &mut Stop) -> Result<()> {
         check(stop)?;
         let n = self.v.len();
@@ -82,7 +82,7 @@ impl Exploration {
         Ok(())
     }
 
-    /// Keeps the first n rows. The variance is the same, bit for bit, as if the other rows had not been added.
+    /// Keep the first n rows. The variance then has the same bits as if the other rows had not been added.
     pub fn keep(&mut self, n: usize) {
         if n >= self.trials.len() {
             return;
@@ -99,14 +99,14 @@ impl Exploration {
         }
     }
 
-    /// The point with the largest variance (Eq. 7); exact ties are broken uniformly at random.
+    /// The point with the largest variance (Eq. 7). Exact ties are broken uniformly at random.
     pub fn most_uncertain(&self, rng: &mut Rng) -> usize {
         let (mut best, mut most, mut n_ties) = (0, f64::NEG_INFINITY, 0);
         for (i, &variance) in self.variance.iter().enumerate() {
             if variance < most || variance.is_nan() {
                 continue;
             }
-            // Reservoir sampling: the m-th tie replaces the current one with probability 1/m.
+            // Reservoir sampling: the m-th tied point replaces the current point with probability 1/m.
             n_ties = if variance > most { 1 } else { n_ties + 1 };
             if n_ties == 1 || rng.random_range(0..n_ties) == 0 {
                 (best, most) = (i, variance);
@@ -126,7 +126,7 @@ mod tests {
     use std::ops::ControlFlow;
 
     #[test]
-    fn the_variance_equals_that_of_a_posterior_and_rows_can_be_dropped() {
+    fn the_variance_equals_the_posterior_variance_even_after_rows_are_dropped() {
         let mut rng = Rng::seed_from_u64(1);
         let points = Array2::from_shape_fn((40, 2), |_| rng.random::<f64>());
         let theta = Hyperparameters {

@@ -7,9 +7,10 @@
 //! * [`bounds`]: the confidence bounds at the end of a round, and the points that are kept
 //! * [`bpe_delay`]: the strategy
 //!
-//! Notation follows Vakili et al. 2023: r counts rounds from 1. Round r has t_r steps; the results of the first q_r
-//! steps have to arrive. T is the horizon, δ the probability of failure, τ a delay, X_r the set of points of round r.
-//! Their λ² is the noise variance here, with λ = σ, the standard deviation of the noise.
+//! Notation follows Vakili et al. 2023: r counts rounds from 1. Round r has t_r steps. With high probability, the
+//! results of the first q_r steps arrive by the end of the round. T is the horizon, δ is the probability of failure, τ
+//! is a delay, and X_r is the set of points of round r. λ² in the paper is the noise variance here. By default, λ = σ,
+//! the standard deviation of the noise.
 
 pub mod bounds;
 pub mod bpe_delay;

@@ -1,4 +1,4 @@
-//! The note of the first suggestion of a round: its number, and the delay model at that time.
+//! The note of the first suggestion of a round. It contains the number of the round, and the delay model at that time.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +10,10 @@ use crate::strategy::elimination::settings::SubExponential;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Note {
-    /// The number of the round, from 1.
+    /// The number of the round, counted from 1.
     pub round: usize,
-    /// The delay model that determined the length of the previous round, either given or estimated at its end; None
-    /// if there was no model.
+    /// The delay model that determined the length of the previous round. It is given, or estimated at the end of that
+    /// round. It is `None` if a delay model was not available.
     pub delay: Option<SubExponential>,
 }
 
@@ -22,7 +22,7 @@ impl Note {
         serde_json::to_string(&self).map_err(|error| Error::Corrupt(error.to_string()))
     }
 
-    /// Reads a note; other text is refused.
+    /// Read a note. Return an error if the text is not a note.
     pub fn from_text(text: &str) -> Result<Self> {
         let note: Note =
             serde_json::from_str(text).map_err(|error| Error::Corrupt(error.to_string()))?;
@@ -37,7 +37,7 @@ impl Note {
         Ok(note)
     }
 
-    /// Refuses a note that is not valid for the next suggestion of this log.
+    /// Return an error if a note is not valid for the next suggestion of this log.
     pub fn check(text: &str, log: &Ledger) -> Result<()> {
         let note = Self::from_text(text)?;
         let begun = log.trials().iter().filter(|trial| trial.note().is_some());

@@ -1,7 +1,8 @@
-//! The rounds computed from the log: the trials of each round, and the values that had arrived at its end.
+//! The rounds computed from the log, with the trials of each round and the values that had arrived at the end of the
+//! round.
 //!
-//! Only trials that the strategy proposed belong to a round; enqueued and added trials do not. The data of a round
-//! are final when the next round begins, so later events of its trials change nothing.
+//! Only trials that the strategy proposed belong to a round. Enqueued and added trials do not belong to a round. The
+//! data of a round are final when the next round begins. Later events of the trials of the round are ignored.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +15,9 @@ use crate::strategy::elimination::settings::SubExponential;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Datum {
     pub value: f64,
-    /// The standard deviation of its noise, if reported.
+    /// The standard deviation of the noise of the value, if reported.
     pub std: Option<f64>,
-    /// The point where the trial was run.
+    /// The point at which the trial was run.
     pub x: Vec<f64>,
 }
 
@@ -25,11 +26,11 @@ pub struct Datum {
 pub struct Round {
     /// The index of the log entry that begins the round.
     pub begin: usize,
-    /// The trials of its steps, in order.
+    /// The trials of the steps of the round, in order.
     pub trials: Vec<TrialNumber>,
-    /// The delay model at the begin of the round.
+    /// The delay model when the round began.
     pub delay: Option<SubExponential>,
-    /// The values used at the end of the round, by trial. They come from this round, or from all rounds so far.
+    /// The values used at the end of the round, by trial. The values come from this round, or from all rounds so far.
     pub data: BTreeMap<TrialNumber, Datum>,
 }
 
@@ -45,7 +46,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// With `keep`, the data of earlier rounds are used in later rounds too.
+    /// Rounds before any entry of the log. With `keep`, the data of earlier rounds are also used in later rounds.
     pub fn new(keep: bool) -> Self {
         Self {
             keep,
@@ -63,7 +64,7 @@ impl Rounds {
         self.all.iter().map(|round| round.trials.len()).sum()
     }
 
-    /// The trials whose points count as explored in a round. A failed trial counts until its point is due to be tried
+    /// The trials whose points count as explored in a round. A failed trial counts until its point should be tried
     /// again.
     pub fn explored(&self, round: usize, log: &Ledger) -> Vec<TrialNumber> {
         let first = if self.keep { 0 } else { round };
@@ -74,8 +75,8 @@ impl Rounds {
             .collect()
     }
 
-    /// Whether the point of a failed trial is due to be tried again: 2 steps after its first failure, 4 after the
-    /// second, 8 after the third, and so on.
+    /// Whether the point of a failed trial should be tried again. The point is tried again 2 steps after its first
+    /// failure, 4 steps after its second failure, 8 steps after its third failure, and so on.
     fn is_tried_again(&self, number: TrialNumber, log: &Ledger) -> bool {
         if !self.failed.contains_key(&number) {
             return false;
@@ -88,7 +89,7 @@ impl Rounds {
         self.steps() >= last.saturating_add(1usize << n_failures.min(62))
     }
 
-    /// Folds the new entries of the log.
+    /// Fold the new entries of the log.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         for (i, entry) in log.entries().iter().enumerate().skip(self.folded) {
             match entry {
@@ -154,7 +155,7 @@ impl Rounds {
             return;
         };
         let run = report.and_then(|report| report.point.as_ref());
-        // A report without a point keeps the earlier point.
+        // If the report does not contain a point, keep the earlier point.
         let before = round.data.remove(&number).map(|datum| datum.x);
         let run = run.map(|point| log.problem().encode(point)).or(before);
         let datum = Datum {
@@ -165,7 +166,7 @@ impl Rounds {
         round.data.insert(number, datum);
     }
 
-    /// Removes suggestions that are no longer in the log.
+    /// Remove suggestions that are no longer in the log.
     pub fn rewind(&mut self, log: &Ledger) {
         self.folded = self.folded.min(log.len());
         let n_trials = log.trials().len();

@@ -1,15 +1,15 @@
 //! The lengths of rounds.
 //!
-//! q_0 = 1, q_r = ⌈√(T q_{r−1})⌉ (Algorithm 1). The steps after the first q_r give time for their results, so that
-//! with probability 1 − δ/2 the first q_r results of every round have arrived at its end.
+//! q_0 = 1, q_r = ⌈√(T q_{r−1})⌉ (Algorithm 1). During the other steps of a round, the results of the first q_r steps
+//! arrive. With probability 1 − δ/2, the first q_r results of every round have arrived at the end of the round.
 
 use serde::{Deserialize, Serialize};
 
-/// E exp(η(τ − E τ)) ≤ exp(η²ξ²/2) for all |η| ≤ 1/b (Assumption 3.3).
+/// A sub-exponential delay model: E exp(η(τ − E τ)) ≤ exp(η²ξ²/2) for all |η| ≤ 1/b (Assumption 3.3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SubExponential {
-    /// E τ, in suggestions.
+    /// The mean delay E τ, in suggestions.
     pub mean: f64,
     pub xi: f64,
     pub b: f64,
@@ -29,19 +29,19 @@ pub enum Tail {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lengths {
-    /// t_r = ⌈q_r + u_T(δ)⌉; the last round is cut to the horizon.
+    /// t_r = ⌈q_r + u_T(δ)⌉, and the last round ends at the horizon.
     Paper,
-    /// t_r = ⌊q_r + E[τ] + 2b·log(3s/2δ)⌋ at step s, until Σ q_r ≥ T, with a complete last round, as in the code of
-    /// the authors.
+    /// t_r = ⌊q_r + E[τ] + 2b·log(3s/2δ)⌋ at step s, as in the code of the authors. Rounds follow until Σ q_r ≥ T, and
+    /// the last round is complete.
     Code,
 }
 
-/// The parameters of the lengths.
+/// The parameters that determine the lengths of rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Schedule {
-    /// T.
+    /// The horizon T.
     pub horizon: usize,
-    /// δ.
+    /// The probability of failure δ.
     pub delta: f64,
     pub tail: Tail,
     pub lengths: Lengths,
@@ -70,7 +70,7 @@ impl Schedule {
         q as usize
     }
 
-    /// t_r of a round that starts after `before` steps. It is not yet cut to the horizon.
+    /// t_r of a round that starts after `before` steps. The length is not limited by the horizon.
     pub fn length(&self, round: usize, before: usize, delay: SubExponential) -> f64 {
         let q = self.explored(round) as f64;
         match self.lengths {
@@ -85,8 +85,8 @@ impl Schedule {
         }
     }
 
-    /// u_T(δ) = E[τ] + ψ_T(δ/2), where ψ_t(δ) is the larger (in the paper as printed: the smaller) of √(2ξ² log(3t/2δ))
-    /// and 2b log(3t/2δ) (Eq. 6).
+    /// u_T(δ) = E[τ] + ψ_T(δ/2) (Eq. 6). ψ_t(δ) is the larger of √(2ξ² log(3t/2δ)) and 2b log(3t/2δ). The paper prints
+    /// the smaller of these terms.
     pub fn longest_delay(&self, delay: SubExponential) -> f64 {
         let log = self.log_term();
         let gaussian = delay.xi * (2.0 * log).sqrt();
@@ -98,12 +98,12 @@ impl Schedule {
             }
     }
 
-    /// log(3T/2δ') with δ' = δ/2. It is above 1, because δ < 1 and T ≥ 1.
+    /// log(3T/2δ') with δ' = δ/2. The logarithm is above 1, because δ < 1 and T ≥ 1.
     pub fn log_term(&self) -> f64 {
         (3.0 * self.horizon as f64 / self.delta).ln()
     }
 
-    /// Whether this round, which ends after `steps` steps, is the last one.
+    /// Whether this round, which ends after `steps` steps, is the last round.
     pub fn is_last(&self, round: usize, steps: usize) -> bool {
         match self.lengths {
             Lengths::Paper => steps >= self.horizon,
@@ -136,7 +136,8 @@ impl Schedule {
         planned
     }
 
-    /// R. If delays are estimated, the number of rounds without delay, which is an upper bound on R.
+    /// The number of rounds R. If delays are estimated, the result is the number of rounds without delay, which is an
+    /// upper bound on R.
     pub fn n_rounds(&self, delay: Option<SubExponential>) -> usize {
         self.plan(1, 0, delay.unwrap_or_default()).len()
     }
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_equal_those_of_the_paper_and_of_its_code() {
+    fn lengths_of_rounds_equal_the_lengths_in_the_paper_and_in_its_code() {
         let (paper, code) = (Lengths::Paper, Lengths::Code);
         assert_eq!(lengths(1000, Tail::Min, paper, 50.0), [108, 255, 500, 137]);
         assert_eq!(lengths(1000, Tail::Max, paper, 50.0), [128, 275, 520, 77]);
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn without_delays_rounds_equal_those_of_bpe() {
+    fn rounds_without_delays_equal_the_rounds_of_bpe() {
         let schedule = |horizon| Schedule {
             horizon,
             delta: 0.1,

@@ -1,6 +1,6 @@
 //! The settings of BPE-Delay with their defaults, as in JSON, and their checks.
 //!
-//! Values of f and standard deviations are in units of f, lengthscales in units of the encoded columns.
+//! Values of f and standard deviations are in units of f. Lengthscales are in units of the encoded columns.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,24 +15,24 @@ use crate::strategy::from_settings::as_json;
 
 pub use crate::strategy::elimination::schedule::{Lengths, SubExponential, Tail};
 
-/// The smallest noise variance relative to the signal variance; it replaces a noise of 0.
+/// The smallest noise variance relative to the signal variance. This noise variance replaces 0.
 const MIN_NOISE: f64 = 1e-10;
 
-/// All settings. A setting with default None is required, except `regularization` and `rkhs_bound`.
+/// The settings of BPE-Delay. A setting with default `None` is required, except `regularization` and `rkhs_bound`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// T: the total number of suggestions.
+    /// The horizon T, which is the total number of suggestions.
     pub horizon: Option<usize>,
-    /// ℓ: one per column, or one for all columns.
+    /// ℓ: one lengthscale per column, or one lengthscale for all columns.
     pub lengthscale: Option<Lengthscale>,
     /// σ, the standard deviation of the noise.
     pub noise_std: Option<f64>,
-    /// λ of the model, with kernel matrix K + λ²I; σ if None.
+    /// λ of the model, whose kernel matrix is K + λ²I. `None` means σ.
     pub regularization: Option<f64>,
     pub signal_std: f64,
     pub kernel: KernelFamily,
-    /// The prior mean of f; `rkhs_bound` bounds the norm of f − mean.
+    /// The prior mean of f. The setting `rkhs_bound` bounds the norm of f − mean.
     pub mean: f64,
     pub delay: Delay,
     pub beta: Beta,
@@ -41,7 +41,7 @@ pub struct Settings {
     pub delta: f64,
     /// The number of points that represent a box.
     pub n_points: usize,
-    /// Whether the data of earlier rounds are used. The theorems do not allow it.
+    /// Whether the data of earlier rounds are used. The theorems assume that they are not used.
     pub keep_rounds: bool,
     pub tail: Tail,
     pub lengths: Lengths,
@@ -83,7 +83,7 @@ pub enum Delay {
 #[serde(deny_unknown_fields, default)]
 pub struct EstimatedDelay {}
 
-/// Every result arrives before the next suggestion: BPE.
+/// Every result arrives before the next suggestion. Then the strategy is BPE.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NoDelay {}
@@ -103,7 +103,7 @@ pub enum Theory {
     Theory,
 }
 
-/// All values that settings may have, with their defaults.
+/// The structured values of the settings, each with its defaults.
 pub fn values() -> Vec<Value> {
     vec![
         as_json(Delay::EstimatedDelay(EstimatedDelay {})),
@@ -149,7 +149,7 @@ fn is_std(x: f64) -> bool {
 }
 
 impl Settings {
-    /// The schedule of rounds. An error if T is missing or out of range.
+    /// The schedule of rounds. Return an error if T is missing or out of range.
     pub fn schedule(&self) -> Result<Schedule> {
         const EXPECTED: &str =
             "give the total number of suggestions of the search, from 1 to 1,000,000,000";
@@ -202,7 +202,7 @@ impl Settings {
         Ok(theta)
     }
 
-    /// σ of the theorems, no smaller than the noise that the model uses in place of 0.
+    /// σ of the theorems. It is at least the noise that the model uses instead of 0.
     pub fn theory_noise(&self) -> f64 {
         self.row_noise(self.noise_std.unwrap_or(f64::NAN)).sqrt()
     }
@@ -212,7 +212,7 @@ impl Settings {
         (std * std).max(MIN_NOISE * self.signal_std * self.signal_std)
     }
 
-    /// Refuses invalid settings. Returns the schedule and θ.
+    /// Check the settings, and return the schedule and θ.
     pub fn check(&self, width: usize) -> Result<(Schedule, Hyperparameters)> {
         let schedule = self.schedule()?;
         let theta = self.theta(width)?;
@@ -259,7 +259,7 @@ impl Settings {
         Ok((schedule, theta))
     }
 
-    /// The given delay model; None if it is estimated.
+    /// The given delay model, or `None` if the delay model is estimated.
     pub fn known_delay(&self) -> Option<SubExponential> {
         match self.delay {
             Delay::EstimatedDelay(_) => None,

@@ -1,21 +1,21 @@
-//! The bias constant C of low fidelities: |f_z − f| ≤ ζ(z) = C·(1 − z). C is declared, or estimated from two trials
-//! at one point.
+//! The bias constant C of low fidelities: |f_z − f| ≤ ζ(z) = C·(1 − z). C is declared, or estimated from two trials at
+//! the same point.
 //!
-//! As in the code of Wang et al. 2022, C = √2·|f_0.8 − f_0.2|/0.6 at the centre, and C is multiplied by 1.4 when the
-//! difference of two values in a cell contradicts C and the width of the cell.
+//! As in the code of Wang et al. 2022, the initial estimate is C = √2·|f_0.8 − f_0.2|/0.6 at the centre of the box. C
+//! is multiplied by 1.4 when the difference of two values in a cell is too large for C and the width of the cell.
 
 use crate::domain::Fidelity;
 use crate::ledger::{Ledger, TrialNumber};
 
-/// The fidelities of the two trials.
+/// The fidelities of the two trials from which C is estimated.
 const PROBES: [f64; 2] = [0.8, 0.2];
-/// The factor by which C grows when two values contradict it.
+/// The factor by which C grows when the difference of two values is too large for C.
 const GROWTH: f64 = 1.4;
 
-/// The bias constant: absent, given or estimated.
+/// The bias constant, which is absent, given or estimated.
 #[derive(Debug, Clone)]
 pub enum Bias {
-    /// No bias: every trial is a full evaluation.
+    /// Every trial is a full evaluation, so the bias is 0.
     None,
     Declared(f64),
     Estimated(Estimate),
@@ -54,7 +54,7 @@ impl Bias {
         }
     }
 
-    /// The fidelity of the next of the two trials, until both have started.
+    /// The fidelity of the next of the two trials, or `None` if both trials have started.
     pub fn next_probe(&self) -> Option<f64> {
         match self {
             Self::Estimated(estimate) => {
@@ -65,7 +65,7 @@ impl Bias {
         }
     }
 
-    /// Registers a suggestion as one of the two trials, unless both have started.
+    /// Register a suggestion as one of the two trials, unless both trials have started.
     pub fn start(&mut self, number: TrialNumber, log: &Ledger) {
         if let Self::Estimated(estimate) = self
             && estimate.probes.len() < PROBES.len()
@@ -75,8 +75,8 @@ impl Bias {
         }
     }
 
-    /// Updates C with the value of a trial. The `others` are the trials in its cell that also have values. f varies
-    /// by at most `width` over the cell. `measured` returns the value, if any, and the fidelity of a trial.
+    /// Update C with the value of a trial. `others` contains the other trials with values in the same cell. f varies
+    /// by at most `width` over the cell. `measured` returns the value of a trial, if any, and its fidelity.
     pub fn update(
         &mut self,
         number: TrialNumber,
@@ -109,7 +109,7 @@ impl Bias {
         }
     }
 
-    /// Removes trials that are no longer in the log.
+    /// Remove trials that are no longer in the log.
     pub fn rewind(&mut self, log: &Ledger) {
         if let Self::Estimated(estimate) = self {
             let n = log.trials().len();

@@ -1,8 +1,8 @@
 //! The partition and the instances, computed from the log. The visits of drafted suggestions can be undone.
 //!
 //! The state depends only on the entries of the log and their order, so replaying a log gives the same tree. The
-//! moments of a cell are merged from the moments of its halves, so they do not depend on the order in which values
-//! arrive.
+//! moments of a cell are merged from the moments of its halves. Therefore the moments do not depend on the order in
+//! which values arrive.
 
 mod trials;
 
@@ -18,7 +18,7 @@ use crate::strategy::tree::settings::Refresh;
 /// The cell and the state of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Placed {
-    /// The cell that the trial counts in.
+    /// The cell in which the trial counts.
     node: u32,
     state: State,
 }
@@ -31,20 +31,20 @@ enum State {
     Observed(f64),
 }
 
-/// A change made by a suggestion, recorded to undo it.
+/// A change made by a suggestion. Changes are recorded so that they can be undone.
 #[derive(Debug, Clone, PartialEq)]
 enum Change {
-    /// A trial was started in cell `node`. Before, the highest fidelity of the cell was `z`.
+    /// A trial was started in cell `node`. The highest fidelity of the cell before this trial was `z`.
     Started {
         node: u32,
         z: f32,
     },
-    /// The changes of a suggestion begin here.
+    /// A marker of the first change of a suggestion.
     Begin {
         n_turns: u64,
     },
     Created,
-    /// The front became deeper; `depth` is the earlier depth.
+    /// The depth of the front increased. `depth` is the earlier depth.
     FrontDeepened {
         instance: usize,
         depth: usize,
@@ -53,7 +53,7 @@ enum Change {
         instance: usize,
         node: u32,
     },
-    /// An instance took a step; `frozen` is the earlier state.
+    /// An instance took a step. `frozen` is the earlier state.
     Stepped {
         instance: usize,
         frozen: Frozen,
@@ -74,9 +74,9 @@ pub struct Forest {
     /// The number of values at which the scale is next computed.
     next_scale: u64,
     bias: Bias,
-    /// The number of turns; the instances take turns in order.
+    /// The number of turns. The instances take turns in order.
     n_turns: u64,
-    /// The changes by the suggestions at the end of the log.
+    /// The changes made by the suggestions at the end of the log.
     changes: Vec<Change>,
     folded: usize,
 }
@@ -110,7 +110,7 @@ impl Forest {
         (self.n_turns % self.instances.len() as u64) as usize
     }
 
-    /// Folds the new entries of the log.
+    /// Fold the new entries of the log.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         for entry in &log.entries()[self.folded.min(log.len())..] {
             self.fold(entry, log)?;
@@ -170,7 +170,7 @@ impl Forest {
         Ok(())
     }
 
-    /// Applies the steps of a suggestion and returns its cell.
+    /// Apply the steps of a suggestion and return its cell.
     fn apply(&mut self, steps: &[Step]) -> Result<u32> {
         let mut last = ROOT;
         for step in steps {
@@ -182,7 +182,7 @@ impl Forest {
         Ok(last)
     }
 
-    /// Refuses steps that are not valid for the next suggestion.
+    /// Return an error if the steps are not valid for the next suggestion.
     pub fn check(&mut self, steps: &[Step]) -> Result<()> {
         self.begin();
         let applied = self.apply(steps);
@@ -190,7 +190,7 @@ impl Forest {
         applied.map(drop)
     }
 
-    /// Takes the turn of the next instance, which visits this cell.
+    /// Take the turn of the next instance, which visits this cell.
     pub fn turn(&mut self, place: Place) -> Result<u32> {
         let instance = self.next_instance();
         let node = self.node_at(place)?;
@@ -206,14 +206,15 @@ impl Forest {
         Ok(node)
     }
 
-    /// Finds the cell of a new trial that no instance chose, and counts a step for all instances.
+    /// Find the cell of a new trial that was not chosen by an instance, and count a step for all instances.
     fn settle_new(&mut self, x: &[f64]) -> u32 {
         let node = self.settle(x);
         (0..self.instances.len()).for_each(|i| self.step(i));
         node
     }
 
-    /// Finds the cell of a point that no instance chose. All instances that have visited the parent visit the cell.
+    /// Find the cell of a point that was not chosen by an instance. All instances that have visited the parent visit
+    /// the cell.
     fn settle(&mut self, x: &[f64]) -> u32 {
         let place = match self.trials.is_empty() {
             true => Place::Old(ROOT),
@@ -285,7 +286,8 @@ impl Forest {
         }
     }
 
-    /// Marks a cell as empty, because no feasible point was found in it. Its points are not suggested from now on.
+    /// Mark a cell as empty, because a feasible point was not found in the cell. Points of an empty cell are not
+    /// suggested.
     pub fn mark_empty(&mut self, place: Place) -> Result<()> {
         let (parent, side) = match place {
             Place::Old(node) if (node as usize) < self.partition.len() => {
@@ -319,7 +321,7 @@ impl Forest {
         }
     }
 
-    /// Freezes the current log t⁺ for the bounds of an instance.
+    /// Freeze the current log t⁺ for the bounds of an instance.
     fn freeze(&mut self, i: usize) {
         let t = match self.refresh {
             Refresh::Frozen => next_power(self.instances[i].t),
@@ -330,7 +332,7 @@ impl Forest {
         instance.is_stale = true;
     }
 
-    /// Updates the B values of all instances.
+    /// Update the B values of all instances.
     pub fn update_bounds(&mut self) {
         for i in 0..self.instances.len() {
             if self.refresh == Refresh::Exact {
@@ -342,14 +344,14 @@ impl Forest {
         }
     }
 
-    /// Marks where the changes of a suggestion begin.
+    /// Mark where the changes of a suggestion begin.
     pub fn begin(&mut self) {
         self.changes.push(Change::Begin {
             n_turns: self.n_turns,
         });
     }
 
-    /// Undoes the changes of the last suggestion.
+    /// Undo the changes of the last suggestion.
     pub fn undo(&mut self) {
         while let Some(change) = self.changes.pop() {
             match change {
@@ -387,7 +389,7 @@ impl Forest {
         }
     }
 
-    /// Undoes the suggestions that are no longer in the log.
+    /// Undo the suggestions that are no longer in the log.
     pub fn rewind(&mut self, log: &Ledger) {
         self.folded = self.folded.min(log.len());
         while self.trials.len() > log.trials().len() && !self.changes.is_empty() {

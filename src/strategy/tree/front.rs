@@ -1,13 +1,13 @@
-//! The front: the best cells of every size that can be halved. The choice among these cells does not depend on ν, ρ or
-//! b.
+//! The front, which contains the best cells of every size that can be halved. The choice among these cells does not
+//! depend on ν, ρ or b.
 //!
-//! For each smoothness of f, the best cell above a certain size should be halved. If the smoothness is unknown, all
-//! of these cells are halved in turn (Jones, Perttunen and Stuckman 1993; Munos 2011).
+//! For a given smoothness of f, the best cell above a certain size should be halved. If the smoothness is unknown, the
+//! best cells for every smoothness are halved in turn (Jones, Perttunen and Stuckman 1993; Munos 2011).
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// A cell, with its mean when it was offered.
+/// A cell, with its mean at the time when the cell was offered.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
     pub mean: f64,
@@ -35,7 +35,7 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// Candidates by depth. When a candidate reaches the top, it is dropped if it has been halved; otherwise its mean is
+/// Candidates by depth. A candidate that reaches the top is dropped if it cannot be halved again. Otherwise its mean is
 /// updated.
 #[derive(Debug, Clone, Default)]
 pub struct Front {
@@ -43,17 +43,17 @@ pub struct Front {
 }
 
 impl Front {
-    /// One more than the largest depth of all candidates so far.
+    /// The largest depth of all candidates so far, plus one.
     pub fn depth(&self) -> usize {
         self.depths.len()
     }
 
-    /// Drops the candidates from `depth` on, and restores the depth of the front.
+    /// Drop the candidates at `depth` and below, and restore the depth of the front.
     pub fn truncate(&mut self, depth: usize) {
         self.depths.truncate(depth);
     }
 
-    /// Adds a candidate at this depth.
+    /// Add a candidate at this depth.
     pub fn offer(&mut self, depth: u32, candidate: Candidate) {
         let depth = depth as usize;
         if self.depths.len() <= depth {
@@ -62,8 +62,8 @@ impl Front {
         self.depths[depth].push(candidate);
     }
 
-    /// The candidate with the largest mean down to `depth`; ties go to the smallest depth. `mean` returns the current
-    /// mean of a candidate; candidates without a mean are dropped.
+    /// The candidate with the largest mean down to `depth`. Among equal means, the smallest depth is chosen. `mean`
+    /// returns the current mean of a candidate. Candidates without a mean are dropped.
     pub fn best(
         &mut self,
         depth: usize,
@@ -96,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_best_candidate_equals_a_full_search(
+        fn the_best_candidate_equals_a_brute_force_search(
             all in prop::collection::vec((0..6u32, 0..5i32, any::<bool>()), 1..40), depth in 0..6usize,
         ) {
             let mut front = Front::default();
@@ -109,7 +109,7 @@ mod tests {
             let expected = best.map(|(node, _)| node as u32).or((depth == 5).then_some(99));
             let keep = |candidate: Candidate| all.get(candidate.node as usize).is_none_or(|(_, _, kept)| *kept);
             let keep = |candidate: Candidate| keep(candidate).then_some(candidate.mean);
-            // Dropped candidates do not return.
+            // Dropped candidates stay dropped.
             for _ in 0..2 {
                 prop_assert_eq!(front.best(depth, keep), expected);
             }

@@ -1,5 +1,5 @@
-//! An instance: a search of the tree with one ν and ρ. It stores the visited cells, the moments of subtrees and their B
-//! values.
+//! An instance, which is a search of the tree with one ν and one ρ. The instance stores the visited cells, and the
+//! moments and B values of subtrees.
 
 use crate::domain::fidelity::TOLERANCE;
 use crate::strategy::tree::bounds::{Frozen, success_bound};
@@ -9,13 +9,13 @@ use crate::strategy::tree::partition::{Partition, ROOT};
 use crate::strategy::tree::region::Side;
 use crate::strategy::tree::settings::Bound;
 
-/// The default of ν in units of the scale, for full evaluations. Measured, see docs/tree_search.md.
+/// The default of ν in units of the scale, for full evaluations. docs/tree_search.md describes the experiments.
 const NU_SHARE: f64 = 0.1;
 
-/// The front is used every N turns. Measured, see docs/tree_search.md.
+/// The number of turns N between uses of the front. docs/tree_search.md describes the experiments.
 const FRONT_EVERY: u64 = 2;
 
-/// The data of an instance about a cell of the partition.
+/// The data that an instance stores for a cell of the partition.
 #[derive(Debug, Clone, PartialEq)]
 struct Subtree {
     /// The moments of all observations in the visited cells of the subtree.
@@ -24,8 +24,8 @@ struct Subtree {
     is_visited: bool,
     /// Whether the cell is a candidate of the front with its current mean.
     is_offered: bool,
-    /// B of both halves: +∞ if the half was not visited, −∞ if no point in it can be suggested. For a half without
-    /// values it is a factor; see [`Instance::b_value`].
+    /// The B values of both halves. B is +∞ if the half was not visited, and −∞ if its points cannot be suggested. A
+    /// half without values has a factor instead of B (see [`Instance::b_value`]).
     slots: [f64; 2],
 }
 
@@ -49,7 +49,7 @@ pub enum Nu {
     Given(f64),
     /// A fixed share of the scale. The scale decreases as the search converges.
     Scale,
-    /// The largest scale so far. With fidelities, evaluations stay cheap until cells are small.
+    /// The largest scale so far. With this ν, evaluations at low fidelity are used until cells are small.
     Spread(f64),
 }
 
@@ -59,17 +59,17 @@ pub struct Instance {
     nu: Nu,
     rho: f64,
     bound: Bound,
-    /// The number of visits of cells, repeated visits included.
+    /// The number of visits of cells, including repeated visits.
     pub t: u64,
     pub frozen: Frozen,
-    /// Whether all B values must be computed again.
+    /// Whether all B values must be recomputed.
     pub is_stale: bool,
-    /// C of ζ(z) = C·(1 − z), if trials have a fidelity and C is known.
+    /// The constant C of ζ(z) = C·(1 − z), if trials have a fidelity and C is known.
     pub bias: Option<f64>,
     subtrees: Vec<Subtree>,
     /// The front, if it is used.
     front: Option<Front>,
-    /// ρ^h for each depth h, up to one more than the depth of the deepest cell.
+    /// ρ^h for each depth h, up to the depth of the deepest cell plus one.
     powers: Vec<f64>,
 }
 
@@ -92,7 +92,7 @@ impl Instance {
         }
     }
 
-    /// The instance with the front, which it uses every [`FRONT_EVERY`] turns.
+    /// The instance with a front. The front is used every [`FRONT_EVERY`] turns.
     pub fn with_front(mut self) -> Self {
         self.front = Some(Front::default());
         self
@@ -103,7 +103,7 @@ impl Instance {
         !matches!(self.nu, Nu::Given(_)) || self.bound.needs_scale()
     }
 
-    /// Sets a new scale.
+    /// Set a new scale.
     pub fn set_scale(&mut self, scale: f64) {
         self.frozen.scale = scale;
         self.is_stale = true;
@@ -126,12 +126,13 @@ impl Instance {
         self.rho
     }
 
-    /// ν·ρ^h.
+    /// The bound ν·ρ^h on the variation of f in a cell at this depth.
     pub fn width(&self, depth: u32) -> f64 {
         self.nu() * self.powers[depth as usize]
     }
 
-    /// z_h = 1 − ν·ρ^h/C. At this fidelity the bias is at most the bound on the variation of f in the cell.
+    /// The fidelity z_h = 1 − ν·ρ^h/C. At this fidelity, the bias is at most the bound on the variation of f in the
+    /// cell.
     pub fn fidelity(&self, depth: u32) -> f64 {
         self.bias.map_or(1.0, |bias| {
             (1.0 - self.width(depth) / bias).clamp(TOLERANCE, 1.0)
@@ -150,13 +151,13 @@ impl Instance {
         self.subtrees[node as usize].is_visited
     }
 
-    /// B of both halves of a cell, with the factors of subtrees without values converted to B values.
+    /// The B values of both halves of a cell. Factors of subtrees without values are converted to B values.
     pub fn slots(&self, node: u32, partition: &Partition) -> [f64; 2] {
         let Subtree { moments, slots, .. } = self.subtrees[node as usize];
         [0, 1].map(|side| {
             let child = partition.node(node).child(side);
             let has_values = child.is_some_and(|child| self.moments(child).count > 0);
-            // +∞ if no trial has ended, −∞ if no point can be suggested.
+            // A slot is +∞ before a trial of the half has ended, and −∞ if points of the half cannot be suggested.
             if moments.count == 0 || has_values || slots[side].is_infinite() {
                 return slots[side];
             }
@@ -169,10 +170,10 @@ impl Instance {
         self.subtrees[node as usize].moments
     }
 
-    /// Adds an entry for a new cell at this depth.
+    /// Add an entry for a new cell at this depth.
     pub fn push(&mut self, depth: u32) {
         self.subtrees.push(Subtree::UNVISITED);
-        // The width of halves is computed before they exist.
+        // The width of the halves is needed before the halves are created.
         while self.powers.len() <= depth as usize + 1 {
             self.powers
                 .push(self.powers[self.powers.len() - 1] * self.rho);
@@ -183,12 +184,12 @@ impl Instance {
         self.subtrees.pop();
     }
 
-    /// Marks a cell as visited. Call [`Self::update_from`] afterwards.
+    /// Mark a cell as visited. Call [`Self::update_from`] afterwards.
     pub fn visit(&mut self, node: u32) {
         self.subtrees[node as usize].is_visited = true;
     }
 
-    /// Undoes the visit of a leaf.
+    /// Undo the visit of a leaf.
     pub fn leave(&mut self, node: u32, partition: &Partition) {
         let subtree = &mut self.subtrees[node as usize];
         subtree.is_visited = false;
@@ -202,7 +203,7 @@ impl Instance {
         }
     }
 
-    /// Sets the B value of a half of a cell, unless the half is empty.
+    /// Set the B value of a half of a cell, unless the half is empty.
     pub fn set_slot(&mut self, node: u32, side: Side, b: f64, partition: &Partition) {
         let b = match partition.node(node).empty[side] {
             true => f64::NEG_INFINITY,
@@ -211,14 +212,14 @@ impl Instance {
         self.subtrees[node as usize].slots[side] = b;
     }
 
-    /// Offers a cell to the front, unless it is a candidate already or cannot be halved.
+    /// Offer a cell to the front, unless the cell is already a candidate or cannot be halved.
     pub fn offer(&mut self, node: u32, partition: &Partition) {
         if !self.subtrees[node as usize].is_offered {
             self.offer_changed(node, partition);
         }
     }
 
-    /// Offers a cell whose mean changed to the front, if it can be halved.
+    /// Offer a cell whose mean changed to the front, if the cell can be halved.
     pub fn offer_changed(&mut self, node: u32, partition: &Partition) {
         let mean = partition
             .worth(node)
@@ -236,7 +237,7 @@ impl Instance {
         self.is_visited(node) && self.open_halves(node, partition) != [false; 2]
     }
 
-    /// Whether each half of a cell is not empty and was not visited.
+    /// Whether each half of a cell is open, that is, neither empty nor visited.
     pub fn open_halves(&self, node: u32, partition: &Partition) -> [bool; 2] {
         let cell = partition.node(node);
         [0, 1].map(|side| {
@@ -246,19 +247,19 @@ impl Instance {
         })
     }
 
-    /// One more than the largest depth of a candidate of the front.
+    /// The largest depth of a candidate of the front, plus one.
     pub fn front_depth(&self) -> usize {
         self.front.as_ref().map_or(0, Front::depth)
     }
 
-    /// Drops the candidates of the front from `depth` on.
+    /// Drop the candidates of the front from `depth` on.
     pub fn truncate_front(&mut self, depth: usize) {
         if let Some(front) = &mut self.front {
             front.truncate(depth);
         }
     }
 
-    /// The depth of the front (exclusive) while the front is due; else None.
+    /// The depth of the front (exclusive) if the front is used in this turn. Otherwise `None`.
     pub fn front_turn(&self) -> Option<usize> {
         let depth = self.front_depth();
         (depth > 0 && self.t % FRONT_EVERY == FRONT_EVERY - 1).then_some(depth)
@@ -280,7 +281,7 @@ impl Instance {
         best
     }
 
-    /// Updates the moments and B values from a visited cell to the root.
+    /// Update the moments and B values on the path from a visited cell to the root.
     pub fn update_from(&mut self, node: u32, partition: &Partition) {
         let mut at = node;
         while self.is_visited(at) {
@@ -294,7 +295,7 @@ impl Instance {
         }
     }
 
-    /// Updates all B values, children before their parents.
+    /// Update all B values. Children are updated before their parents.
     pub fn update_bounds(&mut self, partition: &Partition) {
         for node in (ROOT + 1..partition.len() as u32).rev() {
             if self.is_visited(node)
@@ -322,19 +323,19 @@ impl Instance {
         subtree.n_failed = n_failed;
     }
 
-    /// U + ν·ρ^h + ζ(z_h) of a cell with values. Failures are not included.
+    /// The bound U + ν·ρ^h + ζ(z_h) of a cell with values. Failures are not included.
     fn upper(&self, node: u32, partition: &Partition) -> f64 {
         let moments = self.subtrees[node as usize].moments;
         self.bound.upper(moments, self.frozen) + self.slack(partition.node(node).depth)
     }
 
-    /// B(h, l) = min{ U + ν·ρ^h + ζ(z_h), max over both halves of B }. A leaf that cannot be halved has only the
-    /// first term.
+    /// B(h, l) = min{ U + ν·ρ^h + ζ(z_h), max over both halves of B }. For a leaf that cannot be halved, B is the first
+    /// term.
     ///
-    /// Failures do not change the mean. They multiply the optimism U + ν·ρ^h + ζ(z_h) − mean by p⁺, the upper bound on
-    /// the rate of success. A subtree without values takes the mean and the optimism of the smallest cell around it
-    /// that has values, and multiplies the optimism by the odds p⁺/(1 − p⁺), which are +∞ before the first failure. The
-    /// function returns this factor; [`Self::slots`] converts it.
+    /// Failures do not change the mean. With failures, the optimism U + ν·ρ^h + ζ(z_h) − mean is multiplied by p⁺, the
+    /// upper bound on the rate of success. For a subtree without values, the mean and the optimism are taken from the
+    /// smallest enclosing cell that has values. The optimism is multiplied by the odds p⁺/(1 − p⁺), which are +∞ before
+    /// the first failure. The function returns these odds. [`Self::slots`] converts the odds to a B value.
     fn b_value(&self, node: u32, partition: &Partition) -> f64 {
         let Subtree {
             moments, n_failed, ..
@@ -351,7 +352,7 @@ impl Instance {
                 let [first, second] = self.slots(node, partition);
                 upper.min(first.max(second))
             }
-            // All points of the cell are in flight.
+            // In this case, all points of the cell are in flight.
             None if cell.own.n_in_flight > 0 => f64::NEG_INFINITY,
             None => upper,
         }

@@ -1,19 +1,20 @@
-//! Optimistic tree search: the domain is halved repeatedly, and the cell with the largest upper bound is evaluated
+//! Optimistic tree search. The domain is halved repeatedly, and the cell with the largest upper bound is evaluated
 //! next.
 //!
 //! * [`tree_search`]: the strategy; [`settings`]: its settings
 //! * [`fold`]: the partition and the instances, computed from the log; [`note`]: the note of a suggestion
 //! * [`partition`]: the cells and their observations; [`region`]: the region of a cell
 //! * [`instance`]: the statistics of subtrees and their B values, for one pair ν, ρ
-//! * [`front`]: the best cells of every size, for turns that do not depend on ν and ρ
+//! * [`front`]: the best cells of every size, for choices that do not depend on ν and ρ
 //! * [`bias`]: the bias of low fidelities
-//! * [`moments`]: counts, means and variances; [`bounds`]: upper confidence bounds from them
+//! * [`moments`]: counts, means and variances; [`bounds`]: upper confidence bounds computed from the moments
 //!
-//! Notation (Wang et al. 2022): a node (h, l) at depth h has a cell; U is an upper confidence bound on the mean of f
-//! over the cell, from s observations in t steps; ν·ρ^h bounds the variation of f in the cell:
+//! Notation (Wang et al. 2022): a node (h, l) at depth h has a cell. U is an upper confidence bound on the mean of f
+//! over the cell, from s observations in t steps. ν·ρ^h bounds the variation of f in the cell. Then
 //!
-//! B(h, l) = min{ U(h, l) + ν·ρ^h, max over both children of B }, and +∞ if no trial in the cell was observed or has
-//! failed.
+//! B(h, l) = min{ U(h, l) + ν·ρ^h, max over both children of B }.
+//!
+//! B is +∞ until a trial in the cell has been observed or has failed.
 
 mod bias;
 mod bounds;

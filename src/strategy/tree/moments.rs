@@ -5,7 +5,7 @@
 pub struct Moments {
     pub count: u32,
     pub mean: f64,
-    /// Σ (y − mean)².
+    /// The sum of squared deviations Σ (y − mean)².
     pub m2: f64,
 }
 
@@ -29,7 +29,7 @@ impl Moments {
         }
         let (n_a, n_b) = (f64::from(self.count), f64::from(other.count));
         let share = n_b / (n_a + n_b);
-        // Differences and squares of huge values may overflow to an infinite bound, but must not give NaN.
+        // Differences and squares of huge values may overflow. The bound may be infinite, but it must not be NaN.
         let delta = other.mean - self.mean;
         Self {
             count: self.count + other.count,
@@ -56,7 +56,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn merging_gives_the_moments_of_two_passes(
+        fn merged_moments_equal_the_moments_of_all_values(
             values in prop::collection::vec(-1e3..1e3f64, 1..40), at: prop::sample::Index,
         ) {
             let (a, b) = values.split_at(at.index(values.len()));
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_have_their_value_as_mean_and_zero_variance() {
+    fn equal_values_have_zero_variance_and_their_value_as_mean() {
         for n in 1..50 {
             let moments = of(&vec![0.1; n]);
             assert!((moments.mean - 0.1).abs() < 1e-16 && moments.variance() < 1e-30);

@@ -1,9 +1,9 @@
-//! The note of a suggestion: its cell, and the steps before it.
+//! The note of a suggestion. It contains the cell of the suggestion, and the steps before the suggestion.
 //!
-//! The text has steps separated by spaces. An existing cell is named by its number, a new cell by the number of its
-//! parent and the side: `12l` or `12r`. The last step names the cell of the suggestion. An earlier step names a cell
-//! whose evaluation an instance shares with other instances, in the order of turns. With a minus, a step names a cell
-//! in which no feasible point was found.
+//! The text contains steps separated by spaces. The name of an existing cell is its number. The name of a new cell is
+//! the number of its parent and its side: `12l` or `12r`. The last step names the cell of the suggestion. An earlier
+//! step names a cell whose evaluation an instance shares with other instances, in the order of turns. A step with a
+//! minus names a cell in which a feasible point was not found.
 
 use std::fmt::Write;
 
@@ -22,7 +22,7 @@ pub enum Place {
 pub enum Step {
     /// An instance took its turn in this cell.
     Turn(Place),
-    /// No feasible point was found in this cell.
+    /// A feasible point was not found in this cell.
     Empty(Place),
 }
 
@@ -49,7 +49,7 @@ pub fn to_text(steps: &[Step]) -> String {
     text
 }
 
-/// Reads the steps of a text; the last one must be a turn.
+/// Read the steps of a text. The last step must be a turn.
 pub fn from_text(text: &str) -> Result<Vec<Step>> {
     let steps: Option<Vec<Step>> = text.split(' ').map(step).collect();
     match steps {
@@ -106,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn steps_are_read_as_they_were_written(
+        fn written_steps_are_read_back(
             before in prop::collection::vec((any::<bool>(), any_place()), 0..5), last in any_place(),
         ) {
             let step = |(empty, place): (bool, Place)| if empty { Step::Empty(place) } else { Step::Turn(place) };

@@ -1,5 +1,5 @@
-//! The partition: the cells and their observations, as nodes of a binary tree in one array, parents before their
-//! children.
+//! The partition, which contains the cells and their observations. The cells are the nodes of a binary tree in one
+//! array. Parents precede their children.
 
 use std::collections::HashMap;
 
@@ -11,15 +11,15 @@ use crate::strategy::tree::region::{Region, Side, Space};
 
 /// The number that marks a missing node or trial.
 const NONE: u32 = u32::MAX;
-/// A cell that cannot be halved.
+/// The value of `split` for a cell that cannot be halved.
 const WHOLE: u16 = u16::MAX;
-/// The largest number of nested failed cells that take the mean of the cell around them in the front. Measured, see
-/// docs/tree_search.md.
+/// The largest number of nested failed cells that take the mean of their enclosing cell in the front.
+/// docs/tree_search.md describes the experiments.
 const MAX_FAILED: u32 = 4;
 /// The number of the cell of the whole box.
 pub const ROOT: u32 = 0;
 
-/// A cell. A half of it exists once it has had a trial.
+/// A cell. A half of the cell is created when the half receives its first trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     parent: u32,
@@ -27,12 +27,12 @@ pub struct Node {
     pub depth: u32,
     /// The coordinate along which the cell is halved.
     split: u16,
-    /// Whether no feasible point was found in each half.
+    /// Whether each half is marked as empty, because a feasible point was not found in it.
     pub empty: [bool; 2],
     pub own: Own,
 }
 
-/// The trials that belong to this cell itself, not to its halves.
+/// The trials that belong to a cell itself and not to its halves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Own {
     pub moments: Moments,
@@ -48,14 +48,14 @@ pub struct Own {
 pub type Measured = (f64, f64);
 
 impl Own {
-    /// Whether the cell has a trial with a value, failed or in flight.
+    /// Whether the cell has a trial that has a value, has failed or is in flight.
     pub fn has_trial(&self) -> bool {
         self.first != NONE || self.n_failed > 0 || self.n_in_flight > 0
     }
 }
 
 impl Node {
-    /// The parent; None for the root.
+    /// The parent, or `None` for the root.
     pub fn parent(&self) -> Option<u32> {
         (self.parent != NONE).then_some(self.parent)
     }
@@ -65,7 +65,7 @@ impl Node {
         (self.children[side] != NONE).then_some(self.children[side])
     }
 
-    /// The coordinate along which the cell is halved; None if it cannot be halved.
+    /// The coordinate along which the cell is halved, or `None` if the cell cannot be halved.
     pub fn split(&self) -> Option<usize> {
         let is_closed = self.split == WHOLE || self.empty == [true, true];
         (!is_closed).then_some(self.split as usize)
@@ -77,9 +77,10 @@ impl Node {
 pub struct Partition {
     space: Space,
     nodes: Vec<Node>,
-    /// The trials with values in order of arrival, for cells with more than one.
+    /// The trials with values in order of arrival, for cells with more than one such trial.
     repeats: HashMap<u32, Vec<u32>>,
-    /// The half that will most likely be created next. It is stored because its region was known when it was chosen.
+    /// The half that will most likely be created next. It is stored at the time of its choice, because its region is
+    /// known at this time.
     next: Option<Next>,
 }
 
@@ -92,7 +93,7 @@ struct Next {
 }
 
 impl Partition {
-    /// The partition of one cell, the whole box.
+    /// A partition whose only cell is the whole box.
     pub fn new(space: Space) -> Self {
         let mut partition = Self {
             nodes: Vec::new(),
@@ -121,7 +122,7 @@ impl Partition {
         &mut self.nodes[node as usize]
     }
 
-    /// The side of the parent on which the node is.
+    /// The side of the parent on which the node lies.
     pub fn side(&self, node: u32) -> Side {
         let parent = self.node(node).parent;
         usize::from(parent != NONE && self.node(parent).children[1] == node)
@@ -145,12 +146,12 @@ impl Partition {
         self.nodes.len() as u32 - 1
     }
 
-    /// Whether a cell can be halved; halves may be empty.
+    /// Whether a cell can be halved. Its halves may be marked as empty.
     pub fn can_halve(&self, node: u32) -> bool {
         self.node(node).split != WHOLE
     }
 
-    /// Creates a half of a cell that can be halved.
+    /// Create a half of a cell that can be halved.
     pub fn create(&mut self, parent: u32, side: Side) -> u32 {
         let known = self.next.take();
         let split = match known.filter(|next| (next.parent, next.side) == (parent, side)) {
@@ -167,7 +168,7 @@ impl Partition {
         node
     }
 
-    /// Stores how a half that does not exist yet would be halved.
+    /// Store the coordinate along which a half that does not exist yet would be halved.
     pub fn expect(&mut self, place: Place, region: &Region) {
         if let Place::New { parent, side } = place {
             let split = self.space.longest_side(region);
@@ -179,10 +180,10 @@ impl Partition {
         }
     }
 
-    /// The mean of a cell in the front; None before it has a result.
+    /// The mean of a cell in the front, or `None` before the cell has a result.
     ///
-    /// A failed cell takes the mean of the smallest cell around it that has values. If more than [`MAX_FAILED`]
-    /// nested cells have failed, the result is −∞.
+    /// A failed cell takes the mean of the smallest enclosing cell that has values. If more than [`MAX_FAILED`] nested
+    /// cells have failed, the result is −∞.
     pub fn worth(&self, node: u32) -> Option<f64> {
         let mut own = &self.node(node).own;
         if own.moments.count == 0 && own.n_failed == 0 {
@@ -224,7 +225,7 @@ impl Partition {
         found
     }
 
-    /// Removes the last cell created.
+    /// Remove the last cell created.
     pub fn pop(&mut self) {
         let last = self.nodes.len() as u32 - 1;
         let side = self.side(last);
@@ -248,7 +249,8 @@ impl Partition {
         region
     }
 
-    /// The cell of a trial at x: the first cell on the path to x that does not exist, or the leaf.
+    /// The cell of a trial at x. This is the first cell on the path to x that does not exist, or the leaf if all cells
+    /// exist.
     pub fn find(&self, x: &[f64]) -> Place {
         let (mut at, mut region) = (ROOT, self.space.whole());
         loop {
@@ -266,7 +268,7 @@ impl Partition {
         }
     }
 
-    /// Adds a trial to the trials of a cell with values; `measured` returns the value and fidelity of a trial.
+    /// Add a trial to the trials of a cell that have values. `measured` returns the value and fidelity of a trial.
     pub fn add_value(
         &mut self,
         node: u32,
@@ -291,7 +293,7 @@ impl Partition {
         }
     }
 
-    /// Removes a trial from the trials of a cell with values.
+    /// Remove a trial from the trials of a cell that have values.
     pub fn remove_value(
         &mut self,
         node: u32,
@@ -312,7 +314,7 @@ impl Partition {
         }
     }
 
-    /// Computes the moments of a cell from its values at the highest fidelity.
+    /// Compute the moments of a cell from its values at the highest fidelity.
     pub fn update_values(&mut self, node: u32, measured: impl Fn(u32) -> Measured) {
         let all = || self.values(node).map(|number| measured(number as u32));
         let highest = all().map(|(_, z)| z).fold(0.0, f64::max);

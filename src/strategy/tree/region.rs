@@ -1,4 +1,5 @@
-//! The region of a cell, which is a part of each coordinate: halving, sampling and finding regions.
+//! The region of a cell, which contains a part of each coordinate. Regions are halved, and points are sampled in
+//! regions.
 
 use std::ops::Range;
 
@@ -8,7 +9,7 @@ use crate::domain::{Cell, Coordinate, Product, columns};
 use crate::random::Rng;
 use crate::strategy::tree::settings::Sample;
 
-/// A half of a cell: 0 for the lower one, 1 for the upper one.
+/// A half of a cell: 0 for the lower half, 1 for the upper half.
 pub type Side = usize;
 
 /// A box, with the columns of each coordinate.
@@ -42,8 +43,9 @@ impl Space {
         }
     }
 
-    /// The coordinate to halve next: the longest coordinate that can be halved and is active in the whole region.
-    /// Ties go to the first; None if no coordinate qualifies.
+    /// The coordinate to halve next. This is the longest coordinate that can be halved and is active in the whole
+    /// region. Among equal lengths, the first coordinate is chosen. The result is `None` if the region cannot be
+    /// halved.
     pub fn longest_side(&self, region: &Region) -> Option<usize> {
         let mut longest = (0.0, None);
         for (i, coordinate) in self.product.iter().enumerate() {
@@ -59,7 +61,7 @@ impl Space {
         longest.1
     }
 
-    /// Replaces a region by one half of it, along a coordinate that can be halved.
+    /// Replace a region by one of its halves, along a coordinate that can be halved.
     pub fn halve(&self, region: &mut Region, coordinate: usize, side: Side) {
         if let Some((lower, upper)) = self.product[coordinate].split(region.parts[coordinate]) {
             region.parts[coordinate] = if side == 0 { lower } else { upper };
@@ -78,7 +80,7 @@ impl Space {
         }
     }
 
-    /// A member of a region: a uniform draw, or the centre.
+    /// A member of a region. It is a uniform draw or the centre.
     pub fn sample(&self, region: &Region, sample: Sample, rng: &mut Rng) -> Vec<f64> {
         let mut x = vec![0.0; self.width];
         let parts = region.parts.iter().zip(&self.columns);

@@ -12,27 +12,27 @@ const MAX_INSTANCES: usize = 256;
 /// The default of the largest ρ of POO, as in the experiments of Wang et al. 2022.
 const MAX_RHO: f64 = 0.95;
 
-/// The defaults of ρ^d without and with fidelities; ρ^d is the factor of the variation of f when every side is
-/// halved. Measured, see docs/tree_search.md.
+/// The defaults of ρ^d, without and with fidelities. The variation of f decreases by the factor ρ^d when every side of
+/// a cell is halved. docs/tree_search.md describes the experiments.
 const DECAY: f64 = 0.25;
 const DECAY_WITH_FIDELITY: f64 = 0.7;
 
-/// All settings.
+/// The settings of tree search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     pub bound: Bound,
-    /// ν in units of f; None computes it from the observed values.
+    /// ν in units of f. If it is `None`, ν is computed from the observed values.
     pub nu: Option<f64>,
-    /// ρ of the instances; None computes it from the number of dimensions.
+    /// ρ of the instances. If it is `None`, ρ is computed from the number of dimensions.
     pub rho: Option<Rho>,
-    /// The total number of trials, for POO: the instances have ρ_max and smaller ρ.
+    /// The total number of trials, for POO. The instances then have ρ_max and smaller values of ρ.
     pub horizon: Option<u64>,
     pub sample: Sample,
     pub recommendation: Recommended,
     pub refresh: Refresh,
-    /// Whether the front is used every second turn; None uses it if ν, ρ and the horizon are not given and there is no
-    /// fidelity.
+    /// Whether the front is used every second turn. If it is `None`, the front is used if ν, ρ, the horizon and a
+    /// fidelity are all absent.
     pub front: Option<bool>,
 }
 
@@ -64,7 +64,7 @@ pub enum Bound {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DUCB1 {
-    /// R, the range of the values in units of f; None uses the observed range.
+    /// R, the range of the values in units of f. If it is `None`, the observed range is used.
     pub range: Option<f64>,
 }
 
@@ -79,7 +79,7 @@ pub struct DUCB1Sigma {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DUCBV {
-    /// b, a bound on the values in units of f; None computes it from the observed values.
+    /// b, a bound on the values in units of f. If it is `None`, b is computed from the observed values.
     pub b: Option<f64>,
 }
 
@@ -100,7 +100,7 @@ impl Rho {
     }
 }
 
-/// The point of a cell that is suggested.
+/// How the suggested point of a cell is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sample {
@@ -108,13 +108,13 @@ pub enum Sample {
     Centre,
 }
 
-/// The leaf that is recommended.
+/// How the recommended leaf is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recommended {
-    /// The largest mean − ν·ρ^h.
+    /// The leaf with the largest mean − ν·ρ^h.
     LowerBound,
-    /// The largest mean.
+    /// The leaf with the largest mean.
     Mean,
 }
 
@@ -122,15 +122,15 @@ pub enum Recommended {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refresh {
-    /// When t passes a power of two; log t⁺ of the next power is used until then.
+    /// log t is updated when t exceeds a power of two. The bounds use log t⁺ for the next power of two t⁺.
     Frozen,
-    /// At every suggestion, for every cell.
+    /// log t is updated at every suggestion, for every cell.
     Exact,
 }
 
 impl Settings {
-    /// ρ of every instance. A horizon T gives the ρ of POO (Grill, Valko and Munos 2015): N = ½·D·log(T/log T) with D
-    /// = log 2/log(1/ρ_max), and ρ_i = ρ_max^(N/(N − i)).
+    /// The values of ρ of all instances. If a horizon T is given, they are the values of POO (Grill, Valko and Munos
+    /// 2015), which are ρ_i = ρ_max^(N/(N − i)). Here N = ½·D·log(T/log T) and D = log 2/log(1/ρ_max).
     pub fn rhos(&self, d: usize, has_fidelity: bool) -> Vec<f64> {
         let decay = match has_fidelity {
             true => DECAY_WITH_FIDELITY,
@@ -157,7 +157,7 @@ impl Settings {
         self.front.unwrap_or(!is_given && !has_fidelity)
     }
 
-    /// Refuses invalid settings.
+    /// Return an error if a setting is invalid.
     pub fn check(&self) -> Result<()> {
         let rhos = self.rho.as_ref().map_or(&[MAX_RHO][..], Rho::all);
         if rhos.is_empty() || rhos.len() > MAX_INSTANCES {
@@ -242,7 +242,7 @@ fn check(
     }
 }
 
-/// All values that settings may have, with their defaults.
+/// The structured values of the settings, each with its defaults.
 pub fn values() -> Vec<Value> {
     vec![
         as_json(Bound::DUCB1(DUCB1::default())),

@@ -1,4 +1,4 @@
-//! Tests of the tree against a plain recomputation of every node, over random histories.
+//! Tests that compare the tree with a simple recomputation of every node, on random histories.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ mod plain;
 
 use plain::{Constants, Path, Plain};
 
-/// The names of the parents of a parameter, and their levels at which it is active.
+/// The names of the parents of a parameter, and the levels of the parents for which the parameter is active.
 type When<'a> = &'a [(&'a str, &'a [u64])];
 
 fn space(parameters: Vec<(Parameter, When)>) -> Space {
@@ -84,7 +84,7 @@ fn suggest(optimizer: &mut Optimizer) -> usize {
     suggested.unwrap().0[0]
 }
 
-/// Compares every suggestion of a history with the plain tree.
+/// Compare every suggestion of a history with the plain tree.
 fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<(), String> {
     let mut rng = Rng::seed_from_u64(seed);
     let spaces = spaces();
@@ -145,7 +145,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                         log_t,
                     },
                 };
-                // The front is used every second turn if no setting is given.
+                // The front is used every second turn if all settings have their defaults.
                 let is_front_turn = !given && n % 2 == 1;
                 let number = suggest(&mut opt);
                 let steps = note::from_text(opt.ledger().trials()[number].note().unwrap()).unwrap();
@@ -157,7 +157,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                     false => plain.path_of(place),
                 };
                 if !(is_front_turn && plain.is_of_front(&path, &opt)) {
-                    // There may be no candidate down to a given depth.
+                    // The front may lack a candidate down to the drawn depth.
                     if is_front_turn && plain.open_mean(&Path::new(), &opt).is_some() {
                         return Err(format!("{path:?} is not a choice of the front"));
                     }
@@ -208,7 +208,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                 plain.place(n, path);
             }
             13 => {
-                // Removed drafts leave no trace.
+                // Removed drafts do not change the state.
                 let mut go_on = || ControlFlow::Continue(());
                 opt.propose(3, Request::default(), &mut go_on).unwrap();
             }
@@ -220,8 +220,8 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
 }
 
 #[test]
-fn every_choice_equals_a_plain_recomputation() {
-    // The number of histories: all if the full count is requested, else a sample.
+fn every_suggestion_agrees_with_the_plain_tree() {
+    // Run all histories if the full count is requested, and a sample otherwise.
     let n = match std::env::var_os("BELATED_FULL") {
         Some(_) => 10_000,
         None => 300,
@@ -235,7 +235,7 @@ fn every_choice_equals_a_plain_recomputation() {
     }
 }
 
-/// A history of suggestions with results in random order, for any settings.
+/// Play a history of suggestions, with results in random order.
 fn play(opt: &mut Optimizer, rng: &mut Rng, n_steps: usize, abandons: bool) {
     for _ in 0..n_steps {
         let n = opt.ledger().trials().len();
@@ -253,7 +253,7 @@ fn play(opt: &mut Optimizer, rng: &mut Rng, n_steps: usize, abandons: bool) {
     }
 }
 
-/// The events of the next suggestions, which are not logged.
+/// The events of the next n suggestions. The suggestions are not logged.
 fn next(opt: &mut Optimizer, n: usize) -> Vec<Event> {
     let mut go_on = || ControlFlow::Continue(());
     let proposed = opt.propose(n, Request::default(), &mut go_on);
@@ -261,8 +261,8 @@ fn next(opt: &mut Optimizer, n: usize) -> Vec<Event> {
 }
 
 #[test]
-fn the_depth_of_the_front_is_restored_with_removed_drafts() {
-    // In this draft an instance visits a deep cell of another instance.
+fn removing_drafts_restores_the_depth_of_the_front() {
+    // In this draft, an instance visits a deep cell of another instance.
     let strategy = json!({"kind": "TreeSearch", "rho": [0.9, 0.7, 0.5], "front": true});
     let seed = 10_736_878_306_845_921_326;
     let mut opt = optimizer(&spaces()[0], strategy, seed);
@@ -284,7 +284,7 @@ proptest! {
         let mut opt = optimizer(&spaces()[which], strategy.clone(), seed);
         play(&mut opt, &mut Rng::seed_from_u64(seed), n_steps, true);
         let expected = next(&mut opt, 5);
-        // Removed drafts change nothing.
+        // Removed drafts do not change later suggestions.
         prop_assert_eq!(&next(&mut opt, 5), &expected);
         let mut restored = Optimizer::from_bytes(&opt.to_bytes().unwrap()).unwrap();
         prop_assert_eq!(&next(&mut restored, 5), &expected);
@@ -323,7 +323,7 @@ proptest! {
 
 #[test]
 fn points_satisfy_the_constraints_and_empty_cells_are_skipped() {
-    // A ring with about a twentieth of the area of the square.
+    // The feasible set is a ring with about a twentieth of the area of the square.
     let ring = |rows: ndarray::ArrayView2<f64>| {
         let radius = |row: ndarray::ArrayView1<f64>| (row[0] - 0.5).hypot(row[1] - 0.5);
         let inside = rows.rows().into_iter().map(|row| {
@@ -374,7 +374,7 @@ fn points_satisfy_the_constraints_and_empty_cells_are_skipped() {
 }
 
 #[test]
-fn without_any_feasible_point_there_is_an_error_and_nothing_is_logged() {
+fn an_infeasible_domain_raises_an_error_and_leaves_the_log_unchanged() {
     let nowhere = |rows: ndarray::ArrayView2<f64>| Ok(vec![false; rows.nrows()]);
     let mut opt = optimizer(&cube(1), json!({"kind": "TreeSearch"}), 3);
     let mut go_on = || ControlFlow::Continue(());
@@ -422,7 +422,7 @@ fn invalid_notes_are_refused_and_the_log_is_unchanged() {
 }
 
 #[test]
-fn with_the_front_a_valley_that_crosses_cell_borders_is_found() {
+fn the_front_finds_a_valley_that_crosses_cell_borders() {
     let square = cube(2);
     let worst = |front: bool| {
         let best = (0..8).map(|seed| {
@@ -442,6 +442,6 @@ fn with_the_front_a_valley_that_crosses_cell_borders_is_found() {
         best.fold(0.0, f64::min)
     };
     assert!(worst(true) > -1e-6);
-    // Without the front, bounds with a ν from the values can stop far from the maximum.
+    // Without the front and with ν computed from the values, the search can stop far from the maximum.
     assert!(worst(false) < -0.1);
 }

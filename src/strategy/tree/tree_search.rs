@@ -1,4 +1,4 @@
-//! The strategy: the next point and the recommended point, from the tree.
+//! The strategy, which computes the next point and the recommended point from the tree.
 
 use ndarray::{Array2, ArrayView1};
 use serde_json::{Value, json};
@@ -21,14 +21,14 @@ use crate::strategy::tree::settings::{self, Recommended, Sample, Settings};
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports};
 use rand::RngExt;
 
-/// The number of points tried in a cell, and the sizes of the first and of the largest batch.
+/// The number of points that are tried in a cell, and the sizes of the first batch and of the largest batch.
 const CELL_TRIES: usize = 512;
 const BATCHES: (usize, usize) = (4, 128);
 
-/// Hierarchical optimistic optimisation (HOO). With delays it is called PCTS (Wang et al. 2022, Algorithm 1).
+/// Hierarchical optimistic optimisation (HOO). The variant with delays is PCTS (Wang et al. 2022, Algorithm 1).
 pub struct TreeSearch {
     settings: Settings,
-    /// None if every trial is a full evaluation.
+    /// The declared fidelity, or `None` if every trial is a full evaluation.
     fidelity: Option<Fidelity>,
     forest: Forest,
 }
@@ -77,7 +77,8 @@ impl TreeSearch {
         })
     }
 
-    /// The leaf that is reached from the root by taking the half with the larger B value; ties are broken at random.
+    /// The leaf that is reached from the root by repeatedly taking the half with the larger B value. Ties are broken at
+    /// random.
     fn choose(&self, instance: usize, rng: &mut Rng) -> (Place, Region) {
         let Forest {
             partition,
@@ -107,7 +108,8 @@ impl TreeSearch {
         (Place::Old(at), region)
     }
 
-    /// A half of the best cell of the front, down to a random depth; None if the front is not due.
+    /// A half of the best cell of the front, down to a random depth. The result is `None` if the front is not used in
+    /// this turn.
     fn choose_of_front(&mut self, instance: usize, rng: &mut Rng) -> Option<(Place, Region)> {
         let Forest {
             partition,
@@ -139,7 +141,7 @@ impl TreeSearch {
             .map_or(1.0, |fidelity| fidelity.nearest(z))
     }
 
-    /// The existing cell, if this instance can share another instance's evaluation of it.
+    /// The existing cell, if this instance can share the evaluation of the cell by another instance.
     fn shared(&self, instance: usize, place: Place) -> Option<u32> {
         let Place::Old(node) = place else {
             return None;
@@ -159,7 +161,7 @@ impl TreeSearch {
         }
     }
 
-    /// A feasible point of a cell; None if none was found.
+    /// A feasible point of a cell, or `None` if a feasible point was not found.
     #[expect(
         clippy::too_many_arguments,
         reason = "the cell, the constraints, and the arguments of every search"
@@ -198,7 +200,7 @@ impl TreeSearch {
             tried += rows.nrows();
             batch = (2 * batch).min(largest);
         }
-        // A leaf that is suggested again usually has a trial at a feasible point.
+        // A leaf that is suggested repeatedly usually has a trial at a feasible point.
         if let Place::Old(node) = place {
             for number in self.forest.partition.values(node) {
                 let x = log.x(number);
@@ -210,7 +212,7 @@ impl TreeSearch {
         Ok(None)
     }
 
-    /// Takes turns up to the next evaluation, and returns its point. The turns change the tree.
+    /// Take turns until a point must be evaluated, and return this point. The turns change the tree.
     fn advance(
         &mut self,
         log: &Ledger,
@@ -220,7 +222,7 @@ impl TreeSearch {
     ) -> Result<Advanced> {
         let mut steps = Vec::with_capacity(1);
         if let Some(z) = self.forest.next_probe() {
-            // Both trials are at the centre if it is feasible.
+            // Both trials for the estimate of the bias are at the centre if the centre is feasible.
             let root = Place::Old(ROOT);
             let whole = self.forest.partition.space().whole();
             let found =
@@ -260,7 +262,8 @@ impl TreeSearch {
         }
     }
 
-    /// The leaves with observations, best first.
+    /// The leaves with observations, each with its criterion for the recommendation, in decreasing order of the
+    /// criterion.
     fn leaves(&self) -> Vec<(f64, u32)> {
         let mut leaves = Vec::new();
         let partition = &self.forest.partition;
@@ -335,7 +338,7 @@ impl Strategy for TreeSearch {
         self.forest.update_bounds();
         self.forest.begin();
         let advanced = self.advance(log, query, rng, stop);
-        // When the suggestion is logged, the steps are applied again from the note.
+        // The steps are applied again from the note when the suggestion is logged.
         self.forest.undo();
         let Advanced { steps, x, z } = advanced?;
         Ok(Proposal {

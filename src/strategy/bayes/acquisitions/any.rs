@@ -1,4 +1,4 @@
-//! One type for all acquisitions.
+//! One type that contains all acquisitions.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +19,8 @@ pub enum Acquisition {
     ThompsonSampling(ThompsonSampling),
     /// Pure exploration.
     MaxVariance(MaxVariance),
-    /// An upper confidence bound if nothing is in flight, else pure exploration of the region that may contain the
-    /// maximum.
+    /// GP-UCB-PE. It is an upper confidence bound if all trials have ended. While trials are in flight, it is pure
+    /// exploration of the region that may contain the maximum.
     UCBPE(UCBPE),
 }
 
@@ -53,7 +53,7 @@ impl Acquisition {
         }
     }
 
-    /// Refuses invalid settings.
+    /// Return an error if a setting is invalid.
     pub fn check(&self, candidates: bool) -> Result<()> {
         let rule = self.rule();
         if let Some(bound) = rule.bound() {

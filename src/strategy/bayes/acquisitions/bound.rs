@@ -1,20 +1,21 @@
-//! The multiplier of sigma in upper confidence bounds and widened draws, before delays are accounted for.
+//! The multiplier of sigma in upper confidence bounds and widened draws, without the part that accounts for delays.
 //!
-//! Notation follows Verma et al. 2022: beta_t the multiplier without delays, B_y the bound on |y| in the model's units.
+//! Notation follows Verma et al. 2022: beta_t is the multiplier without delays, and B_y is the bound on |y| in the
+//! units of the model.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::strategy::bayes::checks::{NOT_NEGATIVE, check};
 
-/// The multiplier of sigma in upper confidence bounds, before delays are accounted for.
+/// The multiplier of sigma in upper confidence bounds, without the part that accounts for delays.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
     expecting = "expected a number, \"kandasamy\", \"kandasamy_code\" or \"theory\" for beta"
 )]
 pub enum Beta {
-    /// One value for every step; Verma et al. 2022 use 1.
+    /// The same value for every step. Verma et al. 2022 use 1.
     Constant(f64),
     Schedule(Schedule),
 }
@@ -22,14 +23,15 @@ pub enum Beta {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Schedule {
-    /// sqrt(beta_j) with beta_j = 0.2·d·log(2j + 1), j the trials so far (Kandasamy et al. 2017).
+    /// sqrt(beta_j) with beta_j = 0.2·d·log(2j + 1). j is the number of trials so far (Kandasamy et al. 2017).
     Kandasamy,
-    /// The version in the code of Kandasamy et al.: sqrt(beta_j) with beta_j = 5·d·log(2dj + 1).
+    /// The version in the code of Kandasamy et al., which is sqrt(beta_j) with beta_j = 5·d·log(2dj + 1).
     KandasamyCode,
-    /// B_f + R·sqrt(2(gamma_{j−1} + 1 + log(1/δ))) (Chowdhury & Gopalan 2017, theorem 2); under `Censor`
-    /// B_f + (R + B_y)·sqrt(2(gamma_{j−1} + 1 + log(2/δ))), for draws log(4/δ) (Verma et al. 2022, theorems 1 and 2).
+    /// B_f + R·sqrt(2(gamma_{j−1} + 1 + log(1/δ))) (Chowdhury & Gopalan 2017, theorem 2). Under `Censor`, it is B_f +
+    /// (R + B_y)·sqrt(2(gamma_{j−1} + 1 + log(2/δ))), with log(4/δ) instead of log(2/δ) for draws (Verma et al. 2022,
+    /// theorems 1 and 2).
     ///
-    /// In the model's units, with R = sqrt(λ) and gamma the greedy upper bound of
+    /// All quantities are in the units of the model. R is sqrt(λ), and gamma is the greedy upper bound of
     /// [`crate::strategy::bayes::choose::information`].
     Theory,
 }
@@ -40,17 +42,18 @@ pub struct Bound {
     pub beta: Beta,
     pub rkhs_bound: f64,
     pub delta: f64,
-    /// B_y. If None: the largest |y| so far for the theory's beta, else 1, as in the experiments.
+    /// B_y. If it is `None`, B_y is the largest |y| so far for `Beta::Theory`, and 1 otherwise, as in the experiments
+    /// of Verma et al. 2022.
     pub value_bound: Option<f64>,
     pub predictive_std: bool,
-    /// Whether all points of a batch have the same j. If so, j does not count trials in flight.
+    /// Whether all points of a batch have the same j. Then j does not count trials in flight.
     pub per_batch: bool,
-    /// Whether the multiplier widens draws rather than a bound.
+    /// Whether the multiplier is used for draws. Otherwise it is used for a bound.
     pub draws: bool,
 }
 
 impl Bound {
-    /// Refuses invalid settings.
+    /// Return an error if a setting is invalid.
     pub fn check(&self) -> Result<()> {
         if let Beta::Constant(beta) = self.beta {
             let holds = beta >= 0.0 && beta.is_finite();
@@ -78,7 +81,7 @@ impl Bound {
         self.beta == Beta::Schedule(Schedule::Theory)
     }
 
-    /// Sets B_y from the targets so far if it is not given.
+    /// Set B_y from the targets so far if B_y is not given.
     pub fn for_targets(self, targets: &[f64]) -> Self {
         let largest = targets.iter().map(|y| y.abs()).reduce(f64::max);
         let default = largest.filter(|_| self.is_theory()).unwrap_or(1.0);
@@ -89,8 +92,8 @@ impl Bound {
         }
     }
 
-    /// beta_t for trial j = 1, 2, … in d dimensions. Only the theory's beta_t depends on gamma, λ and B_y. B_y is
-    /// None if nothing is censored.
+    /// beta_t for trial j = 1, 2, … in d dimensions. beta_t depends on gamma, λ and B_y only for `Beta::Theory`. B_y is
+    /// `None` if trials are not censored.
     pub fn multiplier(
         self,
         d: usize,

@@ -1,4 +1,4 @@
-//! The effort of a search of a box, or the literature's search in its place.
+//! The effort of a search of a box, and searches from the literature that can replace this search.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,16 +6,17 @@ use crate::error::Result;
 use crate::maximize::Maximizer;
 use crate::strategy::bayes::checks::{COUNT_OR_NONE, MAX_COUNT, check, check_count};
 
-/// A search with less effort does not find a maximum, and more effort does not improve the result.
+/// Bounds on the effort. A search with less effort does not find a maximum. More effort does not improve the result.
 const MIN_EFFORT: f64 = 0.01;
 const MAX_EFFORT: f64 = 100.0;
 
-/// The literature's search of a box: uniform points, then L-BFGS-B runs from other uniform points.
+/// A search of a box from the literature. It evaluates uniform points, and then runs L-BFGS-B from other uniform
+/// points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Multistart(
-    /// Points.
+    /// The number of uniform points.
     pub usize,
-    /// Runs.
+    /// The number of runs of L-BFGS-B.
     pub usize,
 );
 
@@ -23,14 +24,14 @@ pub struct Multistart(
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoxSearch {
     pub multistart: Option<Multistart>,
-    /// The approximate number of points that DIRECT chooses in a box: another search of the literature.
+    /// The approximate number of points that DIRECT, another search from the literature, chooses in a box.
     pub direct: Option<usize>,
     /// The effort of the default search, as a multiple of its default effort.
     pub effort: f64,
 }
 
 impl BoxSearch {
-    /// Refuses invalid settings.
+    /// Return an error if a setting is invalid.
     pub fn check(&self, candidates: bool) -> Result<()> {
         check(
             (MIN_EFFORT..=MAX_EFFORT).contains(&self.effort),
@@ -56,7 +57,7 @@ impl BoxSearch {
         Ok(())
     }
 
-    /// The literature's search, if the settings ask for it.
+    /// The search from the literature, if the settings select such a search.
     pub fn literature(&self) -> Option<Maximizer> {
         match (self.multistart, self.direct) {
             (Some(Multistart(n_raw, n_starts)), _) => {

@@ -1,4 +1,4 @@
-//! Methods to draw from the posterior.
+//! The settings of draws from the posterior.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +12,9 @@ pub enum DrawMethod {
 /// The settings of a draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draws {
-    /// The method and the number of random features, for draws that cannot be exact.
+    /// The method for draws that cannot be exact, and its number of random features.
     pub method: DrawMethod,
     pub n_features: usize,
-    /// Whether, under `Censor`, the draw deviates nu_t times as far from the mean.
+    /// Whether deviations of the draw from the mean are multiplied by nu_t under `Censor`.
     pub widen: bool,
 }

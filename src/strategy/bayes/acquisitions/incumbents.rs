@@ -1,7 +1,7 @@
-//! The incumbents that improvement is measured against.
+//! The incumbents from which improvement is measured.
 //!
-//! Notation: mu and sigma the posterior mean and standard deviation of f(x), without noise; f* an incumbent, the value
-//! that improvement is measured against.
+//! Notation: mu and sigma are the posterior mean and standard deviation of f(x), without noise. f* is an incumbent, the
+//! value from which improvement is measured.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
@@ -15,8 +15,8 @@ use crate::strategy::Query;
 /// The largest number of baseline points.
 const MAX_BASELINE: usize = 16;
 
-/// The first `count` of these observed rows of the model, in this order, whose points satisfy the constraints. If
-/// none does, the first `count` rows, because improvement needs an incumbent.
+/// The first `count` of these observed rows of the model whose points satisfy the constraints, in this order. If all
+/// points violate the constraints, the result is the first `count` rows, because improvement needs an incumbent.
 fn feasible_rows(
     gp: &GaussianProcess,
     order: &[usize],
@@ -32,8 +32,8 @@ fn feasible_rows(
     })
 }
 
-/// The largest of `values` (one per observed row of the model) among the points that satisfy the constraints. If there
-/// are no values, it is the prior mean, because without an incumbent the improvement would be infinite everywhere.
+/// The largest of `values` (one per observed row of the model) among the points that satisfy the constraints. If
+/// `values` is empty, the result is the prior mean, because improvement needs an incumbent.
 pub fn largest_feasible(gp: &GaussianProcess, values: &[f64], query: Query) -> Result<f64> {
     if !query.feasible.is_constrained() || values.is_empty() {
         return Ok(values.iter().copied().reduce(f64::max).unwrap_or(0.0));
@@ -43,8 +43,8 @@ pub fn largest_feasible(gp: &GaussianProcess, values: &[f64], query: Query) -> R
     Ok(values[feasible_rows(gp, &order, 1, query)?[0]])
 }
 
-/// f*: the largest posterior mean at the points of observed rows, in this context; the prior mean if nothing is
-/// observed.
+/// The incumbent f*, which is the largest posterior mean at the points of observed rows, in this context. Without
+/// observed rows, it is the prior mean.
 pub fn incumbent(gp: &GaussianProcess, query: Query) -> Result<f64> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, query.context);
@@ -61,9 +61,9 @@ fn rows_in_context(rows: ArrayView2<f64>, context: &[f64]) -> Array2<f64> {
     points
 }
 
-/// Noisy expected improvement, averaged over n quasi-random draws of f at the baseline points and at the pending
-/// points (the rows of `tail`). The incumbent of a draw is its largest value. These points, without noise, become the
-/// model's tail.
+/// Noisy expected improvement, averaged over n quasi-random draws of f at the baseline points and at the pending points
+/// (the rows of `tail`). The incumbent of a draw is its largest value. The baseline points and the pending points
+/// become the tail of the model, without noise.
 pub fn noisy_expected_improvement(
     gp: &mut GaussianProcess,
     tail: ArrayView2<f64>,
@@ -75,11 +75,11 @@ pub fn noisy_expected_improvement(
     let drawn = concatenate![Axis(0), baseline_points, tail];
     gp.set_noiseless_tail(drawn.view())?;
     let uniform = unit_sequence(n, drawn.nrows(), rng);
-    // Φ⁻¹(u) = −√2 erfc⁻¹(2u)
+    // The standard normal quantile is Φ⁻¹(u) = −√2 erfc⁻¹(2u).
     let normal =
         |u: f64| -std::f64::consts::SQRT_2 * puruspe::inverfc(2.0 * u.clamp(1e-12, 1.0 - 1e-12));
     let fantasies = gp.fantasies(uniform.mapv(normal))?;
-    // An incumbent is a value in this context, because its point would be used in this context.
+    // An incumbent is a value in the context of the query, because its point would be used in this context.
     let in_context = rows_in_context(drawn.view(), query.context);
     let (values, _) = fantasies.predict(gp, in_context.view());
     let largest =
@@ -92,9 +92,9 @@ pub fn noisy_expected_improvement(
     ))
 }
 
-/// The baseline points: the observed points that may be the best in this context, in order of mu.
+/// The baseline points, which are the observed points that may be the best in this context. They are in order of mu.
 ///
-/// A point may be the best if its mu + 2 sigma is at least the mu − 2 sigma of the point with the largest mu.
+/// A point may be the best if its mu + 2 sigma is at least mu − 2 sigma of the point with the largest mu.
 fn baseline_points(gp: &GaussianProcess, query: Query) -> Result<Array2<f64>> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, query.context);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn baseline_points_are_those_that_may_be_the_best_in_order_of_their_means() {
+    fn baseline_points_are_the_possibly_best_points_in_order_of_their_means() {
         let gp = model(KernelFamily::Matern52, 15);
         for constrained in [false, true] {
             let feasible = match constrained {
@@ -178,7 +178,7 @@ mod tests {
     fn improvement_is_measured_from_the_largest_feasible_value() {
         let gp = model(KernelFamily::Matern52, 15);
         let first = gp.rows().column(0).to_vec();
-        // The values are larger on the right, and all are below the prior mean.
+        // The values increase to the right, and all values are below the prior mean.
         let values: Vec<f64> = first.iter().map(|x| x - 20.0).collect();
         let largest = |values: &[f64], feasible| largest_feasible(&gp, values, query(feasible));
         let everywhere = Feasible::EVERYWHERE;
@@ -190,14 +190,14 @@ mod tests {
         let best_left = left.fold(f64::NEG_INFINITY, f64::max);
         let feasible = Feasible::by(&on_the_left);
         assert_eq!(largest(&values, feasible), Ok(best_left - 20.0));
-        // If no observed point satisfies them, the largest value is still used.
+        // If all observed points violate the constraints, the largest value is still used.
         let feasible = Feasible::by(&nowhere);
         assert_eq!(largest(&values, feasible), Ok(best - 20.0));
     }
 
     #[test]
     fn incumbents_of_noisy_improvement_are_draws_of_the_largest_value() {
-        // One row has moments m and v. A pending point is far from it and has the prior's moments 0 and 1.3.
+        // The only row has moments m and v. A pending point is far from this row, and has the prior moments 0 and 1.3.
         let n = 4096;
         for tail in [0, 1] {
             let mut gp = model(KernelFamily::Matern52, 1);
@@ -215,7 +215,7 @@ mod tests {
                 noisy.incumbents.iter().map(|y| f(*y)).sum::<f64>() / n as f64
             };
             let (first, second) = (average(&|y| y), average(&|y| y * y));
-            // Clark (1961): E max and E max² of independent normals, with a² = v + 1.3 and α = m/a.
+            // E max and E max² of independent normals, with a² = v + 1.3 and α = m/a (Clark 1961).
             let (expected_first, expected_second) = match tail {
                 0 => (m, v + m * m),
                 _ => {

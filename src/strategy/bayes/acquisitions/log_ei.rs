@@ -14,10 +14,10 @@ use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LogEI {
-    /// The incumbent, unless improvement is averaged over outcomes.
+    /// The incumbent. This setting is ignored if improvement is averaged over outcomes.
     pub incumbent: Incumbent,
     pub multistart: Option<Multistart>,
-    /// The approximate number of points that DIRECT chooses in a box: another search of the literature.
+    /// The approximate number of points that DIRECT, a search from the literature, chooses in a box.
     pub direct: Option<usize>,
     /// The effort of the default search, as a multiple of its default effort.
     pub effort: f64,
@@ -40,7 +40,7 @@ pub enum Incumbent {
     /// The largest posterior mean at an observed point.
     #[default]
     PosteriorMean,
-    /// The largest observed value, noise included (Kandasamy et al. 2017).
+    /// The largest observed value, including noise (Kandasamy et al. 2017).
     BestValue,
 }
 

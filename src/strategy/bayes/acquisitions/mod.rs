@@ -1,14 +1,14 @@
-//! Acquisitions: their settings, their defaults and their formulas.
+//! Acquisitions, with their settings, defaults and formulas.
 //!
 //! To add an acquisition, write a file with its settings and its [`Rule`], add a variant to [`Acquisition`], and put
 //! its formula into a file of [`crate::acquisition`].
 //!
 //! * [`rule`]: the interface of an acquisition
-//! * [`any`]: one type for all of them
-//! * [`log_ei`], [`ucb`], [`ucb_pe`], [`thompson_sampling`], [`max_variance`]: one each
+//! * [`any`]: one type that contains all acquisitions
+//! * [`log_ei`], [`ucb`], [`ucb_pe`], [`thompson_sampling`], [`max_variance`]: one acquisition each
 //! * [`bound`]: the multiplier of sigma without delays; [`box_search`]: the effort of a search of a box; [`draws`]:
-//!   methods to draw from the posterior
-//! * [`incumbents`]: the values that improvement is measured from
+//!   settings of draws from the posterior
+//! * [`incumbents`]: the values from which improvement is measured
 
 pub mod any;
 pub mod bound;

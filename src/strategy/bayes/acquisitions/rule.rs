@@ -11,14 +11,15 @@ use crate::strategy::bayes::acquisitions::bound::Bound;
 use crate::strategy::bayes::acquisitions::box_search::BoxSearch;
 use crate::strategy::bayes::acquisitions::draws::Draws;
 
-/// The posterior that a point is chosen from, and the treatment of pending trials.
+/// The posterior from which a point is chosen, and the treatment of pending trials.
 pub struct Situation<'a> {
     pub gp: &'a mut GaussianProcess,
     /// The targets of the observed rows.
     pub targets: &'a [f64],
     /// The rows of pending trials.
     pub tail: ArrayView2<'a, f64>,
-    /// The number of sampled outcomes of pending trials to average over; None if the policy does not average.
+    /// The number of sampled outcomes of pending trials over which the acquisition is averaged. It is `None` if the
+    /// policy does not average.
     pub n_outcomes: Option<usize>,
     /// The multiplier of sigma.
     pub nu: f64,
@@ -30,7 +31,7 @@ pub struct Situation<'a> {
 /// The function to maximise.
 pub enum Maximand {
     Formula(Formula),
-    /// A draw from the posterior. The search makes it, because the method depends on the domain.
+    /// A draw from the posterior. The search makes the draw, because the method depends on the domain.
     Draw(Draws),
 }
 
@@ -39,15 +40,15 @@ pub trait Rule {
     /// The function to maximise now.
     fn maximand(&self, situation: Situation, rng: &mut Rng) -> Result<Maximand>;
 
-    /// The search of a box.
+    /// The settings of the search of a box.
     fn search(&self) -> BoxSearch;
 
-    /// Refuses invalid settings. The bound and the search check their own settings.
+    /// Return an error if a setting is invalid. The bound and the search check their own settings.
     fn check(&self, _candidates: bool) -> Result<()> {
         Ok(())
     }
 
-    /// The upper confidence bound, or the widening of draws.
+    /// The settings of the multiplier in the upper confidence bound or in widened draws.
     fn bound(&self) -> Option<Bound> {
         None
     }
@@ -57,7 +58,7 @@ pub trait Rule {
         false
     }
 
-    /// Whether the acquisition explores while trials are in flight. If so, it needs a lower bound on the maximum.
+    /// Whether the acquisition explores while trials are in flight. Then it needs a lower bound on the maximum.
     fn explores(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Thompson sampling: the maximum of a draw from the posterior.
+//! Thompson sampling, which maximises a draw from the posterior.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,16 +13,16 @@ use crate::strategy::bayes::checks::{check, check_count};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ThompsonSampling {
-    /// The part of the widening of draws under `Censor` that does not come from delays.
+    /// The part of the multiplier of draws under `Censor` that does not depend on delays.
     pub beta: Beta,
-    /// As for [`crate::strategy::bayes::acquisitions::ucb::UCB`].
+    /// The settings of `Beta::Theory`, as in [`crate::strategy::bayes::acquisitions::ucb::UCB`].
     pub rkhs_bound: f64,
     pub delta: f64,
     pub value_bound: Option<f64>,
-    /// The method and the number of random features, for draws that cannot be exact.
+    /// The method for draws that cannot be exact, and its number of random features.
     pub draws: DrawMethod,
     pub n_features: usize,
-    /// Whether draws under `Censor` deviate nu_t times as far from the mean.
+    /// Whether deviations of draws from the mean are multiplied by nu_t under `Censor`.
     pub widen: bool,
     /// Whether sigma in nu_t includes the noise.
     pub predictive_std: bool,

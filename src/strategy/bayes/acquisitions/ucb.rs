@@ -13,15 +13,15 @@ use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
 #[serde(deny_unknown_fields, default)]
 pub struct UCB {
     pub beta: Beta,
-    /// For `Beta::Theory`: B_f, a bound on the norm of f in the kernel's space, and δ, the probability that the bound
-    /// fails.
+    /// The settings of `Beta::Theory`. B_f is a bound on the norm of f in the space of the kernel. δ is the probability
+    /// that the bound fails.
     pub rkhs_bound: f64,
     pub delta: f64,
-    /// B_y, in the model's units. If None, the default of [`Bound`].
+    /// B_y, in the units of the model. `None` means the default of [`Bound`].
     pub value_bound: Option<f64>,
     /// Whether sigma includes the noise.
     pub predictive_std: bool,
-    /// Whether all points of a batch have the beta of its first point.
+    /// Whether all points of a batch use the beta of the first point of the batch.
     pub per_batch: bool,
     pub multistart: Option<Multistart>,
     pub direct: Option<usize>,

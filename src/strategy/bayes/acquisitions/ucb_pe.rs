@@ -1,5 +1,5 @@
-//! An upper confidence bound if nothing is in flight, else pure exploration of the region that may contain the
-//! maximum.
+//! GP-UCB-PE. It is an upper confidence bound if all trials have ended. While trials are in flight, it is pure
+//! exploration of the region that may contain the maximum.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,12 +10,12 @@ use crate::strategy::bayes::acquisitions::bound::{Beta, Bound};
 use crate::strategy::bayes::acquisitions::box_search::{BoxSearch, Multistart};
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
 
-/// GP-UCB-PE (Contal et al. 2013), with the beta of a batch's first point for all of its points.
+/// GP-UCB-PE (Contal et al. 2013). All points of a batch use the beta of the first point of the batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UCBPE {
     pub beta: Beta,
-    /// As for [`crate::strategy::bayes::acquisitions::ucb::UCB`].
+    /// The settings of `Beta::Theory`, as in [`crate::strategy::bayes::acquisitions::ucb::UCB`].
     pub rkhs_bound: f64,
     pub delta: f64,
     pub multistart: Option<Multistart>,

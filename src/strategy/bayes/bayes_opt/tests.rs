@@ -1,4 +1,4 @@
-//! Tests of Bayesian optimisation as a strategy: its first points, its recommendation, and the notes that it accepts.
+//! Tests of the first points, the recommendation and the notes of Bayesian optimisation.
 
 use super::*;
 use crate::domain::Coordinate;
@@ -42,7 +42,7 @@ fn act(log: &mut Ledger, action: Action) {
     log.append(event).unwrap();
 }
 
-/// Proposes a point and logs it.
+/// Propose a point and log it.
 fn suggest(strategy: &mut BayesOpt, log: &mut Ledger) -> Member {
     strategy.catch_up(log).unwrap();
     let mut rng = Rng::seed_from_u64(log.trials().len() as u64);
@@ -63,7 +63,7 @@ fn suggest(strategy: &mut BayesOpt, log: &mut Ledger) -> Member {
 }
 
 #[test]
-fn designed_points_come_first_and_as_long_as_nothing_is_known() {
+fn designed_points_come_first_and_continue_until_the_first_observation() {
     let empty = || Ledger::in_unit_cube(Clock::Iterations, 2, 0);
     let (mut bayes, mut log) = (strategy(0), empty());
     let design = bayes.design.clone();
@@ -73,7 +73,7 @@ fn designed_points_come_first_and_as_long_as_nothing_is_known() {
     }
     act(&mut log, Action::observe(0, 1.0, None, false));
     assert_ne!(suggest(&mut bayes, &mut log), design[5]);
-    // A value is known from the first trial on, so the design ends after its three points.
+    // Every trial is observed before the next suggestion, so the design ends after its three points.
     let (mut bayes, mut log) = (strategy(0), empty());
     for (number, point) in design[..4].iter().enumerate() {
         assert_eq!(suggest(&mut bayes, &mut log) == *point, number < 3);
@@ -85,7 +85,7 @@ fn designed_points_come_first_and_as_long_as_nothing_is_known() {
 }
 
 #[test]
-fn a_recommendation_has_the_largest_mean_and_the_posterior_s_moments_in_units_of_f() {
+fn a_recommendation_has_the_largest_mean_and_posterior_moments_in_units_of_f() {
     let mut bayes = strategy(0);
     let mut log = Ledger::in_unit_cube(Clock::Iterations, 2, 0);
     let mut rng = Rng::seed_from_u64(2);
@@ -134,7 +134,7 @@ fn a_note_has_one_lengthscale_for_every_column_of_point_and_context() {
 }
 
 #[test]
-fn uniform_initial_points_under_constraints_are_no_model_s() {
+fn initial_points_under_constraints_do_not_come_from_a_model() {
     let settings = json!({"initial": {"kind": "Initial", "n": 3, "how": "uniform"}});
     let mut bayes = on_square(0, settings);
     let left = |points: ndarray::ArrayView2<f64>| -> Result<Vec<bool>> {
@@ -151,7 +151,7 @@ fn uniform_initial_points_under_constraints_are_no_model_s() {
         let proposal = bayes.propose(&log, query, &mut rng, &mut || ControlFlow::Continue(()));
         let proposal = proposal.unwrap();
         assert!(proposal.point.x[0] < 0.5 && proposal.warning.is_none());
-        // A note holds a fit, so it shows that a model chose the point.
+        // A note contains a fit, so a note shows that a model chose the point.
         assert_eq!(proposal.note.is_some(), number == 3);
         let value = Some(number as f64);
         let point = log.problem().decode(&proposal.point.x, None);

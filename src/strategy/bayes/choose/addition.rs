@@ -10,11 +10,11 @@ use crate::strategy::bayes::model::candidates::solved;
 use crate::strategy::bayes::model::success::{Failures, Success};
 use crate::strategy::bayes::settings::Settings;
 
-/// log ½, less a margin for rounding.
+/// log ½ minus a margin for rounding.
 const LOG_HALF: f64 = -std::f64::consts::LN_2 - 1e-6;
 
-/// The weight of the penalty where P < ½, for an acquisition of unit scale. With this weight a shortfall of a
-/// thousandth in the label outweighs any difference of the acquisition.
+/// The weight of the penalty where P < ½, for an acquisition of unit scale. With this weight, a shortfall of a
+/// thousandth in the label is larger than any difference of the acquisition.
 const PENALTY: f64 = 1e3;
 
 /// The model of success, and the term that it adds to the acquisition.
@@ -24,9 +24,9 @@ pub struct Addition<'a> {
 }
 
 impl<'a> Addition<'a> {
-    /// Adds log P to the logarithm of a positive acquisition; the sum is the logarithm of the product. If failures
-    /// lie together, it also adds a penalty, because without it log P may be too small: once f is known well, the
-    /// logarithm may be arbitrarily low everywhere else.
+    /// Add log P to the logarithm of a positive acquisition. The sum is the logarithm of the product. If failures lie
+    /// together, also add a penalty. Without a penalty, the effect of log P may be too small. When f is known well, the
+    /// logarithm of the acquisition may be arbitrarily low outside the failing region.
     pub fn log_probability(model: &'a mut Success) -> Self {
         let weight = match model.failures {
             Failures::Scattered => 0.0,
@@ -37,17 +37,17 @@ impl<'a> Addition<'a> {
         Self { model, formula }
     }
 
-    /// Adds a penalty where P < ½, to bounds, means, draws and variances of the posterior `gp` of f.
+    /// Add a penalty where P < ½, to bounds, means, draws and variances of the posterior `gp` of f.
     pub fn penalty(model: &'a mut Success, gp: &GaussianProcess, nu: f64) -> Self {
         let variance = gp.hyperparameters().signal_variance;
         let unit = variance.max(variance.sqrt()) * (1.0 + nu.abs());
-        // A finite weight, so that the product with a shortfall of 0 is not NaN.
+        // The weight is finite, so that the product with a shortfall of 0 is not NaN.
         let weight = (PENALTY * unit).min(1e300);
         let formula = Acquisition::ShortfallOfSuccess(ShortfallOfSuccess { weight });
         Self { model, formula }
     }
 
-    /// The penalty for the variance of f, in place of another addition.
+    /// The penalty for the variance of f. It replaces another addition.
     pub fn into_penalty(self, gp: &GaussianProcess) -> Self {
         Self::penalty(self.model, gp, 0.0)
     }

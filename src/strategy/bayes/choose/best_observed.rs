@@ -1,4 +1,4 @@
-//! The best of the observed points, around which the search of a box starts.
+//! The best observed points, around which the search of a box starts.
 
 use ndarray::{Array2, Axis};
 
@@ -10,7 +10,7 @@ use crate::maximize::feasible::Feasible;
 /// The largest number of best observed points.
 const MAX_BEST_OBSERVED: usize = 5;
 
-/// The points with the best targets, best first; under constraints, only points that satisfy them. The search of a
+/// The points with the best targets, best first. Under constraints, only feasible points are returned. The search of a
 /// box also starts around these points.
 pub fn best_observed(
     domain: &Domain,

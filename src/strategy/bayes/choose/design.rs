@@ -1,4 +1,4 @@
-//! The points that are suggested before there is a model.
+//! The points that are suggested before the model has data.
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
@@ -15,11 +15,12 @@ use crate::strategy::bayes::choose::search::argmax;
 use crate::strategy::bayes::settings::DesignMethod;
 use crate::strategy::uniform_point;
 
-/// Quasi-random points that continue the initial ones, for trials that start before anything is observed.
+/// The number of further quasi-random points, for trials that start before the first observation.
 const N_EXTRA: usize = 128;
 
-/// The first n points. Quasi-random points fill the domain evenly, and some more than n are returned. Candidates are
-/// drawn without replacement. Uncertainty sampling returns no points, because each depends on the points before it.
+/// The first n points. Quasi-random points fill the domain evenly, and more than n points are returned. Candidates are
+/// drawn without replacement. For uncertainty sampling, the result is empty, because each point depends on the earlier
+/// points.
 pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rng) -> Vec<Member> {
     let of_box = |x: ArrayView1<f64>| Member::new(x.to_vec(), None);
     match (domain, how) {
@@ -40,8 +41,8 @@ pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rn
     }
 }
 
-/// Uncertainty sampling (Kandasamy et al. 2017, proposition 2): the point with the largest variance in this context,
-/// given the rows `before`; the variance does not depend on their values.
+/// Uncertainty sampling (Kandasamy et al. 2017, proposition 2). Return the point with the largest variance in this
+/// context, given the rows `before`. The variance does not depend on the values of these rows.
 pub fn most_uncertain(
     mut prior: GaussianProcess,
     before: ArrayView2<f64>,
@@ -67,7 +68,8 @@ pub fn most_uncertain(
     )
 }
 
-/// The trials whose points should not be suggested next: all except trials that were abandoned some time ago.
+/// The trials whose points should not be suggested next. These are all trials except trials that were abandoned before
+/// the last value or failure.
 pub fn standing(log: &Ledger) -> Vec<TrialNumber> {
     let recent = log.recently_abandoned();
     let stands = |number: &TrialNumber| {

@@ -1,8 +1,9 @@
-//! A greedy upper bound on the maximum information gain gamma_t, which appears in the theory's confidence bounds.
+//! A greedy upper bound on the maximum information gain gamma_t, which appears in the confidence bounds of the theory.
 //!
-//! Notation: gamma_t = max over t of N points of ½ log det(I + K/λ), λ the noise variance. Choosing the point of largest
-//! variance t times reaches at least 1 − 1/e of it (submodularity; Srinivas et al. 2010, section 3), so the gain of these
-//! choices, divided by 1 − 1/e, is an upper bound for the N points. The gain of the trials so far is only a lower bound.
+//! Notation: gamma_t is the maximum of ½ log det(I + K/λ) over t of N points, and λ is the noise variance. A greedy
+//! choice takes the point of largest variance t times. By submodularity, its gain is at least 1 − 1/e of gamma_t
+//! (Srinivas et al. 2010, section 3). Therefore the greedy gain divided by 1 − 1/e is an upper bound on gamma_t for the
+//! N points. The gain of the trials so far is only a lower bound.
 
 use ndarray::{Array2, Axis, concatenate};
 use rand::SeedableRng;
@@ -14,7 +15,7 @@ use crate::gp::kernel::{Kernel, ScaledPoints};
 use crate::numerics::simd::add_multiple;
 use crate::random::Rng;
 
-/// N for a box, and the largest N for candidates. N is limited because each choice keeps one number per point.
+/// N for a box, and the largest N for candidates. N is limited because each choice stores one number per point.
 const N_BOX: usize = 512;
 const MAX_CANDIDATES: usize = 4096;
 
@@ -26,14 +27,14 @@ pub struct InformationGain {
     scaled: ScaledPoints,
     /// The variance at every point, given the choices so far.
     variance: Vec<f64>,
-    /// Columns of the partial factor: var = k(x, x) − Σ c².
+    /// The columns c of the partial factor, with var = k(x, x) − Σ c².
     columns: Vec<Vec<f64>>,
-    /// ½ log det of the first 0, 1, 2, … choices.
+    /// The gains ½ log det of the first 0, 1, 2, … choices.
     gains: Vec<f64>,
 }
 
 impl InformationGain {
-    /// `points` (N, d) can be chosen; `noise` is λ > 0.
+    /// Gains of choices among the rows of `points` (N, d). `noise` is λ > 0.
     pub fn new(kernel: &Kernel, noise: f64, points: Array2<f64>) -> Self {
         let prior = points.axis_iter(Axis(0)).map(|x| kernel.prior_variance(x));
         Self {
@@ -47,9 +48,9 @@ impl InformationGain {
         }
     }
 
-    /// The gains for this θ; reuses `slot` if θ is the same. The points are the candidates (an even selection if
-    /// there are many) or points spread over the box. Future contexts are unknown, so their `context` columns are
-    /// spread over the unit cube.
+    /// The gains for this θ. `slot` is reused if θ is the same. The points are the candidates (an even selection if
+    /// there are many) or points spread over the box. Future contexts are unknown, so the values in the `context`
+    /// columns are spread over the unit cube.
     pub fn kept<'a>(
         slot: &'a mut Option<Self>,
         domain: &Domain,
@@ -95,7 +96,7 @@ impl InformationGain {
     fn choose(&mut self) {
         let largest = self.variance.iter().enumerate();
         let Some((i, &variance)) = largest.max_by(|a, b| a.1.total_cmp(b.1)) else {
-            self.gains.push(0.0); // no points, no gain
+            self.gains.push(0.0); // without points, the gain is 0
             return;
         };
         // c = (k(x_i, ·) − Σ_s c_s(x_i) c_s) / sqrt(var_i + λ)
@@ -133,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_holds_and_is_no_larger_than_the_guarantee_allows() {
+    fn the_bound_holds_and_is_within_the_guarantee() {
         let mut go_on = || ControlFlow::Continue(());
         for family in KernelFamily::ALL {
             let kernel = model(family, 1).kernel().clone();
             let points = wave(7, 2, 0.9);
             let mut gains = InformationGain::new(&kernel, 0.1, points.clone());
             let bound = gains.bound(3, &mut go_on).unwrap();
-            // Every choice of three points, repetitions included.
+            // Every choice of three points, including repetitions.
             let all = (0..343).map(|i| gain(&kernel, 0.1, &points, &[i % 7, i / 7 % 7, i / 49]));
             let best = all.fold(0.0, f64::max);
             assert!(
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn gains_are_those_of_greedy_choices_by_determinants() {
+    fn gains_equal_log_determinants_of_greedy_choices() {
         let mut go_on = || ControlFlow::Continue(());
         for family in KernelFamily::ALL {
             let kernel = model(family, 1).kernel().clone();
@@ -164,7 +165,7 @@ mod tests {
                 let all =
                     (0..7).map(|i| gain(&kernel, 0.1, &points, &[&chosen[..], &[i]].concat()));
                 let all: Vec<f64> = all.collect();
-                // Among equal gains the last point is chosen.
+                // Among points with equal gains, the last point is chosen.
                 let best = (0..7).fold(0, |a, b| if all[b] >= all[a] { b } else { a });
                 chosen.push(best);
                 let bound = gains.bound(t, &mut go_on).unwrap();

@@ -1,10 +1,11 @@
-//! The choice of a point by the posterior.
+//! The choice of a point from the posterior.
 //!
-//! * [`information`]: the information gain in the theory's multipliers; [`multiplier`]: the multiplier of sigma
+//! * [`information`]: the information gain in the multipliers of the theory; [`multiplier`]: the multiplier of sigma
 //! * [`best_observed`]: points around which searches start; [`addition`]: the term that the model of success adds to
 //!   an acquisition
-//! * [`spacing`]: moves proposals away from pending trials; [`repeats`]: points that are not suggested twice
-//! * [`search`]: the best point of the domain; [`design`]: points before there is a model
+//! * [`spacing`]: a minimum distance between proposals and pending trials; [`repeats`]: points that are not suggested
+//!   twice
+//! * [`search`]: the best point of the domain; [`design`]: points before the model has data
 
 pub mod addition;
 pub mod best_observed;

@@ -1,7 +1,7 @@
-//! The multiplier of sigma in upper confidence bounds and widened draws, with delays accounted for.
+//! The multiplier of sigma in upper confidence bounds and widened draws, including the part that accounts for delays.
 //!
-//! Notation follows Verma et al. 2022: m the window, nu_t the multiplier, beta_t the part of nu_t that does not come
-//! from delays, B_y the bound on |y| in the model's units.
+//! Notation follows Verma et al. 2022: m is the window, nu_t is the multiplier, and beta_t is the part of nu_t that
+//! does not depend on delays. B_y is the bound on |y| in the units of the model.
 
 use ndarray::Array2;
 
@@ -12,10 +12,10 @@ use crate::strategy::bayes::acquisitions::bound::Bound;
 use crate::strategy::bayes::model::expiry::is_arriving;
 use crate::strategy::bayes::settings::Settings;
 
-/// The trials that nu_t sums over: the last m trials, observed or not (Algorithm 1 of Verma et al. 2022).
+/// The trials in the sum of nu_t, which are the last m trials, observed or not (Algorithm 1 of Verma et al. 2022).
 ///
-/// Without a window, only pending trials, because nothing else is censored and a sum over all trials would grow
-/// without bound. A pending trial is included while it counts as arriving.
+/// Without a window, the sum is over pending trials, because only pending trials are censored. A sum over all trials
+/// would grow without bound. A pending trial is included while it counts as arriving.
 pub fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> Vec<TrialNumber> {
     if !settings.pending().is_censor() {
         return Vec::new();
@@ -34,7 +34,8 @@ pub fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> Vec<Tri
     trials.filter(counts).map(|(number, _)| number).collect()
 }
 
-/// In d dimensions, nu_t = B_y·Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta_t under `Censor`, beta_t otherwise.
+/// The multiplier in d dimensions. Under `Censor`, nu_t = B_y·Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta_t.
+/// Otherwise nu_t = beta_t.
 pub fn multiplier(
     gp: &GaussianProcess,
     d: usize,
@@ -85,7 +86,7 @@ mod tests {
         }
     }
 
-    /// A log of trials suggested at these times, and one added trial.
+    /// A log of trials suggested at these times and one added trial.
     fn log(times: &[f64]) -> Ledger {
         let mut log = Ledger::in_unit_cube(Clock::Seconds, 1, 0);
         for (number, &now) in times.iter().enumerate() {
@@ -116,11 +117,11 @@ mod tests {
     }
 
     #[test]
-    fn the_sum_is_over_trials_of_the_window_and_those_that_still_count_as_arriving() {
+    fn the_sum_is_over_trials_in_the_window_and_arriving_trials() {
         let log = log(&[1.75, 2.0, 1.75, 2.0, 3.0, 3.0, 3.0]);
         let censor = json!({"kind": "Censor"});
         let windowed = settings(censor.clone(), Some(5.0));
-        // A lease ends after its last second; a trial aged exactly m is in the window.
+        // A lease ends after its last second. A trial whose age is exactly m is in the window.
         for (wall_time, expected) in [
             (None, vec![1, 3, 4, 6]),
             (Some(9.0), vec![1, 3, 4, 6]),
@@ -148,12 +149,13 @@ mod tests {
     }
 
     #[test]
-    fn multipliers_are_those_of_the_papers() {
+    fn multipliers_equal_the_formulas_of_the_papers() {
         let (kandasamy, theory) = (Schedule::Kandasamy, Schedule::Theory);
         for (schedule, draws, b_y, expected) in [
             // sqrt(0.2·3·ln 9)
             (kandasamy, false, Some(1.0), 1.1481875919908435),
-            // 0.5 + (0.2 + B_y)·sqrt(2(3 + 1 + ln(c/0.1))): B_y = 0, c = 1; B_y = 1, c = 2; for draws c = 4.
+            // 0.5 + (0.2 + B_y)·sqrt(2(3 + 1 + ln(c/0.1))). Without `Censor`, B_y is 0 and c is 1. With `Censor`, B_y
+            // is 1, and c is 2 for bounds and 4 for draws.
             (theory, false, None, 1.2100752125229577),
             (theory, true, None, 1.2100752125229577),
             (theory, false, Some(1.0), 4.9886199380027145),
@@ -167,13 +169,13 @@ mod tests {
     }
 
     #[test]
-    fn delays_add_the_deviations_at_the_trials_waited_for() {
+    fn delays_add_the_standard_deviations_at_pending_trials() {
         let gp = model(KernelFamily::Matern52, 15);
         let recent = wave(3, 2, 4.0);
         let log = log(&[1.0, 2.0, 1.0, 2.0, 3.0, 3.0]);
         let settings = settings(json!({"kind": "Censor"}), Some(5.0));
         let schedule = Beta::Schedule(Schedule::Kandasamy);
-        // There are seven trials so far, so the next is j = 8.
+        // There are seven trials so far, so the next trial has j = 8.
         for (beta, first) in [
             (Beta::Constant(1.5), 1.5),
             (schedule, (0.4 * 17.0_f64.ln()).sqrt()),
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_on_values_scales_what_delays_add() {
+    fn the_bound_on_values_multiplies_the_term_of_delays() {
         let gp = model(KernelFamily::Matern52, 15);
         let recent = wave(3, 2, 4.0);
         let log = log(&[1.0, 2.0, 1.0, 2.0, 3.0, 3.0]);

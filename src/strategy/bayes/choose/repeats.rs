@@ -1,7 +1,7 @@
 //! Points that are not suggested twice.
 //!
 //! * [`Repeats::excluded`]: for members without an active continuous coordinate
-//! * [`repeats_exact_value`]: for points with one
+//! * [`repeats_exact_value`]: for points with an active continuous coordinate
 //! * A value is *exact* if its noise is declared to be zero, or its fitted noise is negligible.
 
 use std::collections::HashSet;
@@ -19,10 +19,10 @@ use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 use crate::strategy::bayes::settings::{MAX_INITIAL, Settings};
 
-/// The largest noise variance of an exact value, in the model's units.
+/// The largest noise variance of an exact value, in the units of the model.
 ///
-/// If any trial has failed, a fitted noise near zero does not make values exact. Without repeats the search could be
-/// left with only the failing region, and repeating a point costs less.
+/// If any trial has failed, a fitted noise near zero does not make values exact. Without repeated points, only the
+/// failing region may be left for the search. Repeating a point is cheaper than a trial in the failing region.
 fn exact_noise(log: &Ledger) -> f64 {
     let failed = |trial: &Trial| trial.state == State::Failed;
     if log.trials().iter().any(failed) {
@@ -32,10 +32,11 @@ fn exact_noise(log: &Ledger) -> f64 {
     }
 }
 
-/// A point is new if the standard deviation of f there exceeds this multiple of the standard deviation of the jitter.
+/// A point is new if the standard deviation of f at this point exceeds this multiple of the standard deviation of the
+/// jitter.
 const TIMES_JITTER: f64 = 10.0;
 
-/// Whether a domain has at most [`MAX_INITIAL`] members; equal candidates are one member.
+/// Whether a domain has at most [`MAX_INITIAL`] members. Equal candidates count as one member.
 pub fn has_few_members(domain: &Domain) -> bool {
     match domain {
         Domain::Candidates(list) => {
@@ -50,21 +51,21 @@ pub fn has_few_members(domain: &Domain) -> bool {
     }
 }
 
-/// The rules for points that are not suggested again.
+/// The rules that exclude points from suggestions.
 pub struct Repeats<'a> {
     pub domain: &'a Domain,
     pub settings: &'a Settings,
     pub training: &'a TrainingSet,
-    /// Feasible points, under constraints.
+    /// The pool of feasible points, if there are constraints.
     pub pool: Option<&'a Pool>,
     /// Whether the domain has few members.
     pub has_few_members: bool,
 }
 
 impl Repeats<'_> {
-    /// Points without an active continuous coordinate that are not suggested while other points are left. In this
-    /// context these are points in flight, points just abandoned, and points with an exact value. During the initial
-    /// points, and in domains of few members with unknown noise, every point is tried once before any is tried twice.
+    /// Points without an active continuous coordinate that are excluded while other points are left. These are the
+    /// points in this context that are in flight, were just abandoned, or have an exact value. During the initial
+    /// points, and in domains of few members with unknown noise, every point is tried once before a point is repeated.
     pub fn excluded(&self, log: &Ledger, query: Query, first: bool) -> Excluded {
         let mut excluded = self.in_flight(log, query);
         if self.settings.pending().repeats() || !self.domain.can_repeat() {
@@ -78,8 +79,8 @@ impl Repeats<'_> {
                 return tried;
             }
         }
-        // A failed point is not excluded, because the failure may have been an accident. The model of success decides
-        // when to retry it.
+        // A failed point is not excluded, because the failure may have been an accident. The model of success
+        // determines when the point is tried again.
         let noise = exact_noise(log);
         let done = ended().filter(|&number| self.is_exact(&log.trials()[number], noise));
         excluded.extend(self.members(log, query, done));
@@ -101,8 +102,8 @@ impl Repeats<'_> {
         excluded
     }
 
-    /// Whether the `excluded` points and the failed points are the whole domain, and at least one point has an exact
-    /// value.
+    /// Whether the `excluded` points and the failed points together are the whole domain, and at least one point has an
+    /// exact value.
     pub fn is_exhausted(&self, log: &Ledger, query: Query, excluded: &Excluded) -> bool {
         let ended = || self.training.ended().iter().copied();
         let noise = exact_noise(log);
@@ -116,7 +117,7 @@ impl Repeats<'_> {
         !self.settings.pending().repeats() && self.covers_domain(&tried)
     }
 
-    /// Whether the last trial repeated a point with an exact value. If so, the domain was already exhausted.
+    /// Whether the last trial repeated a point with an exact value. Then the domain was already exhausted.
     pub fn repeats_already(&self, log: &Ledger, query: Query) -> bool {
         let Some(last) = log.trials().len().checked_sub(1) else {
             return false;
@@ -178,12 +179,12 @@ impl Repeats<'_> {
     }
 }
 
-/// Whether a row equals, up to rounding, an observed row with an exact value. If so, another trial there gives no
+/// Whether a row equals, up to rounding, an observed row with an exact value. Another trial at such a row does not give
 /// information.
 ///
-/// The test uses the standard deviation of f given only the most informative observation. Given all observations it
-/// would also be small wherever the model is certain, and there a trial can still improve the last digits of the
-/// maximum.
+/// The criterion is the standard deviation of f given only the most informative observation. The standard deviation
+/// given all observations is also small at other points where the model is certain. A trial at such a point can still
+/// improve the last digits of the maximum.
 pub fn repeats_exact_value(gp: &GaussianProcess, row: ArrayView2<f64>, log: &Ledger) -> bool {
     let (noise, largest) = (gp.row_noise()[..gp.n_observed()].iter(), exact_noise(log));
     let exact = noise.map(|noise| *noise <= largest);
@@ -191,7 +192,7 @@ pub fn repeats_exact_value(gp: &GaussianProcess, row: ArrayView2<f64>, log: &Led
     least <= TIMES_JITTER * (MIN_NOISE + gp.factor().jitter()).sqrt()
 }
 
-/// The standard deviation of f at `row`, given f at the most informative of the rows that count.
+/// The standard deviation of f at `row`, given f at the most informative of the counted rows.
 pub fn least_std(
     gp: &GaussianProcess,
     row: ArrayView2<f64>,

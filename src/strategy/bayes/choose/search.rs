@@ -23,13 +23,13 @@ use crate::strategy::bayes::model::training_set::Posterior;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::pending::Pending;
 
-/// The posterior mean.
+/// The posterior mean as an acquisition.
 pub const MEAN: Acquisition = Acquisition::UpperConfidenceBound(UpperConfidenceBound {
     multiplier: 0.0,
     noise: 0.0,
 });
 
-/// The number of points among which a point far from all rows is chosen.
+/// The number of quasi-random points from which a point far from all rows is chosen.
 const SPREAD: usize = 64;
 
 /// The maximisation of an acquisition, or of a draw, over the domain.
@@ -46,8 +46,8 @@ pub struct Search<'a, 's> {
 }
 
 impl Search<'_, '_> {
-    /// The factor of the deviation of draws from the mean. GP-TS-SDF draws from GP(mu, nu_t²·Sigma); all other
-    /// strategies draw from the posterior.
+    /// The factor by which deviations of draws from the mean are multiplied. GP-TS-SDF draws from GP(mu, nu_t²·Sigma).
+    /// All other strategies draw from the posterior.
     fn draw_scale(&self, draws: Draws) -> f64 {
         match draws.widen && self.settings.pending().is_censor() {
             true => self.nu,
@@ -55,7 +55,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Scores every candidate; reuses the kept solved candidates if they are still valid.
+    /// Score every candidate. The kept solved candidates are reused if they are still valid.
     pub fn candidates(
         &mut self,
         kept: &mut Option<SolvedCandidates>,
@@ -90,7 +90,7 @@ impl Search<'_, '_> {
         )
     }
 
-    /// Searches by values and gradients, in a box or over more candidates than can be drawn exactly.
+    /// Search by values and gradients, in a box or over a list of candidates that is too large for exact draws.
     pub fn functions(
         &mut self,
         posterior: &Posterior,
@@ -122,7 +122,7 @@ impl Search<'_, '_> {
             self.rng,
             self.stop,
         )?;
-        // The result of the literature's search is not changed.
+        // The result of a search from the literature is not changed.
         if as_literature {
             return Ok(best);
         }
@@ -155,7 +155,8 @@ impl Search<'_, '_> {
         product.has_active_continuous(x) && repeats_exact_value(gp, row.view(), self.log)
     }
 
-    /// The point with the largest variance; if it also repeats an exact value, a point far from all rows.
+    /// The point with the largest variance. If this point also repeats an exact value, return a point far from all
+    /// rows.
     fn most_uncertain(
         &mut self,
         gp: &GaussianProcess,
@@ -184,7 +185,7 @@ impl Search<'_, '_> {
         if !self.is_repeat(gp, &best.x) {
             return Ok(best);
         }
-        // The variance is zero everywhere, up to rounding.
+        // Here the variance is zero everywhere, up to rounding.
         let spread = self.domain.quasi_random(SPREAD, self.rng);
         let pool = match self.allowed.pool {
             Some(pool) => pool.points(),
@@ -204,7 +205,7 @@ impl Search<'_, '_> {
         Ok(farthest.0)
     }
 
-    /// The largest mu(x) − nu·sigma(x) where trials succeed: a lower bound on the maximum, by this posterior.
+    /// The largest mu(x) − nu·sigma(x) among points where trials succeed. It is a lower bound on the maximum.
     pub fn largest_lower_bound(
         &mut self,
         gp: &GaussianProcess,
@@ -232,7 +233,7 @@ impl Search<'_, '_> {
         Ok(found.value)
     }
 
-    /// The point with the largest posterior mean where trials succeed.
+    /// The point with the largest posterior mean among points where trials succeed.
     pub fn largest_mean(
         &mut self,
         gp: &GaussianProcess,
@@ -279,7 +280,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// The points of these trials, for trials in the same context.
+/// The points of these trials, if they are in the same context.
 fn points_out(
     domain: &Domain,
     log: &Ledger,
@@ -297,7 +298,7 @@ fn points_out(
     points
 }
 
-/// The best point of the domain; a random point if every value is NaN.
+/// The best point of the domain, or a random point if every value is NaN.
 pub fn argmax(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -338,6 +339,6 @@ impl Objective for Scores {
     }
 
     fn value_and_gradient(&mut self, _x: &[f64], _gradient: &mut [f64]) -> f64 {
-        f64::NAN // a list has no slope
+        f64::NAN // a list does not have a slope
     }
 }

@@ -1,7 +1,7 @@
 //! Separation of proposals from pending trials in boxes with continuous coordinates.
 //!
-//! If the model has noise, some variance remains at a pending point, so the acquisition may still be largest at that
-//! point. Several workers learn more from points that are a little apart.
+//! If the model has noise, some variance remains at a pending point, so the acquisition may still be largest at this
+//! point. Points at a small distance from each other give more information than equal points.
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
@@ -15,17 +15,18 @@ use crate::random::Rng;
 /// The least distance between pending trials, as a fraction of the diagonal of the box.
 const MIN_SEPARATION: f64 = 1.5e-3;
 
-/// Distances of the alternatives from a proposal, as multiples of the least distance. There are [`PER_STEP`]
+/// Distances between the alternatives and a proposal, as multiples of the least distance. There are [`PER_STEP`]
 /// alternatives at each distance.
 const STEPS: [f64; 4] = [1.5, 4.0, 15.0, 60.0];
 const PER_STEP: usize = 32;
 /// The number of further alternatives, which are spread over the box.
 const SPREAD: usize = 64;
 
-/// The proposal itself if no pending point is too near; otherwise the best alternative that is far enough from all
-/// pending points and satisfies the constraints.
+/// The proposal itself, or a replacement if a pending point is too near. The replacement is the best alternative that
+/// is far enough from all pending points and satisfies the constraints.
 ///
-/// The proposal is also returned if no alternative is found, or if it has no active continuous coordinate.
+/// The proposal is also returned if an alternative is not found, or if the proposal does not have an active continuous
+/// coordinate.
 pub fn enforce_separation(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -51,7 +52,7 @@ pub fn enforce_separation(
         return Ok(proposal);
     }
     let mut alternatives = alternatives(domain, &proposal.x, least, rng);
-    // For points without an active continuous coordinate, [`super::repeats`] decides what may be suggested again.
+    // For points without an active continuous coordinate, [`super::repeats`] determines which points are excluded.
     alternatives.retain(|x| separated(x) && product.has_active_continuous(x));
     let mut points = Array2::zeros((alternatives.len(), domain.width()));
     for (mut row, x) in points.rows_mut().into_iter().zip(&alternatives) {
@@ -59,7 +60,7 @@ pub fn enforce_separation(
     }
     let mut values = vec![0.0; alternatives.len()];
     objective.values(points.view(), &mut values);
-    // Among equal values the last one comes first.
+    // Among equal values, the last alternative comes first.
     let mut order: Vec<usize> = (0..values.len()).filter(|&i| !values[i].is_nan()).collect();
     order.reverse();
     order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
@@ -69,7 +70,7 @@ pub fn enforce_separation(
     })
 }
 
-/// Members of the box at several distances from `x`, in random directions, and others spread over the box.
+/// Members of the box at several distances from `x`, in random directions, and further members spread over the box.
 fn alternatives(domain: &Domain, x: &[f64], least: f64, rng: &mut Rng) -> Vec<Vec<f64>> {
     let mut alternatives: Vec<Vec<f64>> = Vec::new();
     for step in STEPS {
@@ -94,7 +95,7 @@ mod tests {
     use crate::domain::{Condition, Coordinate};
     use rand::SeedableRng;
 
-    /// An objective that increases towards the corner of ones.
+    /// An objective that increases towards the corner (1, …, 1).
     struct Sum;
 
     impl Objective for Sum {
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn alternatives_lie_at_the_distances_asked_for_and_all_over_the_box() {
+    fn alternatives_lie_at_the_given_distances_and_all_over_the_box() {
         let mut rng = Rng::seed_from_u64(4);
         for d in [1, 3] {
             let domain = Domain::new_box(vec![Coordinate::Continuous; d]).unwrap();
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn discrete_boxes_and_separated_proposals_are_left_alone() {
+    fn proposals_in_discrete_boxes_and_separated_proposals_are_unchanged() {
         let mut rng = Rng::seed_from_u64(4);
         let pending = Array2::from_elem((1, 1), 1.0);
         let discrete = Domain::new_box(vec![Coordinate::Integer {
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn inactive_columns_stay_and_discrete_branches_are_left_alone() {
+    fn inactive_columns_and_discrete_branches_are_unchanged() {
         let coordinates = vec![
             Coordinate::Categorical { n: 2 },
             Coordinate::Continuous,

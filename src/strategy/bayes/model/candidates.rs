@@ -1,11 +1,13 @@
-//! The candidates of a finite domain, solved against the factor once and kept. A new row costs O(nN), and the cost of a
-//! suggestion is only slightly larger.
+//! The candidates of a finite domain. They are solved against the factor once, and the solutions are kept. A new row
+//! costs O(nN), and the cost of a suggestion is only slightly larger.
 //!
-//! Notation: N candidates, V (N, n) with rows v_i = L⁻¹k(X, x_i). Then mu_i = v_iᵀz, var_i = v − |v_i|², and a draw is
-//! mu_i + ν·(g_i − v_iᵀL⁻¹(g(X) + ε)) with g an exact draw from the prior (Matheron's rule).
+//! Notation: N is the number of candidates, and V (N, n) has the rows v_i = L⁻¹k(X, x_i). Then mu_i = v_iᵀz and var_i =
+//! k(x_i, x_i) − |v_i|². A draw is mu_i + ν·(g_i − v_iᵀL⁻¹(g(X) + ε)), and g is an exact draw from the prior
+//! (Matheron's rule).
 //!
-//! V and the prior's factor grow in the same steps as the factor of the rows: first the base, then later rows one by
-//! one, then a tail that is dropped again. So their bits depend only on the rows, and not on the times of the requests.
+//! V and the factor of the prior grow in the same steps as the factor of the rows. The base is added first, then later
+//! rows one by one, and finally a tail, which is dropped again. Therefore the bits of V and of the factor depend only
+//! on the rows, and not on the times of the requests.
 
 use ndarray::{Array2, Axis, s};
 
@@ -19,14 +21,14 @@ use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::model::training_set::Version;
 
-/// Draws are exact for up to this many candidates. Their prior covariance is factorised after every fit, at O(N³), in
-/// about 0.2 s.
+/// The largest number of candidates for which draws are exact. The prior covariance of the candidates is factorised
+/// after every fit. This costs O(N³), and takes about 0.2 s.
 pub const MAX_EXACT: usize = 1500;
 
-/// Solved candidates are kept if they need at most this many bytes; otherwise they are solved block by block.
+/// The largest number of bytes of solved candidates that are kept. Longer lists are solved block by block.
 const MAX_SOLVED_BYTES: usize = 1 << 30;
 
-/// Whether candidates can be solved against a factor of n rows and kept. `draws` says whether draws are needed.
+/// Whether candidates can be solved against a factor of n rows and kept. `draws` is true if draws are needed.
 pub fn can_be_kept(list: &Array2<f64>, n: usize, draws: bool) -> bool {
     let bytes = (list.nrows() * (n + n / 4 + 8)).saturating_mul(size_of::<f64>());
     bytes <= MAX_SOLVED_BYTES && (!draws || list.nrows() <= MAX_EXACT)
@@ -43,30 +45,30 @@ pub fn in_context(list: &Array2<f64>, context: &[f64]) -> Array2<f64> {
     rows
 }
 
-/// V for one θ and one context, and the prior's factor if draws are wanted.
+/// V for one θ and one context, and the factor of the prior if draws are needed.
 pub struct SolvedCandidates {
     version: Version,
     context: Vec<f64>,
-    /// Candidates with the context's columns appended.
+    /// The candidates, with the columns of the context appended.
     points: Array2<f64>,
-    /// V in rows with room to grow; the first `solved` columns belong to observed rows.
+    /// V, with spare columns. The first `solved` columns belong to observed rows.
     v: Array2<f64>,
     solved: usize,
     prior: Option<Prior>,
-    /// The prior's factor from another context.
+    /// The factor of the prior from another context.
     earlier_factor: Option<PriorFactor>,
 }
 
 /// A factor of the prior covariance of the candidates, followed by rows that are not candidates.
 struct Prior {
     factor: PriorFactor,
-    /// The index of each row so far among the points of the factor.
+    /// The index of each row among the points of the factor.
     places: Vec<usize>,
 }
 
 impl SolvedCandidates {
-    /// Nothing is solved yet. `rows` are the candidates in this context. The prior's factor is kept from `previous`,
-    /// which may be in another context.
+    /// Candidates that are not solved yet. `rows` are the candidates in this context. The factor of the prior is taken
+    /// from `previous`, which may be in another context.
     pub fn new(
         rows: Array2<f64>,
         context: &[f64],
@@ -91,7 +93,7 @@ impl SolvedCandidates {
         self.version == version && self.context == context
     }
 
-    /// Updates V for the posterior's rows and its tail; the columns of observed rows are kept.
+    /// Update V for the rows of the posterior and its tail. The columns of observed rows are kept.
     pub fn update(&mut self, gp: &GaussianProcess, stop: &mut Stop) -> Result<()> {
         let n = gp.len();
         if n > self.v.ncols() {
@@ -128,7 +130,7 @@ impl SolvedCandidates {
         acquisition.values_of_solved(gp, self.points.view(), v)
     }
 
-    /// One draw from GP(mu, ν²·Σ) at every candidate; `rows` are the trials of the posterior's rows.
+    /// One draw from GP(mu, ν²·Σ) at every candidate. `rows` are the trials of the rows of the posterior.
     pub fn draw(
         &mut self,
         gp: &GaussianProcess,
@@ -154,7 +156,7 @@ impl SolvedCandidates {
         prior.forget_tail(gp.n_observed(), self.points.nrows());
         self.prior = Some(prior);
         let w = gp.whitened_prior(&at_rows, rng);
-        // v_iᵀz + ν(g_i − v_iᵀw) = ν g_i + v_iᵀ(z − ν w)
+        // The draw v_iᵀz + ν(g_i − v_iᵀw) is computed as ν g_i + v_iᵀ(z − ν w).
         let combined: Vec<f64> = gp
             .whitened_targets()
             .iter()
@@ -169,7 +171,7 @@ impl SolvedCandidates {
             .collect())
     }
 
-    /// Finds the index of every row of the posterior among the points of the prior's factor.
+    /// Find the index of every row of the posterior among the points of the factor of the prior.
     fn place(
         &self,
         prior: &mut Prior,
@@ -199,7 +201,7 @@ impl SolvedCandidates {
 }
 
 impl Prior {
-    /// Drops the rows after the observed ones, and their points from the factor unless they are candidates.
+    /// Drop the rows after the observed rows. Also drop their points from the factor, unless the points are candidates.
     fn forget_tail(&mut self, observed: usize, candidates: usize) {
         self.places.truncate(observed);
         let elsewhere = self.places.iter().filter(|place| **place >= candidates);
@@ -207,7 +209,7 @@ impl Prior {
     }
 }
 
-/// Returns the candidates solved against this posterior; reuses the kept ones if they are still valid.
+/// Return the candidates solved against this posterior. The kept candidates are reused if they are still valid.
 pub fn solved<'a>(
     kept: &'a mut Option<SolvedCandidates>,
     list: &Array2<f64>,
@@ -241,7 +243,7 @@ mod tests {
     use std::ops::ControlFlow;
     use std::sync::Arc;
 
-    /// The candidate and the context of each row. Rows in another context than `HERE` are not candidates.
+    /// The candidate and the context of each row. Rows in a context other than `HERE` are not candidates.
     const ROWS: [(usize, f64); 4] = [(3, HERE), (2, 0.75), (0, HERE), (1, 0.75)];
     const HERE: f64 = 0.5;
     const N_OBSERVED: usize = 2;
@@ -284,9 +286,10 @@ mod tests {
         gp
     }
 
-    /// Draws have the posterior's moments for any order of tails, with rows that are candidates and with other rows.
+    /// Draws have the moments of the posterior for any order of tails, with rows that are candidates and with other
+    /// rows.
     #[test]
-    fn draws_have_the_posterior_s_moments_with_every_tail() {
+    fn draws_have_the_moments_of_the_posterior_with_every_tail() {
         let (mut gp, log) = (observed(), log());
         let list = in_context(&candidates(), &[HERE]);
         let version = Version {
@@ -319,7 +322,7 @@ mod tests {
             for i in 0..6 {
                 assert!((scored[i] - expected[i]).abs() < 1e-9);
                 let spread = nu * variance[i].sqrt();
-                // Five standard errors of a mean, and of a variance.
+                // The tolerances are five standard errors of a mean and of a variance.
                 assert!(sums[i][0].abs() < 5.0 * spread / f64::sqrt(n as f64));
                 let excess = sums[i][1] / spread.powi(2) - 1.0;
                 assert!(excess.abs() < 5.0 * f64::sqrt(2.0 / n as f64), "{excess}");
@@ -328,8 +331,8 @@ mod tests {
     }
 
     #[test]
-    fn candidates_are_kept_within_a_gibibyte_and_for_draws_up_to_a_number() {
-        // V of N candidates with room to grow: 8·N·(n + n/4 + 8) bytes.
+    fn candidates_are_kept_up_to_a_gibibyte_and_for_draws_up_to_a_maximum_number() {
+        // V of N candidates needs 8·N·(n + n/4 + 8) bytes, including spare columns.
         let list = Array2::zeros((1 << 20, 1));
         assert!(can_be_kept(&list, 96, false)); // 128 columns, 2^30 bytes
         assert!(!can_be_kept(&list, 97, false));
@@ -343,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_columns_of_a_context_follow_those_of_the_candidates() {
+    fn the_columns_of_a_context_follow_the_columns_of_the_candidates() {
         let list = Array2::from_shape_fn((3, 2), |(i, k)| (10 * i + k) as f64);
         let rows = in_context(&list, &[7.0, 8.0, 9.0]);
         for (i, row) in rows.rows().into_iter().enumerate() {

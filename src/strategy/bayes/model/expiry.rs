@@ -1,4 +1,5 @@
-//! Whether the lease or window of a trial has passed, so that it no longer counts as arriving; values that come too late.
+//! The expiry of trials. After its lease or window, a trial no longer counts as arriving, and its value may be
+//! discarded.
 
 use crate::ledger::{State, Trial};
 use crate::strategy::Query;
@@ -14,7 +15,8 @@ pub fn discarded(trial: &Trial, settings: &Settings) -> bool {
         }
 }
 
-/// Whether a pending trial still counts as arriving: its window has not passed, and its lease, if any, has not ended.
+/// Whether a pending trial still counts as arriving. It counts until its window has passed or its lease, if any, has
+/// ended.
 pub fn is_arriving(trial: &Trial, query: Query, settings: &Settings) -> bool {
     let lease_expired = trial
         .expires_at()

@@ -1,10 +1,11 @@
-//! The model: the rows that follow from the log, their targets, the fit and the posterior.
+//! The model, which consists of the rows computed from the log, their targets, the fit and the posterior.
 //!
-//! * [`warp`]: a map that shortens a long tail of bad values; [`targets`]: from observed values to targets
-//! * [`note`]: fits, as the log keeps them; [`expiry`]: whether the lease or window of a trial has passed
+//! * [`warp`]: a map that shortens a long tail of bad values; [`targets`]: the targets computed from observed values
+//! * [`note`]: fits in the form in which the log stores them; [`expiry`]: whether the lease or window of a trial has
+//!   passed
 //! * [`training_set`]: the rows and their cached posterior
-//! * [`candidates`]: the candidates of a finite domain, solved against the factor once and kept
-//! * [`success`]: the probability that a trial succeeds, if any has failed
+//! * [`candidates`]: the candidates of a finite domain, with kept solutions against the factor
+//! * [`success`]: the probability that a trial succeeds, if any trial has failed
 //! * [`refit`]: the fit of the hyperparameters
 
 pub mod candidates;

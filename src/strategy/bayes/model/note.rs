@@ -1,4 +1,4 @@
-//! The note that Bayesian optimisation logs with a suggestion: the fit that was made for it.
+//! The note that Bayesian optimisation logs with a suggestion. It contains the fit that was made for the suggestion.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +8,12 @@ use crate::gp::kernel::{InputWarp, KernelFamily};
 use crate::strategy::bayes::model::targets::Units;
 use crate::strategy::bayes::model::warp::Warp;
 
-/// The kernel and θ, and the data that they were fitted to.
+/// The kernel and θ, and a description of the data of the fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
     pub family: KernelFamily,
     pub theta: Hyperparameters,
-    /// The number of rows in the fit; None if θ was given.
+    /// The number of rows in the fit, or `None` if θ was given.
     pub rows: Option<usize>,
     /// The units of the targets in the fit.
     pub units: Units,
@@ -21,8 +21,8 @@ pub struct Fit {
     pub success: Option<SuccessFit>,
 }
 
-/// The lengthscales of the model of failures, one per column, and the number of rows in its fit: all observed and
-/// failed trials.
+/// The fit of the model of failures. It contains one lengthscale per column, and the number of rows in the fit, which
+/// are all observed and failed trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuccessFit {
@@ -81,7 +81,7 @@ impl Fit {
         serde_json::to_string(&note).map_err(|error| Error::Corrupt(error.to_string()))
     }
 
-    /// Reads a note; refuses other text and invalid hyperparameters.
+    /// Read a note. Return an error for other text and for invalid hyperparameters.
     pub fn from_note(text: &str) -> Result<Self> {
         let note: Note =
             serde_json::from_str(text).map_err(|error| Error::Corrupt(error.to_string()))?;
@@ -114,7 +114,7 @@ impl Fit {
         })
     }
 
-    /// Refuses a note that is impossible after `n_trials` trials, in a model of `width` columns.
+    /// Return an error if a note is impossible after `n_trials` trials, in a model of `width` columns.
     pub fn check_note(text: &str, n_trials: usize, width: usize) -> Result<()> {
         let fit = Self::from_note(text)?;
         let other_rows = |success: &SuccessFit| {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn other_notes_are_refused() {
+    fn invalid_notes_are_refused() {
         let good = r#"{"kernel":"matern52","lengthscale":[0.5,1.0],"signal_variance":1.0,"noise_variance":0.1,"rows":4,"center":-1.0,"scale":2.0}"#;
         assert!(Fit::check_note(good, 4, 2).is_ok());
         assert!(Fit::check_note(good, 3, 2).is_err());

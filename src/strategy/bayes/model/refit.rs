@@ -1,4 +1,4 @@
-//! The fit of the hyperparameters: its rows and its starts.
+//! The rows and the starts of a fit of the hyperparameters.
 
 use std::iter;
 
@@ -20,7 +20,7 @@ use crate::strategy::bayes::model::warp::Warp;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::surrogate::FitRows;
 
-/// Fits θ to the current rows, and to the tail if it takes part in fits.
+/// Fit θ to the current rows, and to the tail if the tail takes part in fits.
 pub fn refit(
     settings: &Settings,
     columns: &Columns,
@@ -41,7 +41,7 @@ pub fn refit(
     let mut noise = training.row_noise(log, targets.units);
     if with_tail {
         let posterior = match training.posterior(log, query, stop) {
-            // The values are far outside the units of the last fit, so nothing can be predicted in these units.
+            // The values are far outside the units of the last fit, so predictions in these units overflow.
             Err(Error::Overflow { .. }) => None,
             found => found?,
         };
@@ -78,12 +78,12 @@ pub fn refit(
         // The last θ and its input warp may belong to other data.
         Some(fit) if outdated => vec![first, fit.theta.clone()],
         Some(fit) => {
-            // The last θ is the best start. The other starts test whether the data now suggest another θ.
+            // The last θ is the best start. The other starts are needed if another θ now has a larger evidence.
             fit_settings.n_restarts = gp_settings.n_refit_restarts;
             vec![fit.theta.clone()]
         }
     };
-    // A fit allocates two matrices, and this factor is seldom used after it.
+    // A fit allocates two matrices. The current factor is seldom used after a fit.
     training.drop_factor();
     let about_mean = settings.estimates_mean(columns.dimensions);
     let data = Data {
@@ -155,7 +155,7 @@ fn warped(columns: &Columns, training: &TrainingSet, log: &Ledger) -> Vec<Warped
         .collect()
 }
 
-/// log d target/dy of each row; a failed trial has no y.
+/// log d target/dy of each row. Failed trials do not have a value y.
 fn log_slopes(training: &TrainingSet, log: &Ledger, units: Units) -> Vec<f64> {
     let values = training.rows().iter().map(|&n| log.trials()[n].value);
     values

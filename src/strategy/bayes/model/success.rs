@@ -1,8 +1,9 @@
 //! The model of the probability that a trial succeeds, and its fit to the observed and the failed trials.
 //!
-//! The model is a Gaussian process of labels, positive for observed and negative for failed trials, about a prior
-//! mean of 1: see [`crate::acquisition::log_success_probability`]. If failures are scattered among successes, the
-//! model averages over them. If they lie together, it resolves the border of their region ([`Failures`]).
+//! The model is a Gaussian process of labels with a prior mean of 1. Labels are positive for observed trials and
+//! negative for failed trials (see [`crate::acquisition::log_success_probability`]). If failures are scattered among
+//! successes, the model averages over the failures. If failures lie together, the model resolves the border of their
+//! region ([`Failures`]).
 
 use ndarray::ArrayView2;
 
@@ -20,29 +21,32 @@ use crate::strategy::bayes::settings::Settings;
 
 const SIGNAL_VARIANCE: f64 = 1.0;
 
-/// The shortest lengthscale. Labels jump at the border of a failing region, where points crowd. A model that follows
-/// the jump closely predicts success in the rest of the region, so points there would be suggested again.
+/// The shortest lengthscale. Points crowd at the border of a failing region, and labels jump at this border. A model
+/// with a shorter lengthscale follows the jump closely, and predicts success in the interior of the region. Then points
+/// in the interior would be suggested again.
 const MIN_LENGTHSCALE: f64 = 0.5;
 
 /// The arrangement of failed trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Failures {
-    /// Failures are among successes, so they may be accidents; also if there are too few failures.
+    /// Failures are among successes, so failures may be accidents. This variant is also used if there are too few
+    /// failures.
     Scattered,
-    /// Failures are beside one another: they form a region with a border.
+    /// Failures are near each other, and form a region with a border.
     Together,
 }
 
-/// Failures lie together if the number of failures that are nearer to a success than to any other failure, plus one, is
-/// at most this share of all failures. If a fifth of all trials fails by accident, four in five failures are nearer to
-/// a success.
+/// The largest share of isolated failures for which failures lie together. A failure is isolated if it is nearer to a
+/// success than to any other failure. The share is (isolated failures + 1) / failures. If a fifth of all trials fails
+/// by accident, four in five failures are isolated.
 const MAX_ISOLATED: f64 = 0.4;
 
-/// With this label P falls to ½ at less than a quarter of the way from a success to a failure. The acquisition chooses
-/// points up to this distance, and about a quarter of them fails. With the label −1 about half of them would fail.
+/// The label of failures that lie together. With this label, P is ½ at less than a quarter of the distance from a
+/// success to a failure. The acquisition chooses points up to this distance, and about a quarter of these points fail.
+/// With the label −1, about half of the points would fail.
 const LABEL_IN_REGION: f64 = -4.25;
 
-/// The noise if failures lie together. It is small because the same point always fails.
+/// The noise variance if failures lie together. It is small because the same point always fails.
 const NOISE_IN_REGION: f64 = 1e-4;
 
 impl Failures {
@@ -71,7 +75,8 @@ impl Failures {
         }
     }
 
-    /// The kernel. For a region it is Matern 3/2, which is rough at the border and still predicts failures behind it.
+    /// The kernel. For a region, the kernel is Matern 3/2. It is rough at the border, and still predicts failures
+    /// behind the border.
     fn family(self) -> KernelFamily {
         match self {
             Self::Scattered => KernelFamily::Matern52,
@@ -79,8 +84,8 @@ impl Failures {
         }
     }
 
-    /// The noise variance. A single failure may be an accident, so noise equals signal, which makes P = ½ at its
-    /// point. The more failures there are, the more each one counts.
+    /// The noise variance. A single failure may be an accident, so the noise variance equals the signal variance. Then
+    /// P = ½ at the point of the failure. The noise variance decreases with the number of failures.
     fn noise_variance(self, n_failed: usize) -> f64 {
         match self {
             Self::Scattered => SIGNAL_VARIANCE / n_failed as f64,
@@ -97,19 +102,19 @@ impl Failures {
     }
 }
 
-/// The model of failures, kept between suggestions. The rows of its fit are factorised at once, later rows one by
-/// one.
+/// The model of failures, which is kept between suggestions. The rows of its fit are factorised at once. Later rows are
+/// appended one by one.
 pub struct Success {
     pub gp: GaussianProcess,
     rows: Vec<TrialNumber>,
-    /// The training set's `n_moves` when the rows' points were read.
+    /// The value of `n_moves` in the training set when the points of the rows were read.
     n_moves: usize,
     pub version: Version,
     pub failures: Failures,
     pub candidates: Option<SolvedCandidates>,
 }
 
-/// The settings of the fit; only the lengthscales are fitted.
+/// The settings of the fit. Only the lengthscales are fitted.
 fn fit_settings(columns: &Columns, n_failed: usize, n_restarts: usize) -> FitSettings {
     FitSettings {
         family: KernelFamily::Matern52,
@@ -142,7 +147,7 @@ fn labels(log: &Ledger, numbers: &[TrialNumber], failed: f64) -> Vec<f64> {
     numbers.iter().map(label).collect()
 }
 
-/// Fits the lengthscales of the model of failures; None if this strategy has no model of failures.
+/// Fit the lengthscales of the model of failures. Return `None` if this strategy does not use a model of failures.
 pub fn fit_success(
     settings: &Settings,
     columns: &Columns,
@@ -177,7 +182,8 @@ pub fn fit_success(
 }
 
 impl Success {
-    /// Returns the model of failures for this log, updated from `kept`; None if this strategy has none.
+    /// Return the model of failures for this log, updated from `kept`. Return `None` if this strategy does not use a
+    /// model of failures.
     pub fn update<'a>(
         kept: &'a mut Option<Self>,
         training: &TrainingSet,

@@ -1,8 +1,8 @@
-//! The targets of the model: their center and scale, and the targets of discarded trials.
+//! The targets of the model, with their center and scale, and the targets of discarded trials.
 //!
-//! A target is (t(y) − center)/scale, where t is the identity or a [`Warp`]. The prior mean of the model is 0, so the
-//! center is the prior mean of t(f). A fit chooses these units, and they stay until the next fit, because θ is in the
-//! same units.
+//! A target is (t(y) − center)/scale, and t is the identity or a [`Warp`]. The prior mean of the model is 0, so the
+//! center is the prior mean of t(f). A fit chooses these units. The units do not change until the next fit, because θ
+//! is in the same units.
 
 use crate::ledger::Trial;
 use crate::strategy::bayes::model::warp::Warp;
@@ -18,13 +18,13 @@ pub struct Units {
     pub warp: Option<Warp>,
 }
 
-/// The largest move of the prior mean, in units of the targets: half of the prior standard deviation of f.
+/// The largest change of the prior mean, in units of the targets. It is half of the prior standard deviation of f.
 const MAX_MOVE: f64 = 0.5;
 
-/// The largest change of the unit. A factor of 2 is 1.4 standard deviations of the prior on log σ_f².
+/// The largest factor by which the unit may change. A factor of 2 is 1.4 standard deviations of the prior on log σ_f².
 const MAX_FACTOR: f64 = 2.0;
 
-/// 95 % of a normal distribution lie within this many standard deviations.
+/// The number of standard deviations that contain 95 % of a normal distribution.
 const NORMAL: f64 = 1.96;
 
 impl Units {
@@ -35,7 +35,7 @@ impl Units {
         t / self.scale - self.center / self.scale
     }
 
-    /// Whether these units are so far from the `fitted` units that θ no longer holds.
+    /// Whether these units differ so much from the `fitted` units that θ is no longer valid.
     pub fn differ_from(&self, fitted: &Units) -> bool {
         let moved = (self.center / fitted.scale - fitted.center / fitted.scale).abs();
         let factor = self.scale / fitted.scale;
@@ -43,7 +43,7 @@ impl Units {
         moved.is_nan() || moved > MAX_MOVE || !factors.contains(&factor)
     }
 
-    /// Whether the targets of two values differ by more than the largest move of the prior mean.
+    /// Whether the targets of two values differ by more than the largest change of the prior mean.
     pub fn are_apart(&self, one: f64, other: f64) -> bool {
         (self.target(one) - self.target(other)).abs() > MAX_MOVE
     }
@@ -54,9 +54,9 @@ impl Units {
         self.warp.map_or(t, |warp| warp.invert(t))
     }
 
-    /// Mean and standard deviation of f, given the mean and standard deviation of the target. Under a warp f is not
-    /// normal. Then they are the median, and the half width of the central 95 % interval divided by its value for a
-    /// standard normal.
+    /// Mean and standard deviation of f, given the mean and standard deviation of the target. With a warp, f is not
+    /// normal. Then the median replaces the mean. The standard deviation is computed from the half width of the central
+    /// 95 % interval, divided by the half width for a standard normal.
     pub fn moments(&self, mean: f64, std: f64) -> (f64, f64) {
         match self.warp {
             None => (self.value(mean), self.scale * std),
@@ -88,7 +88,7 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Targets of trials in this order, in the units that suit their values under a warp.
+    /// Targets of trials in this order. The units are computed from the values under a warp.
     pub fn of<'a>(
         trials: impl Iterator<Item = (&'a Trial, bool)> + Clone,
         settings: &Settings,
@@ -115,7 +115,7 @@ impl Targets {
         Self::in_units(trials, settings, units)
     }
 
-    /// Targets of trials in this order, `discarded` ones at the floor.
+    /// Targets of trials in this order. Trials that are `discarded` have the target of the floor.
     pub fn in_units<'a>(
         trials: impl Iterator<Item = (&'a Trial, bool)> + Clone,
         settings: &Settings,
@@ -130,7 +130,7 @@ impl Targets {
         let worst = values.into_iter().reduce(f64::min);
         let target = |y: f64| units.target(y);
         let floor = settings.pending().floor().or(worst);
-        // Without values the floor is 0 in units of f.
+        // Without values, the floor is 0 in units of f.
         let floor = floor.map_or(-units.center / units.scale, target);
         let values = trials
             .map(|(trial, discarded)| match discarded {
@@ -150,7 +150,7 @@ impl Targets {
 }
 
 impl Targets {
-    /// Moves the targets to another prior mean, which is at `mean` in the current units.
+    /// Change the prior mean of the targets. The new prior mean is `mean` in the current units.
     pub fn move_center(&mut self, mean: f64) {
         self.units.center += mean * self.units.scale;
         self.values.iter_mut().for_each(|y| *y -= mean);
@@ -159,8 +159,8 @@ impl Targets {
     }
 }
 
-/// The prior mean and the unit of the model. The values are already `warped`. `stds` are the standard deviations of
-/// their noise, 0 if unknown.
+/// The prior mean and the unit of the model. The values are already `warped`. `stds` contains the standard deviations
+/// of their noise, and 0 if a standard deviation is unknown.
 fn center_and_scale(
     observed: &[f64],
     stds: &[f64],
@@ -184,8 +184,8 @@ fn center_and_scale(
         return (center, scale);
     }
     let assumed = pending.assumed_value(floor).map(warped);
-    // If a value is this far from the prior mean, rounding would remove differences of one unit. Halves do not
-    // overflow.
+    // If a value is this far from the prior mean, rounding would remove differences of one unit. Halves are used
+    // because they do not overflow.
     let half_reach = observed
         .iter()
         .chain(&assumed)
@@ -198,8 +198,8 @@ fn center_and_scale(
     }
 }
 
-/// Mean and standard deviation of f among the observed values; with a floor, the floor and the largest distance from
-/// it.
+/// Mean and standard deviation of f among the observed values. With a floor, they are the floor and the largest
+/// distance from the floor.
 fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64) {
     let largest = observed
         .iter()
@@ -209,7 +209,7 @@ fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64
         return (floor.unwrap_or(0.0), 1.0);
     }
     match floor {
-        // Moments of y / max|y|, which neither over- nor underflow.
+        // The moments are computed for y / max|y|, to avoid overflow and underflow.
         None => {
             let n = observed.len() as f64;
             let mean = observed.iter().map(|y| y / largest).sum::<f64>() / n;
@@ -221,7 +221,8 @@ fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64
             };
             (mean * largest, usable_scale(spread, largest))
         }
-        // If only the observed values standardised an accuracy, its floor would be tens of standard deviations away.
+        // The unit includes the distance from the floor. If the unit were only the spread of the observed values, the
+        // floor of an accuracy could be tens of units away.
         Some(floor) => {
             let reach = observed
                 .iter()
@@ -232,12 +233,13 @@ fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64
     }
 }
 
-/// Mean and standard deviation S of f among values with noise of known standard deviations σ, in units of the largest.
+/// Mean and standard deviation S of f among values with known noise standard deviations σ. The unit is the largest
+/// absolute value.
 ///
-/// With weights 1/(S² + σ²), c the weighted mean, S solves Σ (y − c)²/(S² + σ²) = n, so a value that is mostly noise
-/// hardly counts. S is at least the smallest σ, because a smaller unit would make everything noise, and at most the
-/// `plain` standard deviation. A σ of 0 is no bound if all values with it are equal: without a spread of theirs, S could
-/// be 0.
+/// Let c be the mean with weights 1/(S² + σ²). S solves Σ (y − c)²/(S² + σ²) = n, so a value that is mostly noise
+/// hardly counts. S is at least the smallest σ, because all values would be mostly noise in a smaller unit. S is at
+/// most the `plain` standard deviation. If all values with σ = 0 are equal, σ = 0 is not used as the lower bound,
+/// because S could then be 0.
 fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)) -> (f64, f64) {
     let values = || {
         observed
@@ -258,13 +260,13 @@ fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)
         .any(|(one, other)| one != other);
     let bounds = stds.iter().filter(|std| exact_differ || **std > 0.0);
     let least = bounds.copied().fold(f64::INFINITY, f64::min) / largest;
-    // Within these bounds no square under- or overflows, and the sum of the weights is finite and above 0.
+    // Within these bounds, squares do not overflow or underflow, and the sum of the weights is finite and above 0.
     let (mut low, mut high) = (least.max(1e-12), plain.1.min(1e100));
     if low >= high {
         return plain;
     }
-    // The sum decreases in S, and is at most n at the plain standard deviation. A relative precision of 1/1000
-    // suffices for a unit.
+    // The sum decreases in S, and is at most n at the plain standard deviation. A relative precision of 1/1000 is
+    // sufficient for a unit.
     while high > 1.001 * low {
         let middle = (low * high).sqrt();
         if about(middle).1 > observed.len() as f64 {
@@ -276,7 +278,7 @@ fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)
     (about(high).0, high)
 }
 
-/// spread·largest; if the values are equal up to rounding, the size of the values.
+/// The unit spread·largest. If the values are equal up to rounding, the unit is the size of the values.
 fn usable_scale(spread: f64, largest: f64) -> f64 {
     let scale = spread * largest;
     if spread > 1e-12 && scale.is_normal() {

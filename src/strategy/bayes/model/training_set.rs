@@ -1,8 +1,8 @@
-//! The rows of a model, which follow from the log, and their cached posterior.
+//! The rows of a model, which are computed from the log, and their cached posterior.
 //!
-//! There are two kinds of state. The *fold* follows from the log event by event, and suggestions at the end of the
-//! log can be taken back. The *posterior* is a cache of the fold. The rows of the last fit are factorised at once,
-//! and later rows are appended one by one. The order is always the same, so the bits of the posterior depend only on
+//! There are two kinds of state. The *fold* is computed from the log event by event, and suggestions at the end of the
+//! log can be undone. The *posterior* is a cache of the fold. The rows of the last fit are factorised at once, and
+//! later rows are appended one by one. The order is always the same. Therefore the bits of the posterior depend only on
 //! the fold.
 
 mod fold;
@@ -28,32 +28,34 @@ use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 
 use fold::Fold;
 
-/// Identifies a factor. A cache built on a factor stays valid for the same version, even when rows are appended.
+/// The identifier of a factor. A cache built on a factor stays valid for the same version, even when rows are appended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Version {
     pub generation: u64,
-    /// The number of rows that were factorised at once; later rows were appended one by one.
+    /// The number of rows that were factorised at once. Later rows were appended one by one.
     pub base: usize,
 }
 
-/// The largest noise variance of a value, in the model's units. With a larger one a factor loses its digits.
+/// The largest noise variance of a value, in the units of the model. With a larger noise variance, the factor is
+/// inaccurate.
 const MAX_NOISE: f64 = 1e12;
 
-/// A value this many predicted standard deviations away, given the rows before it, contradicts θ.
+/// The largest deviation of a value, in predicted standard deviations given the earlier rows, that does not contradict
+/// θ.
 const MAX_SURPRISE: f64 = 8.0;
 
-/// The posterior and the data that it was made from.
+/// The posterior and the data from which it was made.
 struct Kept {
     posterior: GaussianProcess,
     fit: Arc<Fit>,
     rows: Vec<TrialNumber>,
     noise: Vec<Option<f64>>,
-    /// The fold's `n_moves` when the rows' points were read.
+    /// The value of `n_moves` in the fold when the points of the rows were read.
     n_moves: usize,
     version: Version,
 }
 
-/// Trials as rows, θ, and the posterior over them.
+/// The trials that are rows of the model, θ, and the posterior given the rows.
 pub struct TrainingSet {
     settings: Settings,
     width: usize,
@@ -67,7 +69,7 @@ pub struct TrainingSet {
 
 /// The posterior of the rows, their targets, and the pending trials that the policy adds as a tail.
 pub struct Posterior<'a> {
-    /// Without the tail, until the tail is set.
+    /// The posterior, which is without the tail until the tail is set.
     pub gp: &'a mut GaussianProcess,
     pub targets: Targets,
     /// The trial of each row.
@@ -76,24 +78,24 @@ pub struct Posterior<'a> {
     pub version: Version,
 }
 
-/// Pending trials in the model.
+/// The pending trials in the model.
 pub struct Tail {
     pub trials: Vec<TrialNumber>,
-    /// Their encoded points and contexts.
+    /// The encoded points and contexts of the trials.
     pub rows: Array2<f64>,
     pub targets: Vec<Target>,
 }
 
 impl Posterior<'_> {
-    /// Adds the tail to the rows.
+    /// Add the tail to the rows.
     pub fn set_tail(&mut self) -> Result<()> {
         self.gp.set_tail(self.tail.rows.view(), &self.tail.targets)
     }
 }
 
-/// Sets the targets of the rows. If the prior mean is estimated, the targets are moved to it.
+/// Set the targets of the rows. If the prior mean is estimated, the estimate is subtracted from the targets.
 ///
-/// d counts dimensions of point and context.
+/// d is the number of dimensions of point and context.
 fn set_targets(
     gp: &mut GaussianProcess,
     targets: &mut Targets,
@@ -131,32 +133,32 @@ impl TrainingSet {
         }
     }
 
-    /// Folds in the events since the last call.
+    /// Fold the events since the last call.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         self.fold.catch_up(log, &self.settings)
     }
 
-    /// Takes back everything folded beyond the end of the log, and a proposal that was not logged.
+    /// Undo all changes by events beyond the end of the log, and by a proposal that was not logged.
     pub fn rewind(&mut self, log: &Ledger) {
         self.fold.rewind(log);
     }
 
-    /// Prepares a suggestion at time `now`. Trials that are too late become rows. `rewind` takes this back.
+    /// Prepare a suggestion at time `now`. Trials that are too late become rows. `rewind` undoes this change.
     pub fn before_suggestion(&mut self, now: f64) {
         self.fold.before_suggestion(now, &self.settings);
     }
 
-    /// Takes over the θ of a fit, from this process or another.
+    /// Use the θ of a fit, from this process or another process.
     pub fn adopt(&mut self, fit: Arc<Fit>) {
         self.fold.adopt(fit);
     }
 
-    /// Takes over a fit that is not logged, until the log is caught up with again.
+    /// Use a fit that is not logged, until the next `catch_up`.
     pub fn preview(&mut self, fit: Arc<Fit>) {
         self.fold.preview(fit);
     }
 
-    /// The last fit, or the θ that was given.
+    /// The last fit, or the given θ.
     pub fn fit(&self) -> Option<&Fit> {
         self.fold.fit.as_deref()
     }
@@ -171,13 +173,13 @@ impl TrainingSet {
         &self.fold.ended
     }
 
-    /// The number of failed trials. They are rows of the model of success, not of this one.
+    /// The number of failed trials. Failed trials are rows of the model of success, not of this model.
     pub fn n_failed(&self, log: &Ledger) -> usize {
         let failed = |number: &&TrialNumber| log.trials()[**number].state == State::Failed;
         self.fold.ended.iter().filter(failed).count()
     }
 
-    /// How often the points of observed and failed trials changed.
+    /// The number of changes of the points of observed and failed trials.
     pub fn n_moves(&self) -> usize {
         self.fold.n_moves
     }
@@ -190,7 +192,7 @@ impl TrainingSet {
     /// Whether a fit is due by the number of rows or trials.
     fn scheduled(&self, log: &Ledger) -> bool {
         let gp = self.settings.gp();
-        // Failures count as observations do, although they are rows of another model.
+        // Failures count like observations, although failures are rows of another model.
         let (fitted, rows) = (self.fit(), self.fold.rows.len().max(self.fold.ended.len()));
         let fitted = fitted.and_then(|fit| match &fit.success {
             Some(success) => Some(success.rows),
@@ -199,8 +201,8 @@ impl TrainingSet {
         gp.fits() && gp.refit_due(fitted, rows, log.trials().len())
     }
 
-    /// Whether the last fit no longer describes the data: the current values would have other units, values in the
-    /// fit were revised, or later values contradict it.
+    /// Whether the last fit no longer describes the data. The reason may be that the current values would have other
+    /// units, that values in the fit were revised, or that later values contradict the fit.
     pub fn is_outdated(&mut self, log: &Ledger, stop: &mut Stop) -> Result<bool> {
         let Some(fit) = self.fold.fit.clone() else {
             return Ok(false);
@@ -236,8 +238,8 @@ impl TrainingSet {
             .any(|(z, _)| z.abs() > MAX_SURPRISE))
     }
 
-    /// Targets of the rows in the units of the last fit; if units do not stay between fits, in current units under
-    /// its warp.
+    /// Targets of the rows in the units of the last fit. If units may change between fits, the targets are in current
+    /// units, under the warp of the last fit.
     pub fn targets(&self, log: &Ledger) -> Targets {
         match self.fit() {
             Some(fit) if self.settings.gp().keeps_units() => {
@@ -263,7 +265,7 @@ impl TrainingSet {
         })
     }
 
-    /// The noise variance of each row, for targets in these units; None if unknown.
+    /// The noise variance of each row, for targets in these units, or `None` if unknown.
     pub fn row_noise(&self, log: &Ledger, units: Units) -> Vec<Option<f64>> {
         let rows = self.fold.rows.iter().zip(&self.fold.stds);
         rows.map(|(&number, std)| {
@@ -281,7 +283,7 @@ impl TrainingSet {
             .expect("every row of the log has this width")
     }
 
-    /// Pending trials that the policy keeps in the model, and their targets.
+    /// The pending trials that the policy keeps in the model, and their targets.
     pub fn tail(&self, log: &Ledger, query: Query, levels: Levels) -> Tail {
         let pending = self.settings.pending();
         let (trials, targets): (Vec<_>, Vec<_>) = log
@@ -300,14 +302,14 @@ impl TrainingSet {
         }
     }
 
-    /// The posterior of the rows; None before any θ.
+    /// The posterior of the rows, or `None` before the first θ.
     pub fn posterior(
         &mut self,
         log: &Ledger,
         query: Query,
         stop: &mut Stop,
     ) -> Result<Option<Posterior<'_>>> {
-        // The kept posterior may belong to a fit that was taken back.
+        // The kept posterior may belong to a fit that was undone.
         if self.fold.fit.is_none() {
             return Ok(None);
         }
@@ -323,11 +325,11 @@ impl TrainingSet {
         }))
     }
 
-    /// Updates the posterior of the rows with these targets. If the prior mean is estimated, the targets are moved to
-    /// it. Does nothing before the first θ.
+    /// Update the posterior of the rows with these targets. If the prior mean is estimated, the estimate is subtracted
+    /// from the targets. The state does not change before the first θ.
     ///
-    /// The declared noise of values is in the unit of the last fit. If nothing is fitted, the unit is the current
-    /// one, which changes with every value.
+    /// The declared noise of values is in the unit of the last fit. If all hyperparameters are given, the current unit
+    /// is used, which changes with every value.
     fn update_posterior(
         &mut self,
         log: &Ledger,
@@ -338,7 +340,7 @@ impl TrainingSet {
             return Ok(());
         };
         let fits = self.settings.gp().fits();
-        // After a removal the next suggestion makes the current rows the base.
+        // After a row was removed, the next suggestion makes the current rows the base.
         let moving = !fits && self.fold.stds.iter().any(Option::is_some);
         let base = match self.fold.reordered || moving {
             true => self.fold.rows.len(),
@@ -386,7 +388,7 @@ impl TrainingSet {
         set_targets(&mut kept.posterior, targets, &self.settings, self.d)
     }
 
-    /// Frees the memory of the factor, which can be rebuilt from the rows, bit for bit.
+    /// Free the memory of the factor. Exactly the same factor can be rebuilt from the rows.
     pub fn drop_factor(&mut self) {
         self.kept = None;
     }

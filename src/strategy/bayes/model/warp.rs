@@ -1,25 +1,25 @@
 //! A monotone transformation of values that shortens a long tail of bad values.
 //!
-//! Notation: y a value of f, t(y) its transform; k the knee, w the width.
+//! Notation: y is a value of f, t(y) is its transform, k is the knee, and w is the width.
 //!
-//! t(y) = y from the knee on and k − w log(1 + (k − y)/w) below it. Below the knee the slope 1/(1 + (k − y)/w)
-//! decreases from 1. So good values do not change, and the order of all values is kept. A diverging value counts as
-//! the worst value that does not diverge, because a loss of 1e12 gives no more information than one of 1e6.
+//! For y ≥ k, t(y) = y. For y < k, t(y) = k − w log(1 + (k − y)/w), with the slope 1/(1 + (k − y)/w), which is below 1.
+//! Therefore good values do not change, and the order of all values is kept. A diverging value counts as the worst
+//! value that does not diverge, because a loss of 1e12 is not more informative than a loss of 1e6.
 
 use serde::{Deserialize, Serialize};
 
-/// Widths that are compared, in units of the distance between the median and the upper quartile. The largest corrects
-/// only far values, the smallest all values below the median.
+/// Widths that are compared, in units of the distance between the median and the upper quartile. The largest width
+/// changes mainly values far below the median. The smallest width changes all values below the median.
 const WIDTHS: [f64; 3] = [4.0, 1.0, 0.25];
 
-/// Values this far below the knee diverge, in the same units. With 16, values of smooth functions diverged, because
-/// optimizers prefer good points.
+/// The distance below the knee at which values diverge, in the same units. With a distance of 16, values of smooth
+/// functions diverged, because optimizers prefer good points.
 const DIVERGING: f64 = 100.0;
 
-/// A diverging value counts as a value at least this far below the knee, in the same units.
+/// The least distance between the knee and the limit, in the same units. Diverging values count as the limit.
 const LEAST_LIMIT: f64 = 16.0;
 
-/// The least number of values: fewer do not show a tail.
+/// The smallest number of values. Fewer values do not show a tail.
 const MIN_VALUES: usize = 5;
 
 /// The transformation, in units of f.
@@ -28,9 +28,9 @@ const MIN_VALUES: usize = 5;
 pub struct Warp {
     pub knee: f64,
     pub width: f64,
-    /// Values below this diverge.
+    /// Values below this value diverge.
     pub diverging: f64,
-    /// The value that diverging values count as.
+    /// The limit. Diverging values count as this value.
     pub limit: f64,
 }
 
@@ -56,7 +56,7 @@ impl Warp {
                 .map_or(sorted[n - 1].0, |it| it.0)
         };
         let knee = quantile(0.5);
-        // If the median equals the upper quartile, the distance to the best value is used.
+        // If the median equals the upper quartile, the distance from the median to the best value is used.
         let spread = [quantile(0.75), sorted[n - 1].0]
             .map(|upper| upper - knee)
             .into_iter()
@@ -84,13 +84,13 @@ impl Warp {
             && self.limit < self.knee
     }
 
-    /// (k − y)/w below the knee, else 0. It is computed from halves, which do not overflow.
+    /// (k − y)/w below the knee, and 0 otherwise. The difference is computed from halves, which do not overflow.
     fn excess(&self, y: f64) -> f64 {
         let excess = (0.5 * self.knee - 0.5 * y) / self.width * 2.0;
         excess.clamp(0.0, f64::MAX)
     }
 
-    /// t(y).
+    /// The transform t(y).
     pub fn apply(&self, y: f64) -> f64 {
         let excess = self.excess(if y < self.diverging { self.limit } else { y });
         if excess > 0.0 {
@@ -100,13 +100,13 @@ impl Warp {
         }
     }
 
-    /// log dt/dy. Diverging values are treated as if they did not diverge, because a transformation that makes values
-    /// equal would have an infinite advantage over other transformations.
+    /// log dt/dy. Diverging values are treated as if they did not diverge. Otherwise, a transformation that makes
+    /// values equal would have an infinite advantage over other transformations.
     pub fn log_slope(&self, y: f64) -> f64 {
         -self.excess(y).ln_1p()
     }
 
-    /// The y of t, but no less than the value below which values diverge.
+    /// The value y with transform t, limited from below by the value at which values diverge.
     pub fn invert(&self, t: f64) -> f64 {
         let excess = (self.knee - t) / self.width;
         if excess > 0.0 {
@@ -124,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_keeps_the_order_and_is_undone(
+        fn the_warp_keeps_the_order_and_is_inverted(
             knee in -10.0..10.0f64, width in 0.01..10.0f64, mut y in prop::collection::vec(-1e4..1e2f64, 2..9),
         ) {
             let (diverging, limit) = (knee - 100.0 * width, knee - 50.0 * width);
@@ -167,12 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn proposals_begin_at_the_median_and_have_the_width_of_the_better_values() {
+    fn the_knee_of_proposals_is_the_median_and_their_widths_come_from_better_values() {
         let values: Vec<f64> = (0..9).map(f64::from).collect();
         let found = Warp::proposals(&values, &[1.0; 9]);
         let widths: Vec<_> = found.iter().map(|w| (w.knee, w.width)).collect();
         assert_eq!(widths, [(4.0, 8.0), (4.0, 2.0), (4.0, 0.5)]);
-        // More than half of the values are equal; all are equal; there are too few.
+        // The three cases are: more than half of the values are equal, all values are equal, and there are too few
+        // values.
         assert_eq!(
             Warp::proposals(&[0.0, 1.0, 1.0, 1.0, 1.0, 3.0], &[1.0; 6])[1].width,
             2.0
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_diverges_counts_as_the_worst_value_that_does_not() {
+    fn diverging_values_count_as_the_worst_value_that_does_not_diverge() {
         for (least, diverging, limit) in [
             (0.0, -196.0, -28.0),
             (-90.0, -196.0, -90.0),

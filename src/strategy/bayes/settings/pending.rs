@@ -1,4 +1,4 @@
-//! Policies for pending trials. A policy gives a pending trial its target, and does not depend on the kernel.
+//! Policies for pending trials. A policy determines the target of a pending trial, and does not depend on the kernel.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,22 +30,21 @@ pub enum Pending {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Hallucinate {
-    /// Whether, in a finite domain, a point in flight may be suggested again while untried points are left, as in the
-    /// literature.
+    /// Whether a point in flight may be suggested again while a finite domain has untried points, as in the literature.
     pub repeats: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Censor {
-    /// The known or assumed minimum of f; the worst observed value if None.
+    /// The known or assumed minimum of f. `None` means the worst observed value.
     pub floor: Option<f64>,
     pub late: Late,
-    /// As for `Hallucinate`.
+    /// Whether points in flight may be suggested again, as in `Hallucinate`.
     pub repeats: bool,
 }
 
-/// The treatment of a value that arrives after its window. The log keeps the value in both cases.
+/// The treatment of a value that arrives after the window of its trial. The log keeps the value in both cases.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Late {
@@ -92,7 +91,7 @@ impl Default for Lie {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Nearest {
-    /// The number of observed points.
+    /// The number of nearest observed points.
     pub k: usize,
 }
 
@@ -105,7 +104,8 @@ impl Default for Nearest {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Integrate {
-    /// The number of quasi-random outcomes to average the acquisition over. More outcomes did not improve decisions.
+    /// The number of quasi-random outcomes over which the acquisition is averaged. More outcomes did not improve
+    /// suggestions.
     pub n: usize,
 }
 
@@ -115,7 +115,7 @@ impl Default for Integrate {
     }
 }
 
-/// Values that policies refer to, in the model's units.
+/// Values that policies need, in the units of the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Levels {
     /// The smallest value that f can take.
@@ -137,7 +137,7 @@ impl Pending {
         ]
     }
 
-    /// Refuses settings that are invalid with this acquisition, or without a window.
+    /// Return an error if the settings are invalid for this acquisition, or invalid without a window.
     pub fn check(&self, acquisition: &Acquisition, has_window: bool) -> Result<()> {
         let rule = acquisition.rule();
         check(
@@ -177,7 +177,7 @@ impl Pending {
         }
     }
 
-    /// The name that users give for this policy.
+    /// The public name of this policy.
     fn kind(&self) -> &'static str {
         match self {
             Pending::Ignore {} => "ignore",
@@ -216,7 +216,8 @@ impl Pending {
         matches!(self, Pending::Censor(censor) if censor.late == Late::Discard)
     }
 
-    /// The number of sampled outcomes of pending trials to average the acquisition over; None if it is not averaged.
+    /// The number of sampled outcomes of pending trials over which the acquisition is averaged, or `None` if it is not
+    /// averaged.
     pub fn n_outcomes(&self) -> Option<usize> {
         match self {
             Pending::Integrate(integrate) => Some(integrate.n),
@@ -224,8 +225,8 @@ impl Pending {
         }
     }
 
-    /// The value of the constant liar, given the observed values. None for other policies, or if a statistic of no
-    /// values is needed.
+    /// The value of the constant liar, given the observed values. The result is `None` for other policies, or if the
+    /// statistic needs values and `observed` is empty.
     pub fn lie(&self, observed: &[f64]) -> Option<f64> {
         let Pending::Liar(liar) = self else {
             return None;
@@ -243,7 +244,7 @@ impl Pending {
         }
     }
 
-    /// A value of f that is assumed rather than observed; `floor` is the smallest value.
+    /// A value of f that the policy assumes. `floor` is the smallest value.
     pub fn assumed_value(&self, floor: f64) -> Option<f64> {
         match self {
             Pending::Censor(_) => Some(floor),
@@ -254,15 +255,15 @@ impl Pending {
         }
     }
 
-    /// The target of a pending trial; None leaves it out of the model.
+    /// The target of a pending trial. `None` means that the trial is left out of the model.
     ///
-    /// Trials that are no longer `arriving` are dropped, except under `Censor`, which keeps them at the floor.
+    /// Trials that are not `arriving` are dropped. Under `Censor`, they are kept at the floor.
     pub fn target(&self, arriving: bool, levels: Levels) -> Option<Target> {
         match self {
             Pending::Censor(_) => Some(Target::Value(levels.floor)),
             _ if !arriving => None,
             Pending::Ignore {} => None,
-            // A fantasy is a deviation from the mean, so both policies have the same tail.
+            // Fantasies are deviations from the mean, so both policies use the same tail.
             Pending::Hallucinate(_) | Pending::Integrate(_) => Some(Target::PosteriorMean),
             Pending::Liar(_) => Some(Target::Value(levels.lie)),
             Pending::Nearest(nearest) => Some(Target::NearestMean(nearest.k)),
@@ -275,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trials_past_their_window_stay_at_the_floor_or_leave() {
+    fn trials_past_their_window_stay_at_the_floor_or_are_dropped() {
         let levels = Levels {
             floor: -1.5,
             lie: 0.25,

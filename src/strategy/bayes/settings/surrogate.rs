@@ -1,7 +1,7 @@
 //! The settings of the surrogate.
 //!
-//! Values of f and standard deviations are in units of the targets, which are f standardized by default. Lengthscales are in
-//! units of the encoded columns.
+//! Values of f and standard deviations are in units of the targets. By default, the targets are standardized values of
+//! f. Lengthscales are in units of the encoded columns.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::strategy::bayes::checks::{
 };
 use crate::strategy::bayes::columns::Columns;
 
-/// The smallest noise variance, in units of the targets. With a smaller one a factor loses its digits.
+/// The smallest noise variance, in units of the targets. With a smaller noise variance, the factor is inaccurate.
 pub const MIN_NOISE: f64 = 1e-10;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,9 +33,11 @@ impl Default for Surrogate {
 #[serde(deny_unknown_fields, default)]
 pub struct GP {
     pub kernel: KernelChoice,
-    /// Whether each dimension, of one column or several, has a lengthscale; otherwise all dimensions share one.
+    /// Whether each dimension has a separate lengthscale. Otherwise all dimensions share a lengthscale. A dimension may
+    /// have several columns.
     pub ard: bool,
-    /// One per column, or a single one for all. If None, it is fitted; the same holds for the next two fields.
+    /// One lengthscale per column, or one lengthscale for all columns. This field and the next two fields are fitted if
+    /// they are `None`.
     pub lengthscale: Option<Lengthscale>,
     pub signal_std: Option<f64>,
     pub noise_std: Option<f64>,
@@ -49,7 +51,7 @@ pub struct GP {
     pub refit_every: usize,
     pub refit_clock: RefitClock,
     pub fit_rows: FitRows,
-    /// (lengthscale, signal_std, noise_std) that the first fit starts from.
+    /// The start (lengthscale, signal_std, noise_std) of the first fit.
     pub initial_theta: Option<[f64; 3]>,
 }
 
@@ -82,7 +84,7 @@ pub enum KernelChoice {
     Family(KernelFamily),
 }
 
-/// The better of two kernels, by the evidence.
+/// The kernel with the larger evidence of two kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Auto {
@@ -110,67 +112,68 @@ pub enum PriorMean {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NamedMean {
-    /// 0 after scaling: the mean of the observed values, the floor under `Censor`, or 0 for raw targets.
+    /// The prior mean is 0 after scaling. In units of f, this is the mean of the observed values, the floor under
+    /// `Censor`, or 0 for raw targets.
     Zero,
     /// The median of the observed values.
     Median,
-    /// A constant with prior N(0, 1) after scaling, estimated with θ. The mean of the observed values would be
-    /// biased, because points crowd where f is large. The same as `Zero` under `Censor` and for raw targets.
+    /// A constant with prior N(0, 1) after scaling, which is estimated with θ. The mean of the observed values would be
+    /// biased, because points crowd where f is large. Under `Censor` and for raw targets, `Estimated` equals `Zero`.
     Estimated,
-    /// `Estimated` in many dimensions, `Zero` in few, because in few dimensions both do equally well.
+    /// `Estimated` in many dimensions, and `Zero` in few dimensions. Both perform equally well in few dimensions.
     Auto,
 }
 
-/// The units that the model works in.
+/// The units of the targets in the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetScale {
-    /// As `Standardized`, after a [`crate::strategy::bayes::model::warp::Warp`] if the data are explained better with
-    /// it.
+    /// `Standardized` after a [`crate::strategy::bayes::model::warp::Warp`]. The warp is only used if it explains the
+    /// data better.
     Robust,
-    /// Scaled to order one by the observed values.
+    /// Values that are scaled to order one.
     Standardized,
-    /// As observed.
+    /// Values as observed.
     Raw,
 }
 
-/// The transformation of a point's numbers before they enter the model.
+/// The transformation of the numeric columns of a point in the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inputs {
-    /// Stretched by a [`crate::gp::kernel::Kumaraswamy`] map if the data are explained better with it.
+    /// A [`crate::gp::kernel::Kumaraswamy`] map stretches a column if the map explains the data better.
     Warped,
-    /// As encoded.
+    /// Columns are used as encoded.
     Plain,
 }
 
-/// If a point has more numbers than this, none is warped, because a fit tries each of them.
+/// The largest number of numeric columns for which columns are warped. A fit tries each of these columns.
 const MAX_WARPABLE: usize = 20;
 
-/// The count that the refit schedule follows.
+/// The count that determines when to refit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefitClock {
-    /// New observations since the last fit. A refit needs `refit_every` of them, fewer if there are few, and 5 % if
-    /// there are many.
+    /// The number of new observations since the last fit. A refit needs `refit_every` new observations. With few
+    /// observations, a refit needs fewer new observations. With many observations, it needs 5 % more observations.
     Observations,
-    /// Trials. A refit is due whenever their number is divisible by `refit_every`.
+    /// The number of trials. A refit is due if this number is divisible by `refit_every`.
     Trials,
 }
 
-/// The rows that θ is fitted to.
+/// The rows to which θ is fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FitRows {
     /// Observed rows, and under `Censor` also censored rows.
     Policy,
     Observed,
-    /// Observed rows and the whole tail; hallucinated rows are at their mean.
+    /// Observed rows and the whole tail. The targets of hallucinated rows are the posterior means.
     All,
 }
 
 impl GP {
-    /// Refuses invalid settings, for rows of this many columns.
+    /// Return an error if a setting is invalid. `width` is the number of columns of a row.
     pub fn check(&self, width: usize) -> Result<()> {
         if let Some(lengthscale) = &self.lengthscale {
             let each = match lengthscale {
@@ -208,9 +211,9 @@ impl GP {
         check_count("surrogate.refit_every", self.refit_every.min(MAX_COUNT))
     }
 
-    /// The kernels to fit; the one with the largest evidence is used.
+    /// The kernels to fit. The kernel with the largest evidence is used.
     ///
-    /// Functions of choices and steps are rougher than functions of continuous numbers. For discrete parameters
+    /// Functions of discrete parameters are rougher than functions of continuous numbers. For discrete parameters,
     /// Matern 3/2 was better on tables of tuning experiments, and worse on smooth functions (docs/defaults.md).
     pub fn families(&self, columns: &Columns) -> Vec<KernelFamily> {
         match self.kernel {
@@ -260,7 +263,8 @@ impl GP {
         }
     }
 
-    /// The columns that share a lengthscale. A given lengthscale is per column.
+    /// The group of each column. Columns in the same group share a lengthscale. If the lengthscale is given, each
+    /// column is a group.
     fn groups(&self, columns: &Columns) -> Vec<usize> {
         match (&self.lengthscale, self.ard) {
             (Some(_), _) => (0..columns.width()).collect(),
@@ -269,8 +273,8 @@ impl GP {
         }
     }
 
-    /// The spread of each of the [`Self::groups`]; the root mean square of all spreads if all columns share a
-    /// lengthscale.
+    /// The spread of each of the [`Self::groups`]. If all columns share a lengthscale, it is the root mean square of
+    /// all spreads.
     fn spreads(&self, columns: &Columns) -> Vec<f64> {
         match (&self.lengthscale, self.ard) {
             (Some(_), _) => vec![1.0; columns.width()],
@@ -282,13 +286,13 @@ impl GP {
         }
     }
 
-    /// Whether anything is fitted.
+    /// Whether the kernel or any hyperparameter is fitted.
     pub fn fits(&self) -> bool {
         let given = self.lengthscale.is_some() && self.signal_std.is_some();
         self.kernel == KernelChoice::Auto(Auto::Auto) || !given || self.noise_std.is_none()
     }
 
-    /// Whether a fit chooses the units of the targets, which then stay until the next fit.
+    /// Whether a fit chooses the units of the targets. The units are then kept until the next fit.
     pub fn keeps_units(&self) -> bool {
         self.fits() && self.refit_clock == RefitClock::Observations
     }
@@ -306,13 +310,13 @@ impl GP {
         theta
     }
 
-    /// Whether to refit now, at `rows` rows and `trials` trials, if the last fit used `fitted` rows.
+    /// Whether to refit now, with `rows` rows and `trials` trials. The last fit used `fitted` rows.
     pub fn refit_due(&self, fitted: Option<usize>, rows: usize, trials: usize) -> bool {
         let Some(fitted) = fitted else { return true };
         match self.refit_clock {
             RefitClock::Trials => trials.is_multiple_of(self.refit_every),
             RefitClock::Observations => {
-                // While there are few observations, each changes θ a lot; later θ changes slowly.
+                // Each observation changes θ much while there are few observations. Later, θ changes slowly.
                 let interval = (fitted / 10).clamp(1, self.refit_every).max(fitted / 20);
                 rows >= fitted + interval
             }

@@ -1,4 +1,4 @@
-//! Tests of the settings as a whole: refusals and defaults.
+//! Tests of the checks and the defaults of all settings.
 
 use super::*;
 use crate::error::Error;
@@ -117,7 +117,7 @@ fn each_bad_setting_is_refused_by_name() {
 }
 
 #[test]
-fn what_is_for_boxes_is_refused_on_candidates() {
+fn settings_for_boxes_are_refused_on_candidates() {
     for settings in [
         json!({"acquisition": {"kind": "ThompsonSampling", "draws": "weight_space"}}),
         json!({"acquisition": {"kind": "LogEI", "multistart": [10, 1]}}),
@@ -129,7 +129,7 @@ fn what_is_for_boxes_is_refused_on_candidates() {
 }
 
 #[test]
-fn the_mean_is_estimated_where_asked_for_or_in_many_dimensions() {
+fn the_mean_is_estimated_on_request_or_in_many_dimensions() {
     let estimated = json!({"mean": "estimated"});
     let raw = json!({"mean": "estimated", "targets": "raw"});
     let censor = json!({"kind": "Censor"});

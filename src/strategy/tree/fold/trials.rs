@@ -6,12 +6,12 @@ use crate::strategy::tree::instance::Instance;
 
 use super::{Change, Forest, Placed, State};
 
-/// The scale is computed again after every increase of the number of values by 1/8. This follows the search closely
-/// enough, and updating all B values costs at most eight nodes per value.
+/// The scale is recomputed when the number of values has increased by 1/8. This is often enough for the search, and
+/// updating all B values costs at most eight nodes per value.
 const SCALE_SHARE: u64 = 8;
 
 impl Forest {
-    /// Adds a new trial to a cell.
+    /// Add a new trial to a cell.
     pub(super) fn start(&mut self, node: u32, z: f64) {
         self.trials.push(Placed {
             node,
@@ -24,7 +24,8 @@ impl Forest {
         self.update_in_flight(node);
     }
 
-    /// Trials in flight count only in leaves that cannot be halved.
+    /// Update B values after a change of the trials in flight. Trials in flight only count in leaves that cannot be
+    /// halved.
     pub(super) fn update_in_flight(&mut self, node: u32) {
         if self.partition.node(node).split().is_none() {
             self.update_from(node);
@@ -37,7 +38,7 @@ impl Forest {
         }
     }
 
-    /// Sets the state of a trial.
+    /// Set the state of a trial.
     pub(super) fn set(&mut self, number: TrialNumber, state: State, log: &Ledger) {
         let Placed {
             node,
@@ -76,7 +77,7 @@ impl Forest {
         self.offer_changed(node);
     }
 
-    /// Offers to the front a cell whose trials changed, and the failed cells inside it that take its mean.
+    /// Offer a cell whose trials changed to the front. Also offer the failed cells inside this cell that take its mean.
     fn offer_changed(&mut self, node: u32) {
         let failed = self.partition.failed_inside(node);
         for instance in &mut self.instances {
@@ -86,7 +87,7 @@ impl Forest {
         }
     }
 
-    /// Updates the estimated bias of low fidelities with a value.
+    /// Update the estimated bias of low fidelities with a value.
     pub(super) fn update_bias(&mut self, number: TrialNumber, log: &Ledger) {
         let node = self.trials[number].node;
         let depth = self.partition.node(node).depth;
@@ -109,12 +110,12 @@ impl Forest {
         }
     }
 
-    /// The fidelity of the next trial for the estimate of the bias, until both have started.
+    /// The fidelity of the next trial for the estimate of the bias, or `None` if both trials have started.
     pub fn next_probe(&self) -> Option<f64> {
         self.bias.next_probe()
     }
 
-    /// Updates the number of values, and the scale.
+    /// Update the number of values, and the scale.
     fn count(&mut self, before: State, state: State) {
         self.n_observed -= u64::from(matches!(before, State::Observed(_)));
         self.n_observed += u64::from(matches!(state, State::Observed(_)));
@@ -131,7 +132,7 @@ impl Forest {
         })
     }
 
-    /// Sets the scale to the best value minus the median.
+    /// Set the scale to the best value minus the median.
     fn update_scale(&mut self) {
         if !self.instances.iter().any(Instance::needs_scale) {
             return;

@@ -1,4 +1,5 @@
-//! A plain tree that stores only the trials of each cell and recomputes all other quantities.
+//! A plain tree, which is a simple reference implementation. It stores only the trials of each cell, and recomputes all
+//! other quantities.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +12,14 @@ use crate::strategy::tree::region::{Region, Space};
 /// The halves on the path from the root to a cell.
 pub type Path = Vec<usize>;
 
-/// A plain tree, computed from the trials of each cell.
+/// A plain tree. All quantities are recomputed from the trials of each cell.
 pub struct Plain {
     pub space: Space,
     /// The visited cells in order, and the trials of each cell by path.
     pub created: Vec<Path>,
     pub trials: BTreeMap<Path, Vec<usize>>,
     homes: Vec<Path>,
-    /// The best value minus the median, and the number of values at which it is next computed.
+    /// The best value minus the median, and the number of values at which this difference is next computed.
     pub scale: f64,
     next_scale: usize,
 }
@@ -64,7 +65,7 @@ impl Plain {
         self.trials.entry(path).or_default();
     }
 
-    /// Visits the cell of the point x and returns it.
+    /// Visit the cell of the point x and return it.
     pub fn settle(&mut self, x: &[f64]) -> Path {
         let (mut path, mut region) = (Path::new(), self.space.whole());
         while self.trials.contains_key(&path) {
@@ -79,7 +80,7 @@ impl Plain {
         path
     }
 
-    /// Puts a trial into a cell.
+    /// Put a trial into a cell.
     pub fn place(&mut self, number: usize, path: Path) {
         if let Some(home) = self.homes.get(number) {
             let others = self.trials.get_mut(home).unwrap();
@@ -102,7 +103,7 @@ impl Plain {
         }
     }
 
-    /// Updates the scale after an event, if the number of values has increased by 1/8.
+    /// Update the scale after an event, if the number of values has increased by 1/8.
     pub fn rescale(&mut self, optimizer: &Optimizer) {
         let known = optimizer.ledger().trials().iter();
         let mut values: Vec<f64> = known.filter_map(|trial| trial.value).collect();
@@ -117,8 +118,8 @@ impl Plain {
         }
     }
 
-    /// The mean of a cell in the front, if it has a result, can be halved and has a missing half. A failed cell takes
-    /// the mean of the smallest cell around it that has values, for at most four nested failed cells.
+    /// The mean of a cell in the front, if the cell has a result, can be halved and has a missing half. A failed cell
+    /// takes the mean of the smallest enclosing cell that has values, for at most four nested failed cells.
     pub fn open_mean(&self, path: &Path, optimizer: &Optimizer) -> Option<f64> {
         self.space.longest_side(&self.region(path))?;
         let lacks = |side| {
@@ -168,8 +169,9 @@ impl Plain {
         means.all(|other| other <= mean || other <= mean + 1e-9)
     }
 
-    /// B of a cell from the values and failures in its subtree; `around` has the mean and optimism of the smallest cell
-    /// around it with values, or 0 and 1 if there is none.
+    /// The B value of a cell, computed from the values and failures in its subtree. `around` contains the mean and
+    /// optimism of the smallest enclosing cell with values. If all enclosing cells are without values, it contains 0
+    /// and 1.
     fn b_value(
         &self,
         path: &Path,
@@ -225,7 +227,8 @@ impl Plain {
         below.flat_map(|(_, numbers)| numbers.iter().copied())
     }
 
-    /// The mean of the values in the subtree of a cell, and the upper bound minus the mean; None without values.
+    /// The mean of the values in the subtree of a cell, and the upper bound minus the mean. The result is `None`
+    /// without values.
     fn mean_and_optimism(
         &self,
         path: &Path,
@@ -246,7 +249,7 @@ impl Plain {
         (!values.is_empty()).then_some((mean, bonus + width))
     }
 
-    /// Whether the cell is a leaf and every half on the way to it has the larger B value.
+    /// Whether the cell is a leaf and every half on the path to the cell has the larger B value.
     pub fn is_best_leaf(
         &self,
         path: &Path,

@@ -1,4 +1,5 @@
-//! Tests of the model of failures: its probabilities against a dense solve, and the kept model against a new one.
+//! Tests of the model of failures. Its probabilities are compared with a dense solve, and the kept model is compared
+//! with a new model.
 
 use super::*;
 use crate::domain::Objective;
@@ -26,8 +27,7 @@ fn go_on() -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Settings with a given θ of the surrogate. Nothing is fitted, so the model of failures has the shortest
-/// lengthscales.
+/// Settings with a given θ of the surrogate. θ is not fitted, so the model of failures has the shortest lengthscales.
 fn given() -> Value {
     let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1});
     json!({"surrogate": gp, "initial": {"kind": "Initial", "n": 0}})
@@ -38,7 +38,7 @@ fn act(log: &mut Ledger, action: Action) {
     log.append(event).unwrap();
 }
 
-/// Adds a trial at this point, observed if `succeeded`, else failed.
+/// Add a trial at this point. The trial is observed if `succeeded`, and failed otherwise.
 fn add(log: &mut Ledger, x: [f64; 2], succeeded: bool) {
     let value = succeeded.then_some(x[0]);
     let number = log.trials().len();
@@ -56,7 +56,7 @@ fn log_of(trials: &[([f64; 2], bool)]) -> Ledger {
     log
 }
 
-/// P at these points by the strategy's model, caught up with the log.
+/// P at these points, after the strategy has folded the log.
 fn probabilities(bayes: &mut BayesOpt, log: &Ledger, points: &Array2<f64>) -> Vec<f64> {
     bayes.catch_up(log).unwrap();
     let (kept, columns) = (&mut bayes.success, &bayes.columns);
@@ -66,7 +66,7 @@ fn probabilities(bayes: &mut BayesOpt, log: &Ledger, points: &Array2<f64>) -> Ve
     let mut success = Addition::log_probability(success);
     success.scorer(&[]).values(points.view(), &mut out);
     let list = success.of_candidates(points, QUERY, &mut go_on).unwrap();
-    // The penalty is large, and rounding errors are proportional to it.
+    // The penalty is large, and rounding errors are proportional to the penalty.
     let is_near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-9 * b.abs().max(1.0);
     assert!(list.iter().zip(&out).all(is_near));
     out.into_iter().map(f64::exp).collect()
@@ -77,9 +77,9 @@ fn lengthscale() -> f64 {
     MIN_LENGTHSCALE
 }
 
-/// The failures are scattered, because two of the three have a success beside them.
+/// The failures are scattered, because two of the three failures are nearest to a success.
 #[test]
-fn probabilities_are_those_of_a_dense_solve() {
+fn probabilities_equal_a_dense_solve() {
     let trials = [
         ([0.2, 0.3], true),
         ([0.25, 0.35], false),
@@ -99,7 +99,8 @@ fn probabilities_are_those_of_a_dense_solve() {
     };
     for (x, found) in points.rows().into_iter().zip(found) {
         let x = x.to_vec();
-        // Gauss-Seidel solves (K + I/3) w = k for the weights of the labels; there are three failures.
+        // Gauss-Seidel solves (K + I/3) w = k for the weights w of the labels. The noise variance is 1/3, because there
+        // are three failures.
         let k: Vec<f64> = trials.iter().map(|(row, _)| kernel(row, &x)).collect();
         let mut w = vec![0.0; 5];
         for _ in 0..500 {
@@ -121,7 +122,7 @@ fn probabilities_are_those_of_a_dense_solve() {
 }
 
 #[test]
-fn one_failure_is_no_wall_several_are_and_successes_beside_them_open_it_again() {
+fn several_failures_exclude_a_region_and_nearby_successes_reopen_it() {
     let (at, half) = ([0.5, 0.5], [0.5 + 0.5 * lengthscale(), 0.5]);
     let points = array![at, half];
     let of = |trials: &[([f64; 2], bool)]| {
@@ -137,7 +138,7 @@ fn one_failure_is_no_wall_several_are_and_successes_beside_them_open_it_again() 
     assert!(opened[1] > 0.5, "{opened:?}");
 }
 
-/// Makes one step of a history of fits, reports and suggestions.
+/// Perform one step of a history of fits, reports and suggestions.
 fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
     let mut rng = Rng::seed_from_u64(number as u64);
     bayes.catch_up(log).unwrap();
@@ -155,7 +156,8 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
     };
     log.append(event).unwrap();
     match number % 7 {
-        // One failure is abandoned, one gets a value, and one was run at another point.
+        // One failed trial is abandoned, another failed trial gets a value, and a third failed trial was run at another
+        // point.
         3 => act(log, Action::Abandon { number: number - 1 }),
         5 => {
             let again = crate::ledger::Again::Amend;
@@ -187,7 +189,7 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
 }
 
 #[test]
-fn what_is_kept_is_what_would_be_made_anew_bit_for_bit() {
+fn the_kept_model_equals_a_new_model_bit_for_bit() {
     let settings = json!({"initial": {"kind": "Initial", "n": 2}});
     let (mut kept, mut log) = (
         on_square(0, settings.clone()),
@@ -211,7 +213,7 @@ fn what_is_kept_is_what_would_be_made_anew_bit_for_bit() {
             probabilities(&mut kept, &log, &points),
             probabilities(&mut fresh, &log, &points),
         );
-        // A proposal that is not logged changes no state.
+        // A proposal that is not logged does not change the state.
         let (mut one, mut other) = (Rng::seed_from_u64(99), Rng::seed_from_u64(99));
         let first = kept.propose(&log, QUERY, &mut one, &mut go_on).unwrap();
         kept.rewind(&log);
@@ -223,8 +225,8 @@ fn what_is_kept_is_what_would_be_made_anew_bit_for_bit() {
 }
 
 #[test]
-fn the_recommended_point_is_where_trials_succeed() {
-    // Values increase towards x = 0.6; beyond it every trial fails.
+fn the_recommended_point_lies_where_trials_succeed() {
+    // Values increase towards x = 0.6. Every trial beyond x = 0.6 fails.
     let mut log = Ledger::in_unit_cube(Clock::Iterations, 2, 0);
     for i in 0..30 {
         let x = [(0.618 * i as f64).fract(), (0.755 * i as f64).fract()];

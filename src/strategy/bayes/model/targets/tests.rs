@@ -1,4 +1,4 @@
-//! Tests of targets: their units, and the targets of pending trials.
+//! Tests of the units of targets, and of the targets of pending trials.
 
 use super::*;
 use crate::ledger::{Action, Ledger};
@@ -6,7 +6,7 @@ use crate::problem::{Clock, Point};
 use crate::strategy::bayes::settings::pending::{Censor, Liar, Lie, Pending, Statistic};
 use crate::strategy::bayes::settings::surrogate::{GP, Surrogate};
 
-/// Trials with these values; trials without a value are pending.
+/// Trials with these values. Trials without a value are pending.
 fn trials(values: &[Option<f64>]) -> Vec<Trial> {
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 0);
     for &value in values {
@@ -51,7 +51,7 @@ fn standardised_targets_have_mean_zero_and_unit_spread() {
 }
 
 #[test]
-fn another_prior_mean_leaves_the_values_of_f_as_they_are() {
+fn changing_the_prior_mean_does_not_change_the_values_of_f() {
     let settings = with(liar(Lie::Of(Statistic::Max)), GP::default());
     let mut targets = of(&[Some(0.0), Some(8.0)], &settings);
     let in_f = |targets: &Targets| {
@@ -69,7 +69,7 @@ fn another_prior_mean_leaves_the_values_of_f_as_they_are() {
 
 #[test]
 fn the_unit_is_the_spread_of_f_without_known_noise() {
-    // 400 values of f with standard deviation 2, and noise of standard deviations 0 to 6.
+    // The data are 400 values of f with standard deviation 2, and noise with standard deviations 0 to 6.
     let f = |i: usize| 2.0 * 3f64.sqrt() * (2.0 * ((i as f64 * 0.618_034).fract()) - 1.0);
     let stds: Vec<f64> = (0..400).map(|i| (i % 7) as f64).collect();
     let sign = |i: usize| if (i / 7).is_multiple_of(2) { 1.0 } else { -1.0 };
@@ -79,7 +79,7 @@ fn the_unit_is_the_spread_of_f_without_known_noise() {
         (center - 10.0).abs() < 0.2 && (scale - 2.0).abs() < 0.2,
         "{center} {scale}"
     );
-    // A value with very large noise does not count. If there is only noise, it is the unit.
+    // A value with very large noise does not count. If all values are mostly noise, the noise determines the unit.
     let with = |value: f64, std: f64| {
         let values: Vec<f64> = (0..400).map(f).chain([value]).collect();
         let stds: Vec<f64> = [0.0; 400].into_iter().chain([std]).collect();
@@ -93,7 +93,7 @@ fn the_unit_is_the_spread_of_f_without_known_noise() {
 #[test]
 fn equal_values_without_known_noise_do_not_make_the_unit_zero() {
     let unit = |values: &[f64], stds: &[f64]| standardized(values, stds, None).1;
-    // The smallest standard deviation that is known, or the spread of the values if that is smaller.
+    // The unit is the smallest known standard deviation, or the spread of the values if the spread is smaller.
     let found = unit(&[1.0, 1.4, 3.0], &[0.0, 0.5, 0.8]);
     assert!((0.5..0.9).contains(&found), "{found}");
     assert_eq!(unit(&[1.4, 1.5], &[0.0, 0.6]), unit(&[1.4, 1.5], &[]));
@@ -101,7 +101,7 @@ fn equal_values_without_known_noise_do_not_make_the_unit_zero() {
         unit(&[1.4, 1.4, 1.5], &[0.0, 0.0, 0.6]),
         unit(&[1.4, 1.4, 1.5], &[])
     );
-    // If the values without known noise differ, their spread decides.
+    // If the values without known noise differ, their spread determines the unit.
     let found = unit(&[1.4, 1.5, 1.6, 9.0], &[0.0, 0.0, 0.0, 20.0]);
     assert!((0.05..0.2).contains(&found), "{found}");
 }
@@ -132,7 +132,7 @@ fn units_differ_by_half_a_unit_or_a_factor_of_two() {
 }
 
 #[test]
-fn a_median_lies_in_the_middle() {
+fn the_median_is_the_middle_value() {
     for (values, expected) in [
         (vec![3.0], 3.0),
         (vec![8.0, 2.0], 5.0),
@@ -146,7 +146,7 @@ fn a_median_lies_in_the_middle() {
 }
 
 #[test]
-fn censored_targets_are_measured_from_the_floor() {
+fn censored_targets_are_distances_from_the_floor() {
     let settings = with(censor(Some(0.5)), GP::default());
     let targets = of(&[Some(1.0), Some(2.5)], &settings);
     assert_eq!(targets.values, [0.25, 1.0]);
@@ -157,7 +157,7 @@ fn censored_targets_are_measured_from_the_floor() {
 }
 
 #[test]
-fn the_floor_is_the_given_one_or_the_worst_value() {
+fn the_floor_is_the_given_floor_or_the_worst_value() {
     let settings = with(censor(Some(0.5)), GP::default());
     assert_eq!(of(&[Some(1.0), None], &settings).values, [1.0, 0.0]);
     let settings = with(censor(None), GP::default());
@@ -168,7 +168,7 @@ fn the_floor_is_the_given_one_or_the_worst_value() {
 }
 
 #[test]
-fn targets_above_a_floor_are_at_most_one_even_where_all_values_are_zero() {
+fn targets_above_a_floor_are_at_most_one_even_if_all_values_are_zero() {
     for (value, floor) in [(0.0, -100.0), (5.0, -100.0), (0.0, -1e-300), (0.0, 0.0)] {
         let settings = with(censor(Some(floor)), GP::default());
         let targets = of(&[Some(value), Some(value)], &settings);
@@ -180,7 +180,7 @@ fn targets_above_a_floor_are_at_most_one_even_where_all_values_are_zero() {
 }
 
 #[test]
-fn the_liar_speaks_in_the_model_s_units() {
+fn the_value_of_the_liar_is_in_the_units_of_the_model() {
     for (lie, expected) in [
         (Lie::Of(Statistic::Min), -1.0),
         (Lie::Of(Statistic::Mean), 0.0),
@@ -194,7 +194,7 @@ fn the_liar_speaks_in_the_model_s_units() {
 }
 
 #[test]
-fn what_is_assumed_of_pending_trials_is_warped_as_values_are() {
+fn assumed_values_of_pending_trials_are_warped_like_observed_values() {
     let warp = Warp {
         knee: 2.0,
         width: 1.0,
@@ -205,14 +205,14 @@ fn what_is_assumed_of_pending_trials_is_warped_as_values_are() {
     let of =
         |settings: &Settings| Targets::of(trials.iter().map(|t| (t, false)), settings, Some(warp));
     let lied = of(&with(liar(Lie::Number(-1e15)), GP::default()));
-    // The unit follows only from the values, and the lie counts as the limit.
+    // The unit is computed only from the values, and the lie counts as the limit.
     assert_eq!(lied.units, of(&Settings::default()).units);
     let lie = lied.units.center + lied.units.scale * lied.levels.lie;
     assert!((lie - (2.0 - 33f64.ln())).abs() < 1e-12, "{lie}");
 }
 
 #[test]
-fn raw_targets_move_only_by_the_prior_mean() {
+fn raw_targets_are_only_shifted_by_the_prior_mean() {
     let gp = GP {
         targets: TargetScale::Raw,
         mean: PriorMean::Named(NamedMean::Median),
@@ -226,7 +226,7 @@ fn raw_targets_move_only_by_the_prior_mean() {
 }
 
 #[test]
-fn a_prior_mean_out_of_all_proportion_becomes_the_unit() {
+fn a_prior_mean_far_from_all_values_becomes_the_unit() {
     for (values, mean, floor) in [
         (vec![Some(1e-300)], 1e300, None),
         (vec![Some(1.0), Some(2.0)], f64::MAX, Some(f64::MIN)),

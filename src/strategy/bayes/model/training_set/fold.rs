@@ -1,4 +1,4 @@
-//! The rows that follow from the events of the log. Changes made by suggestions can be taken back.
+//! The rows computed from the events of the log. Changes made by suggestions can be undone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,36 +10,37 @@ use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::targets::Units;
 use crate::strategy::bayes::settings::Settings;
 
-/// The state that follows from the log.
+/// The state that is computed from the log.
 #[derive(Debug, Default)]
 pub(super) struct Fold {
     /// The number of events that have been folded.
     pub(super) cursor: usize,
     /// Trials that are rows, in the order of the factor.
     pub(super) rows: Vec<TrialNumber>,
-    /// The standard deviation of each row's noise, in units of f; None if unknown.
+    /// The standard deviation of the noise of each row, in units of f, or `None` if unknown.
     pub(super) stds: Vec<Option<f64>>,
-    /// The value of each row; None if the trial failed or is past its window.
+    /// The value of each row, or `None` if the trial failed or its window has passed.
     pub(super) values: Vec<Option<f64>>,
     /// Observed and failed trials, in the order in which they first ended.
     pub(super) ended: Vec<TrialNumber>,
-    /// Pending trials that would be discarded after their window, with the time of their suggestion.
+    /// Pending trials that will be discarded after their window, with the time of their suggestion.
     pub(super) waiting: BTreeMap<TrialNumber, f64>,
-    /// Whether a row was removed or changed since the last suggestion. If so, all rows are factorised again.
+    /// Whether a row was removed or changed since the last suggestion. Then all rows are factorised again.
     pub(super) reordered: bool,
-    /// How often the point of an ended trial was corrected to the point that was actually run.
+    /// The number of times that the point of an ended trial was corrected to the point that was actually run.
     pub(super) n_moves: usize,
     /// The last fit of θ.
     pub(super) fit: Option<Arc<Fit>>,
-    /// Whether a row in this fit has since changed its value or point, or was removed.
+    /// Whether the value or point of a row in this fit has changed since, or the row was removed.
     pub(super) revised: bool,
-    /// The number of rows that are factorised at once; later rows are appended one by one.
+    /// The number of rows that are factorised at once. Later rows are appended one by one.
     pub(super) base: usize,
-    /// One for each suggestion at the end of the folded log, and possibly one for a proposal that is not logged.
+    /// One checkpoint for each suggestion at the end of the folded log, and possibly one checkpoint for a proposal that
+    /// is not logged.
     pub(super) checkpoints: Vec<Checkpoint>,
 }
 
-/// The values, before a suggestion, of all parts of the state that a suggestion changes.
+/// The parts of the state that a suggestion changes, with their values before the suggestion.
 #[derive(Debug)]
 pub(super) struct Checkpoint {
     cursor: usize,
@@ -48,14 +49,14 @@ pub(super) struct Checkpoint {
     fit: Option<Arc<Fit>>,
     revised: bool,
     base: usize,
-    /// Trials that stopped waiting.
+    /// The trials that the suggestion removed from `waiting`.
     stopped_waiting: Vec<(TrialNumber, f64)>,
-    /// The trial that began to wait.
+    /// The trial that the suggestion added to `waiting`.
     started_waiting: Option<TrialNumber>,
 }
 
 impl Fold {
-    /// Folds in the events since the last call.
+    /// Fold the events since the last call.
     pub(super) fn catch_up(&mut self, log: &Ledger, settings: &Settings) -> Result<()> {
         self.rewind(log);
         for entry in &log.entries()[self.cursor..] {
@@ -134,7 +135,8 @@ impl Fold {
                 let number = *number as usize;
                 self.waiting.remove(&number);
                 self.add_ended(number);
-                // A failure gives no value of f. If the trial was past its window, it was a row at the floor.
+                // A failure does not give a value of f. If the window of the trial had passed, the trial was a row at
+                // the floor.
                 self.remove_row(number);
             }
             Entry::Abandoned { number, .. } => {
@@ -146,7 +148,7 @@ impl Fold {
         }
     }
 
-    /// Takes back everything folded beyond the end of the log, and a proposal that was not logged.
+    /// Undo all changes by events beyond the end of the log, and by a proposal that was not logged.
     pub(super) fn rewind(&mut self, log: &Ledger) {
         // A checkpoint at the cursor belongs to a proposal, because its suggestion was not folded.
         let cursor = self.cursor;
@@ -158,8 +160,8 @@ impl Fold {
         }
     }
 
-    /// Prepares a suggestion at time `now`. If late values are discarded, trials past their window become rows
-    /// permanently. After a removal, the current rows become the base. `rewind` takes both back.
+    /// Prepare a suggestion at time `now`. If late values are discarded, trials past their window become rows
+    /// permanently. After a row was removed, the current rows become the base. `rewind` undoes both changes.
     pub(super) fn before_suggestion(&mut self, now: f64, settings: &Settings) {
         let mut checkpoint = self.checkpoint();
         let window = settings.window_or_infinite();
@@ -180,7 +182,7 @@ impl Fold {
         self.checkpoints.push(checkpoint);
     }
 
-    /// Takes over the θ of a fit, from this process or another.
+    /// Use the θ of a fit, from this process or another process.
     pub(super) fn adopt(&mut self, fit: Arc<Fit>) {
         let same = self.fit.as_ref().is_some_and(|known| {
             known.rows.is_some()
@@ -195,13 +197,13 @@ impl Fold {
         self.revised = false;
     }
 
-    /// Takes over a fit that is not logged, until the log is caught up with again.
+    /// Use a fit that is not logged, until the next `catch_up`.
     pub(super) fn preview(&mut self, fit: Arc<Fit>) {
         self.checkpoints.push(self.checkpoint());
         self.adopt(fit);
     }
 
-    /// Makes a trial a row, or changes the value or noise of its row. If the noise changes, all rows are factorised
+    /// Add a trial as a row, or change the value or noise of its row. If the noise changes, all rows are factorised
     /// again.
     fn set_row(&mut self, number: TrialNumber, value: Option<f64>, std: Option<f64>) {
         let Some(row) = self.rows.iter().position(|row| *row == number) else {
@@ -228,9 +230,9 @@ impl Fold {
         Some(fit.units)
     }
 
-    /// Notes that the point of a trial has changed.
+    /// Record that the point of a trial has changed.
     fn move_row(&mut self, number: TrialNumber) {
-        // A trial past its window is a row although it has not ended.
+        // A trial past its window is a row, although the trial has not ended.
         if self.rows.contains(&number) || self.ended.contains(&number) {
             self.n_moves += 1;
         }

@@ -23,7 +23,7 @@ fn settings(fields: Value) -> Settings {
     serde_json::from_value(fields).unwrap()
 }
 
-/// Settings with a given θ, so nothing is fitted.
+/// Settings with a given θ, so that θ is not fitted.
 fn given() -> Settings {
     let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1});
     settings(json!({"acquisition": {"kind": "UCB"}, "surrogate": gp}))
@@ -95,7 +95,7 @@ fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
     set.catch_up(&log).unwrap();
     assert_eq!(set.rows(), [2, 1, 6]);
     assert_eq!(set.ended(), [2, 0, 1, 6]);
-    // A failed trial that is abandoned is removed; a trial with a value becomes a row.
+    // A failed trial that is abandoned is removed. A trial with a value becomes a row.
     act(&mut log, Action::Abandon { number: 0 }, 7.0);
     set.catch_up(&log).unwrap();
     assert_eq!((set.rows(), set.ended()), (&[2, 1, 6][..], &[2, 1, 6][..]));
@@ -106,7 +106,7 @@ fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
 }
 
 #[test]
-fn a_late_value_is_discarded_and_an_added_or_failed_trial_never() {
+fn late_values_are_discarded_but_added_and_failed_trials_are_kept() {
     let censor = json!({"kind": "Censor", "late": "discard", "floor": 0.0});
     let settings =
         settings(json!({"acquisition": {"kind": "UCB"}, "pending": censor, "window": 5.0}));
@@ -123,7 +123,7 @@ fn a_late_value_is_discarded_and_an_added_or_failed_trial_never() {
         .map(|trial| discarded(trial, &settings))
         .collect();
     assert_eq!(all, [false, true, false, true, false]);
-    // At the suggestion after its window a pending trial becomes a row at the floor. Taking back the suggestion
+    // At the first suggestion after its window, a pending trial becomes a row at the floor. Undoing the suggestion
     // removes the row.
     let mut set = TrainingSet::new(settings, &Columns::plain(1));
     set.catch_up(&log).unwrap();
@@ -142,14 +142,14 @@ fn a_late_value_is_discarded_and_an_added_or_failed_trial_never() {
     suggest(&mut log, 8.5, None);
     set.catch_up(&log).unwrap();
     assert_eq!(set.rows(), [0, 1, 4, 3]);
-    // If it fails, it is no longer pending and its row is removed.
+    // If the trial fails, it is no longer pending, and its row is removed.
     act(&mut log, Action::fail(3), 9.0);
     set.catch_up(&log).unwrap();
     assert_eq!(set.rows(), [0, 1, 4]);
 }
 
 #[test]
-fn a_preview_is_forgotten_with_the_next_event() {
+fn a_preview_is_dropped_at_the_next_event() {
     let mut set = TrainingSet::new(Settings::default(), &Columns::plain(1));
     let mut log = started(2, None);
     observe(&mut log, 0, 1.0, 2.0);
@@ -169,7 +169,7 @@ fn a_preview_is_forgotten_with_the_next_event() {
     assert!(set.fit().is_none());
 }
 
-/// Mean and variance of the posterior at some points, without a tail.
+/// The mean and variance of the posterior at some points, without a tail.
 fn moments(set: &mut TrainingSet, log: &Ledger) -> (Vec<f64>, Vec<f64>) {
     set.catch_up(log).unwrap();
     let posterior = set.posterior(log, query(99.0), &mut || ControlFlow::Continue(()));
@@ -180,8 +180,8 @@ fn moments(set: &mut TrainingSet, log: &Ledger) -> (Vec<f64>, Vec<f64>) {
         .predict(wave(7, 1, 0.3).view())
 }
 
-/// Compares the kept training set with a new one after each step of a history. `rebuilt` are the steps after which
-/// the factor is a new one.
+/// Compare the kept training set with a new training set after each step of a history. `rebuilt` contains the steps
+/// after which the factor is rebuilt.
 fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
     let fresh = || TrainingSet::new(settings.clone(), &Columns::plain(1));
     let mut kept = fresh();
@@ -214,7 +214,7 @@ fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
             assert_eq!(now, moments(&mut fresh(), &log), "{step} {suggested}");
             let is_new = !suggested && rebuilt.contains(&step);
             assert_eq!(kept.generation > generation, is_new, "{step} {suggested}");
-            // A failure, and abandoning the failed trial, do not change the model of f.
+            // A failure does not change the model of f. Abandoning the failed trial does not change the model either.
             let is_same = suggested || [3, 7].contains(&step);
             assert_eq!(before == Some(now.clone()), is_same, "{step} {suggested}");
             before = Some(now);
@@ -255,7 +255,7 @@ fn another_fit_in_a_note_replaces_the_kept_posterior() {
 }
 
 #[test]
-fn a_kept_posterior_is_that_of_a_fresh_fold_bit_for_bit() {
+fn a_kept_posterior_equals_the_posterior_of_a_fresh_fold_bit_for_bit() {
     let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0});
     let fitted = settings(json!({"acquisition": {"kind": "UCB"}, "surrogate": gp}));
     let fit = Fit::given(
@@ -263,15 +263,16 @@ fn a_kept_posterior_is_that_of_a_fresh_fold_bit_for_bit() {
         fitted.gp().first_theta(&Columns::plain(1)),
     );
     let note = fit.to_note().unwrap();
-    // If noise or points change, all rows are factorised again; further rows are appended. New values alone do not
+    // If noise or points change, all rows are factorised again. Further rows are appended. New values alone do not
     // change the factor.
     compare(&fitted, Some(&note), &[0, 2, 5, 6]);
-    // Without fits, once a value has a declared noise, the unit of the noise changes with every value.
+    // Without fits, the unit of the noise changes with every value. It starts to change when a value has a declared
+    // noise.
     compare(&given(), None, &[0, 2, 4, 5, 6, 8, 9]);
 }
 
 #[test]
-fn a_row_at_the_floor_moves_where_its_trial_was_really_run() {
+fn a_row_at_the_floor_moves_to_the_reported_point_of_its_trial() {
     let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1});
     let censor = json!({"kind": "Censor", "late": "discard", "floor": 0.0});
     let settings = settings(

@@ -8,7 +8,7 @@ fn gp(fields: Value) -> GP {
 }
 
 #[test]
-fn something_is_fitted_unless_all_is_given() {
+fn hyperparameters_are_fitted_unless_all_are_given() {
     let given =
         json!({"kernel": "matern52", "lengthscale": 0.3, "signal_std": 2.0, "noise_std": 0.5});
     assert!(!gp(given.clone()).fits() && GP::default().fits());
@@ -25,7 +25,7 @@ fn something_is_fitted_unless_all_is_given() {
 }
 
 #[test]
-fn standard_deviations_are_squared_and_no_noise_is_the_least_that_a_factor_shows() {
+fn standard_deviations_are_squared_and_zero_noise_is_replaced_by_the_least_noise() {
     let fields = json!({"lengthscale": [0.3], "signal_std": 3.0, "noise_std": 0.5});
     let fit = gp(fields.clone()).fit_settings(&Columns::plain(2));
     assert_eq!(fit.lengthscale, Some(vec![0.3; 2]));
@@ -37,7 +37,7 @@ fn standard_deviations_are_squared_and_no_noise_is_the_least_that_a_factor_shows
         gp(json!({"noise_std": 0.0, "lengthscale": [0.3, 0.4]})).fit_settings(&Columns::plain(2));
     assert_eq!(noiseless.noise_variance, Some(MIN_NOISE));
     assert_eq!(noiseless.lengthscale, Some(vec![0.3, 0.4]));
-    // Given parts take precedence over the start of the fit.
+    // Given hyperparameters take precedence over the start of the fit.
     let mut fields = fields;
     fields["initial_theta"] = json!([0.5, 2.0, 0.25]);
     let theta = gp(fields).first_theta(&Columns::plain(2));
@@ -49,10 +49,11 @@ fn standard_deviations_are_squared_and_no_noise_is_the_least_that_a_factor_shows
 }
 
 #[test]
-fn refits_become_rarer_as_observations_grow() {
+fn refits_become_less_frequent_with_more_observations() {
     let gp = GP::default(); // refit_every = 10
     assert!(gp.refit_due(None, 0, 0));
-    // A refit is due after a tenth more rows, at most 10; with many rows, after a twentieth more.
+    // A refit is due after a tenth more rows, but at most 10 more. With many rows, it is due after a twentieth more
+    // rows.
     for (fitted, interval) in [(0, 1), (5, 1), (50, 5), (150, 10), (400, 20)] {
         for more in 0..2 * interval {
             let due = gp.refit_due(Some(fitted), fitted + more, 1);
@@ -70,7 +71,7 @@ fn refits_become_rarer_as_observations_grow() {
 }
 
 #[test]
-fn refits_are_dense_at_first_and_sparse_later() {
+fn refits_are_frequent_at_first_and_rare_later() {
     let gp = GP::default();
     assert!(gp.refit_due(None, 3, 3));
     for (fitted, rows, due) in [
