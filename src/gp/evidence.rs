@@ -50,7 +50,7 @@ pub struct Evidence<'d> {
 }
 
 impl<'d> Evidence<'d> {
-    /// Allocate the workspace for these data.
+    /// Allocates the workspace for these data.
     pub fn new(data: Data<'d>) -> Self {
         let n = data.y.len();
         Self {
@@ -72,7 +72,7 @@ impl<'d> Evidence<'d> {
             .map_or(f64::NEG_INFINITY, |(z, mean)| self.value_of(&z, mean))
     }
 
-    /// Return log p(y) and write its derivatives with respect to log ℓ (one per column), log σ_f² and log λ to
+    /// Returns log p(y) and writes its derivatives with respect to log ℓ (one per column), log σ_f² and log λ to
     /// `gradient`.
     ///
     /// All matrices are symmetric. Therefore sums run over j ≥ i, and entries off the diagonal count twice. Rows of K
@@ -121,7 +121,7 @@ impl<'d> Evidence<'d> {
         value
     }
 
-    /// Write L to the workspace, and return z = L⁻¹(y − m) as a row, and m. Return `None` if A cannot be factorised
+    /// Writes L to the workspace, and returns z = L⁻¹(y − m) as a row, and m. Returns `None` if A cannot be factorised
     /// without jitter or if `cancelled` returns true.
     ///
     /// Jitter is not added, because the rounding error of a tiny pivot acts as noise. A θ with far too little noise

@@ -46,7 +46,7 @@ impl Fantasies {
         self.len() == 0
     }
 
-    /// Write the posterior means of N points under each fantasy to `out` (N, m). `mean` (N,) and `v` belong to these
+    /// Writes the posterior means of N points under each fantasy to `out` (N, m). `mean` (N,) and `v` belong to these
     /// points.
     pub fn means(&self, mean: &[f64], v: ArrayView2<f64>, mut out: ArrayViewMut2<f64>) {
         let tail = v.ncols() - self.shifts.ncols();
@@ -83,7 +83,7 @@ impl Fantasies {
         }
     }
 
-    /// Write Σ_i weight_i δ_i to `out`. This is the derivative of Σ_i weight_i mu_i with respect to the entries of v
+    /// Writes Σ_i weight_i δ_i to `out`. This is the derivative of Σ_i weight_i mu_i with respect to the entries of v
     /// for the tail.
     pub fn blend(&self, weights: &[f64], out: &mut Vec<f64>) {
         out.clear();

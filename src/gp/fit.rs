@@ -81,7 +81,7 @@ pub struct Found {
     pub theta: Hyperparameters,
 }
 
-/// Fit θ like `fit`, and also choose a kernel and a variant of the values. Kernels, variants and starts are compared on
+/// Fits θ like `fit`, and also choose a kernel and a variant of the values. Kernels, variants and starts are compared on
 /// the coarsest level. The kernels are compared first, on the first variant. A later kernel replaces an earlier kernel
 /// only with strong evidence. Then the other variants are compared under the best kernel. Finally, input warps of
 /// single columns are compared under the best variant.
@@ -264,7 +264,7 @@ fn best_family(
     Ok(top)
 }
 
-/// Continue the searches from `starts` on increasing numbers of rows, and return the end. If there is only one level,
+/// Continues the searches from `starts` on increasing numbers of rows, and returns the end. If there is only one level,
 /// run one more search on all rows.
 ///
 /// The search on a subset of the rows may lead to a poor θ. Therefore `first`, the start of the fit, is tried again.

@@ -40,7 +40,7 @@ impl Hyperparameters {
         }
     }
 
-    /// Return an error if a value is invalid.
+    /// Returns an error if a value is invalid.
     pub(super) fn check(&self) -> Result<()> {
         let positive = |value: f64| value > 0.0 && value.is_finite();
         let invalid = |name, got: String, expected| {

@@ -22,7 +22,7 @@ const MAPS: [[Kumaraswamy; 2]; 4] = [
 ];
 
 impl Problem<'_, '_> {
-    /// Choose an input warp. Start from the input warp of the settings, and change one column at a time with p fixed.
+    /// Chooses an input warp. Start from the input warp of the settings, and change one column at a time with p fixed.
     ///
     /// A column is warped if the warp raises the log evidence by [`MIN_LOG_BAYES_FACTOR`] plus a penalty for the number
     /// of maps.

@@ -51,7 +51,7 @@ impl GaussianProcess {
         })
     }
 
-    /// Set the columns of categories. The posterior must not have rows yet.
+    /// Sets the columns of categories. The posterior must not have rows yet.
     pub fn with_categories(mut self, categories: &[Range<usize>]) -> Self {
         self.kernel = self.kernel.with_categories(categories);
         self
@@ -111,12 +111,12 @@ impl GaussianProcess {
         &self.row_noise
     }
 
-    /// Append observed rows (m, d) as one block, and drop the tail. Call `set_targets` afterwards.
+    /// Appends observed rows (m, d) as one block, and drops the tail. Call `set_targets` afterwards.
     pub fn append_rows(&mut self, x: ArrayView2<f64>) -> Result<()> {
         self.append_noisy_rows(x, &vec![None; x.nrows()])
     }
 
-    /// Append observed rows like `append_rows`, with known noise variances. `None` means λ.
+    /// Appends observed rows like `append_rows`, with known noise variances. `None` means λ.
     pub fn append_noisy_rows(&mut self, x: ArrayView2<f64>, noise: &[Option<f64>]) -> Result<()> {
         if noise.len() != x.nrows() {
             return Err(Error::Shape(format!(
@@ -135,7 +135,7 @@ impl GaussianProcess {
         Ok(())
     }
 
-    /// Append observed rows one by one, each with its target, and drop the tail. The posterior is unchanged if there is
+    /// Appends observed rows one by one, each with its target, and drops the tail. The posterior is unchanged if there is
     /// an error or if `stop` breaks.
     pub fn append_observations(
         &mut self,
@@ -174,7 +174,7 @@ impl GaussianProcess {
         result
     }
 
-    /// Set the targets (n_observed,) of the observed rows, and drop the tail. The cost is O(n²).
+    /// Sets the targets (n_observed,) of the observed rows, and drops the tail. The cost is O(n²).
     pub fn set_targets(&mut self, y: &[f64]) -> Result<()> {
         if y.len() != self.n_observed {
             return Err(Error::Shape(format!(
@@ -191,7 +191,7 @@ impl GaussianProcess {
         self.check_range(y.iter().copied())
     }
 
-    /// Set the targets like `set_targets`, but subtract a constant mean with prior N(0, 1). Return the estimated mean m
+    /// Sets the targets like `set_targets`, but subtracts a constant mean with prior N(0, 1). Returns the estimated mean m
     /// = 1ᵀA⁻¹y / (1 + 1ᵀA⁻¹1).
     pub fn set_targets_about_mean(&mut self, y: &[f64]) -> Result<f64> {
         self.set_targets(y)?;
@@ -269,7 +269,7 @@ impl GaussianProcess {
         (dot(v, &self.z), variance_left(prior, ArrayView1::from(&*v)))
     }
 
-    /// Write by_mean·∇mu + by_variance·∇var + Σ_i by_tail_i ∇v_i to `gradient`. The point is the point of the last
+    /// Writes by_mean·∇mu + by_variance·∇var + Σ_i by_tail_i ∇v_i to `gradient`. The point is the point of the last
     /// `predict_at`, and v_i are the last entries of v.
     ///
     /// ∇mu = Σ_j α_j ∇k(x, x_j) and ∇v = L⁻¹∇k. Therefore the sum is Σ_j c_j ∇k(x, x_j) + by_variance·∇k(x, x) with c =
@@ -356,7 +356,7 @@ impl GaussianProcess {
         }
     }
 
-    /// Return an error if `targets` overflow. Let K be the largest k(x, x) of a row. Then |k_i| ≤ K and |v_i| ≤ √K, so
+    /// Returns an error if `targets` overflow. Let K be the largest k(x, x) of a row. Then |k_i| ≤ K and |v_i| ≤ √K, so
     /// means are finite if K·Σ|α| and √K·Σ|z| are finite. A factor of 2 is a margin for rounding errors.
     pub(super) fn check_range(&self, targets: impl Iterator<Item = f64>) -> Result<()> {
         let size = |weights: &[f64]| weights.iter().map(|w| w.abs()).sum::<f64>();

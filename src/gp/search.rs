@@ -81,7 +81,7 @@ impl Problem<'_, '_> {
         (p, minimum * unit)
     }
 
-    /// Search from every start, and return the end of each search. The result does not depend on the number of threads.
+    /// Searches from every start, and returns the end of each search. The result does not depend on the number of threads.
     pub(super) fn search_all(&self, starts: &[Vec<f64>], stop: &mut Stop) -> Result<Vec<End>> {
         let Some(pool) = pool().filter(|_| self.data.y.len() >= PARALLEL_FROM) else {
             let mut ends = Vec::with_capacity(starts.len());

@@ -51,7 +51,7 @@ impl FitSettings {
 }
 
 impl Problem<'_, '_> {
-    /// Raise the λ of each start if this raises the evidence. Return the starts, and minus the log evidence of each
+    /// Raises the λ of each start if this raises the evidence. Returns the starts, and minus the log evidence of each
     /// start.
     ///
     /// A fit to few rows often ends with a small λ. The derivative d log p(y) / d log λ is proportional to λ. Therefore

@@ -19,7 +19,7 @@ pub enum Target {
 }
 
 impl GaussianProcess {
-    /// Replace the tail. A row with a value counts as an observation. A row at the posterior mean has z = 0. Such a row
+    /// Replaces the tail. A row with a value counts as an observation. A row at the posterior mean has z = 0. Such a row
     /// leaves the mean unchanged and reduces the variance.
     pub fn set_tail(&mut self, x: ArrayView2<f64>, targets: &[Target]) -> Result<()> {
         if x.nrows() != targets.len() {
@@ -58,7 +58,7 @@ impl GaussianProcess {
         means.map(|(value, mean)| value.unwrap_or(mean)).collect()
     }
 
-    /// Replace the tail by noiseless values of f at the posterior mean.
+    /// Replaces the tail by noiseless values of f at the posterior mean.
     pub fn set_noiseless_tail(&mut self, x: ArrayView2<f64>) -> Result<()> {
         self.drop_tail();
         self.extend(x, &vec![0.0; x.nrows()])?;

@@ -12,7 +12,7 @@ use crate::strategy::{Setup, Strategy};
 pub trait FromSettings: Strategy + Sized + 'static {
     type Settings: Default + Serialize + DeserializeOwned;
 
-    /// Make the strategy. `rng` is used for draws that are made once, such as an initial design.
+    /// Makes the strategy. `rng` is used for draws that are made once, such as an initial design.
     fn from_settings(setup: &Setup, settings: Self::Settings, rng: &mut Rng) -> Result<Self>;
 
     /// The structured values of the settings, each with its defaults.

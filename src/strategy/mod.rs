@@ -127,7 +127,7 @@ impl Supports {
         fidelity: true,
     };
 
-    /// Return an error if the setup has a feature that the strategy of this name does not support.
+    /// Returns an error if the setup has a feature that the strategy of this name does not support.
     pub fn check(self, strategy: &'static str, setup: &Setup) -> Result<()> {
         let candidates = matches!(*setup.domain, Domain::Candidates(_));
         let conditions = match setup.domain.as_ref() {
@@ -165,13 +165,13 @@ pub trait Strategy: Send {
     /// The supported features.
     fn supports(&self) -> Supports;
 
-    /// Fold the new events of the log.
+    /// Folds the new events of the log.
     fn catch_up(&mut self, log: &Ledger) -> Result<()>;
 
-    /// Restore the state for a truncated log, as if the removed events had not been folded.
+    /// Restores the state for a truncated log, as if the removed events had not been folded.
     fn rewind(&mut self, log: &Ledger);
 
-    /// Propose the next point, after `catch_up` with this log. The call may update caches. It does not change other
+    /// Proposes the next point, after `catch_up` with this log. The call may update caches. It does not change other
     /// state.
     fn propose(
         &mut self,
@@ -181,7 +181,7 @@ pub trait Strategy: Send {
         stop: &mut Stop,
     ) -> Result<Proposal>;
 
-    /// Return an error if this strategy cannot have written the note for the next trial of the log.
+    /// Returns an error if this strategy cannot have written the note for the next trial of the log.
     fn check_note(&mut self, _log: &Ledger, note: &str) -> Result<()> {
         Err(Error::Corrupt(format!(
             "the note {note:?} is not valid: this strategy writes no notes"

@@ -44,7 +44,7 @@ impl Entry {
     }
 }
 
-/// Make the strategy from `{"kind": name, …settings}`. Return an error if the setup has an unsupported feature.
+/// Makes the strategy from `{"kind": name, …settings}`. Returns an error if the setup has an unsupported feature.
 pub fn make(definition: &Value, setup: &Setup, rng: &mut Rng) -> Result<Box<dyn Strategy>> {
     let mut settings = definition.as_object().cloned().unwrap_or_default();
     let kind = match settings.remove("kind") {

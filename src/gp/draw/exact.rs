@@ -62,7 +62,7 @@ pub struct PriorFactor {
 }
 
 impl PriorFactor {
-    /// Factorise the covariance matrix of `points` (N, d). The cost is O(N³).
+    /// Factorises the covariance matrix of `points` (N, d). The cost is O(N³).
     pub fn new(kernel: &Kernel, points: Array2<f64>) -> Result<Self> {
         let mut root = GrowingCholesky::new();
         root.extend(
@@ -98,7 +98,7 @@ impl PriorFactor {
         }
     }
 
-    /// Append points.
+    /// Appends points.
     pub fn include(&mut self, more: ArrayView2<f64>) -> Result<()> {
         let mut cross = Array2::zeros((more.nrows(), self.points.nrows()));
         let scaled = self.kernel.scale(self.points.view());
@@ -108,7 +108,7 @@ impl PriorFactor {
         Ok(())
     }
 
-    /// Keep the first n points.
+    /// Keeps the first n points.
     pub fn truncate(&mut self, n: usize) {
         self.root.truncate(n);
         self.points = self.points.slice(s![..n, ..]).to_owned();
@@ -147,7 +147,7 @@ pub(crate) mod tests {
     use crate::gp::tests::{model, wave};
     use rand::SeedableRng;
 
-    /// Compare means and covariances of many draws with the posterior, with a tolerance of 5 standard errors.
+    /// Compares means and covariances of many draws with the posterior, with a tolerance of 5 standard errors.
     pub(crate) fn check_moments(
         draws: &[Vec<f64>],
         mean: &[f64],

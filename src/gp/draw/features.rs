@@ -86,7 +86,7 @@ impl Features {
             .map_or(&[], |all| &all[d * n..(d + 1) * n])
     }
 
-    /// Write s and c at x. For linear features, c is the phase and s is −1, minus the derivative of c.
+    /// Writes s and c at x. For linear features, c is the phase and s is −1, minus the derivative of c.
     pub(super) fn evaluate(&self, x: &[f64], sines: &mut [f64], cosines: &mut [f64]) {
         cosines.copy_from_slice(&self.b);
         // Skip zeros, because most columns of categories are 0.
@@ -101,7 +101,7 @@ impl Features {
     }
 }
 
-/// Replace phases by their cosines, and write their sines to `sines`.
+/// Replaces phases by their cosines, and writes their sines to `sines`.
 #[multiversion(targets = "simd")]
 fn sines_and_cosines(sines: &mut [f64], cosines: &mut [f64]) {
     for (s, c) in sines.iter_mut().zip(cosines) {

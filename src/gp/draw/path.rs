@@ -72,7 +72,7 @@ impl Path {
         }
     }
 
-    /// Return the draw at x and write its gradient to `gradient`.
+    /// Returns the draw at x and writes its gradient to `gradient`.
     pub fn value_and_gradient(
         &self,
         gp: &GaussianProcess,
@@ -97,7 +97,7 @@ impl Path {
         }
     }
 
-    /// Write s and c at x to the workspace and return wᵀc.
+    /// Writes s and c at x to the workspace and returns wᵀc.
     fn evaluate_features(&self, gp: &GaussianProcess, x: &[f64], workspace: &mut Workspace) -> f64 {
         workspace.resize(gp.len(), self.features.len());
         let Workspace { sines, cosines, .. } = workspace;

@@ -101,7 +101,7 @@ impl Kernel {
         self.signal_variance * (1.0 + squares.sum::<f64>())
     }
 
-    /// Add `weight`·dk(z, z)/dz. The derivative is 0 for stationary kernels, and 2 σ_f² z̃/ℓ for the linear kernel.
+    /// Adds `weight`·dk(z, z)/dz. The derivative is 0 for stationary kernels, and 2 σ_f² z̃/ℓ for the linear kernel.
     pub fn add_prior_gradient(&self, z: &[f64], weight: f64, gradient: &mut [f64]) {
         if self.family.is_stationary() {
             return;
@@ -111,7 +111,7 @@ impl Kernel {
         }
     }
 
-    /// Write the cross-covariance matrix `out[i, j]` = k(z_i, x_j).
+    /// Writes the cross-covariance matrix `out[i, j]` = k(z_i, x_j).
     pub fn cross(&self, z: ArrayView2<f64>, x: &ScaledPoints, mut out: ArrayViewMut2<f64>) {
         let mut point = vec![0.0; self.width()];
         for (row, mut target) in z.rows().into_iter().zip(out.rows_mut()) {
@@ -130,7 +130,7 @@ impl Kernel {
         out
     }
 
-    /// Write `out[d]` = Σ_j weight_j·dk(z, x_j)/dz_d. For stationary kernels, dk/dz_d = 2 g (z̃_d −
+    /// Writes `out[d]` = Σ_j weight_j·dk(z, x_j)/dz_d. For stationary kernels, dk/dz_d = 2 g (z̃_d −
     /// x̃_jd)·w_d'(z_d)/ℓ_d. For the linear kernel, dk/dz_d = g x̃_jd/ℓ_d. The derivative is set to 0 in the columns of
     /// categories, which are not continuous.
     pub fn contract_gradient(
@@ -154,7 +154,7 @@ impl Kernel {
         }
     }
 
-    /// Add −Σ_j w_j·dk(x_i, x_j)/(g d log ℓ_d), over the points j ≥ i, to each entry d. For stationary kernels, dk/d
+    /// Adds −Σ_j w_j·dk(x_i, x_j)/(g d log ℓ_d), over the points j ≥ i, to each entry d. For stationary kernels, dk/d
     /// log ℓ_d = −2 g (x̃_id − x̃_jd)². For the linear kernel, dk/d log ℓ_d = −2 g x̃_id x̃_jd. The sum of a category
     /// is added to the first column of the category. `x_i` contains the columns of point i.
     pub fn add_lengthscale_sums(

@@ -94,11 +94,11 @@ impl KernelFamily {
 
 /// The formulas of a stationary family. The first argument of `values` and `values_and_slopes` is σ_f².
 struct Stationary {
-    /// Replace r² by k.
+    /// Replaces r² by k.
     values: fn(f64, &mut [f64]),
-    /// Replace r² by k, and write g = dk/d(r²).
+    /// Replaces r² by k, and writes g = dk/d(r²).
     values_and_slopes: fn(f64, &mut [f64], &mut [f64]),
-    /// Draw a random factor a such that ω = a·N(0, 1)/ℓ has the spectral density of κ, that is, E cos(ωᵀ(x − x')) = κ.
+    /// Draws a random factor a such that ω = a·N(0, 1)/ℓ has the spectral density of κ, that is, E cos(ωᵀ(x − x')) = κ.
     spectral_factor: fn(&mut Rng) -> f64,
 }
 
@@ -111,7 +111,7 @@ fn student_factor(degrees: f64, rng: &mut Rng) -> f64 {
     (degrees / chi_squared).sqrt()
 }
 
-/// Limit a multiple of r. exp(−a) is 0 at the limit, and the product of infinity and 0 would be NaN.
+/// Limits a multiple of r. exp(−a) is 0 at the limit, and the product of infinity and 0 would be NaN.
 #[inline(always)]
 fn capped(a: f64) -> f64 {
     if a > 1e3 { 1e3 } else { a }

@@ -27,7 +27,7 @@ impl ScaledPoints {
         self.n == 0
     }
 
-    /// Keep the first n points.
+    /// Keeps the first n points.
     pub fn truncate(&mut self, n: usize) {
         self.n = self.n.min(n);
     }
@@ -37,7 +37,7 @@ impl ScaledPoints {
         &self.values[d * self.capacity..d * self.capacity + self.n]
     }
 
-    /// Append further points, scaled for this kernel.
+    /// Appends further points, scaled for this kernel.
     pub fn append(&mut self, kernel: &Kernel, x: ArrayView2<f64>) {
         let width = kernel.width();
         let (d, n) = (width + kernel.categories.len(), self.n + x.nrows());

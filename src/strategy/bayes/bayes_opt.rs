@@ -171,7 +171,7 @@ impl BayesOpt {
         }
     }
 
-    /// Fit θ to the current rows.
+    /// Fits θ to the current rows.
     pub(super) fn refit(
         &mut self,
         log: &Ledger,
@@ -202,7 +202,7 @@ impl BayesOpt {
         Ok(prior.with_categories(&self.columns.categories))
     }
 
-    /// Make the pool if there are constraints, and drop the pool otherwise.
+    /// Makes the pool if there are constraints, and drops the pool otherwise.
     fn update_pool(&mut self, query: Query, stop: &mut Stop) -> Result<()> {
         if !query.feasible.is_constrained() {
             self.pool = None;

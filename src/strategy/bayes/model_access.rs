@@ -14,7 +14,7 @@ use crate::strategy::bayes::acquisitions::rule::Maximand;
 use crate::strategy::bayes::{BayesOpt, ModelBased, Surrogate};
 
 impl BayesOpt {
-    /// Fit θ for predictions if there are data, and if θ was not fitted before or the last fit no longer describes the
+    /// Fits θ for predictions if there are data, and if θ was not fitted before or the last fit no longer describes the
     /// data. The fit is only cached. The next suggestion fits θ again and logs its fit.
     pub(super) fn preview_fit(
         &mut self,

@@ -95,7 +95,7 @@ impl InitialDesign {
 }
 
 impl Settings {
-    /// Return an error if a setting is invalid. `width` is the number of columns of a row.
+    /// Returns an error if a setting is invalid. `width` is the number of columns of a row.
     pub fn check(&self, width: usize, candidates: bool) -> Result<()> {
         self.gp().check(width)?;
         self.acquisition.check(candidates)?;

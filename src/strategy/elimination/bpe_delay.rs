@@ -143,7 +143,7 @@ impl BPEDelay {
         Ok(is_over)
     }
 
-    /// Compute the sets of all rounds that have begun.
+    /// Computes the sets of all rounds that have begun.
     fn update_sets(&mut self, stop: &mut Stop) -> Result<()> {
         while self.sets.len() < self.rounds.all().len() {
             let round = self.sets.len();
@@ -295,7 +295,7 @@ impl BPEDelay {
     }
 }
 
-/// Return an error for `beta="theory"` on a box if functions of the kernel are not Lipschitz continuous.
+/// Returns an error for `beta="theory"` on a box if functions of the kernel are not Lipschitz continuous.
 fn check_lipschitz(settings: &Settings) -> Result<()> {
     match settings.beta {
         Beta::Fixed(_) => Ok(()),

@@ -56,7 +56,7 @@ impl Exploration {
         &self.variance
     }
 
-    /// Add the point of a trial.
+    /// Adds the point of a trial.
     pub fn push(&mut self, trial: TrialNumber, x: &[f64], stop: &mut Stop) -> Result<()> {
         check(stop)?;
         let n = self.v.len();
@@ -82,7 +82,7 @@ impl Exploration {
         Ok(())
     }
 
-    /// Keep the first n rows. The variance then has the same bits as if the other rows had not been added.
+    /// Keeps the first n rows. The variance then has the same bits as if the other rows had not been added.
     pub fn keep(&mut self, n: usize) {
         if n >= self.trials.len() {
             return;

@@ -22,7 +22,7 @@ impl Note {
         serde_json::to_string(&self).map_err(|error| Error::Corrupt(error.to_string()))
     }
 
-    /// Read a note. Return an error if the text is not a note.
+    /// Reads a note. Returns an error if the text is not a note.
     pub fn from_text(text: &str) -> Result<Self> {
         let note: Note =
             serde_json::from_str(text).map_err(|error| Error::Corrupt(error.to_string()))?;
@@ -37,7 +37,7 @@ impl Note {
         Ok(note)
     }
 
-    /// Return an error if a note is not valid for the next suggestion of this log.
+    /// Returns an error if a note is not valid for the next suggestion of this log.
     pub fn check(text: &str, log: &Ledger) -> Result<()> {
         let note = Self::from_text(text)?;
         let begun = log.trials().iter().filter(|trial| trial.note().is_some());

@@ -89,7 +89,7 @@ impl Rounds {
         self.steps() >= last.saturating_add(1usize << n_failures.min(62))
     }
 
-    /// Fold the new entries of the log.
+    /// Folds the new entries of the log.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         for (i, entry) in log.entries().iter().enumerate().skip(self.folded) {
             match entry {
@@ -166,7 +166,7 @@ impl Rounds {
         round.data.insert(number, datum);
     }
 
-    /// Remove suggestions that are no longer in the log.
+    /// Removes suggestions that are no longer in the log.
     pub fn rewind(&mut self, log: &Ledger) {
         self.folded = self.folded.min(log.len());
         let n_trials = log.trials().len();

@@ -212,7 +212,7 @@ impl Settings {
         (std * std).max(MIN_NOISE * self.signal_std * self.signal_std)
     }
 
-    /// Check the settings, and return the schedule and θ.
+    /// Checks the settings, and returns the schedule and θ.
     pub fn check(&self, width: usize) -> Result<(Schedule, Hyperparameters)> {
         let schedule = self.schedule()?;
         let theta = self.theta(width)?;

@@ -65,7 +65,7 @@ impl Bias {
         }
     }
 
-    /// Register a suggestion as one of the two trials, unless both trials have started.
+    /// Registers a suggestion as one of the two trials, unless both trials have started.
     pub fn start(&mut self, number: TrialNumber, log: &Ledger) {
         if let Self::Estimated(estimate) = self
             && estimate.probes.len() < PROBES.len()
@@ -75,7 +75,7 @@ impl Bias {
         }
     }
 
-    /// Update C with the value of a trial. `others` contains the other trials with values in the same cell. f varies
+    /// Updates C with the value of a trial. `others` contains the other trials with values in the same cell. f varies
     /// by at most `width` over the cell. `measured` returns the value of a trial, if any, and its fidelity.
     pub fn update(
         &mut self,
@@ -109,7 +109,7 @@ impl Bias {
         }
     }
 
-    /// Remove trials that are no longer in the log.
+    /// Removes trials that are no longer in the log.
     pub fn rewind(&mut self, log: &Ledger) {
         if let Self::Estimated(estimate) = self {
             let n = log.trials().len();

@@ -110,7 +110,7 @@ impl Forest {
         (self.n_turns % self.instances.len() as u64) as usize
     }
 
-    /// Fold the new entries of the log.
+    /// Folds the new entries of the log.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         for entry in &log.entries()[self.folded.min(log.len())..] {
             self.fold(entry, log)?;
@@ -170,7 +170,7 @@ impl Forest {
         Ok(())
     }
 
-    /// Apply the steps of a suggestion and return its cell.
+    /// Applies the steps of a suggestion and returns its cell.
     fn apply(&mut self, steps: &[Step]) -> Result<u32> {
         let mut last = ROOT;
         for step in steps {
@@ -182,7 +182,7 @@ impl Forest {
         Ok(last)
     }
 
-    /// Return an error if the steps are not valid for the next suggestion.
+    /// Returns an error if the steps are not valid for the next suggestion.
     pub fn check(&mut self, steps: &[Step]) -> Result<()> {
         self.begin();
         let applied = self.apply(steps);
@@ -190,7 +190,7 @@ impl Forest {
         applied.map(drop)
     }
 
-    /// Take the turn of the next instance, which visits this cell.
+    /// Takes the turn of the next instance, which visits this cell.
     pub fn turn(&mut self, place: Place) -> Result<u32> {
         let instance = self.next_instance();
         let node = self.node_at(place)?;
@@ -206,14 +206,14 @@ impl Forest {
         Ok(node)
     }
 
-    /// Find the cell of a new trial that was not chosen by an instance, and count a step for all instances.
+    /// Finds the cell of a new trial that was not chosen by an instance, and counts a step for all instances.
     fn settle_new(&mut self, x: &[f64]) -> u32 {
         let node = self.settle(x);
         (0..self.instances.len()).for_each(|i| self.step(i));
         node
     }
 
-    /// Find the cell of a point that was not chosen by an instance. All instances that have visited the parent visit
+    /// Finds the cell of a point that was not chosen by an instance. All instances that have visited the parent visit
     /// the cell.
     fn settle(&mut self, x: &[f64]) -> u32 {
         let place = match self.trials.is_empty() {
@@ -286,7 +286,7 @@ impl Forest {
         }
     }
 
-    /// Mark a cell as empty, because a feasible point was not found in the cell. Points of an empty cell are not
+    /// Marks a cell as empty, because a feasible point was not found in the cell. Points of an empty cell are not
     /// suggested.
     pub fn mark_empty(&mut self, place: Place) -> Result<()> {
         let (parent, side) = match place {
@@ -321,7 +321,7 @@ impl Forest {
         }
     }
 
-    /// Freeze the current log t⁺ for the bounds of an instance.
+    /// Freezes the current log t⁺ for the bounds of an instance.
     fn freeze(&mut self, i: usize) {
         let t = match self.refresh {
             Refresh::Frozen => next_power(self.instances[i].t),
@@ -332,7 +332,7 @@ impl Forest {
         instance.is_stale = true;
     }
 
-    /// Update the B values of all instances.
+    /// Updates the B values of all instances.
     pub fn update_bounds(&mut self) {
         for i in 0..self.instances.len() {
             if self.refresh == Refresh::Exact {
@@ -344,14 +344,14 @@ impl Forest {
         }
     }
 
-    /// Mark where the changes of a suggestion begin.
+    /// Marks where the changes of a suggestion begin.
     pub fn begin(&mut self) {
         self.changes.push(Change::Begin {
             n_turns: self.n_turns,
         });
     }
 
-    /// Undo the changes of the last suggestion.
+    /// Undoes the changes of the last suggestion.
     pub fn undo(&mut self) {
         while let Some(change) = self.changes.pop() {
             match change {
@@ -389,7 +389,7 @@ impl Forest {
         }
     }
 
-    /// Undo the suggestions that are no longer in the log.
+    /// Undoes the suggestions that are no longer in the log.
     pub fn rewind(&mut self, log: &Ledger) {
         self.folded = self.folded.min(log.len());
         while self.trials.len() > log.trials().len() && !self.changes.is_empty() {

@@ -48,12 +48,12 @@ impl Front {
         self.depths.len()
     }
 
-    /// Drop the candidates at `depth` and below, and restore the depth of the front.
+    /// Drops the candidates at `depth` and below, and restores the depth of the front.
     pub fn truncate(&mut self, depth: usize) {
         self.depths.truncate(depth);
     }
 
-    /// Add a candidate at this depth.
+    /// Adds a candidate at this depth.
     pub fn offer(&mut self, depth: u32, candidate: Candidate) {
         let depth = depth as usize;
         if self.depths.len() <= depth {

@@ -103,7 +103,7 @@ impl Instance {
         !matches!(self.nu, Nu::Given(_)) || self.bound.needs_scale()
     }
 
-    /// Set a new scale.
+    /// Sets a new scale.
     pub fn set_scale(&mut self, scale: f64) {
         self.frozen.scale = scale;
         self.is_stale = true;
@@ -170,7 +170,7 @@ impl Instance {
         self.subtrees[node as usize].moments
     }
 
-    /// Add an entry for a new cell at this depth.
+    /// Adds an entry for a new cell at this depth.
     pub fn push(&mut self, depth: u32) {
         self.subtrees.push(Subtree::UNVISITED);
         // The width of the halves is needed before the halves are created.
@@ -184,12 +184,12 @@ impl Instance {
         self.subtrees.pop();
     }
 
-    /// Mark a cell as visited. Call [`Self::update_from`] afterwards.
+    /// Marks a cell as visited. Call [`Self::update_from`] afterwards.
     pub fn visit(&mut self, node: u32) {
         self.subtrees[node as usize].is_visited = true;
     }
 
-    /// Undo the visit of a leaf.
+    /// Undoes the visit of a leaf.
     pub fn leave(&mut self, node: u32, partition: &Partition) {
         let subtree = &mut self.subtrees[node as usize];
         subtree.is_visited = false;
@@ -203,7 +203,7 @@ impl Instance {
         }
     }
 
-    /// Set the B value of a half of a cell, unless the half is empty.
+    /// Sets the B value of a half of a cell, unless the half is empty.
     pub fn set_slot(&mut self, node: u32, side: Side, b: f64, partition: &Partition) {
         let b = match partition.node(node).empty[side] {
             true => f64::NEG_INFINITY,
@@ -212,14 +212,14 @@ impl Instance {
         self.subtrees[node as usize].slots[side] = b;
     }
 
-    /// Offer a cell to the front, unless the cell is already a candidate or cannot be halved.
+    /// Offers a cell to the front, unless the cell is already a candidate or cannot be halved.
     pub fn offer(&mut self, node: u32, partition: &Partition) {
         if !self.subtrees[node as usize].is_offered {
             self.offer_changed(node, partition);
         }
     }
 
-    /// Offer a cell whose mean changed to the front, if the cell can be halved.
+    /// Offers a cell whose mean changed to the front, if the cell can be halved.
     pub fn offer_changed(&mut self, node: u32, partition: &Partition) {
         let mean = partition
             .worth(node)
@@ -252,7 +252,7 @@ impl Instance {
         self.front.as_ref().map_or(0, Front::depth)
     }
 
-    /// Drop the candidates of the front from `depth` on.
+    /// Drops the candidates of the front from `depth` on.
     pub fn truncate_front(&mut self, depth: usize) {
         if let Some(front) = &mut self.front {
             front.truncate(depth);
@@ -281,7 +281,7 @@ impl Instance {
         best
     }
 
-    /// Update the moments and B values on the path from a visited cell to the root.
+    /// Updates the moments and B values on the path from a visited cell to the root.
     pub fn update_from(&mut self, node: u32, partition: &Partition) {
         let mut at = node;
         while self.is_visited(at) {
@@ -295,7 +295,7 @@ impl Instance {
         }
     }
 
-    /// Update all B values. Children are updated before their parents.
+    /// Updates all B values. Children are updated before their parents.
     pub fn update_bounds(&mut self, partition: &Partition) {
         for node in (ROOT + 1..partition.len() as u32).rev() {
             if self.is_visited(node)

@@ -49,7 +49,7 @@ pub fn to_text(steps: &[Step]) -> String {
     text
 }
 
-/// Read the steps of a text. The last step must be a turn.
+/// Reads the steps of a text. The last step must be a turn.
 pub fn from_text(text: &str) -> Result<Vec<Step>> {
     let steps: Option<Vec<Step>> = text.split(' ').map(step).collect();
     match steps {

@@ -151,7 +151,7 @@ impl Partition {
         self.node(node).split != WHOLE
     }
 
-    /// Create a half of a cell that can be halved.
+    /// Creates a half of a cell that can be halved.
     pub fn create(&mut self, parent: u32, side: Side) -> u32 {
         let known = self.next.take();
         let split = match known.filter(|next| (next.parent, next.side) == (parent, side)) {
@@ -168,7 +168,7 @@ impl Partition {
         node
     }
 
-    /// Store the coordinate along which a half that does not exist yet would be halved.
+    /// Stores the coordinate along which a half that does not exist yet would be halved.
     pub fn expect(&mut self, place: Place, region: &Region) {
         if let Place::New { parent, side } = place {
             let split = self.space.longest_side(region);
@@ -225,7 +225,7 @@ impl Partition {
         found
     }
 
-    /// Remove the last cell created.
+    /// Removes the last cell created.
     pub fn pop(&mut self) {
         let last = self.nodes.len() as u32 - 1;
         let side = self.side(last);
@@ -268,7 +268,7 @@ impl Partition {
         }
     }
 
-    /// Add a trial to the trials of a cell that have values. `measured` returns the value and fidelity of a trial.
+    /// Adds a trial to the trials of a cell that have values. `measured` returns the value and fidelity of a trial.
     pub fn add_value(
         &mut self,
         node: u32,
@@ -293,7 +293,7 @@ impl Partition {
         }
     }
 
-    /// Remove a trial from the trials of a cell that have values.
+    /// Removes a trial from the trials of a cell that have values.
     pub fn remove_value(
         &mut self,
         node: u32,
@@ -314,7 +314,7 @@ impl Partition {
         }
     }
 
-    /// Compute the moments of a cell from its values at the highest fidelity.
+    /// Computes the moments of a cell from its values at the highest fidelity.
     pub fn update_values(&mut self, node: u32, measured: impl Fn(u32) -> Measured) {
         let all = || self.values(node).map(|number| measured(number as u32));
         let highest = all().map(|(_, z)| z).fold(0.0, f64::max);

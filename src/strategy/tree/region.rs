@@ -61,7 +61,7 @@ impl Space {
         longest.1
     }
 
-    /// Replace a region by one of its halves, along a coordinate that can be halved.
+    /// Replaces a region by one of its halves, along a coordinate that can be halved.
     pub fn halve(&self, region: &mut Region, coordinate: usize, side: Side) {
         if let Some((lower, upper)) = self.product[coordinate].split(region.parts[coordinate]) {
             region.parts[coordinate] = if side == 0 { lower } else { upper };

@@ -157,7 +157,7 @@ impl Settings {
         self.front.unwrap_or(!is_given && !has_fidelity)
     }
 
-    /// Return an error if a setting is invalid.
+    /// Returns an error if a setting is invalid.
     pub fn check(&self) -> Result<()> {
         let rhos = self.rho.as_ref().map_or(&[MAX_RHO][..], Rho::all);
         if rhos.is_empty() || rhos.len() > MAX_INSTANCES {

@@ -84,7 +84,7 @@ fn suggest(optimizer: &mut Optimizer) -> usize {
     suggested.unwrap().0[0]
 }
 
-/// Compare every suggestion of a history with the plain tree.
+/// Compares every suggestion of a history with the plain tree.
 fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<(), String> {
     let mut rng = Rng::seed_from_u64(seed);
     let spaces = spaces();
@@ -235,7 +235,7 @@ fn every_suggestion_agrees_with_the_plain_tree() {
     }
 }
 
-/// Play a history of suggestions, with results in random order.
+/// Plays a history of suggestions, with results in random order.
 fn play(opt: &mut Optimizer, rng: &mut Rng, n_steps: usize, abandons: bool) {
     for _ in 0..n_steps {
         let n = opt.ledger().trials().len();

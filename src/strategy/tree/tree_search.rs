@@ -212,7 +212,7 @@ impl TreeSearch {
         Ok(None)
     }
 
-    /// Take turns until a point must be evaluated, and return this point. The turns change the tree.
+    /// Takes turns until a point must be evaluated, and returns this point. The turns change the tree.
     fn advance(
         &mut self,
         log: &Ledger,

@@ -53,7 +53,7 @@ impl Acquisition {
         }
     }
 
-    /// Return an error if a setting is invalid.
+    /// Returns an error if a setting is invalid.
     pub fn check(&self, candidates: bool) -> Result<()> {
         let rule = self.rule();
         if let Some(bound) = rule.bound() {

@@ -53,7 +53,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Return an error if a setting is invalid.
+    /// Returns an error if a setting is invalid.
     pub fn check(&self) -> Result<()> {
         if let Beta::Constant(beta) = self.beta {
             let holds = beta >= 0.0 && beta.is_finite();
@@ -81,7 +81,7 @@ impl Bound {
         self.beta == Beta::Schedule(Schedule::Theory)
     }
 
-    /// Set B_y from the targets so far if B_y is not given.
+    /// Sets B_y from the targets so far if B_y is not given.
     pub fn for_targets(self, targets: &[f64]) -> Self {
         let largest = targets.iter().map(|y| y.abs()).reduce(f64::max);
         let default = largest.filter(|_| self.is_theory()).unwrap_or(1.0);

@@ -31,7 +31,7 @@ pub struct BoxSearch {
 }
 
 impl BoxSearch {
-    /// Return an error if a setting is invalid.
+    /// Returns an error if a setting is invalid.
     pub fn check(&self, candidates: bool) -> Result<()> {
         check(
             (MIN_EFFORT..=MAX_EFFORT).contains(&self.effort),

@@ -43,7 +43,7 @@ pub trait Rule {
     /// The settings of the search of a box.
     fn search(&self) -> BoxSearch;
 
-    /// Return an error if a setting is invalid. The bound and the search check their own settings.
+    /// Returns an error if a setting is invalid. The bound and the search check their own settings.
     fn check(&self, _candidates: bool) -> Result<()> {
         Ok(())
     }

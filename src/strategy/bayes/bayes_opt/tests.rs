@@ -42,7 +42,7 @@ fn act(log: &mut Ledger, action: Action) {
     log.append(event).unwrap();
 }
 
-/// Propose a point and log it.
+/// Proposes a point and logs it.
 fn suggest(strategy: &mut BayesOpt, log: &mut Ledger) -> Member {
     strategy.catch_up(log).unwrap();
     let mut rng = Rng::seed_from_u64(log.trials().len() as u64);

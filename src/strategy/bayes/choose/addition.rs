@@ -24,7 +24,7 @@ pub struct Addition<'a> {
 }
 
 impl<'a> Addition<'a> {
-    /// Add log P to the logarithm of a positive acquisition. The sum is the logarithm of the product. If failures lie
+    /// Adds log P to the logarithm of a positive acquisition. The sum is the logarithm of the product. If failures lie
     /// together, also add a penalty. Without a penalty, the effect of log P may be too small. When f is known well, the
     /// logarithm of the acquisition may be arbitrarily low outside the failing region.
     pub fn log_probability(model: &'a mut Success) -> Self {
@@ -37,7 +37,7 @@ impl<'a> Addition<'a> {
         Self { model, formula }
     }
 
-    /// Add a penalty where P < ½, to bounds, means, draws and variances of the posterior `gp` of f.
+    /// Adds a penalty where P < ½, to bounds, means, draws and variances of the posterior `gp` of f.
     pub fn penalty(model: &'a mut Success, gp: &GaussianProcess, nu: f64) -> Self {
         let variance = gp.hyperparameters().signal_variance;
         let unit = variance.max(variance.sqrt()) * (1.0 + nu.abs());

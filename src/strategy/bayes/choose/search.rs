@@ -55,7 +55,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Score every candidate. The kept solved candidates are reused if they are still valid.
+    /// Scores every candidate. The kept solved candidates are reused if they are still valid.
     pub fn candidates(
         &mut self,
         kept: &mut Option<SolvedCandidates>,
@@ -90,7 +90,7 @@ impl Search<'_, '_> {
         )
     }
 
-    /// Search by values and gradients, in a box or over a list of candidates that is too large for exact draws.
+    /// Searches by values and gradients, in a box or over a list of candidates that is too large for exact draws.
     pub fn functions(
         &mut self,
         posterior: &Posterior,

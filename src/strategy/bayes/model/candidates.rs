@@ -93,7 +93,7 @@ impl SolvedCandidates {
         self.version == version && self.context == context
     }
 
-    /// Update V for the rows of the posterior and its tail. The columns of observed rows are kept.
+    /// Updates V for the rows of the posterior and its tail. The columns of observed rows are kept.
     pub fn update(&mut self, gp: &GaussianProcess, stop: &mut Stop) -> Result<()> {
         let n = gp.len();
         if n > self.v.ncols() {
@@ -171,7 +171,7 @@ impl SolvedCandidates {
             .collect())
     }
 
-    /// Find the index of every row of the posterior among the points of the factor of the prior.
+    /// Finds the index of every row of the posterior among the points of the factor of the prior.
     fn place(
         &self,
         prior: &mut Prior,
@@ -201,7 +201,7 @@ impl SolvedCandidates {
 }
 
 impl Prior {
-    /// Drop the rows after the observed rows. Also drop their points from the factor, unless the points are candidates.
+    /// Drops the rows after the observed rows. Also drop their points from the factor, unless the points are candidates.
     fn forget_tail(&mut self, observed: usize, candidates: usize) {
         self.places.truncate(observed);
         let elsewhere = self.places.iter().filter(|place| **place >= candidates);
@@ -209,7 +209,7 @@ impl Prior {
     }
 }
 
-/// Return the candidates solved against this posterior. The kept candidates are reused if they are still valid.
+/// Returns the candidates solved against this posterior. The kept candidates are reused if they are still valid.
 pub fn solved<'a>(
     kept: &'a mut Option<SolvedCandidates>,
     list: &Array2<f64>,

@@ -81,7 +81,7 @@ impl Fit {
         serde_json::to_string(&note).map_err(|error| Error::Corrupt(error.to_string()))
     }
 
-    /// Read a note. Return an error for other text and for invalid hyperparameters.
+    /// Reads a note. Returns an error for other text and for invalid hyperparameters.
     pub fn from_note(text: &str) -> Result<Self> {
         let note: Note =
             serde_json::from_str(text).map_err(|error| Error::Corrupt(error.to_string()))?;
@@ -114,7 +114,7 @@ impl Fit {
         })
     }
 
-    /// Return an error if a note is impossible after `n_trials` trials, in a model of `width` columns.
+    /// Returns an error if a note is impossible after `n_trials` trials, in a model of `width` columns.
     pub fn check_note(text: &str, n_trials: usize, width: usize) -> Result<()> {
         let fit = Self::from_note(text)?;
         let other_rows = |success: &SuccessFit| {

@@ -20,7 +20,7 @@ use crate::strategy::bayes::model::warp::Warp;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::surrogate::FitRows;
 
-/// Fit θ to the current rows, and to the tail if the tail takes part in fits.
+/// Fits θ to the current rows, and to the tail if the tail takes part in fits.
 pub fn refit(
     settings: &Settings,
     columns: &Columns,

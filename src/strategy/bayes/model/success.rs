@@ -147,7 +147,7 @@ fn labels(log: &Ledger, numbers: &[TrialNumber], failed: f64) -> Vec<f64> {
     numbers.iter().map(label).collect()
 }
 
-/// Fit the lengthscales of the model of failures. Return `None` if this strategy does not use a model of failures.
+/// Fits the lengthscales of the model of failures. Returns `None` if this strategy does not use a model of failures.
 pub fn fit_success(
     settings: &Settings,
     columns: &Columns,
@@ -182,7 +182,7 @@ pub fn fit_success(
 }
 
 impl Success {
-    /// Return the model of failures for this log, updated from `kept`. Return `None` if this strategy does not use a
+    /// Returns the model of failures for this log, updated from `kept`. Returns `None` if this strategy does not use a
     /// model of failures.
     pub fn update<'a>(
         kept: &'a mut Option<Self>,

@@ -150,7 +150,7 @@ impl Targets {
 }
 
 impl Targets {
-    /// Change the prior mean of the targets. The new prior mean is `mean` in the current units.
+    /// Changes the prior mean of the targets. The new prior mean is `mean` in the current units.
     pub fn move_center(&mut self, mean: f64) {
         self.units.center += mean * self.units.scale;
         self.values.iter_mut().for_each(|y| *y -= mean);

@@ -87,13 +87,13 @@ pub struct Tail {
 }
 
 impl Posterior<'_> {
-    /// Add the tail to the rows.
+    /// Adds the tail to the rows.
     pub fn set_tail(&mut self) -> Result<()> {
         self.gp.set_tail(self.tail.rows.view(), &self.tail.targets)
     }
 }
 
-/// Set the targets of the rows. If the prior mean is estimated, the estimate is subtracted from the targets.
+/// Sets the targets of the rows. If the prior mean is estimated, the estimate is subtracted from the targets.
 ///
 /// d is the number of dimensions of point and context.
 fn set_targets(
@@ -133,27 +133,27 @@ impl TrainingSet {
         }
     }
 
-    /// Fold the events since the last call.
+    /// Folds the events since the last call.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         self.fold.catch_up(log, &self.settings)
     }
 
-    /// Undo all changes by events beyond the end of the log, and by a proposal that was not logged.
+    /// Undoes all changes by events beyond the end of the log, and by a proposal that was not logged.
     pub fn rewind(&mut self, log: &Ledger) {
         self.fold.rewind(log);
     }
 
-    /// Prepare a suggestion at time `now`. Trials that are too late become rows. `rewind` undoes this change.
+    /// Prepares a suggestion at time `now`. Trials that are too late become rows. `rewind` undoes this change.
     pub fn before_suggestion(&mut self, now: f64) {
         self.fold.before_suggestion(now, &self.settings);
     }
 
-    /// Use the θ of a fit, from this process or another process.
+    /// Uses the θ of a fit, from this process or another process.
     pub fn adopt(&mut self, fit: Arc<Fit>) {
         self.fold.adopt(fit);
     }
 
-    /// Use a fit that is not logged, until the next `catch_up`.
+    /// Uses a fit that is not logged, until the next `catch_up`.
     pub fn preview(&mut self, fit: Arc<Fit>) {
         self.fold.preview(fit);
     }
@@ -325,7 +325,7 @@ impl TrainingSet {
         }))
     }
 
-    /// Update the posterior of the rows with these targets. If the prior mean is estimated, the estimate is subtracted
+    /// Updates the posterior of the rows with these targets. If the prior mean is estimated, the estimate is subtracted
     /// from the targets. The state does not change before the first θ.
     ///
     /// The declared noise of values is in the unit of the last fit. If all hyperparameters are given, the current unit

@@ -137,7 +137,7 @@ impl Pending {
         ]
     }
 
-    /// Return an error if the settings are invalid for this acquisition, or invalid without a window.
+    /// Returns an error if the settings are invalid for this acquisition, or invalid without a window.
     pub fn check(&self, acquisition: &Acquisition, has_window: bool) -> Result<()> {
         let rule = acquisition.rule();
         check(

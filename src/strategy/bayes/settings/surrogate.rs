@@ -173,7 +173,7 @@ pub enum FitRows {
 }
 
 impl GP {
-    /// Return an error if a setting is invalid. `width` is the number of columns of a row.
+    /// Returns an error if a setting is invalid. `width` is the number of columns of a row.
     pub fn check(&self, width: usize) -> Result<()> {
         if let Some(lengthscale) = &self.lengthscale {
             let each = match lengthscale {

@@ -11,7 +11,7 @@ use super::{Change, Forest, Placed, State};
 const SCALE_SHARE: u64 = 8;
 
 impl Forest {
-    /// Add a new trial to a cell.
+    /// Adds a new trial to a cell.
     pub(super) fn start(&mut self, node: u32, z: f64) {
         self.trials.push(Placed {
             node,
@@ -24,7 +24,7 @@ impl Forest {
         self.update_in_flight(node);
     }
 
-    /// Update B values after a change of the trials in flight. Trials in flight only count in leaves that cannot be
+    /// Updates B values after a change of the trials in flight. Trials in flight only count in leaves that cannot be
     /// halved.
     pub(super) fn update_in_flight(&mut self, node: u32) {
         if self.partition.node(node).split().is_none() {
@@ -38,7 +38,7 @@ impl Forest {
         }
     }
 
-    /// Set the state of a trial.
+    /// Sets the state of a trial.
     pub(super) fn set(&mut self, number: TrialNumber, state: State, log: &Ledger) {
         let Placed {
             node,
@@ -77,7 +77,7 @@ impl Forest {
         self.offer_changed(node);
     }
 
-    /// Offer a cell whose trials changed to the front. Also offer the failed cells inside this cell that take its mean.
+    /// Offers a cell whose trials changed to the front. Also offer the failed cells inside this cell that take its mean.
     fn offer_changed(&mut self, node: u32) {
         let failed = self.partition.failed_inside(node);
         for instance in &mut self.instances {
@@ -87,7 +87,7 @@ impl Forest {
         }
     }
 
-    /// Update the estimated bias of low fidelities with a value.
+    /// Updates the estimated bias of low fidelities with a value.
     pub(super) fn update_bias(&mut self, number: TrialNumber, log: &Ledger) {
         let node = self.trials[number].node;
         let depth = self.partition.node(node).depth;
@@ -115,7 +115,7 @@ impl Forest {
         self.bias.next_probe()
     }
 
-    /// Update the number of values, and the scale.
+    /// Updates the number of values, and the scale.
     fn count(&mut self, before: State, state: State) {
         self.n_observed -= u64::from(matches!(before, State::Observed(_)));
         self.n_observed += u64::from(matches!(state, State::Observed(_)));
@@ -132,7 +132,7 @@ impl Forest {
         })
     }
 
-    /// Set the scale to the best value minus the median.
+    /// Sets the scale to the best value minus the median.
     fn update_scale(&mut self) {
         if !self.instances.iter().any(Instance::needs_scale) {
             return;

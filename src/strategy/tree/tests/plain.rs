@@ -65,7 +65,7 @@ impl Plain {
         self.trials.entry(path).or_default();
     }
 
-    /// Visit the cell of the point x and return it.
+    /// Visits the cell of the point x and returns it.
     pub fn settle(&mut self, x: &[f64]) -> Path {
         let (mut path, mut region) = (Path::new(), self.space.whole());
         while self.trials.contains_key(&path) {
@@ -80,7 +80,7 @@ impl Plain {
         path
     }
 
-    /// Put a trial into a cell.
+    /// Puts a trial into a cell.
     pub fn place(&mut self, number: usize, path: Path) {
         if let Some(home) = self.homes.get(number) {
             let others = self.trials.get_mut(home).unwrap();
@@ -103,7 +103,7 @@ impl Plain {
         }
     }
 
-    /// Update the scale after an event, if the number of values has increased by 1/8.
+    /// Updates the scale after an event, if the number of values has increased by 1/8.
     pub fn rescale(&mut self, optimizer: &Optimizer) {
         let known = optimizer.ledger().trials().iter();
         let mut values: Vec<f64> = known.filter_map(|trial| trial.value).collect();

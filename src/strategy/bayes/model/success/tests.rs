@@ -38,7 +38,7 @@ fn act(log: &mut Ledger, action: Action) {
     log.append(event).unwrap();
 }
 
-/// Add a trial at this point. The trial is observed if `succeeded`, and failed otherwise.
+/// Adds a trial at this point. The trial is observed if `succeeded`, and failed otherwise.
 fn add(log: &mut Ledger, x: [f64; 2], succeeded: bool) {
     let value = succeeded.then_some(x[0]);
     let number = log.trials().len();
@@ -138,7 +138,7 @@ fn several_failures_exclude_a_region_and_nearby_successes_reopen_it() {
     assert!(opened[1] > 0.5, "{opened:?}");
 }
 
-/// Perform one step of a history of fits, reports and suggestions.
+/// Performs one step of a history of fits, reports and suggestions.
 fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
     let mut rng = Rng::seed_from_u64(number as u64);
     bayes.catch_up(log).unwrap();

@@ -56,7 +56,7 @@ pub(super) struct Checkpoint {
 }
 
 impl Fold {
-    /// Fold the events since the last call.
+    /// Folds the events since the last call.
     pub(super) fn catch_up(&mut self, log: &Ledger, settings: &Settings) -> Result<()> {
         self.rewind(log);
         for entry in &log.entries()[self.cursor..] {
@@ -148,7 +148,7 @@ impl Fold {
         }
     }
 
-    /// Undo all changes by events beyond the end of the log, and by a proposal that was not logged.
+    /// Undoes all changes by events beyond the end of the log, and by a proposal that was not logged.
     pub(super) fn rewind(&mut self, log: &Ledger) {
         // A checkpoint at the cursor belongs to a proposal, because its suggestion was not folded.
         let cursor = self.cursor;
@@ -160,7 +160,7 @@ impl Fold {
         }
     }
 
-    /// Prepare a suggestion at time `now`. If late values are discarded, trials past their window become rows
+    /// Prepares a suggestion at time `now`. If late values are discarded, trials past their window become rows
     /// permanently. After a row was removed, the current rows become the base. `rewind` undoes both changes.
     pub(super) fn before_suggestion(&mut self, now: f64, settings: &Settings) {
         let mut checkpoint = self.checkpoint();
@@ -182,7 +182,7 @@ impl Fold {
         self.checkpoints.push(checkpoint);
     }
 
-    /// Use the θ of a fit, from this process or another process.
+    /// Uses the θ of a fit, from this process or another process.
     pub(super) fn adopt(&mut self, fit: Arc<Fit>) {
         let same = self.fit.as_ref().is_some_and(|known| {
             known.rows.is_some()
@@ -197,13 +197,13 @@ impl Fold {
         self.revised = false;
     }
 
-    /// Use a fit that is not logged, until the next `catch_up`.
+    /// Uses a fit that is not logged, until the next `catch_up`.
     pub(super) fn preview(&mut self, fit: Arc<Fit>) {
         self.checkpoints.push(self.checkpoint());
         self.adopt(fit);
     }
 
-    /// Add a trial as a row, or change the value or noise of its row. If the noise changes, all rows are factorised
+    /// Adds a trial as a row, or change the value or noise of its row. If the noise changes, all rows are factorised
     /// again.
     fn set_row(&mut self, number: TrialNumber, value: Option<f64>, std: Option<f64>) {
         let Some(row) = self.rows.iter().position(|row| *row == number) else {
@@ -230,7 +230,7 @@ impl Fold {
         Some(fit.units)
     }
 
-    /// Record that the point of a trial has changed.
+    /// Records that the point of a trial has changed.
     fn move_row(&mut self, number: TrialNumber) {
         // A trial past its window is a row, although the trial has not ended.
         if self.rows.contains(&number) || self.ended.contains(&number) {

@@ -180,7 +180,7 @@ fn moments(set: &mut TrainingSet, log: &Ledger) -> (Vec<f64>, Vec<f64>) {
         .predict(wave(7, 1, 0.3).view())
 }
 
-/// Compare the kept training set with a new training set after each step of a history. `rebuilt` contains the steps
+/// Compares the kept training set with a new training set after each step of a history. `rebuilt` contains the steps
 /// after which the factor is rebuilt.
 fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
     let fresh = || TrainingSet::new(settings.clone(), &Columns::plain(1));
