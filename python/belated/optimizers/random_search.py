@@ -9,7 +9,7 @@ from belated.optimizers.values import checks_keywords
 @checks_keywords
 @dataclass(eq=False, repr=False)
 class RandomSearch(Optimizer, strategy="RandomSearch"):
-    """Random search: independent uniformly random suggestions, a baseline for other optimizers.
+    """Random search: uniformly random suggestions, as a baseline for other optimizers.
 
     In a finite domain of up to 100,000 points, a point is repeated only after all points have been suggested.
 

@@ -292,7 +292,7 @@ class ReadAccess(AttributeHints):
         return surrogate_of(self._source._problem, *self._fitted("surrogate_"))
 
     def _fitted(self, what: str) -> tuple[GaussianProcess, float, float, float]:
-        """Return (model, mean, scale, log slope) of the core; `what` is the name of the calling member, for messages."""
+        """Return (model, mean, scale, log slope) of the core; `what` is the name of the caller, for messages."""
         found = self._model_log(what).surrogate(self._source._problem.now(), False)
         if found is None:
             raise _not_fitted(what)
