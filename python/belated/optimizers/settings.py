@@ -389,8 +389,8 @@ class GP(Surrogate, name="gp"):
     n_restarts : int, default 4
         Number of starting points of the first fit.
     refit_every : int, default 10
-        Number of new observations after which the model is fitted again. The first fits follow earlier. Later the
-        number is 5 % of the observations, if this is larger.
+        Number of new observations after which the model is fitted again. The number is smaller while the model has few
+        observations. It is 5 % of the observations if this is larger than `refit_every`.
 
     For replays
         n_refit_restarts : int, default 2
