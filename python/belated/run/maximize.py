@@ -209,7 +209,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         therefore exceeded only if f returns a cost above the declared cost.
     n_workers : int, optional
         The number of evaluations that run at the same time. The default is the number of workers of the executor, or 1
-        without an executor. One worker without a timeout calls f in this thread; otherwise f is called in threads.
+        without an executor. Without an executor or processes, f is called in threads; a single worker without a timeout
+        calls f in the thread of the caller.
     executor : concurrent.futures.Executor, optional
         The executor that calls f, for example of processes, loky, MPI or Dask. For Dask, pass
         ``client.get_executor(pure=False)``; with ``pure=True`` Dask evaluates equal points only once. The run does not
