@@ -21,7 +21,7 @@ class Delay(Value, argument=True):
 
     @classmethod
     def from_argument(cls, given: Any, name: str) -> Any:
-        """Return the given value, or the value that a string names."""
+        """Return the given value, or the value that a string denotes."""
         try:
             return super().from_argument(given, name)
         except InvalidSetting as error:
@@ -32,7 +32,7 @@ class Delay(Value, argument=True):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class EstimatedDelay(Delay, name="estimated"):
-    """Delays are estimated from the results that have arrived and from the ages of the trials in flight.
+    """Delay model that is estimated from the results so far and from the ages of the trials in flight.
 
     A round lasts until, according to the estimate, its first results have arrived. Before the first result of the
     search, a round lasts until this result arrives. Results that never arrive are not counted.
@@ -48,7 +48,7 @@ class NoDelay(Delay, name="none"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class SubExponential(Delay):
-    """Delays τ with a known bound on their distribution: E exp(η(τ - mean)) <= exp(η² xi²/2) for \\|η\\| <= 1/b.
+    """Delay model for delays τ with a known bound: E exp(η(τ - mean)) <= exp(η² xi²/2) for \\|η\\| <= 1/b.
 
     This is Assumption 3.3 of Vakili et al. 2023. They take xi = 9 and b = 1 for Poisson delays of mean 50. All numbers
     are in suggestions.

@@ -91,7 +91,7 @@ class Constraints:
 
 
 def checked_functions(given: Any) -> Sequence[Constraint]:
-    """Return the functions in the argument `given`, or nothing for None.
+    """Return the functions in the argument `given`, or an empty sequence for None.
 
     Raise an error if the argument is not a list, or if an item is not a function.
     """

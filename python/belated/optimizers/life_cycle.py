@@ -61,7 +61,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         raise NotImplementedError
 
     def _start_trials(self, n: int, context: list[float] | None, fidelity: float | None) -> list[int]:
-        """Start n > 0 trials and return their numbers. If no fidelity is given, the strategy chooses it."""
+        """Start n > 0 trials and return their numbers; without a fidelity, the strategy chooses it."""
         raise NotImplementedError
 
     def _next_fidelity(self) -> float | None:
@@ -84,11 +84,11 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         return [self._log.record(action, now) for action in actions]
 
     def _knows(self, trial: Trial) -> bool:
-        """Whether the trial was started here."""
+        """Return whether the trial belongs to this optimizer or study."""
         return trial._owner._token == self._token
 
     def _record_of(self, trial: Trial) -> TrialRecord:
-        """Return the log's record of a trial, in the core's terms."""
+        """Return the core's record of a trial."""
         return self._log.trial(trial.number)
 
     # The life cycle.
@@ -130,7 +130,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         InvalidSetting
             n is not an integer >= 0. Or a constraint raises an exception or does not return True or False.
         InvalidSpace
-            The search found no point that satisfies the constraints.
+            The search did not find a point that satisfies the constraints.
 
         Examples
         --------
@@ -386,12 +386,12 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         Returns
         -------
         Trial or list of Trial
-            One trial for each point; a list if the points came as a list.
+            One trial for each point; a list if the points were passed as a list.
 
         Raises
         ------
         InvalidPoint, InvalidValue, InvalidContext, InvalidFidelity
-            An argument is invalid. In this case no trial is added.
+            An argument is invalid. The optimizer is unchanged.
 
         Examples
         --------
@@ -410,7 +410,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         actions, several = added_actions(self._problem, self._strategy_name, params, value, context, facts)
         now = self._problem.now()
         numbers = self._record_all(actions, now)
-        trials = [Trial(self, number) for number in numbers if number is not None]  # an added trial has a number
+        trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
         return trials if several else trials[0]
 
     @checks_arguments
@@ -430,9 +430,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         Raises
         ------
         InvalidPoint
-            A point does not belong to the space or the candidates, or violates a constraint. No point is enqueued.
+            A point does not belong to the space or the candidates, or violates a constraint. The queue is unchanged.
         InvalidFidelity
-            The fidelity was not declared, or is out of its range. No point is enqueued.
+            The fidelity was not declared, or is out of its range. The queue is unchanged.
 
         Examples
         --------
@@ -462,7 +462,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     def _number_of(self, trial: Trial | int) -> int:
         if isinstance(trial, Trial):
             if trial._owner is self:
-                return trial.number  # which this optimizer started
+                return trial.number  # this optimizer started the trial
             if not self._knows(trial):
                 raise UnknownTrial(f"{trial!r} belongs to another study or optimizer: report it there")
             trial = trial.number

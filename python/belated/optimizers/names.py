@@ -132,7 +132,7 @@ def family_of(cls: type, argument: str) -> Any:
 
 
 def _nested(cls: type) -> Iterator[tuple[str, str, str]]:
-    """Yield (argument, class of its value, field) for all fields of all values that arguments of a class take."""
+    """Yield (argument, class of a value, field) for each field of each value that an argument of `cls` can take."""
     for argument in inspect.signature(cls).parameters:
         family = family_of(cls, argument)
         if family is not None:
@@ -210,7 +210,7 @@ def _written(argument: str, kind: str, field: str, nested: bool) -> str:
 class AttributeHints:
     """A base class whose error for an unknown public attribute names the member to use."""
 
-    # Hidden from type checkers, which would otherwise allow any attribute.
+    # Hide this method from type checkers: they would allow any attribute.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:

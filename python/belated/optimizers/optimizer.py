@@ -152,7 +152,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
     def _constraints_for(self, call: str) -> Constraints | None:
         return self._constraints
 
-    # Settings, as in scikit-learn.
+    # Methods for settings, as in scikit-learn.
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor arguments by name.

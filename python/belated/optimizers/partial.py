@@ -32,7 +32,7 @@ def filled_in(space: Space, params: Any, constraints: Constraints | None, what: 
     Raises
     ------
     InvalidPoint
-        A value is out of range, or the search found no point with these values.
+        A value is out of range, or the search did not find a point with these values.
     """
     if not isinstance(params, Mapping):
         return params

@@ -1,4 +1,4 @@
-"""The problem: domain, contexts, fidelity, direction and clock."""
+"""The problem of an optimizer: its domain, contexts, fidelity, direction and clock."""
 
 import time as clocks
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +17,7 @@ from belated.space.space import ContextSpace, Space
 SpaceLike: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Iterable[tuple[float, float]]
 
 
-#: The largest absolute value of a time in seconds. Differences of smaller times are finite.
+#: The maximum absolute value of a time in seconds. It ensures that differences of times are finite.
 LATEST = 1e300
 
 
@@ -78,7 +78,7 @@ class Problem:
         self.core = self._new_core()
 
     def now(self) -> float | None:
-        """Return the time in seconds, or None on the clock of iterations, which the core counts itself."""
+        """Return the time in seconds, or None if the clock counts iterations, because the core counts them."""
         return None if self.clock == "iterations" else seconds(self.time or clocks.time)
 
     def context_numbers(self, context: Any, owner: str) -> list[float] | None:

@@ -32,7 +32,7 @@ _OF_ONE_CLASS = ("round_", "rounds_", "surviving_", "trees_")
 class ReadAccess(AttributeHints):
     """The members that read trials and the model without changing them; the subclass defines `_source`."""
 
-    # Hidden from type checkers, which would otherwise allow any attribute.
+    # Hide this method from type checkers: they would allow any attribute.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -93,7 +93,7 @@ class ReadAccess(AttributeHints):
 
     @property
     def pending_(self) -> list[Trial]:
-        """The trials that have no result yet."""
+        """The trials without a result."""
         return [Trial(self._source, number) for number in self._numbers("pending")]
 
     # `X | Any` means X or None. Users then need not check for None after an observation, and type checkers still report
@@ -187,11 +187,11 @@ class ReadAccess(AttributeHints):
         ----------
         params : mapping, list of mappings, DataFrame or array (n, d); for candidates rows (n, d) or indices (n,)
             One or several points at which to predict. The columns of an array are the parameters in the order of the
-            space; an array is allowed only if all parameters are numbers. For candidates, None means all candidates.
+            space; an array is not allowed if a parameter is a `Categorical`. For candidates, None means all candidates.
         context : mapping, optional
             A single context for all points, if a context was declared.
         pending : bool, default False
-            Whether to apply the pending policy to trials without a result, as for the next suggestion.
+            Whether to apply the pending policy to trials without a result, as the next suggestion does.
 
         Returns
         -------
@@ -205,7 +205,7 @@ class ReadAccess(AttributeHints):
         NotFitted
             A value has not been observed yet.
         InvalidSetting
-            The optimizer has no model, for example `RandomSearch`.
+            The optimizer does not have a model, for example `RandomSearch`.
         InvalidPoint, InvalidContext
             A point or context does not belong to its space.
 
@@ -246,7 +246,7 @@ class ReadAccess(AttributeHints):
             the probability of success is added.
             `UCB`: the upper bound of f, or of -f if f is minimized.
             `MaxVariance`: the variance of f.
-            `UCBPE`: as `UCB` if all trials have ended. With trials in flight, the variance of f. If the upper bound at
+            `UCBPE`: as `UCB` without trials in flight. With trials in flight, the variance of f. If the upper bound at
             a point is too low for exploration, minus the amount by which the bound is too low.
 
         Raises
@@ -254,8 +254,8 @@ class ReadAccess(AttributeHints):
         NotFitted
             A value has not been observed yet.
         InvalidSetting
-            The optimizer has no model, or the acquisition is `ThompsonSampling`, which maximises a new draw at each
-            suggestion.
+            The optimizer does not have a model, or the acquisition is `ThompsonSampling`, which maximises a new draw at
+            each suggestion.
         InvalidPoint, InvalidContext
             A point or context does not belong to its space.
 
@@ -287,7 +287,7 @@ class ReadAccess(AttributeHints):
         NotFitted
             A value has not been observed yet.
         InvalidSetting
-            The optimizer has no model, for example `RandomSearch`.
+            The optimizer does not have a model, for example `RandomSearch`.
         """
         return surrogate_of(self._source._problem, *self._fitted("surrogate_"))
 

@@ -1,6 +1,6 @@
 """The values that configure `BayesOpt`: acquisitions, pending policies, the surrogate and the initial design.
 
-A test compares their defaults with the core.
+A test compares their defaults with the defaults in the core.
 """
 
 from collections.abc import Sequence
@@ -77,8 +77,8 @@ class LogEI(Acquisition, name="log_ei"):
 class UCB(Acquisition, name="ucb"):
     """Acquisition: the upper confidence bound, which is the posterior mean plus a multiple of the standard deviation.
 
-    With the pending policy `Censor`, the multiple is beta plus the sum of the standard deviations at the points in
-    flight (GP-UCB-SDF).
+    With the pending policy `Censor`, the multiple is beta plus the sum of the standard deviations at the points of
+    pending trials within their window (GP-UCB-SDF).
 
     Parameters
     ----------
@@ -130,8 +130,8 @@ class ThompsonSampling(Acquisition, name="thompson"):
     ----------
     beta : float, "kandasamy", "kandasamy_code" or "theory", default 1.0
         With the pending policy `Censor`, the deviation of a draw from the mean is multiplied by nu (GP-TS-SDF). nu is
-        beta plus the sum of the standard deviations at the points in flight. The strings denote the same formulas as in
-        `UCB`. Other pending policies do not use beta.
+        beta plus the sum of the standard deviations at the points of pending trials within their window. The strings
+        denote the same formulas as in `UCB`. Other pending policies do not use beta.
     draws : {"pathwise", "weight_space"}, default "pathwise"
         How functions are drawn if an exact draw is impossible. "pathwise": by Matheron's rule. "weight_space": by
         drawing the weights of the random features; only for spaces.
@@ -191,10 +191,10 @@ class UCBPE(Acquisition, name="ucb_pe"):
 
     A point that is suggested without trials in flight is the first point of a batch; it has the largest upper bound.
     The other points of the batch explore the region in which the maximum may be,
-    {x : mu(x) + 2 beta sigma(x) > max mu - beta sigma}. Each of them has the largest standard deviation s in this
-    region. The mean mu and the standard deviation sigma depend only on observed values. s also depends on the points in
-    flight with their predicted values; therefore this acquisition requires `Hallucinate`. It is made for synchronous
-    batches. If results arrive one by one, it only explores.
+    {x : mu(x) + 2 beta sigma(x) > max mu - beta sigma}. Each of these points has the largest standard deviation s in
+    this region. The mean mu and the standard deviation sigma depend only on observed values. s also depends on the
+    points in flight with their predicted values; therefore this acquisition requires `Hallucinate`. It is made for
+    synchronous batches. If results arrive one by one, it only explores.
 
     Parameters
     ----------
@@ -235,8 +235,10 @@ class UCBPE(Acquisition, name="ucb_pe"):
 
 @dataclass(frozen=True, repr=False)
 class PendingPolicy(Value, argument=True):
-    """How the model treats a trial without a result: `Integrate`, `Hallucinate`, `Ignore`, `Censor`, `Liar` or
-    `Nearest`."""
+    """A pending policy, which defines how the model treats a trial without a result.
+
+    The policies are `Integrate`, `Hallucinate`, `Ignore`, `Censor`, `Liar` and `Nearest`.
+    """
 
 
 @checks_keywords
@@ -247,7 +249,7 @@ class Integrate(PendingPolicy, name="integrate"):
     Parameters
     ----------
     n : int, default 32
-        The number of quasi-random draws of these values from the posterior.
+        The number of possible values, which are quasi-random draws from the posterior.
     """
 
     n: int = 32

@@ -101,7 +101,7 @@ _IN_WORDS = {
     types.NoneType: "None",
 }
 
-# The result of `_conform` for a value that does not fit.
+# The result of `_conform` for a value that the annotation does not allow.
 _NOTHING = object()
 
 

@@ -66,7 +66,7 @@ class RunningTrial:
     attrs: dict[str, Any] = field(default_factory=dict)
     fidelity: Any = None
 
-    # Hidden from type checkers, which would otherwise allow any attribute.
+    # Hide this method from type checkers: they would allow any attribute.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:

@@ -27,7 +27,7 @@ class Stopper:
         raise NotImplementedError
 
     def fresh(self) -> Stopper:
-        """A copy that has seen no trial."""
+        """Return a copy in the initial state."""
         return copy.copy(self)
 
 
@@ -75,7 +75,7 @@ class NoImprovement(Stopper):
             raise StopRun(f"no improvement for {self.n} results")
 
     def fresh(self) -> NoImprovement:
-        """A copy that has seen no trial."""
+        """Return a copy in the initial state."""
         return NoImprovement(self.n)
 
     def __repr__(self) -> str:
