@@ -1,9 +1,9 @@
 """Benchmark functions with known maxima, for comparisons of optimizers. All functions are to be maximised.
 
-Notation: x_1 … x_d are the coordinates in the order of the space. The functions without a fidelity are the functions of
-Kandasamy et al. 2017, section 4, with their standard definitions. Branin, which is usually minimised, is negated. A sum
-applies one function to consecutive groups of coordinates (appendix C.2 of the paper). The standard deviations of the
-noise also come from the paper: 0.2, and 1 for the sums.
+Notation: x_1 … x_d are the coordinates in the order of the space. The functions without a fidelity, except SCHWEFEL20,
+are the functions of Kandasamy et al. 2017, section 4, with their standard definitions. Branin, which is usually
+minimised, is negated. A sum applies the same function to consecutive groups of coordinates (appendix C.2 of the paper).
+The standard deviations of the noise also come from the paper: 0.2, and 1 for the sums.
 
 Functions with a fidelity z in [0, 1] come from Wang et al. 2022, appendix D.2. z = 1 is the full function, and λ(z) is
 the cost of an evaluation. If the paper's formula differs from the standard definition at z = 1, the standard definition
@@ -61,7 +61,7 @@ class Function:
     ----------
     name : str
     space : mapping
-        Name → dimension, as `BayesOpt` takes it.
+        Name → dimension, a space for `BayesOpt`.
     optimum : float
         The maximum over the space.
     formula : callable
@@ -110,7 +110,7 @@ class MultiFidelityFunction:
     ----------
     name : str
     space : mapping
-        Name → dimension, as `BayesOpt` takes it.
+        Name → dimension, a space for `BayesOpt`.
     optimum : float
         The maximum over the space at z = 1.
     formula : callable

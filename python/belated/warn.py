@@ -38,12 +38,12 @@ def warn(message: str) -> None:
 
 
 def _is_own(frame: FrameType) -> bool:
-    """Whether a frame runs code of this package, including the generated constructors of its dataclasses."""
+    """Return whether a frame runs code of this package, including the generated constructors of its dataclasses."""
     name, package = frame.f_globals.get("__name__", ""), __name__.partition(".")[0]
     generated = frame.f_code.co_filename == "<string>" and name.startswith(package + ".")
     return generated or in_package(frame.f_code.co_filename)
 
 
 def in_package(filename: str) -> bool:
-    """Whether a file belongs to this package."""
+    """Return whether a file belongs to this package."""
     return filename.startswith(_PACKAGE)

@@ -95,7 +95,7 @@ def enqueued_actions(
 
 
 def check_same_fidelity(problem: Problem, owner: str, number: int, given: Any, known: float | None) -> None:
-    """Raise an error if `given` differs from the fidelity of the trial; `known` is that fidelity in the core's form."""
+    """Raise an error if a fidelity differs from the fidelity of the trial, which the core gives as `known`."""
     wanted = problem.check_fidelity(given, owner)
     started = problem.fidelity_of(known)
     if wanted != started:

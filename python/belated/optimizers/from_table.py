@@ -34,7 +34,7 @@ _DIGITS = 14
 
 
 def is_trials_table(params: Any) -> bool:
-    """Whether `params` is a table from `trials_dataframe`; a table of only parameters is not."""
+    """Return whether `params` is a table from `trials_dataframe`; a table of only parameters is not."""
     if not is_table(params):
         return False
     columns = [str(name) for name in params.columns]

@@ -114,7 +114,7 @@ def window_of(search: ReadAccess) -> float | None:
 
 
 def is_log(space: Space, name: str) -> bool:
-    """Whether a parameter is searched on a logarithmic scale."""
+    """Return whether a parameter is searched on a logarithmic scale."""
     return bool(getattr(space[name], "log", False))
 
 

@@ -25,7 +25,7 @@ class Budget:
         self._declared: dict[int, float] = {}
 
     def has_room(self, trial: Trial | None = None) -> bool:
-        """Whether the rest of the budget covers the declared cost of a trial, by default of the next suggestion.
+        """Return whether the rest of the budget covers the declared cost of a trial, by default of the next suggestion.
 
         The declared costs of running trials are subtracted from the rest.
         """

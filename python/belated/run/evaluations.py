@@ -33,8 +33,8 @@ LOGGER = logger()
 # The maximum time of a wait, in seconds. On Windows, Ctrl-C takes effect only after the end of a wait.
 _MAX_WAIT = 0.5
 
-# A run ends if its first evaluations all fail in the same way. This is the number of these evaluations; a run with more
-# workers waits for as many evaluations as it has workers.
+# A run ends if its first evaluations all fail in the same way. This is the minimum number of these evaluations; the
+# number of workers is used if it is larger.
 _MIN_SAME_ERRORS = 3
 
 # Advice on functions that cannot be pickled.
@@ -229,7 +229,7 @@ class Evaluations:
         self.end_if_all_fail_the_same(outcome)
 
     def may_retry(self, trial: Trial, error: Exception) -> bool:
-        """Whether an evaluation that the executor lost may be started again."""
+        """Return whether an evaluation that the executor lost may be started again."""
         # Errors that would occur again: the call was cancelled, cannot be started or cannot be pickled, or the executor
         # is broken.
         lasts = isinstance(error, (BrokenExecutor, CancelledError, WorkersDoNotStart)) or _is_of_pickling(error)
@@ -373,7 +373,7 @@ class Evaluations:
 
 
 def _is_of_pickling(error: Exception) -> bool:
-    """Whether an error means that the executor could not send a function or the result of a function."""
+    """Return whether an error means that the executor could not send a function or the result of a function."""
     # Pickling raises AttributeError if a function is not found by its name, and ImportError if a module is not found.
     text = format_error(error).lower()
     is_by_type = isinstance(error, (AttributeError, ImportError)) or is_of_ray_task(error)

@@ -150,7 +150,7 @@ def _attach(error: BaseException, result: Result) -> None:
 
 
 def _is_at_a_prompt() -> bool:
-    """Whether this process is a notebook or an interactive interpreter, instead of a script."""
+    """Return whether this process is a notebook or an interactive interpreter, instead of a script."""
     return hasattr(sys, "ps1")
 
 

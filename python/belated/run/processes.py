@@ -152,7 +152,7 @@ class _Worker:
         self.process: BaseProcess = process
 
     def is_ready(self) -> bool:
-        """Whether the process is ready to take calls."""
+        """Return whether the process is ready to take calls."""
         return self._prepared.done() and self._prepared.exception() is None
 
 

@@ -54,7 +54,7 @@ def progress_bar(progress: Any, total: int | None) -> Progress | None:
 
 
 def _is_interactive() -> bool:
-    """Whether this is a notebook or a terminal, checked without importing IPython."""
+    """Return whether this is a notebook or a terminal, checked without importing IPython."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return hasattr(shell, "kernel") or (sys.stderr is not None and sys.stderr.isatty())

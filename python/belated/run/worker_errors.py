@@ -38,7 +38,7 @@ def worker_died(error: BaseException) -> WorkerDied | None:
 
 
 def is_of_ray_task(error: BaseException) -> bool:
-    """Whether a worker of Ray could not read f or could not send the result of f."""
+    """Return whether a worker of Ray could not read f or could not send the result of f."""
     return "ray.exceptions.RayTaskError" in _names(error)
 
 

@@ -44,7 +44,7 @@ def one_line(value: Any) -> str:
 
 
 def is_table(value: Any) -> bool:
-    """Whether `value` is a DataFrame, checked without importing pandas."""
+    """Return whether `value` is a DataFrame, checked without importing pandas."""
     return hasattr(value, "columns") and hasattr(value, "to_dict")
 
 
@@ -57,7 +57,7 @@ def axes(value: Any) -> int:
 
 
 def is_list(value: Any) -> bool:
-    """Whether `value` is a list, a tuple, or an array or Series with one axis."""
+    """Return whether `value` is a list, a tuple, or an array or Series with one axis."""
     return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1
 
 

@@ -22,7 +22,7 @@ def _numbers(given: Any) -> NDArray[np.float64] | None:
 
 
 def _whole(params: Any, width: int) -> bool:
-    """Whether a flat list contains only integers, and is not as long as a row."""
+    """Return whether a flat list contains only integers, and is not as long as a row."""
     return len(params) != width and all(whole_number(entry) is not None for entry in params)
 
 
@@ -131,7 +131,7 @@ class Candidates:
         return self._core.encode(self.x[indices].astype(np.float64))
 
     def holds_several(self, params: Any, listed: bool = False) -> bool:
-        """Whether `params` is a collection of rows or indices instead of a single row or index.
+        """Return whether `params` is a collection of rows or indices instead of a single row or index.
 
         A flat list of d numbers is a single row, and any other flat list is a list of indices. If the values of the
         points are also a list (`listed`), every flat list is a list of indices.

@@ -14,7 +14,7 @@ from belated.space.declarations import Parameter, shown
 
 
 def _same_choice(a: Any, b: Any) -> bool:
-    """Whether two choices are the same.
+    """Return whether two choices are the same.
 
     True and 1 are different choices. If comparing two values raises an error, they are different.
     """
@@ -47,7 +47,7 @@ def _key(value: Any) -> Any:
 
 
 def _is_huge(value: Any) -> bool:
-    """Whether a choice is or contains an integer with too many digits to be shown or stored."""
+    """Return whether a choice is or contains an integer with too many digits to be shown or stored."""
     if isinstance(value, tuple):
         return any(map(_is_huge, value))
     return isinstance(value, int) and value.bit_length() > _MOST_BITS

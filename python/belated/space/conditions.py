@@ -10,14 +10,14 @@ from belated.space.dimensions import Dimension
 
 
 def levels_of_parents(dimensions: Mapping[str, Dimension], argument: str) -> dict[str, list[tuple[str, list[int]]]]:
-    """Return the conditions of each parameter: the names of its parents, and the levels at which it is active.
+    """Return the conditions of each parameter: the names of its parents, with the levels that activate the parameter.
 
     Parameters
     ----------
     dimensions : mapping
         Name → dimension.
     argument : str
-        The name of the space in messages.
+        The name of the space, for messages.
 
     Raises
     ------

@@ -120,5 +120,5 @@ def shown(parameter: Any, *parts: str) -> str:
 
 
 def _is_single(values: list[Any]) -> bool:
-    """Whether a condition has a single value that can be written without a list."""
+    """Return whether a condition has a single value that can be written without a list."""
     return len(values) == 1 and not isinstance(values[0], (list, range))

@@ -1,6 +1,6 @@
-"""Conversion of spaces as users write them to dimensions, with errors that show the correct form.
+"""Conversion of a user's space to dimensions, with errors that show the correct form.
 
-A warning is given for shorthand that other packages interpret in another way.
+A warning is given for a shorthand that other packages interpret in another way.
 """
 
 import difflib
