@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _report(problem: object) -> None:
-    # print(file=None) would write to standard output.
+    # If standard error is closed, sys.stderr is None, and print would write to standard output.
     if sys.stderr is not None:
         print(f"belated: {problem}", file=sys.stderr)
 

@@ -44,7 +44,7 @@ class _Algorithm:
     essence: Mapping[str, str] = field(default_factory=dict)
     # The other settings, by nested name; arguments of `algorithm` replace them.
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    # The required arguments, and for each the reason why it is required.
+    # The required arguments, with the reason for each requirement.
     needs: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -161,8 +161,8 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     Raises
     ------
     InvalidSetting
-        The name or an argument is unknown. An argument contradicts the definition of the algorithm. Or a required
-        argument is missing: for example the window of GP-UCB-SDF, the horizon of POO, or the fidelity of MFHOO.
+        The name or an argument is unknown, an argument contradicts the definition of the algorithm, or a required
+        argument is missing. For example, GP-UCB-SDF requires a window, POO a horizon, and MFHOO a fidelity.
 
     Examples
     --------

@@ -32,8 +32,8 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
         The suggestions before the model is used; a number n means ``Initial(n)``. Default None: ``Initial()``, which
         suggests twice as many points as there are parameters, but at least 4 and at most 10.
     window : float, optional
-        The time for which the result of a pending trial is expected, in units of the clock. Twice the expected delay is
-        a good choice. A larger window is safe, but a small window is harmful. Default None: without limit.
+        The maximum time for which the result of a pending trial is expected, in units of the clock. Twice the expected
+        delay is a good choice. A larger window is safe, but a small window is harmful. Default None: without limit.
 
     Raises
     ------

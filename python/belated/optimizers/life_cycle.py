@@ -65,7 +65,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         raise NotImplementedError
 
     def _next_fidelity(self) -> float | None:
-        """Return the fidelity that `suggest`, without a context, would give to the next trial; log nothing."""
+        """Return the fidelity that `suggest`, without a context, would give to the next trial; the log is unchanged."""
         raise NotImplementedError
 
     def _constraints_for(self, call: str) -> Constraints | None:
@@ -203,8 +203,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             A trial with this number does not exist, or the trial belongs to another optimizer.
         AlreadyObserved
             The trial has a different value, and neither amend nor replicate is True. A report is a repetition if the
-            value and the given std, cost, duration and params are the same as before. It does not raise this error and
-            does not change the trial; its attrs are ignored.
+            value and the given std, cost, duration and params are the same as before. A repetition does not raise this
+            error and does not change the trial; its attrs are ignored.
         InvalidSetting
             Both amend and replicate are True.
 

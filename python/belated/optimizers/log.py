@@ -31,7 +31,7 @@ class Log(Protocol):
     """A log of trials, with the strategy that suggests the next trial; data have the form that the core takes."""
 
     def record(self, action: Action, now: float | None) -> int | None:
-        """Log an action, and return the number of its trial, or None if nothing is logged."""
+        """Log an action, and return the number of its trial, or None if the log does not change."""
 
     def recommend(
         self, context: list[float] | None, now: float | None, feasible: Feasible | None = None

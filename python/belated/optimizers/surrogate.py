@@ -34,7 +34,7 @@ class Surrogate:
         of both choices. If its choices have different lengthscales, the entry is a dict with one number for each
         choice, or a tuple if choices are not hashable. The columns of candidates have the names x0, x1, ….
     signal_std : float
-        Standard deviation of f around its mean, in units of f. If bad values are compressed, the unit is valid for good
+        Standard deviation of f around its mean, in units of f. If bad values are compressed, the number applies to good
         values.
     noise_std : float
         Standard deviation of the noise of values that were reported without a ``std``, in the same units.

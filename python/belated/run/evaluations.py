@@ -46,7 +46,7 @@ PICKLING_ADVICE = (
 
 
 class RunError(BelatedError, RuntimeError):
-    """All trials of a run failed, its first trials failed in the same way, or its executor does not work.
+    """All trials of a run failed, the first trials failed in the same way, or the executor does not work.
 
     Attributes
     ----------

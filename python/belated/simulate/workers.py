@@ -30,7 +30,7 @@ from belated.simulate.iteration_clock import History, InFlight, point_of, stream
 
 Mode = Literal["asynchronous", "synchronous", "sequential"]
 _MODES = ("asynchronous", "synchronous", "sequential")
-_BLOCK = 256  # number of values drawn at once
+_BLOCK = 256  # number of values in a block of draws
 
 
 def simulate_workers(
