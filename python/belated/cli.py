@@ -1,4 +1,7 @@
-"""The command line: `belated replay` replays an experiment of a paper, `study` inspects a store, `serve` serves it."""
+"""The command line: `belated replay` replays an experiment of a paper.
+
+`belated study` inspects a store of studies, and `belated serve` serves a store over HTTP.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,7 @@ from belated import _core, experiments
 from belated.serve import command as serve_command
 from belated.study import commands as study_commands
 
-# Exit codes. Codes above 128 are a shell's codes for SIGINT and SIGPIPE; argparse exits with 2 for unreadable
-# arguments.
+# Exit codes. 130 and 141 are the codes of a shell for SIGINT and SIGPIPE. argparse exits with 2 for invalid arguments.
 DONE, FAILED, INTERRUPTED, BROKEN_PIPE = 0, 1, 130, 141
 
 
@@ -24,17 +26,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         _report("standard output is closed: redirect it to a file, or to /dev/null")
         return FAILED
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal's encoding may lack characters of names and of help texts.
+        # The encoding of a terminal may lack characters that names or help texts contain.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             arguments = parser().parse_args(argv)
             return int(arguments.command(arguments))
         finally:
-            # Flush here, so that a closed pipe is an exception to handle and not an error at exit.
+            # Flush here: a closed pipe then raises an exception, which is handled below.
             sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has closed the pipe, for example `| head`. Python flushes standard output again when it exits.
+        # The reader of the pipe, for example `| head`, has closed it. Python flushes standard output again at exit, so
+        # replace the pipe by the null device.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except KeyboardInterrupt:
@@ -46,13 +49,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _report(problem: object) -> None:
-    # If standard error is closed, print would write to standard output.
+    # If standard error is closed, sys.stderr is None, and print would write to standard output.
     if sys.stderr is not None:
         print(f"belated: {problem}", file=sys.stderr)
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of commands and options; each command sets ``command`` to the function that executes it."""
+    """Return the parser of commands and options; ``command`` of the parsed arguments is the function to execute."""
     top = argparse.ArgumentParser(prog="belated", description="Black-box optimisation when results come late.")
     top.add_argument("--version", action="version", version=f"belated {_core.__version__}")
     top.set_defaults(command=lambda arguments: _help(top))
@@ -104,17 +107,17 @@ def replay_command(arguments: argparse.Namespace) -> int:
 
 
 def positive(text: str) -> int:
-    """Read a whole number ≥ 1."""
+    """Convert the text of an argument to an integer ≥ 1."""
     return _whole(text, 1)
 
 
 def natural(text: str) -> int:
-    """Read a whole number ≥ 0."""
+    """Convert the text of an argument to an integer ≥ 0."""
     return _whole(text, 0)
 
 
 def folder(text: str) -> Path:
-    """Read the path of an existing folder."""
+    """Convert the text of an argument to the path of an existing folder."""
     path = Path(text)
     if not path.is_dir():
         raise argparse.ArgumentTypeError(f"there is no folder {text}")

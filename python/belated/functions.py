@@ -1,13 +1,13 @@
-"""Benchmark functions with known maxima, for comparisons of optimizers; all of them are to be maximised.
+"""Benchmark functions with known maxima, for comparisons of optimizers. All functions are to be maximised.
 
-Notation: x_1 … x_d are the coordinates in the order of the space. Definitions are the usual ones (Kandasamy et al.
-2017, section 4, name the functions). Branin, usually minimised, is negated. The sums apply one function to consecutive
-groups of coordinates (their appendix C.2). The standard deviations of the noise are also theirs: 0.2, and 1 for the
-sums.
+Notation: x_1 … x_d are the coordinates in the order of the space. The functions without a fidelity, except SCHWEFEL20,
+are the functions of Kandasamy et al. 2017, section 4, with their standard definitions. Branin, which is usually
+minimised, is negated. A sum applies the same function to consecutive groups of coordinates (appendix C.2 of the paper).
+The standard deviations of the noise also come from the paper: 0.2, and 1 for the sums.
 
-Functions with a fidelity z in [0, 1] come from Wang et al. 2022, appendix D.2 (z = 1: the full function; λ(z): the cost
-of an evaluation). If the paper's formula differs from the standard definition at z = 1, the standard definition is
-used.
+Functions with a fidelity z in [0, 1] come from Wang et al. 2022, appendix D.2. z = 1 is the full function, and λ(z) is
+the cost of an evaluation. If the paper's formula differs from the standard definition at z = 1, the standard definition
+is used.
 """
 
 from __future__ import annotations
@@ -54,25 +54,25 @@ Array = NDArray[np.float64]
 class Function:
     """A function of the parameters of a space, and its maximum.
 
-    It is called with parameters by name, and returns a number; or with points as the rows of an array of shape (n, d),
-    columns in the order of the space, and returns an array of shape (n,).
+    A call with a dict of parameters returns a number. A call with an array of shape (n, d) returns an array of shape
+    (n,): rows are points, and columns are parameters in the order of the space.
 
     Parameters
     ----------
     name : str
     space : mapping
-        Name → dimension, as `BayesOpt` takes it.
+        Name → dimension, a space for `BayesOpt`.
     optimum : float
         The maximum over the space.
     formula : callable
-        Takes the values of the parameters, in the order of the space.
+        A function of the list of parameter values, in the order of the space.
     noise_std : float, default 0.0
         Standard deviation of the noise that experiments add to the values.
 
     Raises
     ------
     InvalidSetting
-        It is called with an array that does not have one column for each parameter.
+        The function is called with an array that does not have one column for each parameter.
 
     Examples
     --------
@@ -103,18 +103,18 @@ class Function:
 class MultiFidelityFunction:
     """A function of the parameters of a space and of a fidelity z in [0, 1]; z = 1 is the full function.
 
-    It is called with parameters by name, or with points as the rows of an array of shape (n, d), like `Function`. The
-    fidelity is one number for all points, or an array of shape (n,) beside the rows.
+    Like a `Function`, it is called with a dict of parameters, or with an array of shape (n, d) whose rows are points.
+    The fidelity is one number for all points, or an array of shape (n,) with one number for each point.
 
     Parameters
     ----------
     name : str
     space : mapping
-        Name → dimension, as `BayesOpt` takes it.
+        Name → dimension, a space for `BayesOpt`.
     optimum : float
         The maximum over the space at z = 1.
     formula : callable
-        Takes the values of the parameters, in the order of the space, and z.
+        A function of the list of parameter values, in the order of the space, and of z.
     cost : callable
         λ(z), the cost of an evaluation at z.
     noise_std : float, default 0.0
@@ -123,7 +123,7 @@ class MultiFidelityFunction:
     Raises
     ------
     InvalidSetting
-        It is called with a fidelity outside [0, 1], or with arrays of other shapes.
+        The function is called with a fidelity outside [0, 1], or with arrays of wrong shapes.
 
     Examples
     --------
@@ -171,7 +171,7 @@ class MultiFidelityFunction:
 
 
 def _rows(params: ArrayLike, name: str, space: Mapping[str, Any]) -> list[list[Any]]:
-    """Return points from an array of shape (n, d)."""
+    """Return the rows of an array of points, shape (n, d), as lists."""
     points = np.asarray(params)
     if points.ndim != 2 or points.shape[1] != len(space):
         raise InvalidSetting(
@@ -195,7 +195,9 @@ def box(*bounds: tuple[float, float]) -> dict[str, Real]:
 
 
 def sum_over_groups(name: str, function: Function, count: int, noise_std: float) -> Function:
-    """Return the sum of a function over consecutive groups of coordinates; its maximum is `count` times as large.
+    """Return the sum of a function over `count` consecutive groups of coordinates.
+
+    The maximum of the sum is `count` times the maximum of the function.
 
     Examples
     --------
@@ -215,7 +217,7 @@ def _sum_over_groups(x: Sequence[float], formula: Callable[[Sequence[float]], fl
 
 
 def _branin(x: Sequence[float], z: float = 1.0) -> float:
-    """−[(x2 − b·x1² + c·x1 − 6)² + 10·(1 − t)·cos x1 + 10]; b, c and t are shifted at z < 1."""
+    """−[(x2 − b·x1² + c·x1 − 6)² + 10·(1 − t)·cos x1 + 10], where b, c and t depend on z."""
     x1, x2 = x
     b = 5.1 / (4 * math.pi**2) - 0.01 * (1 - z)
     c = 5 / math.pi - 0.1 * (1 - z)
@@ -224,15 +226,20 @@ def _branin(x: Sequence[float], z: float = 1.0) -> float:
 
 
 def _currin(x: Sequence[float], z: float = 1.0) -> float:
-    """(1 − a·exp(−1/(2·x2))) times a ratio of cubics in x1, a = 1 − 0.1·(1 − z); at x2 = 0 the exponential is its
-    limit, 0."""
+    """(1 − a·exp(−1/(2·x2))) times a ratio of cubics in x1, with a = 1 − 0.1·(1 − z).
+
+    At x2 = 0 the exponential is replaced by its limit, 0.
+    """
     x1, x2 = x
     decay = (1 - 0.1 * (1 - z)) * math.exp(-1 / (2 * x2)) if x2 > 0 else 0.0
     return (1 - decay) * (2300 * x1**3 + 1900 * x1**2 + 2092 * x1 + 60) / (100 * x1**3 + 500 * x1**2 + 4 * x1 + 20)
 
 
 def _park1(x: Sequence[float]) -> float:
-    """x1/2·(sqrt(1 + (x2 + x3²)·x4/x1²) − 1) + (x1 + 3·x4)·exp(1 + sin x3), with x1 multiplied in to avoid x1 = 0."""
+    """x1/2·(sqrt(1 + (x2 + x3²)·x4/x1²) − 1) + (x1 + 3·x4)·exp(1 + sin x3).
+
+    The factor x1 is moved into the root, to avoid a division by 0.
+    """
     x1, x2, x3, x4 = x
     return 0.5 * (math.sqrt(x1**2 + (x2 + x3**2) * x4) - x1) + (x1 + 3 * x4) * math.exp(1 + math.sin(x3))
 
@@ -264,11 +271,11 @@ _PEAKS6 = 1e-4 * np.array(
 )
 
 
-_LOWERED = np.array([0.1, 0.0, 0.0, 0.0])  # subtracted from α at z = 0
+_LOWERED = np.array([0.1, 0.0, 0.0, 0.0])  # α at z = 1 minus α at z = 0
 
 
 def _hartmann(x: Sequence[float], z: float, steepness: Array, peaks: Array) -> float:
-    """Σ_i α_i·exp(−Σ_j A_ij·(x_j − P_ij)²); α_1 is lowered by 0.1·(1 − z)."""
+    """Σ_i α_i·exp(−Σ_j A_ij·(x_j − P_ij)²), where 0.1·(1 − z) is subtracted from α_1."""
     heights = _HEIGHTS - (1 - z) * _LOWERED
     return float(heights @ np.exp(-np.sum(steepness * (np.asarray(x) - peaks) ** 2, axis=1)))
 
@@ -304,17 +311,17 @@ _UNIT = (0.0, 1.0)
 _NOISE = 0.2
 _NOISE_OF_SUMS = 1.0
 
-#: Three equal maxima.
+#: Branin has three equal maxima.
 BRANIN = Function("branin", box((-5.0, 10.0), (0.0, 15.0)), -10 / (8 * math.pi), _branin, _NOISE)
-#: Maximum on the edge x2 = 0, where the function is steep.
+#: The maximum is on the edge x2 = 0, near which the function is steep.
 CURRIN_EXPONENTIAL = Function("currin-exponential", box(_UNIT, _UNIT), 13.798722044728434, _currin, _NOISE)
 HARTMANN3 = Function("hartmann3", box(*[_UNIT] * 3), 3.8627797873326, _hartmann3, _NOISE)
-#: A second, lower peak of height 3.20 is far from the maximum.
+#: A second peak, of height 3.20, is far from the maximum.
 HARTMANN6 = Function("hartmann6", box(*[_UNIT] * 6), 3.3223680114155, _hartmann6, _NOISE)
-#: Maximum in the corner (1, 1, 1, 1).
+#: The maximum is in the corner (1, 1, 1, 1).
 PARK1 = Function("park1", box(*[_UNIT] * 4), 0.5 * (math.sqrt(3) - 1) + 4 * math.exp(1 + math.sin(1)), _park1, _NOISE)
-#: Maximum in the corner (1, 1, 1, 0). The paper lists it under both standard deviations of the noise; the value here is
-# 0.2.
+#: The maximum is in the corner (1, 1, 1, 0). The paper gives this function the noise 0.2 in one place and 1 in another;
+# here the noise is 0.2.
 PARK2 = Function("park2", box(*[_UNIT] * 4), 2 / 3 * math.exp(2) + 1, _park2, _NOISE)
 
 PARK2_16 = sum_over_groups("park2-16", PARK2, 4, _NOISE_OF_SUMS)
@@ -357,7 +364,8 @@ BRANIN_MF = MultiFidelityFunction(
     partial(_power_cost, least=0.05, factor=1.0, power=3),
     math.sqrt(0.05),
 )
-#: Maximum in a corner. The paper and the code of Wang et al. give the optimum as 309.523221, at which the code clips.
+#: The maximum is in a corner. The paper and the code of Wang et al. give the optimum as 309.523221; their code clips
+# larger values to it.
 BOREHOLE_MF = MultiFidelityFunction(
     "borehole-mf",
     _BOREHOLE_SPACE,
@@ -366,5 +374,5 @@ BOREHOLE_MF = MultiFidelityFunction(
     partial(_power_cost, least=0.1, factor=1.0, power=1.5),
     math.sqrt(0.01),
 )
-#: Many local maxima; the highest is at x_j = 420.9687. It has no fidelity.
+#: This function has many local maxima, of which the highest is at x_j = 420.9687. It does not have a fidelity.
 SCHWEFEL20 = Function("schwefel20", box(*[(0.0, 500.0)] * 20), -0.0002545513398218, _schwefel, math.sqrt(0.1))

@@ -1,4 +1,4 @@
-"""Shortened reprs of users' arguments, for messages."""
+"""Short reprs of users' arguments, for messages."""
 
 from reprlib import Repr
 
@@ -8,9 +8,10 @@ class _Short(Repr):
         try:
             return super().repr_int(x, level)
         except ValueError:
-            # Python converts only integers of up to 4,300 digits; reprlib knows that from 3.12 on.
+            # Python refuses to convert integers of more than 4,300 digits to text. reprlib handles this from Python
+            # 3.12 on.
             return f"<an integer of {x.bit_length()} bits>"
 
 
-#: As `reprlib.repr`, but also for integers of any size.
+#: `reprlib.repr`, extended to integers of any size.
 short_repr = _Short().repr

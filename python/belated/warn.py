@@ -1,4 +1,4 @@
-"""Warnings that point to the user's line that called into the package; and the package's logger."""
+"""The package's logger, and warnings that point to the user's line that called the package."""
 
 import os
 import sys
@@ -15,7 +15,10 @@ _PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 def logger() -> "logging.Logger":
-    """Return the package's logger: quiet unless the user sets it up; results of runs at INFO, warnings at WARNING."""
+    """Return the package's logger, which prints nothing unless the user configures it.
+
+    Results of runs are logged at the level INFO, and warnings at WARNING.
+    """
     import logging
 
     found = logging.getLogger("belated")
@@ -25,9 +28,9 @@ def logger() -> "logging.Logger":
 
 
 def warn(message: str) -> None:
-    """Give a `BelatedWarning` at the innermost line outside of this package, and log it."""
+    """Give a `BelatedWarning` that points to the innermost line outside of this package, and log the message."""
     logger().warning("%s", message)
-    # From Python 3.12 on, warnings.warn has skip_file_prefixes for this.
+    # From Python 3.12 on, the argument skip_file_prefixes of warnings.warn could replace this loop.
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and _is_own(frame):
         level, frame = level + 1, frame.f_back
@@ -35,12 +38,12 @@ def warn(message: str) -> None:
 
 
 def _is_own(frame: FrameType) -> bool:
-    """Whether a frame runs this package's code, including the constructors of its dataclasses, which have no file."""
+    """Return whether a frame runs code of this package, including the generated constructors of its dataclasses."""
     name, package = frame.f_globals.get("__name__", ""), __name__.partition(".")[0]
     generated = frame.f_code.co_filename == "<string>" and name.startswith(package + ".")
     return generated or in_package(frame.f_code.co_filename)
 
 
 def in_package(filename: str) -> bool:
-    """Whether a file belongs to this package."""
+    """Return whether a file belongs to this package."""
     return filename.startswith(_PACKAGE)

@@ -1,4 +1,7 @@
-"""Optimizers, their life cycle, and their names in the literature; `settings` has the values that they take."""
+"""Optimizers, the life cycle of their trials, and their names in the literature.
+
+`settings` has the values that their arguments take.
+"""
 
 from belated.optimizers.algorithms import algorithm, algorithms
 from belated.optimizers.bayes import BayesOpt

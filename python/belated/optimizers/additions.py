@@ -1,4 +1,4 @@
-"""Reading the arguments of `add` and `enqueue`: points with their values and facts."""
+"""Conversion of the arguments of `add` and `enqueue` (points, values and facts) to actions for the log."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,10 +17,10 @@ from belated.space.space import Place, Space
 def added_actions(
     problem: Problem, owner: str, params: Any, value: Any, context: Any, facts: Mapping[str, Any]
 ) -> tuple[list[Action], bool]:
-    """Return the actions that `add` has to log, one for each point, and whether the points came as a list.
+    """Return the actions that `add` has to log, one for each point, and whether the points were given as a list.
 
-    `facts` has std, cost, attrs and fidelity, each for all points or as a list; `owner` is the optimizer's class, for
-    messages. Everything is checked before anything is logged.
+    `facts` has the entries std, cost, attrs and fidelity; each is a single value for all points or a list of values.
+    `owner` is the name of the optimizer's class, for messages. All arguments are checked before an action is returned.
     """
     several = problem.domain.holds_several(params, listed=is_list(value))
     points = problem.domain.split(params) if several else [params]
@@ -46,7 +46,7 @@ def added_actions(
         None if sd is None and cost is None and text is None else Report(sd, cost, attrs=text)
         for sd, cost, text in zip(deviations, costs, texts, strict=True)
     ]
-    # By default a value comes from a full evaluation.
+    # The default fidelity is the highest, for a value from a full evaluation.
     full = None if problem.fidelity is None else problem.fidelity.high
     fidelities = _fidelities(problem, owner, facts["fidelity"], n, full)
     actions = [
@@ -57,7 +57,7 @@ def added_actions(
 
 
 def _place_of(problem: Problem, point: Any) -> Place:
-    """Return the place of a point of `add`."""
+    """Return the place of a point that is passed to `add`."""
     domain = problem.domain
     try:
         return domain.locate(point)
@@ -74,9 +74,10 @@ def _place_of(problem: Problem, point: Any) -> Place:
 def enqueued_actions(
     problem: Problem, owner: str, constraints: Constraints | None, params: Any, fidelity: Any, seed: list[int]
 ) -> list[Action]:
-    """Return the actions that `enqueue` has to log, one for each point; all is checked before anything is logged.
+    """Return the actions that `enqueue` has to log, one for each point.
 
-    Values of missing names are drawn at random; the draws depend on `seed` and on the point's place in the list.
+    All arguments are checked before an action is returned. Values of missing names are drawn at random. The draws
+    depend on `seed` and on the point's position in the list.
     """
     domain = problem.domain
     several = domain.holds_several(params)
@@ -94,7 +95,7 @@ def enqueued_actions(
 
 
 def check_same_fidelity(problem: Problem, owner: str, number: int, given: Any, known: float | None) -> None:
-    """Refuse a fidelity that differs from the trial's, which the core knows as `known`."""
+    """Raise an error if a fidelity differs from the fidelity of the trial, which the core gives as `known`."""
     wanted = problem.check_fidelity(given, owner)
     started = problem.fidelity_of(known)
     if wanted != started:
@@ -105,13 +106,13 @@ def check_same_fidelity(problem: Problem, owner: str, number: int, given: Any, k
 
 
 def _fidelities(problem: Problem, owner: str, fidelity: Any, n: int, default: float | None) -> list[float | None]:
-    """Return the fidelity of each of n points, from one for all or a list; `default` replaces None."""
+    """Return the fidelity of each of n points, from a single fidelity or a list; `default` replaces None."""
     given = _for_each("fidelity", fidelity, n)
     return [default if each is None else problem.check_fidelity(each, owner) for each in given]
 
 
 def _for_each(name: str, given: Any, n: int) -> list[Any]:
-    """Return n values, one for each point, from one value for all points or a list."""
+    """Return n values, one for each point, from a single value for all points or a list."""
     each = list(given) if is_list(given) else [given] * n
     if len(each) != n:
         raise InvalidValue(f"{name} has {len(each)} entries for {n} points: pass one for each, or one for all")

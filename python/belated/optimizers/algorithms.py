@@ -1,4 +1,4 @@
-"""The literature's names for algorithms, and the settings of each name."""
+"""Names of algorithms in the literature, and the settings of each algorithm."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _JONES = "Jones, Schonlau & Welch 1998, Efficient global optimization of expensi
 
 @dataclass(frozen=True)
 class _Algorithm:
-    """An optimizer, the settings that make it this algorithm, and the other settings that its paper uses."""
+    """An algorithm of a paper: its optimizer, the settings that define it, and the other settings of the paper."""
 
     paper: str
     optimizer: type[Optimizer] = BayesOpt
-    # Shorthand of the values that cannot be replaced.
+    # The settings that define the algorithm and cannot be replaced, as strings by argument.
     essence: Mapping[str, str] = field(default_factory=dict)
-    # By nested name; arguments of `algorithm` replace them.
+    # The other settings, by nested name; arguments of `algorithm` replace them.
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    # Required arguments, each with its reason.
+    # The required arguments, with the reason for each requirement.
     needs: Mapping[str, str] = field(default_factory=dict)
 
 
-# The papers rescale values, but do not warp points.
+# The papers rescale the values, but do not warp the parameters.
 _RESCALED = {"surrogate__targets": "standardized", "surrogate__inputs": "plain"}
 
 
@@ -59,7 +59,7 @@ def _bayes_opt(paper: str, acquisition: str, pending: str, *defaults: Mapping[st
 
 
 def _tree(paper: str, bound: str, *needs: str) -> _Algorithm:
-    # The papers' searches use only their bounds.
+    # The searches of the papers use only upper bounds.
     defaults = {"front": False}
     return _Algorithm(paper, TreeSearch, {"bound": bound}, defaults, needs={name: _NEEDED[name] for name in needs})
 
@@ -71,24 +71,24 @@ _NEEDED = {
     "bound__noise_std": "the bound of {} depends on it; pass the standard deviation of the noise, in units of f",
 }
 
-# The experiments of Verma et al. give all their methods the same kernel, and UCB beta_t = 1. If feedback comes after
-# the window, the trial stays at the floor: y~_{s,t} = y_s 1{d_s <= min(m, t - s)}.
+# The experiments of Verma et al. use the same kernel for all methods, and beta_t = 1 for UCB. If a result arrives after
+# the window, the trial keeps the value of the floor: y~_{s,t} = y_s 1{d_s <= min(m, t - s)}.
 _SE = {"surrogate__kernel": "squared_exponential"}
 _BETA = {"acquisition__beta": 1.0}
 _DISCARD = {"pending__late": "discard"}
-# The papers allow a point in flight to be chosen again.
+# The papers allow an algorithm to choose a point that is already in flight.
 _REPEATS = {"pending__repeats": True}
-# The experiments of Kandasamy et al. give all their methods the same model (appendix C.1): random initial points (the
-# paper does not give their number), the median as prior mean, a fit every 25 iterations, and UCB beta_j =
-# 0.2 d log(2j + 1). The caller decides whether a run is synchronous: the names fix the pending policy, for a batch or
-# for workers.
+# The experiments of Kandasamy et al. use the same model for all methods (appendix C.1). The initial points are random
+# (the paper does not give their number), the prior mean is the median, and the model is fitted every 25 iterations. UCB
+# has beta_j = 0.2 d log(2j + 1). The names "syn…" and "asy…" fix the pending policy; the caller decides whether the run
+# is synchronous.
 _WORKERS = _SE | {"surrogate__mean": "median", "surrogate__refit_every": 25, "initial__how": "uniform"}
 _SCHEDULE = {"acquisition__beta": "kandasamy"}
-# A quarter of the usual search for the maximum of a draw takes a third of the time, 10 ms at n = 360 and d = 6; its
-# cost in regret is in docs/asyts.md.
+# With a quarter of the default effort, the search for the maximum of a draw takes a third of the time: 10 ms at n = 360
+# and d = 6. docs/asyts.md reports the effect on the regret.
 _QUICK = {"acquisition__effort": 0.25}
 
-# The experiments of Vakili et al.; their code's bounds are sqrt(6) standard deviations wide.
+# The settings of the experiments of Vakili et al. In their code, bounds are sqrt(6) standard deviations wide.
 _BPE = {"kernel": "squared_exponential", "beta": math.sqrt(6.0), "delta": 0.01}
 _EI = {"acquisition__incumbent": "best_value"}
 
@@ -128,7 +128,7 @@ _ALGORITHMS = {
 
 
 def algorithms() -> dict[str, str]:
-    """The names that `algorithm` knows, each with the paper to cite.
+    """Return the names that `algorithm` accepts, each with the paper to cite.
 
     Examples
     --------
@@ -140,19 +140,19 @@ def algorithms() -> dict[str, str]:
 
 
 def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optimizer:
-    """An optimizer by its name in the literature.
+    """Return an optimizer by its name in the literature.
 
     Parameters
     ----------
     name : str
-        One of `algorithms`.
+        A key of `algorithms()`.
     space : mapping, optional
-        The search space; or pass ``candidates=``.
+        The search space. Pass ``candidates=`` instead to search a finite set.
     **kwargs
-        Further arguments of the optimizer, such as window and seed, and fields of its values by nested names, such as
+        Further arguments of the optimizer, such as window and seed, and nested names of fields, such as
         ``acquisition__beta=2.0``. They replace settings of the paper, for example its kernel, or the rule to discard
         values after the window. They cannot replace the kinds of acquisition and pending policy, which define the
-        algorithm. A whole value, such as ``surrogate=bl.GP()``, replaces all settings of the paper for it.
+        algorithm. A whole value, such as ``surrogate=bl.GP()``, replaces all settings of the paper for this argument.
 
     Returns
     -------
@@ -161,8 +161,8 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     Raises
     ------
     InvalidSetting
-        An argument is unknown, would make it another algorithm, or is missing although the algorithm needs it (the
-        window of GP-UCB-SDF and GP-TS-SDF, the horizon of POO, the fidelity of MFHOO); or the name is unknown.
+        The name or an argument is unknown, an argument contradicts the definition of the algorithm, or a required
+        argument is missing. For example, GP-UCB-SDF requires a window, POO a horizon, and MFHOO a fidelity.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
         is_within = separator and not isinstance(kwargs.get(value, ""), str)
         if kwargs.get(argument) is None and not is_within:
             raise InvalidSetting(f"{argument} is missing: {why.format(name)}")
-    # The paper's settings are not merged into a whole value that the user gives.
+    # If the user passes a whole value for an argument, the paper's settings for this argument are not used.
     whole = {argument for argument, given in kwargs.items() if not isinstance(given, str)}
     defaults = {path: value for path, value in known.defaults.items() if path.partition("__")[0] not in whole}
     return made(**with_nested(made, {"space": space}, {**known.essence, **defaults, **kwargs}))

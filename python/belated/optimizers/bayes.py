@@ -11,7 +11,7 @@ from belated.optimizers.values import checks_keywords, takes
 @checks_keywords
 @dataclass(eq=False, repr=False)
 class BayesOpt(Optimizer, strategy="BayesOpt"):
-    """Bayesian optimisation with a Gaussian process that accounts for results that are still to come.
+    """Bayesian optimisation with a Gaussian process that accounts for pending trials.
 
     Parameters
     ----------
@@ -20,19 +20,20 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     fidelity
         Not supported.
     acquisition : LogEI, UCB, ThompsonSampling, MaxVariance, UCBPE or str, default "log_ei"
-        The function that is maximised to choose a point. A string is the value with its defaults: "log_ei", "ucb",
-        "thompson", "max_variance", "ucb_pe".
+        The function that is maximised to choose a point. The strings "log_ei", "ucb", "thompson", "max_variance" and
+        "ucb_pe" denote these values with their defaults.
     pending : Integrate, Hallucinate, Ignore, Censor, Liar, Nearest or str, optional
-        How the model treats a trial without a result; as strings "integrate", "hallucinate", "ignore", "censor",
-        "liar", "nearest". Default None: `Integrate` with `LogEI`, `Hallucinate` with other acquisitions.
+        How the model treats a trial without a result. The strings "integrate", "hallucinate", "ignore", "censor",
+        "liar" and "nearest" denote these values with their defaults. Default None: `Integrate` with `LogEI`,
+        `Hallucinate` with other acquisitions.
     surrogate : GP or str, default "gp"
         The model of f.
     initial : Initial or int, optional
-        The suggestions before the model is used; a number n is ``Initial(n)``. Default None: ``Initial()``, twice as
-        many as there are parameters, but from 4 to 10.
+        The suggestions before the model is used; a number n means ``Initial(n)``. Default None: ``Initial()``, which
+        suggests twice as many points as there are parameters, but at least 4 and at most 10.
     window : float, optional
-        How long a pending trial counts as still arriving, in units of the clock. Twice the expected delay is a good
-        choice; a larger window is safe, a small one is harmful. Default None: without limit.
+        The maximum time for which the result of a pending trial is expected, in units of the clock. Twice the expected
+        delay is a good choice. A larger window is safe, but a small window is harmful. Default None: without limit.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Batched pure exploration under delays: each round explores the region that the previous bounds did not eliminate."""
+"""Batched pure exploration with delays: each round explores the points that earlier rounds did not eliminate."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -21,44 +21,44 @@ class Delay(Value, argument=True):
 
     @classmethod
     def from_argument(cls, given: Any, name: str) -> Any:
-        """Return the given value, or the value that a string names."""
+        """Return the given value, or the value that a string denotes."""
         try:
             return super().from_argument(given, name)
         except InvalidSetting as error:
-            # There is no string for it, because its numbers need values for each problem.
+            # SubExponential does not have a string, because its numbers depend on the problem.
             raise InvalidSetting(f"{error}, or SubExponential(mean=…, xi=…, b=…)") from None
 
 
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class EstimatedDelay(Delay, name="estimated"):
-    """Delays are estimated from the results that have arrived and from the ages of the trials in flight.
+    """Delay model that is estimated from the results so far and from the ages of the trials in flight.
 
-    A round then lasts until, by the estimate, its first results have arrived. If there is no result yet, it lasts until
-    the first one. Results that never come are not counted.
+    A round lasts until, according to the estimate, its first results have arrived. Before the first result of the
+    search, a round lasts until this result arrives. Results that never arrive are not counted.
     """
 
 
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class NoDelay(Delay, name="none"):
-    """Every result arrives before the next suggestion: BPE (Li and Scarlett 2022)."""
+    """Delay model for results that always arrive before the next suggestion: BPE (Li and Scarlett 2022)."""
 
 
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class SubExponential(Delay):
-    """Delays whose distribution is known: E exp(η(τ - mean)) <= exp(η² xi²/2) for \\|η\\| <= 1/b.
+    """Delay model for delays τ with a known bound: E exp(η(τ - mean)) <= exp(η² xi²/2) for \\|η\\| <= 1/b.
 
-    This is the assumption of Vakili et al. 2023 (Assumption 3.3), who take xi = 9 and b = 1 for Poisson delays of mean
-    50. All numbers are in suggestions.
+    This is Assumption 3.3 of Vakili et al. 2023. They take xi = 9 and b = 1 for Poisson delays of mean 50. All numbers
+    are in suggestions.
 
     Parameters
     ----------
     mean : float, default 0.0
         The expected delay.
     xi : float, default 0.0
-        The scale of small deviations: about the standard deviation.
+        The scale of small deviations, about the standard deviation of the delays.
     b : float, default 0.0
         The scale of large deviations.
 
@@ -78,34 +78,35 @@ class SubExponential(Delay):
 @checks_keywords
 @dataclass(eq=False, repr=False)
 class BPEDelay(Optimizer, strategy="BPEDelay"):
-    """Batched pure exploration with elimination, for results that come late (BPE-Delay, Vakili et al. 2023).
+    """Batched pure exploration with elimination for delayed results (BPE-Delay, Vakili et al. 2023).
 
-    Suggestions come in rounds. Within a round they are the points with the largest uncertainty. The uncertainty does
-    not depend on the observed values, so late results cost nothing within a round. A round lasts until its first
-    results have most probably arrived. At its end confidence bounds are computed only from the results of this round,
+    The search consists of rounds. Within a round, each suggestion is the point with the largest uncertainty. The
+    uncertainty does not depend on the observed values, so delays do not matter within a round. A round lasts until its
+    first results have most probably arrived. Then confidence bounds are computed only from the results of this round,
     and points that cannot be the maximum are eliminated permanently. If the kernel, the noise and the number of
-    suggestions are known beforehand, the regret has a bound to which delays add only a term that does not grow with
+    suggestions are known beforehand, the regret has a bound. Delays add a term to this bound that does not grow with
     time.
 
-    Results after the end of a round do not change the eliminated points. Enqueued and added trials belong to no round.
-    Points may be suggested more than once. A space is searched on a quasi-random set of points. Contexts, conditions,
-    constraints and fidelities are refused, and so is ``clock="seconds"``, because rounds count suggestions.
+    Results that arrive after the end of a round do not change the eliminated points. Enqueued and added trials do not
+    belong to a round. Points may be suggested more than once. A space is represented by a quasi-random set of points.
+    Contexts, conditions, constraints and fidelities are not supported. Neither is ``clock="seconds"``, because rounds
+    count suggestions.
 
     Parameters
     ----------
     space, candidates, direction, seed
         As for `RandomSearch`.
     horizon : int
-        The number of all suggestions of the search. The lengths of the rounds follow from it, and a suggestion beyond
-        it raises `HorizonReached`.
+        The total number of suggestions. It determines the lengths of the rounds. After this number of suggestions,
+        ``suggest`` raises `HorizonReached`.
     lengthscale : float or list of float
-        Lengthscale of the kernel in encoded units, in which columns range over [0, 1]: one for all columns, or one for
-        each.
+        Lengthscale of the kernel: a single number for all columns, or one number for each column. The unit is the range
+        of an encoded column, [0, 1].
     noise_std : float
-        Standard deviation of the observations' noise, in units of f, 0 for none. Values that are reported with a
-        ``std`` use that instead.
+        Standard deviation of the observations' noise, in units of f; 0 means exact values. For a value that is reported
+        with a ``std``, this ``std`` is used instead.
     regularization : float, optional
-        λ of Theorem 6.1: the standard deviation that the model takes for the noise. Default None: `noise_std`.
+        λ of Theorem 6.1: the standard deviation of the noise that the model assumes. Default None: `noise_std`.
     signal_std : float, default 1.0
         Standard deviation of f around its mean, in units of f.
     kernel : {"matern52", "matern32", "matern12", "squared_exponential", "linear"}, default "matern52"
@@ -113,29 +114,31 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     mean : float, default 0.0
         Prior mean of f, in units of f.
     delay : {"estimated", "none"} or SubExponential, default "estimated"
-        The delay model, in suggestions: "estimated", "none", or a `SubExponential`.
+        The delay model, in suggestions. "estimated" estimates the delays from the results so far. "none" means that
+        results arrive before the next suggestion.
     beta : float or "theory", default 2.5
-        Multiplies the standard deviation in the bounds. The paper's experiments have sqrt(6). "theory" is the
-        multiplier of Theorem 6.1 for candidates and for spaces of no more than `n_points` points: for N points in R
-        rounds B + noise_std/regularization sqrt(2 log(4 R N/delta)). For other spaces it is the multiplier of Theorem
-        6.2, whose bounds are so wide that little is ever eliminated.
+        Multiplies the standard deviation in the bounds. The paper's experiments use sqrt(6). For candidates and for
+        spaces of at most `n_points` points, "theory" is the multiplier of Theorem 6.1: for N points in R rounds it is
+        B + noise_std/regularization sqrt(2 log(4 R N/delta)). For other spaces, "theory" is the multiplier of Theorem
+        6.2; its bounds are so wide that few points are eliminated.
     rkhs_bound : float, optional
-        B, needed with ``beta="theory"``: a bound on the norm of f - mean in the space of the kernel (the norm of
-        sum a_i k(., x_i) is the square root of sum a_i a_j k(x_i, x_j)).
+        B, required with ``beta="theory"``: a bound on the norm of f - mean in the reproducing kernel Hilbert space. The
+        norm of sum a_i k(., x_i) is the square root of sum a_i a_j k(x_i, x_j).
     delta : float, default 0.1
-        The bounds of the theory hold with probability 1 - delta.
+        With ``beta="theory"``, the confidence bounds hold with probability 1 - delta.
     n_points : int, default 2500
-        The number of points that represent a space. If the space has no more points than this, all of them are used.
+        The number of points that represent a space. If the space has at most this number of points, all are used.
     keep_rounds : bool, default False
-        Whether rounds also use the data of earlier rounds. It saves suggestions, but no theorem holds then.
+        Whether a round also uses the data of earlier rounds. This saves suggestions, but the theorems do not cover it.
 
     For replays
         tail : {"max", "min"}, default "max"
-            Which term of the bound on delays (Eq. 6) is used: the larger one, or the smaller one as printed. The
-            smaller one is not a bound: with delays of mean 50 some delay is longer with probability 0.31.
+            Which term of the bound on delays (Eq. 6) is used. "max": the larger term. "min": the smaller term, as the
+            paper prints it. The smaller term is not a bound: for delays of mean 50, a delay exceeds it with probability
+            0.31.
         lengths : {"paper", "code"}, default "paper"
-            Lengths of rounds. "paper": as in Algorithm 1, with the last round cut to the horizon. "code": as in the
-            authors' code, whose last round is whole and ends beyond the horizon.
+            Lengths of rounds. "paper": as in Algorithm 1; the last round ends at the horizon. "code": as in the
+            authors' code; the last round has its full length and ends after the horizon.
 
     Raises
     ------
@@ -186,20 +189,20 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
 
     @property
     def round_(self) -> int:
-        """The number of the round that the last suggestion belongs to, 1 before the first."""
+        """The number of the round of the last suggestion; 1 before the first suggestion."""
         return int(self._status()["round"])
 
     @property
     def rounds_(self) -> list[Round]:
-        """The rounds that have begun and, if the delays are known, the rounds that will follow."""
+        """The rounds that have begun; if the delays are known, also the planned rounds."""
         return [round_from(each) for each in self._status()["rounds"]]
 
     @property
     def surviving_(self) -> Any:
-        """The points that the round chooses from: all points that were not eliminated.
+        """The points that the current round chooses from: all points that were not eliminated.
 
-        An array of indices for candidates; for a space a list of params, from the points that represent it. At the
-        first suggestion of the next round, points are eliminated again.
+        For candidates, an array of indices. For a space, a list of params, taken from the points that represent the
+        space. Further points are eliminated at the first suggestion of the next round.
         """
         status, domain = self._status(), self._problem.domain
         if isinstance(domain, Candidates):

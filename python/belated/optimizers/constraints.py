@@ -1,4 +1,4 @@
-"""Known constraints: functions of the params that every suggestion has to satisfy."""
+"""Known constraints: functions of the params that return whether a suggestion is allowed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Constraint: TypeAlias = Callable[[dict[str, Any]], bool]
 
 
 class Constraints:
-    """The constraints of an optimizer in the form that the core calls: with the numbers of points."""
+    """The constraints of an optimizer, as a function that the core calls with the numbers of points."""
 
     def __init__(self, functions: Sequence[Constraint], space: Space) -> None:
         self.functions = tuple(functions)
@@ -26,7 +26,7 @@ class Constraints:
 
     @classmethod
     def from_argument(cls, given: Any, domain: Space | Candidates) -> Constraints | None:
-        """Return the constraints that an argument lists, or None if there are none."""
+        """Return the constraints in the argument `given`, or None if it is None or empty."""
         functions = checked_functions(given)
         if not functions:
             return None
@@ -38,11 +38,11 @@ class Constraints:
 
     @property
     def names(self) -> list[str]:
-        """The functions' names, for messages."""
+        """The names of the functions, for messages."""
         return [name_of(function) for function in self.functions]
 
     def first_violated(self, params: dict[str, Any]) -> int | None:
-        """Return the number of the first constraint that these params violate, or None if they satisfy all."""
+        """Return the index of the first constraint that the params violate, or None if they satisfy all of them."""
         for i, function in enumerate(self.functions):
             try:
                 found = function(params)
@@ -74,12 +74,12 @@ class Constraints:
             )
 
     def __call__(self, points: list[list[float | None]]) -> NDArray[np.bool_]:
-        """Return, for each point (the numbers of all parameters), whether it satisfies all constraints."""
+        """Return for each point whether it satisfies all constraints; a point has the numbers of all parameters."""
         named, violated = self._space.named, self.first_violated
         return np.array([violated(named(numbers)) is None for numbers in points], dtype=np.bool_)
 
     def describe(self, i: int) -> str:
-        """A constraint by its number and name."""
+        """Return the index and the name of a constraint as text, for messages."""
         return f"constraints[{i}] ({name_of(self.functions[i])})"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Constraints:
@@ -91,7 +91,10 @@ class Constraints:
 
 
 def checked_functions(given: Any) -> Sequence[Constraint]:
-    """Return the functions in an argument, an empty list for None; raise an error if an item is not a function."""
+    """Return the functions in the argument `given`, or an empty sequence for None.
+
+    Raise an error if the argument is not a list, or if an item is not a function.
+    """
     if given is None:
         return ()
     if not isinstance(given, (list, tuple)):
@@ -109,7 +112,7 @@ def checked_functions(given: Any) -> Sequence[Constraint]:
 
 
 def name_of(function: Constraint) -> str:
-    """The name of a function, or the class of another callable."""
+    """Return the name of a function, or the class of another callable."""
     return getattr(function, "__name__", type(function).__name__)
 
 

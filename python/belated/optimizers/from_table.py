@@ -1,7 +1,7 @@
-"""Trials from a table that `trials_dataframe` made, in memory or back from a CSV file.
+"""Trials from a table that `trials_dataframe` returned, either directly or read from a CSV file.
 
-A CSV file keeps the text of a value. Numbers are read with a rounding error in the last digit, None and the empty
-string as missing values, and tuples as their text. JSON, pickles and studies are exact.
+A CSV file stores values as text. Numbers read from it may have a rounding error in the last digit. None and the empty
+string are read as missing values, and tuples are read as text. JSON, pickles and studies are exact.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 _STATES = ("observed", "pending", "failed", "abandoned")
 
-# The cells that pandas.read_csv reads as a missing value, besides the empty cell.
+# Besides the empty cell, these cells are read by pandas.read_csv as missing values.
 _READ_AS_MISSING = frozenset(
     ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"]
     + ["NULL", "NaN", "None", "n/a", "nan", "null"]
 )
 
-# Digits that survive a file: pandas may read the last digits of a number differently.
+# Number of digits that a CSV file preserves: pandas may read the last digits of a number with an error.
 _DIGITS = 14
 
 
 def is_trials_table(params: Any) -> bool:
-    """Whether this is a table from `trials_dataframe`, and not a table with only parameters."""
+    """Return whether `params` is a table from `trials_dataframe`; a table of only parameters is not."""
     if not is_table(params):
         return False
     columns = [str(name) for name in params.columns]
@@ -43,7 +43,10 @@ def is_trials_table(params: Any) -> bool:
 
 
 def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
-    """Add the trials of a table, each in its state; all are checked before the first is added."""
+    """Add the trials of a table, each in its state.
+
+    All trials are checked before the first one is added.
+    """
     problem, columns = owner._problem, [str(name) for name in table.columns]
     cells = table.astype(object).where(table.notna(), None).to_dict("records")
     rows = [{str(name): cell for name, cell in row.items() if cell is not None} for row in cells]
@@ -76,7 +79,7 @@ def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
 
 
 def _check_columns(columns: list[str], prefix: str, names: list[str], error: type[BelatedError]) -> None:
-    """Raise an error if the columns with this prefix do not have exactly these names."""
+    """Raise an error unless the columns with this prefix are exactly `names`."""
     missing = [name for name in names if name not in columns]
     unknown = [name for name in columns if name.startswith(prefix) and name not in names]
     wrong = [f"{kind} {those}" for kind, those in (("misses", missing), ("has unknown", unknown)) if those]
@@ -105,7 +108,7 @@ def _number(cell: Any, column: str, i: int) -> float | None:
 
 
 def _points(space: Space, columns: list[str], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the params of each row: the point that was run, because the model learns from it."""
+    """Return for each row the params of the point that was run, because the model uses this point."""
     prefix, names = run_prefix(space), [f"params_{name}" for name in space]
     run_names = [f"{prefix}{name}" for name in space]
     has_runs = any(name in columns for name in run_names)
@@ -117,7 +120,7 @@ def _points(space: Space, columns: list[str], rows: list[dict[str, Any]]) -> lis
 
 
 def _index(row: Mapping[str, Any], i: int) -> int:
-    """Return the candidate of a row: the one that was run."""
+    """Return the index of the candidate that was run."""
     number = _number(row.get("index_run", row.get("index")), "index", i)
     if number is None or not number.is_integer():
         raise InvalidPoint(f"index={number} in row {i} is not an integer; correct it")
@@ -125,10 +128,11 @@ def _index(row: Mapping[str, Any], i: int) -> int:
 
 
 def _read_space(space: Space, row: Mapping[str, Any], prefix: str, i: int) -> dict[str, Any]:
-    """Read values by name from the cells of a row; cells of inactive parameters are empty."""
+    """Return the values by name in the cells of a row; the cells of inactive parameters are empty."""
     cells = {name: row[f"{prefix}{name}"] for name in space if f"{prefix}{name}" in row}
     values = {name: _read_cell(space[name], cell, f"{prefix}{name}", i) for name, cell in cells.items()}
-    # A choice such as None also reads as empty if its parameter is active. It may make further parameters active.
+    # An empty cell of an active parameter stands for a choice that is written as an empty cell, such as None. This
+    # choice may make further parameters active.
     empty = [name for name in space if name not in cells and None in map(_as_read, choices_of(space[name]) or ())]
     for _ in empty:
         for name in empty:
@@ -138,7 +142,10 @@ def _read_space(space: Space, row: Mapping[str, Any], prefix: str, i: int) -> di
 
 
 def _as_read(value: Any) -> float | str | None:
-    """Return a value as it is read from a CSV file; values with the same text give equal results."""
+    """Return a value as it is read from a CSV file.
+
+    Values that have the same text in the file give equal results.
+    """
     text = "" if value is None else str(value)
     if text == "" or text in _READ_AS_MISSING:
         return None
@@ -154,7 +161,10 @@ def _as_read(value: Any) -> float | str | None:
 
 
 def _read_cell(dimension: Dimension, cell: Any, column: str, i: int) -> Any:
-    """Return the value of a cell; the space refuses values that it does not have."""
+    """Return the value of a cell.
+
+    A cell that is not a value of the dimension is returned unchanged, because the space reports the error.
+    """
     choices = choices_of(dimension)
     if choices is None:
         return _in_range(dimension, cell)
@@ -168,7 +178,7 @@ def _read_cell(dimension: Dimension, cell: Any, column: str, i: int) -> Any:
 
 
 def _in_range(dimension: Dimension | Fidelity | None, cell: Any) -> Any:
-    """Move a number back to the end of the range if rounding in a file moved it out; return other cells unchanged."""
+    """Return the nearest bound for a number that a rounding error moved out of range; return other cells unchanged."""
     number = finite(cell)
     low, high = getattr(dimension, "low", None), getattr(dimension, "high", None)
     if number is None or low is None or high is None or low <= number <= high:

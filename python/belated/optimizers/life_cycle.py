@@ -1,4 +1,4 @@
-"""The life cycle of trials, from suggestion to result: the same for optimizers and studies."""
+"""The life cycle of trials from suggestion to result, which optimizers and studies share."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ AnyLog = TypeVar("AnyLog", bound=Log)
 
 
 class LifeCycle(ReadAccess, Generic[AnyLog]):
-    """The life cycle of trials from suggestion to result; the subclass provides the log.
+    """The base class of optimizers and studies, with the methods that start trials and report their results.
 
-    A subclass sets `_problem`, `_log` and `_token`, and overrides the members that its log needs.
+    A subclass sets `_problem`, `_log` and `_token`, and overrides the members that depend on its log.
     """
 
     _problem: Problem
     _log: AnyLog
-    # Identifies the trials of this optimizer or study, and of its copies.
+    # Identifies the trials of this optimizer or study. Copies have the same token.
     _token: str
 
     @property
@@ -48,44 +48,47 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
 
     @property
     def _has_model(self) -> bool:
-        """Whether there is a posterior to predict with."""
+        """Whether the optimizer has a model of f."""
         return False
 
     @property
     def _seed(self) -> int:
-        """The seed of the optimizer, given or drawn."""
+        """The seed of the optimizer, which was passed or drawn."""
         raise NotImplementedError
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings by name."""
+        """Return the settings by name."""
         raise NotImplementedError
 
     def _start_trials(self, n: int, context: list[float] | None, fidelity: float | None) -> list[int]:
-        """Start n > 0 trials and return their numbers. If no fidelity is given, the strategy chooses it."""
+        """Start n > 0 trials and return their numbers; without a fidelity, the strategy chooses it."""
         raise NotImplementedError
 
     def _next_fidelity(self) -> float | None:
-        """The fidelity of the next trial that `suggest` would start without a context; nothing is logged."""
+        """Return the fidelity that `suggest`, without a context, would give to the next trial; the log is unchanged."""
         raise NotImplementedError
 
     def _constraints_for(self, call: str) -> Constraints | None:
-        """The constraints that points must satisfy, or None; `call` is the method that needs them, for messages."""
+        """Return the constraints on the params, or None; `call` is the name of the calling method, for messages."""
         raise NotImplementedError
 
     def _current_log(self) -> Log:
-        """Return the log, up to date."""
+        """Return the log after reading all events that other processes have written."""
         return self._log
 
     def _record_all(self, actions: Sequence[Action], now: float | None) -> list[int | None]:
-        """Log checked actions, all of them or none; return the number of the trial that each action concerns."""
+        """Log checked actions, and return for each action the number of its trial.
+
+        Either all actions are logged, or none of them.
+        """
         return [self._log.record(action, now) for action in actions]
 
     def _knows(self, trial: Trial) -> bool:
-        """Whether the trial was started here."""
+        """Return whether the trial belongs to this optimizer or study."""
         return trial._owner._token == self._token
 
     def _record_of(self, trial: Trial) -> TrialRecord:
-        """Return the log's record of a trial, in the core's terms."""
+        """Return the core's record of a trial."""
         return self._log.trial(trial.number)
 
     # The life cycle.
@@ -102,17 +105,17 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     def suggest(
         self, n: int | None = None, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
     ) -> Trial | list[Trial]:
-        """Start a trial, or n at once, without waiting for pending ones.
+        """Start one or several trials, without waiting for pending trials.
 
         Parameters
         ----------
         n : int, optional
-            How many; None gives one `Trial`, a number a list.
+            The number of trials. With a number, a list is returned; with None, a single `Trial`.
         context : mapping, optional
-            Values by name: required if a context was declared, refused otherwise.
+            Values by name. The context is required if a context space was declared; otherwise it is not allowed.
         fidelity : int or float, optional
-            The fidelity of the trial in your units, if a fidelity was declared. Default None: the optimizer chooses it.
-            An enqueued point with a fidelity keeps it.
+            The fidelity of the trial in your units, if a fidelity was declared. Default None: the optimizer chooses the
+            fidelity. The fidelity of an enqueued point takes precedence.
 
         Returns
         -------
@@ -125,9 +128,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         InvalidFidelity
             The fidelity was not declared, or is out of its range.
         InvalidSetting
-            n is not an integer >= 0; or a constraint raises, or returns something other than True or False.
+            n is not an integer >= 0. Or a constraint raises an exception or does not return True or False.
         InvalidSpace
-            The search found no point that satisfies the constraints.
+            The search did not find a point that satisfies the constraints.
 
         Examples
         --------
@@ -153,53 +156,55 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         amend: bool = False,
         replicate: bool = False,
     ) -> None:
-        """Report a trial's value: at any time, in any order, and also after `fail` or `abandon`.
+        """Report the value of a trial.
+
+        Values may be reported at any time and in any order, also after `fail` or `abandon`.
 
         Parameters
         ----------
         trial : Trial or int
             The trial or its number.
         value : float
-            One finite real number (or a 0-d array).
+            A finite real number (or a 0-d array).
         std : float, optional
-            The standard deviation of this value's noise, if you know it. For a mean over n repetitions it is the
-            standard deviation of one repetition divided by sqrt(n). The model uses it unchanged, and fits the noise of
-            the other values.
+            The standard deviation of the noise of this value, if you know it. For a mean over n repetitions, pass the
+            standard deviation of one repetition divided by sqrt(n). The model uses this number unchanged, and fits the
+            noise of the values that are reported without a std.
         cost : float, optional
-            The cost of the evaluation, >= 0, in any unit. It is kept, but no model uses it; a run with a budget charges
-            it.
+            The cost of the evaluation, >= 0, in any unit. It is stored with the trial and charged to the budget of a
+            run. Models do not use it.
         duration : float, optional
             The duration of the evaluation in seconds.
         params : mapping; for candidates an index or a row; optional
-            The point that was really run, if it is not the suggested one. The model learns the value at that point, and
-            `best_params_` names it. `Trial.params` stays the suggestion, and `Trial.params_run` is the point that was
-            run.
+            The point that was evaluated, if it differs from the suggested point. The model uses the value at the
+            evaluated point, and `best_params_` returns this point. `Trial.params` remains the suggested point, and
+            `Trial.params_run` is the evaluated point.
         attrs : mapping, optional
-            Anything else to keep with the trial. Keys are strings; values are None, booleans, finite numbers, strings,
-            and lists and dicts of these. They are merged over the attrs that the trial already has.
+            Further data to store with the trial. Keys are strings. Values are None, booleans, finite numbers, strings,
+            and lists and dicts of these. New entries replace earlier entries with the same key.
         fidelity : int or float, optional
-            The fidelity of the trial, as a check. A value at another fidelity belongs to another trial (see `add`).
+            The fidelity of the trial; an error is raised if it differs. Report a value at another fidelity by `add`.
         amend : bool, default False
-            Replace an earlier value and its std. Cost, duration and the point that was run change only if they are
-            given again.
+            Replace an earlier value and its std. Cost, duration and the evaluated point change only if they are given
+            again.
         replicate : bool, default False
-            If there is already a value, record another measurement of the same point (or of `params`) as another trial.
+            If the trial already has a value, record the new value as another trial at the same point (or at `params`).
 
         Raises
         ------
         InvalidValue
-            The value is NaN, inf, complex, a bool, a str, or has an axis; a std, cost or duration is below 0; or attrs
-            are not JSON data. The trial stays unchanged.
+            The value is NaN, inf, complex, a bool, a str, or an array with an axis. Or a std, cost or duration is
+            negative, or the attrs are not JSON data. The trial stays unchanged.
         InvalidPoint
             The params do not belong to the space or the candidates.
         InvalidFidelity
-            The fidelity is not the trial's.
+            The fidelity differs from the fidelity of the trial.
         UnknownTrial
-            The number was never given out, or the trial belongs to another optimizer.
+            A trial with this number does not exist, or the trial belongs to another optimizer.
         AlreadyObserved
-            The trial has another value, and neither amend nor replicate is True. A repeated report (with the same
-            value, and the same std, cost, duration and params if they are given) changes nothing, and its attrs are not
-            kept.
+            The trial has a different value, and neither amend nor replicate is True. A report is a repetition if the
+            value and the given std, cost, duration and params are the same as before. A repetition does not raise this
+            error and does not change the trial; its attrs are ignored.
         InvalidSetting
             Both amend and replicate are True.
 
@@ -224,7 +229,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         fidelity: Any,
         start: Callable[[int, list[float] | None, float | None], list[int]],
     ) -> Trial | list[Trial]:
-        """Start one trial or several, depending on the arguments of `suggest`."""
+        """Check the arguments of `suggest`, and start trials by the function `start`."""
         wanted = 1 if n is None else whole_number(n)
         if wanted is None or not 0 <= wanted < 2**32:
             raise InvalidSetting(
@@ -245,7 +250,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         replicate: bool,
         key: str | None = None,
     ) -> None:
-        """Check a value and the other arguments of `observe`, and log them."""
+        """Check the arguments of `observe`, and log the value with its facts."""
         if amend and replicate:
             raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
         number = self._number_of(trial)
@@ -259,7 +264,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         try:
             self._log_value(number, checked, report, bool(amend), bool(replicate), key)
         except AlreadyObserved:
-            # The core's error does not name the reported value.
+            # The message of the core does not contain the reported value.
             raise AlreadyObserved(
                 f"trial {number} has the value {Trial(self, number).value!r} already, and now "
                 f"value={value!r}{in_words(std=std, cost=cost, duration=duration, params=params)}; "
@@ -269,7 +274,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     def _log_value(
         self, number: int, value: float, report: Report | None, amend: bool, replicate: bool, key: str | None
     ) -> None:
-        """Log a checked value; only studies have keys."""
+        """Log a checked value; only studies use `key`."""
         self._log.record(Action.observe(number, value, report, amend, replicate), self._problem.now())
 
     @checks_arguments
@@ -280,24 +285,24 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         error: BaseException | str | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
-        """Report that a trial crashed: suggestions avoid such points.
+        """Report that the evaluation of a trial failed; later suggestions avoid the point.
 
-        A trial that has already failed does not change, except that a missing error is added.
+        If the trial has already failed, only a missing error is added.
 
         Parameters
         ----------
         trial : Trial or int
             The trial or its number.
         error : exception or str, optional
-            The cause of the failure. It is kept as `Trial.error`: the type, 2 kB of the message (the beginning and the
-            end of a longer one), and the last 8 kB of the traceback.
+            The cause of the failure. `Trial.error` stores the type, the message and the last 8 kB of the traceback. Of
+            a message of more than 2 kB, only the beginning and the end are stored.
         attrs : mapping, optional
-            Anything else to keep with the trial; see `observe`.
+            Further data to store with the trial; see `observe`.
 
         Raises
         ------
         UnknownTrial
-            The number was never given out, or the trial belongs to another optimizer.
+            A trial with this number does not exist, or the trial belongs to another optimizer.
         AlreadyObserved
             The trial has a value.
         InvalidValue
@@ -320,14 +325,14 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         self._resolve(Action.fail(number, facts, text), number, "fail")
 
     def abandon(self, trial: Trial | int) -> None:
-        """Abandon a trial without judging its point; the model leaves it out.
+        """Abandon a trial, which does not count as a failure; the model leaves the trial out.
 
-        Its point is not suggested again before another value or failure has been reported.
+        The point is not suggested again until a value or a failure of another trial has been reported.
 
         Raises
         ------
         UnknownTrial
-            The number was never given out, or the trial belongs to another optimizer.
+            A trial with this number does not exist, or the trial belongs to another optimizer.
         AlreadyObserved
             The trial has a value.
         """
@@ -358,33 +363,35 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         Parameters
         ----------
         params : mapping, row or index; or a list of these; or DataFrame or array
-            In a space: values by name, a list of such, a DataFrame with a column for each name, or an array as for
-            `predict`. Constants may be left out, other names may not (`enqueue` allows it).
-            For candidates: an index or a row; rows of shape (n, d), or, if `value` is a list too, indices.
-            Or a table of trials from `trials_dataframe`, also one read from a CSV file; other arguments are then not
-            allowed. Each trial is added in its state, at the point that was run, at the present time.
+            In a space: a dict of values by name, a list of dicts, a DataFrame with a column for each name, or an array
+            as for `predict`. Only constants may be left out (`enqueue` also allows other missing names).
+            For candidates: an index, a row, or several rows of shape (n, d). If `value` is a list, a list of numbers
+            is a list of indices.
+            Or a table of trials from `trials_dataframe`, which may have been read from a CSV file. Other arguments are
+            not allowed with a table. Each trial is added with its state, at the point that was evaluated. The time is
+            the current time.
         value : float or sequence of float, optional
-            The observed value of each point. None, also within the sequence: the trial is pending.
+            The observed value of each point. A trial without a value (None) is pending.
         context : mapping, list of mappings or DataFrame, optional
-            If a context was declared: one for all points, or one for each.
+            If a context was declared: a single context for all points, or one context for each point.
         std : float or sequence of float, optional
-            The standard deviation of the noise of each value, or of all; see `observe`.
+            The standard deviation of the noise, for all values or for each value; see `observe`.
         cost : float or sequence of float, optional
-            The cost of each evaluation, or of all; it is kept only with a value.
+            The cost of an evaluation, for all trials or for each trial. It is stored only with a value.
         attrs : mapping or sequence of mappings, optional
-            Anything else to keep with each trial, or with all; see `observe`.
+            Further data to store, with all trials or with each trial; see `observe`.
         fidelity : int, float or sequence of these, optional
-            The fidelity of each trial, or of all, in your units. None, also within the sequence: the highest.
+            The fidelity in your units, for all trials or for each trial. None means the highest fidelity.
 
         Returns
         -------
         Trial or list of Trial
-            One trial for each point; a list if the points came as a list.
+            One trial for each point; a list if the points were passed as a list.
 
         Raises
         ------
         InvalidPoint, InvalidValue, InvalidContext, InvalidFidelity
-            An argument is invalid; nothing is added then.
+            An argument is invalid. The optimizer is unchanged.
 
         Examples
         --------
@@ -403,28 +410,29 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         actions, several = added_actions(self._problem, self._strategy_name, params, value, context, facts)
         now = self._problem.now()
         numbers = self._record_all(actions, now)
-        trials = [Trial(self, number) for number in numbers if number is not None]  # an added trial has a number
+        trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
         return trials if several else trials[0]
 
     @checks_arguments
     def enqueue(self, params: Any, *, fidelity: Any = None) -> None:
-        """Suggest these points next, in this order, before the optimizer's own points.
+        """Add points to a queue; the next suggestions are these points, in this order.
 
         Parameters
         ----------
         params : mapping, row or index; or a list of these; or DataFrame or array
-            As for `add`, but names of a space may be missing. Their values are drawn now, uniformly at random among the
-            values that satisfy the constraints; the draw depends on the seed and on the number of events so far.
+            As for `add`, but names of a space may be missing. Missing values are drawn immediately, uniformly at random
+            among the values that satisfy the constraints. The draw depends on the seed and on the number of events so
+            far.
         fidelity : int, float or sequence of these, optional
-            The fidelity of each trial, or of all, in your units. None, also within the sequence: the argument of
-            `suggest`, or the highest if it has none.
+            The fidelity in your units, for all trials or for each trial. None means the fidelity that is passed to
+            `suggest`, or the highest fidelity if `suggest` is called without one.
 
         Raises
         ------
         InvalidPoint
-            A point does not belong to the space or the candidates, or violates a constraint; nothing is enqueued then.
+            A point does not belong to the space or the candidates, or violates a constraint. The queue is unchanged.
         InvalidFidelity
-            The fidelity was not declared, or is out of its range; nothing is enqueued then.
+            The fidelity was not declared, or is out of its range. The queue is unchanged.
 
         Examples
         --------
@@ -454,7 +462,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     def _number_of(self, trial: Trial | int) -> int:
         if isinstance(trial, Trial):
             if trial._owner is self:
-                return trial.number  # which this optimizer started
+                return trial.number  # this optimizer started the trial
             if not self._knows(trial):
                 raise UnknownTrial(f"{trial!r} belongs to another study or optimizer: report it there")
             trial = trial.number

@@ -1,4 +1,4 @@
-"""The interface of a log, which `_core.Optimizer` and the shared log of studies both have."""
+"""The interface of a log, which `_core.Optimizer` and the shared log of studies implement."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
@@ -11,61 +11,61 @@ from belated.space.space import Place
 
 Array = NDArray[np.float64]
 
-# Takes points, each with the numbers of all parameters; returns, for each, whether it satisfies the constraints.
+# A function of points, given by the numbers of all parameters. It returns for each point whether the constraints hold.
 Feasible = Callable[[list[list[float | None]]], NDArray[np.bool_]]
 
 
 class Report(NamedTuple):
-    """The facts that may come with a value, in the core's terms."""
+    """The facts that may be reported with a value, in the form that the core takes."""
 
     std: float | None = None
     cost: float | None = None
     duration: float | None = None
-    # The point that was really run; None if it is the point where the trial was started.
+    # The point that was evaluated; None if it is the suggested point.
     place: Place | None = None
     # The user's attributes, as JSON.
     attrs: str | None = None
 
 
 class Log(Protocol):
-    """A log of trials and the strategy that proposes the next one, in the core's terms."""
+    """A log of trials, with the strategy that suggests the next trial; data have the form that the core takes."""
 
     def record(self, action: Action, now: float | None) -> int | None:
-        """Log an action; return the number of the trial that it starts or concerns, None if nothing is logged."""
+        """Log an action, and return the number of its trial, or None if the log does not change."""
 
     def recommend(
         self, context: list[float] | None, now: float | None, feasible: Feasible | None = None
     ) -> tuple[Place, float, float] | None:
-        """Return (place, mean, std) of the best posterior mean; None while nothing is observed."""
+        """Return (place, mean, std) of the point with the best posterior mean; None before the first value."""
 
     def predict(self, points: Array, now: float | None, pending: bool) -> tuple[Array, Array] | None:
-        """Return posterior mean and standard deviation of f; None while nothing is observed."""
+        """Return the posterior mean and standard deviation of f; None before the first value."""
 
     def acquisition(
         self, points: Array, context: list[float] | None, now: float | None, *, feasible: Feasible | None = None
     ) -> Array | None:
-        """Return the acquisition of the next suggestion; None while nothing is observed."""
+        """Return the acquisition of the next suggestion at the points; None before the first value."""
 
     def surrogate(self, now: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
-        """Return (model, mean, scale, log slope), as in the core; None while nothing is observed."""
+        """Return (model, mean, scale, log slope), as in the core; None before the first value."""
 
     def leave_one_out(self, now: float | None) -> tuple[list[int], Array, Array] | None:
-        """Return (trial numbers, mean, std), each value predicted from all others; None while nothing is observed."""
+        """Return (trial numbers, mean, std) of leave-one-out predictions; None before the first value."""
 
     def now(self, now: float | None) -> float:
-        """The time on the optimizer's clock."""
+        """Return the time on the optimizer's clock."""
 
     def trial(self, number: int) -> TrialRecord:
-        """Return a trial in its present state."""
+        """Return the record of a trial in its current state."""
 
     def numbers(self, state: str | None) -> list[int]:
-        """The numbers of the trials in a state, or of all."""
+        """Return the numbers of the trials in a state, or of all trials if `state` is None."""
 
     def best(self) -> int | None:
-        """The number of the trial with the largest value at the highest fidelity observed."""
+        """Return the number of the trial with the best value at the highest observed fidelity; None without a value."""
 
     def n_events(self) -> int:
-        """The length of the log."""
+        """Return the number of events in the log."""
 
     def __len__(self) -> int:
-        """The number of trials."""
+        """Return the number of trials."""

@@ -1,4 +1,4 @@
-"""Unknown names of arguments and attributes, and the names to write instead."""
+"""Advice on unknown names of arguments and attributes: the name to write instead."""
 
 import dataclasses
 import difflib
@@ -14,7 +14,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class UnknownArgument(InvalidSetting, TypeError):
-    """An argument that a function or class does not have; the message says what to write instead."""
+    """A function or class does not have the argument; the message names a replacement."""
 
 
 # The arguments of `maximize` and `minimize` that are not arguments of the optimizer.
@@ -32,16 +32,16 @@ _POINTS = (
 _STOPPERS = "pass callbacks=[bl.NoImprovement(n)] or callbacks=[bl.ValueReached(value)]"
 _STUDIES = "bl.Study(name, store, optimizer) keeps trials in a store: pass it as optimizer="
 
-# Names of arguments in other packages, and the replacement here: an argument, a field of a value as ``Class.field``, or
-# advice in words. The packages are scikit-learn, scikit-optimize, bayesian-optimization, Optuna, Ax, BoTorch, Ray Tune,
-# Hyperopt and SciPy.
+# Names of arguments in other packages, and their replacements in belated. A replacement is an argument, a field of a
+# value as ``Class.field``, or advice in words. The packages are scikit-learn, scikit-optimize, bayesian-optimization,
+# Optuna, Ax, BoTorch, Ray Tune, Hyperopt and SciPy.
 ELSEWHERE = {
     **dict.fromkeys(("random_state", "rng", "random_seed", "rstate"), "seed"),
     **dict.fromkeys(("bounds", "pbounds", "dimensions", "search_space", "parameters", "param_space"), "space"),
     **dict.fromkeys(("param_distributions", "param_grid", "distributions", "config", "domain"), "space"),
     "choices": "candidates",
     **dict.fromkeys(("maximize", "minimize", "mode"), "direction"),
-    # The run.
+    # Arguments of a run.
     **dict.fromkeys(("func", "fn", "fun", "function", "objective", "objective_function", "trainable"), "f"),
     **dict.fromkeys(("n_iter", "n_calls", "max_evals", "num_samples", "total_trials", "max_trials"), "n_trials"),
     **dict.fromkeys(("num_trials", "n_iterations", "max_iter", "maxiter", "n_evals"), "n_trials"),
@@ -57,7 +57,7 @@ ELSEWHERE = {
     **dict.fromkeys(("pruner", "scheduler"), _NO_PRUNING),
     "trials": "the result has them as result.trials, and optimizer= continues with earlier ones: leave it out",
     "directions": "belated has one objective: maximize or minimize one number made of them",
-    # The optimizer.
+    # Arguments of an optimizer.
     **dict.fromkeys(("acq", "acq_func", "acquisition_function", "utility_function", "sampler"), "acquisition"),
     **dict.fromkeys(("acq_optimizer", "acq_optimizer_kwargs", "optimizer_kwargs"), _NO_SEARCH_OPTIONS),
     "x_pending": "pending",
@@ -78,7 +78,7 @@ ELSEWHERE = {
     "noise": "GP.noise_std",
 }
 
-# Attributes of optimizers, studies and results in other packages, and their replacements here.
+# Attributes of optimizers, studies and results in other packages, and their replacements in belated.
 _ATTRIBUTES_ELSEWHERE = {
     **dict.fromkeys(("ask", "get_next_trial", "get_next_trials", "generate", "next_point"), "suggest()"),
     **dict.fromkeys(("tell", "register", "complete_trial", "report", "record"), "observe(trial, value)"),
@@ -95,7 +95,7 @@ _ATTRIBUTES_ELSEWHERE = {
 }
 
 
-# Names of values in other packages and in papers, and their replacements here.
+# Names of values in other packages and in papers, and their replacements in belated.
 VALUES_ELSEWHERE = {
     **dict.fromkeys(("ei", "logei", "qei", "nei", "expected_improvement", "log_expected_improvement"), "log_ei"),
     **dict.fromkeys(("lcb", "gp_ucb", "gp-ucb", "upper_confidence_bound"), "ucb"),
@@ -107,7 +107,7 @@ VALUES_ELSEWHERE = {
 
 
 def checks_arguments(method: Method) -> Method:
-    """Decorate a method so that the error for an unknown keyword names the public class and the known keywords."""
+    """Decorate a method: its error for an unknown keyword then names the public class and the known keywords."""
     known = list(inspect.signature(method).parameters)[1:]
 
     @functools.wraps(method)
@@ -125,14 +125,14 @@ def checks_arguments(method: Method) -> Method:
 
 
 def family_of(cls: type, argument: str) -> Any:
-    """Return the base class of the values that an argument takes, or None if it takes plain data."""
-    # Empty for a class that is not a dataclass.
+    """Return the base class of the values that an argument takes, or None if the argument takes plain data."""
+    # A class that is not a dataclass does not have fields.
     fields = {field.name: field for field in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else {}
     return fields[argument].metadata.get("takes") if argument in fields else None
 
 
 def _nested(cls: type) -> Iterator[tuple[str, str, str]]:
-    """Yield (argument, class of its value, field) for all fields of all values that arguments of a class take."""
+    """Yield (argument, class of a value, field) for each field of each value that an argument of `cls` can take."""
     for argument in inspect.signature(cls).parameters:
         family = family_of(cls, argument)
         if family is not None:
@@ -144,9 +144,10 @@ def _nested(cls: type) -> Iterator[tuple[str, str, str]]:
 def advice_on(name: str, cls: type, *, nested: bool = False, more: Iterable[str] = ()) -> str:
     """Return advice on an unknown argument of a class: the name to write instead, or the known names.
 
-    `nested` is True for calls that take ``argument__field``; `more` are the further arguments of the call.
+    `nested` is True for calls that accept names of the form ``argument__field``. `more` has the names of further
+    arguments of the call.
     """
-    known = list(dict.fromkeys([*more, *inspect.signature(cls).parameters]))  # a run takes `space` as well
+    known = list(dict.fromkeys([*more, *inspect.signature(cls).parameters]))  # both may contain `space`
     exact = _exact_argument(name, cls, known, nested)
     if exact:
         return f"did you mean {exact}?"
@@ -160,13 +161,13 @@ def advice_on(name: str, cls: type, *, nested: bool = False, more: Iterable[str]
 
 
 def nearest_argument(name: str, cls: type) -> str | None:
-    """Return the argument of a class, or the field of its value, that an unknown name probably means."""
+    """Return the argument of a class, or the field of its value, that most probably replaces an unknown name."""
     known = list(inspect.signature(cls).parameters)
     return _exact_argument(name, cls, known, False) or _close_argument(name, cls, known, False)
 
 
 def _exact_argument(name: str, cls: type, known: list[str], nested: bool) -> str | None:
-    """Return the argument or field that has this name in another package, or the field of this name."""
+    """Return the argument or field that has this name in another package, or the field that has this name here."""
     known, name, fields = _within(name, cls, known)
     for wanted in (ELSEWHERE.get(name.lower()), name):
         if wanted in known:
@@ -182,7 +183,7 @@ def _exact_argument(name: str, cls: type, known: list[str], nested: bool) -> str
 
 
 def _close_argument(name: str, cls: type, known: list[str], nested: bool) -> str | None:
-    """Return the argument or field whose name is close to this one."""
+    """Return the argument or field with the most similar name, or None."""
     known, name, fields = _within(name, cls, known)
     near = difflib.get_close_matches(name, known + [field for _, _, field in fields], n=1)
     if not near or near[0] in known:
@@ -191,7 +192,10 @@ def _close_argument(name: str, cls: type, known: list[str], nested: bool) -> str
 
 
 def _within(name: str, cls: type, known: list[str]) -> tuple[list[str], str, list[tuple[str, str, str]]]:
-    """Return the names among which to search; for ``argument__field`` only the fields of that argument."""
+    """Return the arguments to search, the name to search for, and the fields to search.
+
+    For a name of the form ``argument__field``, only the fields of this argument are searched.
+    """
     fields = list(_nested(cls))
     argument, _, field = name.partition("__")
     if field and argument in known:
@@ -204,15 +208,15 @@ def _written(argument: str, kind: str, field: str, nested: bool) -> str:
 
 
 class AttributeHints:
-    """A base class whose error for an unknown attribute, unless it starts with "_", names the member to use."""
+    """A base class whose error for an unknown public attribute names the member to use."""
 
-    # Hidden from type checkers, which would otherwise allow any attribute.
+    # Hide this method from type checkers: they would allow any attribute.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             cls = type(self)
             if hasattr(cls, name):
-                # If a property raised the AttributeError itself, raise that error again.
+                # The attribute exists, so its property raised an AttributeError: raise this error again.
                 return object.__getattribute__(self, name)
             message = f"{cls.__name__!r} object has no attribute {name!r}"
             known = {each for each in [*dir(cls), *vars(self)] if not each.startswith("_")}
@@ -220,11 +224,14 @@ class AttributeHints:
 
 
 def _attribute_advice(name: str, known: set[str]) -> str:
-    """Return ``: use …`` for an unknown attribute, or "" if no known name is near; `known` are the object's members."""
+    """Return the end of the message for an unknown attribute; `known` has the public members of the object.
+
+    The result is empty if the name is not in the table and is not similar to a known name.
+    """
     advice = _ATTRIBUTES_ELSEWHERE.get(name.lower())
     if advice is None:
         near = difflib.get_close_matches(name, sorted(known), n=1)
         return f": did you mean {near[0]}?" if near else ""
-    # Some members of an optimizer are missing from a result.
+    # A result does not have all members of an optimizer; the advice then starts with "optimizer.".
     own = "." in advice or advice.partition("(")[0] in known or "optimizer" not in known
     return f": use {'' if own else 'optimizer.'}{advice}"

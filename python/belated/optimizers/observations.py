@@ -1,4 +1,4 @@
-"""Reading the arguments of `observe` in the core's terms."""
+"""Conversion of the arguments of `observe` to the form that the core takes."""
 
 from typing import Any
 
@@ -20,7 +20,10 @@ def report_of(
     params: Any,
     attrs: Any,
 ) -> Report | None:
-    """Return the report of a trial, or None if only its value is given; `params` is compared with record `started`."""
+    """Return the report of a trial, or None if all facts are None.
+
+    `started` is the record of the trial; `params` is compared with its suggested point.
+    """
     if std is None and cost is None and duration is None and params is None and attrs is None:
         return None
     what = f"trial {number}"
@@ -34,11 +37,14 @@ def report_of(
 
 
 def _place_run(problem: Problem, started: TrialRecord, params: Any) -> Place | None:
-    """Return the place that was run, or None if it is the suggested one and no other was reported before."""
+    """Return the place of the evaluated point.
+
+    Return None if it is the suggested point, and another point has not been reported before.
+    """
     place = problem.domain.locate(params)
     return None if place == started.place and started.run is None else place
 
 
 def in_words(**facts: Any) -> str:
-    """Return the arguments given beside a value as text, for messages."""
+    """Return the arguments that are not None as text, for messages."""
     return "".join(f", {name}={short_repr(fact)}" for name, fact in facts.items() if fact is not None)

@@ -1,4 +1,4 @@
-"""The base of all optimizers: arguments, settings as in scikit-learn, and the core that they define."""
+"""The base of all optimizers: its arguments, its settings as in scikit-learn, and the construction of its core."""
 
 import json
 import os
@@ -34,12 +34,12 @@ from belated.space.fidelity import Fidelity
 class Optimizer(LifeCycle[_core.Optimizer]):
     """The base of all optimizers; use a subclass.
 
-    Constructor arguments are readable under their names, and fixed once there is a trial.
-    Methods may be called from several threads. An optimizer can be pickled at any moment, also with
-    pending trials; the copy continues exactly as the original would.
+    Constructor arguments are attributes of the same names. They cannot change after the first trial. Methods may be
+    called from several threads. An optimizer can be pickled at any time, also with pending trials. The copy makes the
+    same suggestions as the original.
     """
 
-    # The optimizers that a study can keep, by the names of their strategies in the core.
+    # The optimizers that a study supports, by the names of their strategies in the core.
     registry: ClassVar[dict[str, "type[Optimizer]"]] = {}
     _strategy: ClassVar[str | None] = None
 
@@ -87,7 +87,10 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         return _core.Optimizer(self._problem.core, self.seed_, json.dumps(self._strategy_data()))
 
     def _settings(self) -> dict[str, Any]:
-        """Return the checked arguments of only this strategy; strings and numbers become the values that they name."""
+        """Return the checked arguments of the strategy, without the arguments that all optimizers have.
+
+        Strings and numbers are replaced by the values that they denote.
+        """
         common = {field.name for field in fields(Optimizer)}
         annotations = annotations_of(type(self))
         settings: dict[str, Any] = {}
@@ -103,7 +106,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         return settings
 
     def _strategy_data(self) -> dict[str, Any]:
-        """Return the strategy for the core, as JSON data; settings in units of f are reversed if f is minimized."""
+        """Return the strategy as JSON data for the core; if f is minimized, settings in units of f change sign."""
         reverse = self.direction == "minimize"
         units = {field.name for field in fields(self) if field.metadata.get("in_units_of_f", False)}
         return {"kind": self._strategy} | {
@@ -112,7 +115,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         }
 
     def _definition(self) -> dict[str, Any]:
-        """Return the definition except for the spaces, as JSON data."""
+        """Return the definition of the optimizer as JSON data, without its spaces."""
         return {
             "fidelity": None if self.fidelity is None else repr(self.fidelity),
             "clock": self.clock,
@@ -125,7 +128,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         other = trial._owner
         if other is self:
             return True
-        # A trial that was pickled and sent back holds a copy of this optimizer.
+        # A trial that was pickled in another process belongs to a copy of this optimizer.
         return (
             other._token == self._token
             and trial.number < len(self._log)
@@ -149,10 +152,10 @@ class Optimizer(LifeCycle[_core.Optimizer]):
     def _constraints_for(self, call: str) -> Constraints | None:
         return self._constraints
 
-    # Settings, as in scikit-learn.
+    # Methods for settings, as in scikit-learn.
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor arguments by name.
+        """Return the constructor arguments by name.
 
         Parameters
         ----------
@@ -172,14 +175,14 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         Raises
         ------
         InvalidSetting
-            There are already trials or enqueued points, or an argument does not exist.
+            The optimizer already has trials or enqueued points, or an argument is unknown or invalid.
         """
         if self._log.n_events():
             raise InvalidSetting("set_params comes too late: there are trials already; make a new optimizer instead")
-        # An invalid argument raises an error before this optimizer is changed.
+        # First make a new optimizer: an invalid argument then raises an error before this optimizer is changed.
         given = self.get_params(deep=False)
         arguments = with_nested(type(self), given, params)
-        # Unchanged spaces are not read again, because reading would repeat its warnings.
+        # Reuse unchanged spaces, because reading them again would repeat their warnings.
         read = {"space": self.domain_, "context": self.context_space_}
         kept = {name: given[name] for name in read if given[name] is not None and arguments[name] is given[name]}
         made = type(self)(**(arguments | {name: read[name] for name in kept}))
@@ -194,7 +197,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
     def __getstate__(self) -> dict[str, Any]:
         state = vars(self) | {"_log": self._log.to_bytes()}
         if self._constraints is not None:
-            # `_constraints` holds the functions and checks them; the argument would be pickled without a check.
+            # `_constraints` contains the same functions, and checks that they can be pickled.
             del state["constraints"]
         return state
 
@@ -209,7 +212,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
 
 
 def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of an optimizer with `params` set; names like ``argument__field`` set fields of a value."""
+    """Return `arguments` updated by `params`; a name of the form ``argument__field`` sets a field of a value."""
     result = dict(arguments)
     nested: dict[str, dict[str, Any]] = {}
     known = arguments_of(cls)
@@ -234,7 +237,7 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
         for field, change in changes.items():
             if field not in arguments_of(type(value)):
                 family = spec.metadata["takes"].shorthand.values()
-                # A field of the same name in another value is preferred to a field with a similar name.
+                # Prefer a field of the same name in another value to a similar name in this value.
                 elsewhere = any(field in arguments_of(kind) for kind in family)
                 own = None if elsewhere else nearest_argument(field, type(value))
                 advice = f"did you mean {argument}__{own}?" if own else advice_on(f"{argument}__{field}", cls)

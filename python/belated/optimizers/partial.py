@@ -1,4 +1,4 @@
-"""Params that name only some of the parameters; the other parameters are drawn at random from the space."""
+"""Completion of params in which names are missing: the missing values are drawn at random from the space."""
 
 from __future__ import annotations
 
@@ -16,19 +16,23 @@ from belated.space.space import Space
 
 
 def missing_names(space: Space, given: Mapping[str, Any]) -> list[str]:
-    """Return the active searched parameters without a value; the given values must be in range."""
+    """Return the names of active parameters that are missing from `given`, except constants.
+
+    The given values must be in range.
+    """
     return [name for name in space.active_names(given) if name not in given and space[name].width]
 
 
 def filled_in(space: Space, params: Any, constraints: Constraints | None, what: str, seed: list[int]) -> Any:
     """Return params with a value for each active name; missing values are drawn uniformly at random.
 
-    The whole point satisfies the constraints, and the given names are active in it. The draw depends only on `seed`.
+    The completed point satisfies the constraints, and all given names are active at this point. The draw depends only
+    on `seed`.
 
     Raises
     ------
     InvalidPoint
-        A value is out of range, or the search found no point with these values.
+        A value is out of range, or the search did not find a point with these values.
     """
     if not isinstance(params, Mapping):
         return params
@@ -36,11 +40,11 @@ def filled_in(space: Space, params: Any, constraints: Constraints | None, what: 
     missing = missing_names(space, given)
     if not missing:
         return params
-    # All parameters are drawn, also inactive ones, because a given value may make them active.
+    # Draw all parameters, without their conditions: a given value may make a parameter active.
     free = Space({name: replace(dimension, when=None) for name, dimension in space.items()})
 
     def completed(values: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the params of a draw, or None if a given parameter is inactive in it."""
+        """Return the given values completed by a draw, or None if a given parameter is inactive at this point."""
         values = values | given
         active = space.active_part(values)
         return active if given.keys() <= active.keys() else None

@@ -1,4 +1,4 @@
-"""The problem: domain, contexts, fidelity, direction and clock."""
+"""The problem of an optimizer: its domain, contexts, fidelity, direction and clock."""
 
 import time as clocks
 from collections.abc import Callable, Iterable, Mapping
@@ -17,12 +17,12 @@ from belated.space.space import ContextSpace, Space
 SpaceLike: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Iterable[tuple[float, float]]
 
 
-#: The largest absolute value of a time in seconds. It keeps differences of times finite.
+#: The maximum absolute value of a time in seconds. It ensures that differences of times are finite.
 LATEST = 1e300
 
 
 class Problem:
-    """The problem that an optimizer solves, for any strategy: arguments become numbers for the core here."""
+    """The problem that an optimizer solves, for any strategy. It converts arguments to numbers for the core."""
 
     def __init__(
         self,
@@ -78,11 +78,14 @@ class Problem:
         self.core = self._new_core()
 
     def now(self) -> float | None:
-        """Return the time by the clock, or None if the core counts suggestions itself."""
+        """Return the time in seconds, or None if the clock counts iterations, because the core counts them."""
         return None if self.clock == "iterations" else seconds(self.time or clocks.time)
 
     def context_numbers(self, context: Any, owner: str) -> list[float] | None:
-        """Return the numbers of a context, None if none was declared; `owner` names the optimizer's class."""
+        """Return the numbers of a context, or None if contexts were not declared.
+
+        `owner` is the name of the optimizer's class, for messages.
+        """
         if self.context_space is None:
             if context is not None:
                 raise InvalidContext(
@@ -95,7 +98,7 @@ class Problem:
         return self.context_space.numbers(context)
 
     def with_context(self, points: NDArray[np.float64], context: Any, owner: str) -> NDArray[np.float64]:
-        """Return encoded points with the columns of a context appended, if one was declared."""
+        """Return encoded points; if contexts were declared, the columns of the context are appended."""
         self.context_numbers(context, owner)
         if self.context_space is None:
             return points
@@ -111,7 +114,10 @@ class Problem:
         return contexts
 
     def check_fidelity(self, fidelity: Any, owner: str) -> float | None:
-        """Return a fidelity as an int or float, None if none is given; `owner` names the optimizer's class."""
+        """Return a checked fidelity as an int or float, or None for None.
+
+        `owner` is the name of the optimizer's class, for messages.
+        """
         if fidelity is None:
             return None
         if self.fidelity is None:
@@ -122,11 +128,11 @@ class Problem:
         return self.fidelity.check(fidelity)
 
     def fidelity_of(self, number: float | None) -> float | None:
-        """Return the fidelity of a trial from the core's number; None if none was declared."""
+        """Return the fidelity for a number of the core, or None if a fidelity was not declared."""
         return None if self.fidelity is None else self.fidelity.from_number(number)
 
     def check_value(self, value: Any, what: str) -> float:
-        """Return an observed value as a float; `what` names the trial in messages."""
+        """Return an observed value as a float; `what` is the name of the trial, for messages."""
         number = finite(value)
         if number is None:
             raise InvalidValue(
@@ -136,7 +142,7 @@ class Problem:
         return number
 
     def check_std(self, std: Any, what: str) -> float | None:
-        """Return the standard deviation of an observed value's noise, or None if it is not known."""
+        """Return the standard deviation of the noise of an observed value, or None for None."""
         number = None if std is None else finite(std)
         if std is not None and (number is None or number < 0):
             raise InvalidValue(
@@ -147,7 +153,7 @@ class Problem:
 
 
 def seconds(time: Callable[[], float]) -> float:
-    """Return the clock's time, with 0.0 for -0.0; raise InvalidSetting if it cannot be used."""
+    """Return the time that the function returns, with 0.0 for -0.0; raise InvalidSetting if the time is invalid."""
     now = finite(time())
     if now is None or abs(now) > LATEST:
         raise InvalidSetting(f"time() did not return a number of seconds within ±{LATEST:g}")

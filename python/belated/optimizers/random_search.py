@@ -9,35 +9,35 @@ from belated.optimizers.values import checks_keywords
 @checks_keywords
 @dataclass(eq=False, repr=False)
 class RandomSearch(Optimizer, strategy="RandomSearch"):
-    """Uniformly random suggestions: the baseline that every other optimizer has to beat.
+    """Random search: uniformly random suggestions, as a baseline for other optimizers.
 
-    In a finite domain of up to 100,000 points every point is tried once before a point is repeated.
+    In a finite domain of up to 100,000 points, a point is repeated only after all points have been suggested.
 
     Parameters
     ----------
     space : mapping, optional
-        Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or their shorthand; or pairs of bounds (see
-        `Space`).
+        Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or their shorthand. Or a list of pairs of
+        bounds; see `Space`.
     context : mapping, optional
-        Variables that are given with each suggestion instead of being chosen; declared like a space. Default None:
-        none.
+        The space of variables that the caller of ``suggest`` chooses, declared like `space`. Default None: without
+        context.
     candidates : array-like of shape (N, d), optional
-        Suggest rows of this array instead. Exactly one of space and candidates is given.
+        A finite set of points, the rows of this array. Pass either `space` or `candidates`.
     constraints : list of callable, optional
         Known constraints, for spaces only: functions that take the dict of params and return True or False, such as
-        ``lambda p: p["a"] + p["b"] <= 1``. Every suggestion satisfies all of them. They are called often, in the thread
-        that suggests, so they should be fast and depend only on the params. `RandomSearch` tries at most 10,000 points
-        for a suggestion. If `RandomSearch` or `BayesOpt` finds no point that satisfies the constraints, it draws from a
-        pool, for which as many points are tried once. To be pickled, constraints must be defined at the top level of a
-        module. Default None: none.
+        ``lambda p: p["a"] + p["b"] <= 1``. Every suggestion satisfies all constraints. They are called often, in the
+        thread that calls ``suggest``; they should be fast and depend only on the params. `RandomSearch` tries at most
+        10,000 points for a suggestion. If `RandomSearch` or `BayesOpt` does not find a point that satisfies the
+        constraints, it draws from a pool of points. To fill the pool, 10,000 points are tried once. Constraints can be
+        pickled only if they are defined at the top level of a module. Default None: without constraints.
     fidelity : Fidelity, optional
-        Allows trials that are less than full evaluations. The default of a trial is the highest fidelity. Default None:
-        every trial is a full evaluation.
+        The range of fidelities, if trials may be cheaper than full evaluations. By default a trial has the highest
+        fidelity. Default None: every trial is a full evaluation.
     clock : {"iterations", "seconds"}, default "iterations"
         The unit of times and delays: suggestions started, or seconds.
     direction : {"maximize", "minimize"}, default "maximize"
     seed : int, optional
-        From 0 to 2**64 - 1. Default None: a seed is drawn. In both cases `seed_` holds it.
+        From 0 to 2**64 - 1. Default None: a seed is drawn. The attribute `seed_` has the seed in both cases.
     time : callable, optional
         For ``clock="seconds"``: a function that returns seconds. Default None: `time.time`.
 

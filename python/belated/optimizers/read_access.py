@@ -1,4 +1,4 @@
-"""The members of optimizers, studies and results of runs that read trials and the model."""
+"""The members that read trials and the model; optimizers, studies and results of runs share them."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 class NotFitted(BelatedError, ValueError):
-    """A call needs the model, which has not been fitted to any value yet."""
+    """A call needs the model, but a value has not been observed yet."""
 
 
-# Members of one class of optimizers; studies and results of runs read them from their optimizer.
+# Members that only one class of optimizers has; studies and results of runs read these members from their optimizer.
 _OF_ONE_CLASS = ("round_", "rounds_", "surviving_", "trees_")
 
 
 class ReadAccess(AttributeHints):
-    """The members for reading, which change nothing; the subclass provides the source."""
+    """The members that read trials and the model without changing them; the subclass defines `_source`."""
 
-    # Hidden from type checkers, which would otherwise allow any attribute.
+    # Hide this method from type checkers: they would allow any attribute.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -46,11 +46,11 @@ class ReadAccess(AttributeHints):
 
     @property
     def _source(self) -> LifeCycle[Any]:
-        """The optimizer or study that has the trials and the model."""
+        """The optimizer or study to read."""
         raise NotImplementedError
 
     def _numbers(self, state: str | None) -> list[int]:
-        """The numbers of the trials in a state, or of all trials."""
+        """Return the numbers of the trials in a state, or of all trials if `state` is None."""
         return self._source._current_log().numbers(state)
 
     # The problem.
@@ -62,7 +62,7 @@ class ReadAccess(AttributeHints):
 
     @property
     def context_space_(self) -> ContextSpace | None:
-        """The space of contexts; None if none was declared."""
+        """The space of contexts; None if contexts were not declared."""
         return self._source._problem.context_space
 
     @property
@@ -72,13 +72,13 @@ class ReadAccess(AttributeHints):
 
     @property
     def clock(self) -> Literal["iterations", "seconds"]:
-        """The unit of delays."""
+        """The unit of times and delays."""
         return "iterations" if self._source._problem.clock == "iterations" else "seconds"
 
     # Trials.
 
     def trial(self, number: int) -> Trial:
-        """The trial with this number; UnknownTrial if it does not exist."""
+        """Return the trial with this number; raise UnknownTrial if it does not exist."""
         return Trial(self._source, self._source._number_of(number))
 
     @property
@@ -93,11 +93,11 @@ class ReadAccess(AttributeHints):
 
     @property
     def pending_(self) -> list[Trial]:
-        """The trials that have no result yet."""
+        """The trials without a result."""
         return [Trial(self._source, number) for number in self._numbers("pending")]
 
-    # `X | Any` means X or None. After an observation, code can use X without a check for None, and type checkers still
-    # report a wrong attribute of X.
+    # `X | Any` means X or None. Users then need not check for None after an observation, and type checkers still report
+    # a wrong attribute of X.
 
     @property
     def best_trial_(self) -> Trial | Any:
@@ -107,10 +107,10 @@ class ReadAccess(AttributeHints):
 
     @property
     def best_params_(self) -> Any:
-        """The params (for candidates, the row) that gave the best observed value; None before the first value.
+        """The params with the best observed value (for candidates, the row); None before the first value.
 
-        If a fidelity was declared, only values at the highest observed fidelity count.
-        If `observe` was given params other than the suggested ones, those params are returned.
+        If a fidelity was declared, only values at the highest observed fidelity count. If other params than the
+        suggested ones were reported by `observe`, the reported params are returned.
         """
         best = self.best_trial_
         return None if best is None else best.params_run
@@ -122,16 +122,18 @@ class ReadAccess(AttributeHints):
         return None if best is None else best.value
 
     def trials_dataframe(self) -> Any:
-        """All trials as a pandas DataFrame, one row each.
+        """Return all trials as a pandas DataFrame, one row for each trial.
 
-        Columns: number, state, value, std, cost, duration, suggested_at, observed_at, delay, and error as ``"type:
-        message"``; ``fidelity``, if one was declared; then ``params_…`` for each name (``index`` for candidates: join
-        with the array by it), ``params_run_…`` (``index_run``) if a trial was run at another point than suggested,
-        ``context_…``, and ``attrs_…`` for each key that any trial has. Facts that a trial does not have are missing
-        values. If a space has both ``x`` and ``run_x``, the column of ``run_x`` is ``params_run_x``, and the columns of
-        the points that were run are ``params_run__…``.
+        The first columns are number, state, value, std, cost, duration, suggested_at, observed_at, delay, error (as
+        ``"type: message"``) and, if a fidelity was declared, fidelity. They are followed by one column ``params_…`` for
+        each name. For candidates, the column ``index`` has the row number in the array. If a trial was run at another
+        point than suggested, there are also columns ``params_run_…`` (for candidates, ``index_run``). The last columns
+        are ``context_…`` for each name of the context and ``attrs_…`` for each key of the attrs. Facts that a trial
+        does not have are missing values. If a space has both ``x`` and ``run_x``, the column of ``run_x`` is
+        ``params_run_x``, and the columns of the points that were run are ``params_run__…``.
 
-        ``add(pandas.read_csv(file))`` reads the file that ``trials_dataframe().to_csv(file, index=False)`` wrote.
+        To read trials from a file that ``trials_dataframe().to_csv(file, index=False)`` wrote, use
+        ``add(pandas.read_csv(file))``.
 
         Raises
         ------
@@ -144,14 +146,15 @@ class ReadAccess(AttributeHints):
     # The model.
 
     def recommend(self, context: Mapping[str, Any] | None = None) -> Any:
-        """Return the point to use in the end: the one with the best posterior mean, which averages the noise out.
+        """Return the point to use after the search: the point with the best posterior mean.
 
-        If a fidelity was declared, it is the best point at the highest fidelity.
+        The posterior mean averages over the noise of the values. If a fidelity was declared, the mean is taken at the
+        highest fidelity.
 
         Parameters
         ----------
         context : mapping, optional
-            The context to recommend for, if a context was declared.
+            The context for which a point is recommended, if a context was declared.
 
         Returns
         -------
@@ -161,7 +164,7 @@ class ReadAccess(AttributeHints):
         Raises
         ------
         NotFitted
-            Nothing has been observed.
+            A value has not been observed yet.
         InvalidContext
             The context is missing, was not declared, or is out of its space.
         """
@@ -183,25 +186,26 @@ class ReadAccess(AttributeHints):
         Parameters
         ----------
         params : mapping, list of mappings, DataFrame or array (n, d); for candidates rows (n, d) or indices (n,)
-            Where to predict: one point or several. The columns of an array are the parameters in the order of the
-            space; an array is allowed only if the space has no choices. For candidates None means all of them.
+            One or several points at which to predict. The columns of an array are the parameters in the order of the
+            space; an array is not allowed if a parameter is a `Categorical`. For candidates, None means all candidates.
         context : mapping, optional
-            One context for all points, if a context was declared.
+            A single context for all points, if a context was declared.
         pending : bool, default False
-            Whether to treat trials without a result by the pending policy, as the next suggestion would.
+            Whether to apply the pending policy to trials without a result, as the next suggestion does.
 
         Returns
         -------
         mean, std : ndarray of shape (n,)
-            Without observation noise. If bad values are compressed (`GP`, ``targets="robust"``), they are the median
-            and the width of the central 95 % interval divided by 2 · 1.96.
+            Mean and standard deviation of f, without observation noise. If bad values are compressed (`GP`,
+            ``targets="robust"``), the first array has medians, and the second has the widths of central 95 % intervals
+            divided by 2 · 1.96.
 
         Raises
         ------
         NotFitted
-            Nothing has been observed.
+            A value has not been observed yet.
         InvalidSetting
-            The optimizer has no model, for example `RandomSearch`.
+            The optimizer does not have a model, for example `RandomSearch`.
         InvalidPoint, InvalidContext
             A point or context does not belong to its space.
 
@@ -223,9 +227,10 @@ class ReadAccess(AttributeHints):
         return posterior
 
     def acquisition_at(self, params: Any = None, context: Mapping[str, Any] | None = None) -> NDArray[np.float64]:
-        """Return the acquisition that the next suggestion would maximise, pending trials included.
+        """Return the acquisition that the next suggestion would maximise, with pending trials taken into account.
 
-        Later suggestions do not change. Points that violate constraints also have a value, but are not suggested.
+        The call does not change later suggestions. The acquisition is also computed for points that violate
+        constraints, although they are never suggested.
 
         Parameters
         ----------
@@ -235,20 +240,22 @@ class ReadAccess(AttributeHints):
         Returns
         -------
         ndarray of shape (n,)
-            Larger is better in either direction. If trials have failed, -inf marks points that are excluded because
-            success is less likely than failure. `LogEI`: the logarithm of the expected improvement in units of f; if
-            trials have failed, plus the logarithm of the probability of success. `UCB`: the upper bound of f, or of -f
-            if f is minimized. `MaxVariance`: the variance of f. `UCBPE`: as `UCB` while nothing is in flight. With
-            points in flight it is the variance of f, or a number below 0, if the upper bound is too low for a point to
-            be explored: the amount by which it is too low.
+            Larger numbers are better for both directions. If trials have failed, -inf marks points at which failure is
+            more likely than success; such points are not suggested.
+            `LogEI`: the logarithm of the expected improvement in units of f. If trials have failed, the logarithm of
+            the probability of success is added.
+            `UCB`: the upper bound of f, or of -f if f is minimized.
+            `MaxVariance`: the variance of f.
+            `UCBPE`: as `UCB` without trials in flight. With trials in flight, the variance of f. If the upper bound at
+            a point is too low for exploration, minus the amount by which the bound is too low.
 
         Raises
         ------
         NotFitted
-            Nothing has been observed.
+            A value has not been observed yet.
         InvalidSetting
-            The optimizer has no model, or the acquisition is `ThompsonSampling`, which maximises a new draw at each
-            suggestion.
+            The optimizer does not have a model, or the acquisition is `ThompsonSampling`, which maximises a new draw at
+            each suggestion.
         InvalidPoint, InvalidContext
             A point or context does not belong to its space.
 
@@ -273,33 +280,33 @@ class ReadAccess(AttributeHints):
 
     @property
     def surrogate_(self) -> Surrogate:
-        """The fitted model: lengthscales by name, standard deviations of signal and noise, evidence.
+        """The fitted model: lengthscales by name, standard deviations of signal and noise, and the evidence.
 
         Raises
         ------
         NotFitted
-            Nothing has been observed.
+            A value has not been observed yet.
         InvalidSetting
-            The optimizer has no model, for example `RandomSearch`.
+            The optimizer does not have a model, for example `RandomSearch`.
         """
         return surrogate_of(self._source._problem, *self._fitted("surrogate_"))
 
     def _fitted(self, what: str) -> tuple[GaussianProcess, float, float, float]:
-        """Return (model, mean, scale, log slope), the core's posterior of the targets; `what` is for messages."""
+        """Return (model, mean, scale, log slope) of the core; `what` is the name of the caller, for messages."""
         found = self._model_log(what).surrogate(self._source._problem.now(), False)
         if found is None:
             raise _not_fitted(what)
         return found
 
     def _leave_one_out(self) -> tuple[list[int], Array, Array]:
-        """Return the numbers of the model's rows, and mean and std of each value predicted from all others."""
+        """Return the trial numbers of the model's rows, and the means and stds of leave-one-out predictions."""
         found = self._model_log("leave-one-out").leave_one_out(self._source._problem.now())
         if found is None:
             raise _not_fitted("leave-one-out")
         return found
 
     def _model_log(self, what: str) -> Log:
-        """Return the log if the source has a model, or raise InvalidSetting that names `what`."""
+        """Return the log; raise InvalidSetting if the source does not have a model."""
         source = self._source
         if not source._has_model:
             raise InvalidSetting(f"{what} needs a model, and {source._strategy_name} has none: use BayesOpt")

@@ -1,4 +1,4 @@
-"""Reading the facts reported about a trial: cost and duration, attributes and errors."""
+"""Checks and conversions of the facts that are reported about a trial: cost, duration, attributes and errors."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,24 +12,24 @@ from belated.space.arguments import finite
 if TYPE_CHECKING:
     from traceback import TracebackException
 
-# The longest message and traceback that are kept, in bytes of UTF-8.
+# The maximum lengths of a stored message and a stored traceback, in bytes of UTF-8.
 _LONGEST_MESSAGE = 2048
 _LONGEST_TRACEBACK = 8192
 
-# The core reads JSON with at most 127 levels.
+# The maximum nesting depth of attributes. The core reads JSON of at most 127 levels.
 _DEEPEST = 100
 
 
 @dataclass(frozen=True, slots=True)
 class TrialError:
-    """The error that made a trial fail; it prints as ``"type: message"``.
+    """The error that caused the failure of a trial; it is printed as ``"type: message"``.
 
     Attributes
     ----------
     type : str
         The name of the exception's class; empty if the error was reported as a string.
     message : str
-        The exception's message, or the string. If it is longer than 2 kB, the first 1.5 kB and the end.
+        The exception's message, or the string. A text of more than 2 kB is shortened to its first 1.5 kB and its end.
     traceback : str or None
         The last 8 kB of the exception's traceback, if it had one.
 
@@ -52,13 +52,13 @@ class TrialError:
 
 
 def headline(error: TrialError) -> str:
-    """The first line of an error, shortened, for tables and reprs."""
+    """Return the first line of an error, shortened to 100 characters, for tables and reprs."""
     line = next(iter(str(error).splitlines()), "")
     return line if len(line) <= 100 else line[:99] + "…"
 
 
 def error_facts(error: Any) -> tuple[str, str, str | None] | None:
-    """Return (type, message, traceback) of an error that was given to `fail`, or None if none was given."""
+    """Return (type, message, traceback) of the argument `error` of `fail`, or None for None."""
     if error is None:
         return None
     if isinstance(error, TrialError):
@@ -97,7 +97,7 @@ def format_traceback(error: BaseException) -> str:
 
 
 def format_error(error: BaseException) -> str:
-    """Return the last line of a traceback: the type and the message, shortened if it is long."""
+    """Return the last line of a traceback: the type and the message of an error, with a long message shortened."""
     return "".join(_short_form(error).format_exception_only()).strip()
 
 
@@ -108,7 +108,7 @@ def _short_form(error: BaseException) -> "TracebackException":
     waiting: list[Any] = [made]
     while waiting:
         each = waiting.pop()
-        # Python formats a message line by line, which takes half a minute for 50 MB of them.
+        # Shorten messages first: Python formats them line by line, which takes half a minute for 50 MB of text.
         if isinstance(getattr(each, "_str", None), str):
             each._str = shortened(each._str)
         others = (each.__cause__, each.__context__, *(getattr(each, "exceptions", None) or ()))
@@ -117,12 +117,15 @@ def _short_form(error: BaseException) -> "TracebackException":
 
 
 def _encodable(text: str) -> str:
-    """Return the text if it is valid UTF-8, else with escapes: a message may quote a file name that is not."""
+    """Return the text with escapes for characters that UTF-8 cannot encode, which file names in messages may have."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def shortened(text: str) -> str:
-    """Return text up to 2 kB of UTF-8 unchanged, and of longer text the first three quarters and the end of 2 kB."""
+    """Return text, shortened if it is longer than 2 kB in UTF-8.
+
+    Of the 2 kB, three quarters contain the beginning of a longer text, and one quarter contains its end.
+    """
     if len(text) <= _LONGEST_MESSAGE:
         text = _encodable(text)
         if len(text.encode()) <= _LONGEST_MESSAGE:
@@ -130,7 +133,7 @@ def shortened(text: str) -> str:
     mark = f" … ({len(text)} characters in all) … "
     room = _LONGEST_MESSAGE - len(mark.encode())
     n_end = room // 4
-    # Characters have at least one byte each.
+    # Each character has at least one byte, so slices of characters are long enough.
     first, last = (_encodable(part).encode() for part in (text[: room - n_end], text[-n_end:]))
     return first[: room - n_end].decode(errors="ignore") + mark + last[-n_end:].decode(errors="ignore")
 
@@ -144,7 +147,7 @@ def _end(text: str) -> str:
 
 
 def check_amount(name: str, amount: Any, what: str) -> float | None:
-    """Return a cost or duration of an evaluation, or None if it is not known; `what` names the trial in messages."""
+    """Return the cost or duration of an evaluation, or None for None; `what` is the name of the trial, for messages."""
     number = None if amount is None else finite(amount)
     if amount is not None and (number is None or number < 0):
         unit = "the seconds that the evaluation took" if name == "duration" else "what the evaluation cost"
@@ -156,7 +159,7 @@ def check_amount(name: str, amount: Any, what: str) -> float | None:
 
 
 def attrs_as_json(attrs: Any, name: str = "attrs") -> str | None:
-    """Return attributes as the text of a JSON object, or None if there are none."""
+    """Return attributes as the text of a JSON object, or None if they are empty or None."""
     if attrs is None:
         return None
     if not isinstance(attrs, Mapping):
@@ -167,7 +170,7 @@ def attrs_as_json(attrs: Any, name: str = "attrs") -> str | None:
 
 
 def _as_json(value: Any, name: str, depth: int) -> Any:
-    """Return a value in a form that json.dumps takes; `name` is its position in the argument."""
+    """Return a value in a form that json.dumps accepts; `name` is the position of the value, for messages."""
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         value = value.item()
     if value is None or isinstance(value, bool):
@@ -196,7 +199,7 @@ def _as_json(value: Any, name: str, depth: int) -> Any:
 
 
 def merged_attrs(texts: Iterable[str]) -> dict[str, Any]:
-    """Merge attributes that came one after another, as JSON; later ones replace earlier ones."""
+    """Merge attributes that were reported as JSON, in this order; a later value of a key replaces an earlier value."""
     attrs: dict[str, Any] = {}
     for text in texts:
         attrs |= json.loads(text)

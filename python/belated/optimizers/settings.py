@@ -1,6 +1,6 @@
 """The values that configure `BayesOpt`: acquisitions, pending policies, the surrogate and the initial design.
 
-A test compares their defaults with the core.
+A test compares their defaults with the defaults in the core.
 """
 
 from collections.abc import Sequence
@@ -46,26 +46,26 @@ class Acquisition(Value, argument=True):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class LogEI(Acquisition, name="log_ei"):
-    """The acquisition is the expected improvement over the best posterior mean, in logs because it may be tiny.
+    """Acquisition: the logarithm of the expected improvement over the best posterior mean.
 
-    Under `Integrate` it is averaged over the values that pending trials and the best observed points may have (noisy
-    expected improvement).
+    With the pending policy `Integrate`, the expected improvement is averaged over the possible values of pending trials
+    and of the best observed points (noisy expected improvement).
 
     Parameters
     ----------
     incumbent : {"posterior_mean", "best_value"}, default "posterior_mean"
-        The reference for improvement under the other policies: the largest posterior mean at an observed point, or the
-        largest observed value, noise included.
+        The reference for improvement with the other pending policies: the largest posterior mean at an observed point,
+        or the largest observed value, which includes noise.
     effort : float, default 1.0
-        The effort of the search for the best point of a space; time is proportional to it.
+        The effort of the search for the maximum of the acquisition in a space. The time is proportional to the effort.
 
     For replays
         multistart : tuple of int (n_raw, n_starts), optional
-            How the acquisition is maximised in a space: the best of n_raw uniform points and of L-BFGS-B runs from
-            n_starts others. Default None: belated's own search.
+            Maximise the acquisition in a space by n_raw uniform points and by runs of L-BFGS-B from n_starts further
+            points. Default None: the standard search of belated.
         direct : int, optional
-            About how many evaluations, if the acquisition is maximised by DIRECT instead (dividing rectangles:
-            deterministic and without gradients). Default None.
+            Maximise the acquisition in a space by DIRECT (dividing rectangles), with about this number of evaluations.
+            DIRECT is deterministic and does not use gradients. Default None: the standard search.
     """
 
     _: KW_ONLY
@@ -75,36 +75,37 @@ class LogEI(Acquisition, name="log_ei"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class UCB(Acquisition, name="ucb"):
-    """The acquisition is the upper confidence bound: posterior mean plus a multiple of the standard deviation.
+    """Acquisition: the upper confidence bound, which is the posterior mean plus a multiple of the standard deviation.
 
-    Under `Censor` the multiple is beta plus the sum of the standard deviations at the points that may still arrive
-    (GP-UCB-SDF).
+    With the pending policy `Censor`, the multiple is beta plus the sum of the standard deviations at the points of
+    pending trials within their window (GP-UCB-SDF).
 
     Parameters
     ----------
     beta : float, "kandasamy", "kandasamy_code" or "theory", default 2.0
-        Multiplies the standard deviation (Optuna and BoTorch take the square root of theirs: their 4.0 is this 2.0).
-        "kandasamy" is sqrt(0.2 d log(2j + 1)) at suggestion j in d dimensions (Kandasamy et al. 2017).
-        "kandasamy_code" is sqrt(5 d log(2 d j + 1)), the formula in their code. "theory" is
-        B + R sqrt(2 (gamma + 1 + log(1/delta))), under `Censor` B + (R + V) sqrt(2 (gamma + 1 + log(2/delta))), in the
-        model's units: B is `rkhs_bound`, V `value_bound`, R the standard deviation of the noise and gamma the maximum
-        information gain, bounded from above by the gain of greedy choices. It is far too wide for practice.
+        Multiplies the standard deviation. Optuna and BoTorch multiply by the square root of their beta, so their 4.0
+        corresponds to 2.0 here. "kandasamy" is sqrt(0.2 d log(2j + 1)) at suggestion j in d dimensions (Kandasamy et
+        al. 2017). "kandasamy_code" is sqrt(5 d log(2 d j + 1)), the formula in the code of Kandasamy et al. "theory" is
+        B + R sqrt(2 (gamma + 1 + log(1/delta))); with `Censor` it is B + (R + V) sqrt(2 (gamma + 1 + log(2/delta))).
+        Here B is `rkhs_bound`, V is `value_bound`, and R is the standard deviation of the noise, in the model's units.
+        gamma is an upper bound on the maximum information gain, computed from greedy choices. The bounds of "theory"
+        are far too wide for practice.
     rkhs_bound : float, default 1.0
         B of ``beta="theory"``: a bound on the norm of f, in the model's units.
     delta : float, default 0.1
-        ``beta="theory"`` holds with probability 1 - delta.
+        With ``beta="theory"``, the bounds hold with probability 1 - delta.
     value_bound : float, optional
-        B_y of Verma et al. (2022), under `Censor`: a bound on the distance of values from the prior mean, in the
-        model's units. It multiplies the sum of the standard deviations, and enters ``beta="theory"``. Default None:
-        1, as in their experiments; with ``beta="theory"`` the largest distance observed so far.
+        B_y of Verma et al. (2022), for `Censor`: a bound on the distance of values from the prior mean, in the model's
+        units. It multiplies the sum of the standard deviations, and is V of ``beta="theory"``. Default None: 1, as in
+        the experiments of Verma et al.; with ``beta="theory"``, the largest distance observed so far.
     effort : float, default 1.0
         As for `LogEI`.
 
     For replays
         predictive_std : bool, default False
-            Count the noise in the standard deviations.
+            Whether the standard deviations include the noise.
         per_batch : bool, default False
-            Whether j leaves out the trials in flight, so that all points of a batch have the same beta.
+            Whether j does not count trials in flight. Then all points of a batch have the same beta.
         multistart : tuple of int (n_raw, n_starts), optional
             As for `LogEI`.
         direct : int, optional
@@ -123,17 +124,17 @@ class UCB(Acquisition, name="ucb"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class ThompsonSampling(Acquisition, name="thompson"):
-    """The acquisition is a draw of f from the posterior; the maximum of the draw is suggested.
+    """Acquisition: a draw of f from the posterior; the maximum of the draw is suggested.
 
     Parameters
     ----------
     beta : float, "kandasamy", "kandasamy_code" or "theory", default 1.0
-        Under `Censor` draws deviate from the mean nu times as far as the posterior does (GP-TS-SDF): nu is beta plus
-        the sum of the standard deviations at the points that may still arrive. The names denote formulas, as in `UCB`.
-        Other policies do not use it.
+        With the pending policy `Censor`, the deviation of a draw from the mean is multiplied by nu (GP-TS-SDF). nu is
+        beta plus the sum of the standard deviations at the points of pending trials within their window. The strings
+        denote the same formulas as in `UCB`. Other pending policies do not use beta.
     draws : {"pathwise", "weight_space"}, default "pathwise"
-        How functions are drawn if an exact draw is impossible: by Matheron's rule, or by the weights of the random
-        features ("weight_space", in a space only).
+        How functions are drawn if an exact draw is impossible. "pathwise": by Matheron's rule. "weight_space": by
+        drawing the weights of the random features; only for spaces.
     n_features : int, default 1024
         Number of random features of a draw.
     rkhs_bound : float, default 1.0
@@ -147,9 +148,9 @@ class ThompsonSampling(Acquisition, name="thompson"):
 
     For replays
         widen : bool, default True
-            Whether draws under `Censor` deviate nu times as far.
+            Whether deviations are multiplied by nu with `Censor`.
         predictive_std : bool, default False
-            Count the noise in the standard deviations that nu sums.
+            Whether the standard deviations in nu include the noise.
         multistart : tuple of int (n_raw, n_starts), optional
             As for `LogEI`.
         direct : int, optional
@@ -170,7 +171,7 @@ class ThompsonSampling(Acquisition, name="thompson"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class MaxVariance(Acquisition, name="max_variance"):
-    """The acquisition is the posterior variance: pure exploration.
+    """Acquisition: the posterior variance, for pure exploration.
 
     Parameters
     ----------
@@ -186,18 +187,19 @@ class MaxVariance(Acquisition, name="max_variance"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class UCBPE(Acquisition, name="ucb_pe"):
-    """GP-UCB-PE: the first point of a batch has the largest upper bound, the others explore (Contal et al. 2013).
+    """Acquisition GP-UCB-PE: an upper confidence bound, followed by pure exploration (Contal et al. 2013).
 
-    A point that is suggested while nothing is in flight is the first point of a batch. Each other point has the largest
-    standard deviation s in the region where the maximum may be, {x : mu(x) + 2 beta sigma(x) > max mu - beta sigma}. mu
-    and sigma are given only the observed values. s is given also the points in flight with their predicted values, so
-    this acquisition needs `Hallucinate`. It is made for synchronous batches: if results come one by one, it keeps
-    exploring.
+    A point that is suggested without trials in flight is the first point of a batch; it has the largest upper bound.
+    The other points of the batch explore the region in which the maximum may be,
+    {x : mu(x) + 2 beta sigma(x) > max mu - beta sigma}. Each of these points has the largest standard deviation s in
+    this region. The mean mu and the standard deviation sigma depend only on observed values. s also depends on the
+    points in flight with their predicted values; therefore this acquisition requires `Hallucinate`. It is made for
+    synchronous batches. If results arrive one by one, it only explores.
 
     Parameters
     ----------
     beta : float, "kandasamy", "kandasamy_code" or "theory", default 2.0
-        As in `UCB`; j counts the trials before the batch, so that all its points have the same beta.
+        As in `UCB`. j counts the trials before the batch; all points of a batch have the same beta.
     rkhs_bound : float, default 1.0
         For ``beta="theory"``, as in `UCB`.
     delta : float, default 0.1
@@ -233,19 +235,21 @@ class UCBPE(Acquisition, name="ucb_pe"):
 
 @dataclass(frozen=True, repr=False)
 class PendingPolicy(Value, argument=True):
-    """How the model treats a trial without a result: `Integrate`, `Hallucinate`, `Ignore`, `Censor`, `Liar` or
-    `Nearest`."""
+    """A pending policy, which defines how the model treats a trial without a result.
+
+    The policies are `Integrate`, `Hallucinate`, `Ignore`, `Censor`, `Liar` and `Nearest`.
+    """
 
 
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Integrate(PendingPolicy, name="integrate"):
-    """Pending policy: `LogEI` is averaged over the values that pending trials may have.
+    """Pending policy: `LogEI` is averaged over possible values of the pending trials.
 
     Parameters
     ----------
     n : int, default 32
-        The number of values, which are quasi-random draws from the model's prediction.
+        The number of possible values, which are quasi-random draws from the posterior.
     """
 
     n: int = 32
@@ -254,11 +258,13 @@ class Integrate(PendingPolicy, name="integrate"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Hallucinate(PendingPolicy, name="hallucinate"):
-    """Pending policy: a pending trial counts as observed at the predicted mean, and only reduces the uncertainty.
+    """Pending policy: the value of a pending trial is assumed to be the predicted mean.
+
+    The trial then reduces the uncertainty, but does not change the mean.
 
     For replays
         repeats : bool, default False
-            Whether a point in flight may be suggested again while untried points are left, in a finite domain.
+            Whether a point in flight may be suggested again in a finite domain that has points not tried yet.
     """
 
     _: KW_ONLY
@@ -268,22 +274,22 @@ class Hallucinate(PendingPolicy, name="hallucinate"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Ignore(PendingPolicy, name="ignore"):
-    """Pending policy: pending trials are ignored; the model has only trials with results."""
+    """Pending policy: pending trials are left out of the model."""
 
 
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Censor(PendingPolicy, name="censor"):
-    """Pending policy: a pending trial counts as observed at the floor until its value comes (GP-UCB-SDF, GP-TS-SDF).
+    """Pending policy: the value of a pending trial is assumed to be the floor (GP-UCB-SDF, GP-TS-SDF).
 
     Parameters
     ----------
     floor : float, optional
-        The smallest value that f can take (the largest, if f is minimised), in units of f. Default None: the worst
-        observed value.
+        The smallest value of f in units of f; if f is minimised, the largest value. Default None: the worst observed
+        value.
     late : {"accept", "discard"}, default "accept"
-        "accept": a value that comes after the window is used. "discard": the trial stays at the floor (this needs a
-        window).
+        "accept": a value that is reported after the window is used. "discard": the trial keeps the value of the floor;
+        this requires a window.
 
     For replays
         repeats : bool, default False
@@ -299,12 +305,12 @@ class Censor(PendingPolicy, name="censor"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Liar(PendingPolicy, name="liar"):
-    """Pending policy: all pending trials count as observed at one value (the constant liar).
+    """Pending policy: all pending trials are assumed to have the same value (the constant liar).
 
     Parameters
     ----------
     value : {"min", "mean", "max"} or float, default "mean"
-        The smallest, mean or largest observed value, or a number in units of f.
+        The assumed value: the smallest, mean or largest observed value, or a number in units of f.
     """
 
     value: float | Literal["min", "mean", "max"] = in_units_of_f("mean")
@@ -313,7 +319,7 @@ class Liar(PendingPolicy, name="liar"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Nearest(PendingPolicy, name="nearest"):
-    """Pending policy: a pending trial counts as observed at the mean of the predictions at the nearest observed points.
+    """Pending policy: the value of a pending trial is assumed to be the mean prediction at the nearest observed points.
 
     Parameters
     ----------
@@ -337,62 +343,67 @@ class Surrogate(Value, argument=True):
 class GP(Surrogate, name="gp"):
     """A Gaussian process.
 
-    Hyperparameters that are not given are fitted: they maximise the posterior density under priors that scale
-    with dimension. *Encoded* columns are in [0, 1], see `Space`. The *unit of the targets* is the unit of f for raw
-    targets, else about the standard deviation of the observed values.
+    Hyperparameters that are not given are fitted: they maximise the posterior density under priors that scale with
+    dimension. Lengthscales refer to *encoded* columns, which are in [0, 1]; see `Space`. The *unit of the targets* is
+    the unit of f for raw targets. For other targets it is about the standard deviation of the observed values.
 
-    If networks diverge, or a loss is 1e6, the differences between good points are small compared with the distance to
-    the bad points. Robust targets are therefore a monotone transformation of the values, which may move the values
-    worse than the median nearer to it. With k the median, the values below it (above, if f is minimised) become k - w
-    log(1 + (k - y)/w), for one of three widths w or none, whichever explains the values best (the evidence, with the
-    slope of the transformation, has to be larger by 3 nats); values far beyond count as equal. Predictions are
-    transformed back: `predict` and `recommend` then give the median of f and, as ``std``, the width of its central 95 %
-    interval divided by 2 · 1.96. The transformation and the unit of the targets stay until the next fit. A fit comes
-    early after an outlier or the correction of a wrong value.
+    If an evaluation diverges, or a loss is 1e6, the differences between good points are small compared with the
+    distance to the bad points. Robust targets are therefore a monotone transformation of the values, which may compress
+    the values worse than the median k. If f is maximised, a value y < k becomes k - w log(1 + (k - y)/w); if f is
+    minimised, the transformation is mirrored. The width w is one of three widths. A transformation is used only if it
+    explains the values clearly better: the evidence, including the slope of the transformation, has to be larger by 3
+    nats. Extremely bad values count as equal. Predictions are transformed back: `predict` and `recommend` then use the
+    median of f. The returned ``std`` is the width of the central 95 % interval of f divided by 2 · 1.96. The
+    transformation and the unit of the targets remain the same until the next fit. An outlier or the correction of a
+    wrong value causes an early fit.
 
     Parameters
     ----------
     kernel : {"auto", "matern52", "matern32", "matern12", "squared_exponential", "linear"}, default "auto"
-        "auto" is "matern52", or "matern32" if a parameter is discrete. It is "squared_exponential" instead if, at a
-        fit, this explains the observations clearly better.
+        "auto" is "matern52", or "matern32" if a parameter is discrete. "auto" changes to "squared_exponential" if, at a
+        fit, this kernel explains the observations clearly better.
     ard : bool, default True
-        One lengthscale for each dimension, whatever its number of choices, or one for all.
+        True: one lengthscale for each dimension (a `Categorical` is one dimension). False: the same lengthscale for all
+        dimensions.
     lengthscale : float or list of float, optional
-        In encoded units: one for all columns, or one for each column of the point and then of the context. Default
-        None: fitted, as are the two below.
+        Lengthscale in encoded units: a single number, or one number for each column of the point and then of the
+        context. Default None: fitted.
     signal_std : float, optional
-        Standard deviation of f around its mean, in the unit of the targets.
+        Standard deviation of f around its mean, in the unit of the targets. Default None: fitted.
     noise_std : float, optional
-        Standard deviation of the observations' noise, in the unit of the targets, 0 for none. Values that are reported
-        with a ``std`` use that instead.
+        Standard deviation of the observations' noise, in the unit of the targets; 0 means exact values. For a value
+        that is reported with a ``std``, this ``std`` is used instead. Default None: fitted.
     mean : {"auto", "estimated", "zero", "median"} or float, default "auto"
         Prior mean of f; a number is in units of f. "zero" is zero after rescaling: the mean of the observed values, or
-        the floor under `Censor`. "estimated" is a constant fitted with the hyperparameters; under `Censor` and for raw
-        targets it is the same as "zero". "auto" is "estimated" from five dimensions on, else "zero".
+        the floor with `Censor`. "estimated" is a constant that is fitted with the hyperparameters; with `Censor` and
+        for raw targets it equals "zero". "auto" is "estimated" from five dimensions on, and "zero" below.
     priors : bool, default True
-        Fit with priors, or by maximum likelihood.
+        Whether hyperparameters are fitted with priors, or else by maximum likelihood.
     targets : {"robust", "standardized", "raw"}, default "robust"
-        How the model sees values. "robust": rescaled, and a long tail of bad values compressed (never under `Censor`,
-        whose targets are distances from the floor). "standardized": rescaled. "raw": unchanged.
+        How values are transformed for the model. "robust": values are rescaled, and a long tail of bad values is
+        compressed. (`Censor` does not compress, because its targets are distances from the floor.) "standardized":
+        values are rescaled. "raw": values are unchanged.
     inputs : {"warped", "plain"}, default "warped"
-        How the model sees a box's real parameters, and integers of many values. "warped": each parameter is stretched
-        toward one of its ends by a power if that explains the values clearly better, for example a learning rate
-        without ``log=True`` (Kumaraswamy's distribution functions, after Snoek et al. 2014; up to 20 such parameters).
-        "plain": unchanged.
+        How real parameters, and integers with many values, are transformed for the model. "warped": a power stretches a
+        parameter toward one of its ends if this explains the values clearly better, for example a learning rate without
+        ``log=True``. The transformations are Kumaraswamy's distribution functions, after Snoek et al. 2014, for up to
+        20 parameters. "plain": parameters are unchanged.
     n_restarts : int, default 4
-        Starts of the first fit.
+        Number of starting points of the first fit.
     refit_every : int, default 10
-        Fit again after this many new observations: earlier while there are few, later (5 %) when there are many.
+        Number of new observations after which the model is fitted again. The number is smaller while the model has few
+        observations. It is 5 % of the observations if this is larger than `refit_every`.
 
     For replays
         n_refit_restarts : int, default 2
-            Starts of the fits after the first; the first of them is the last result.
+            Number of starting points of later fits. One of them is the result of the previous fit.
         refit_clock : {"observations", "trials"}, default "observations"
-            "trials": fit whenever refit_every divides the number of trials instead.
+            "trials": fit whenever refit_every divides the number of trials.
         fit_rows : {"observed", "policy", "all"}, default "observed"
-            Rows that are fitted to: rows with values; also the rows that `Censor` holds at the floor; or every row.
+            Rows of the fit. "observed": rows with values. "policy": also the rows to which `Censor` assigns the floor.
+            "all": every row.
         initial_theta : tuple (lengthscale, signal_std, noise_std), optional
-            Start of the first fit. Default None: the mode of the priors.
+            Starting point of the first fit. Default None: the mode of the priors.
     """
 
     _: KW_ONLY
@@ -421,11 +432,13 @@ class Initial(Value):
     Parameters
     ----------
     n : int, optional
-        How many. Default None: twice the number of parameters (of columns of candidates), but from 4 to 10.
+        The number of points. Default None: twice the number of parameters (for candidates, of columns), but at least 4
+        and at most 10.
     how : {"quasi_random", "uniform", "uncertainty"}, default "quasi_random"
-        Spread evenly over the space, or independent. "uncertainty": each point is where the variance of the model,
-        given the points before it, is largest (uncertainty sampling, Kandasamy et al. 2017, proposition 2). Use it with
-        given hyperparameters, because they cannot be fitted before there are values.
+        "quasi_random": points spread evenly over the space. "uniform": independent random points. "uncertainty": each
+        point maximises the variance of the model given the previous points (uncertainty sampling, Kandasamy et al.
+        2017, proposition 2). Pass hyperparameters with "uncertainty", because they cannot be fitted before the first
+        value.
     """
 
     n: int | None = None
@@ -434,7 +447,7 @@ class Initial(Value):
 
     @classmethod
     def from_argument(cls, given: Any, name: str) -> "Initial":
-        """Return the value itself, or the value that a number or None represents."""
+        """Return the given value, or the value that a number or None denotes."""
         if isinstance(given, cls):
             return given
         number = whole_number(given)

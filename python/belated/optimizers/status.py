@@ -1,4 +1,4 @@
-"""The public views of the rounds of `BPEDelay` and of the trees of `TreeSearch`."""
+"""Public data classes for the rounds of `BPEDelay` and the trees of `TreeSearch`."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Round:
-    """A round of `BPEDelay`, begun or planned.
+    """A round of `BPEDelay` that has begun or is planned.
 
     Attributes
     ----------
     number : int
         The number of the round, counted from 1.
     n_explored : int
-        q_r: the number of suggestions that its bounds wait for.
+        q_r: the number of suggestions whose results the bounds of the round require.
     length : int, optional
-        t_r: the number of its suggestions; None for a round that lasts until the delays are known.
+        t_r: the number of suggestions in the round. None if the length of the round is not known yet.
     n_suggested : int
-        The number of its suggestions that were started so far.
+        The number of suggestions in the round so far.
     n_arrived : int
-        The number of results that its bounds are computed from; in the last round, the number so far.
+        The number of results that the bounds of the round are computed from; in the last round, the number so far.
     n_surviving : int, optional
-        The number of points that it chooses from; None for a planned round.
+        The number of points that the round chooses from; None for a planned round.
     delay : tuple (mean, xi, b), optional
-        The delay model that its length follows from, given or estimated; None before there is a result.
+        The delay model that determines the length of the round, given or estimated. None before the first result.
     """
 
     number: int
@@ -39,7 +39,7 @@ class Round:
 
 
 def round_from(status: Mapping[str, Any]) -> Round:
-    """A round from its status in the core."""
+    """Return a round from its status in the core."""
     delay = status["delay"]
     return Round(**{**status, "delay": None if delay is None else (delay["mean"], delay["xi"], delay["b"])})
 
@@ -51,7 +51,7 @@ class Tree:
     Attributes
     ----------
     nu, rho : float
-        The assumed smoothness: f varies by nu rho**h at most in a cell of depth h; nu is in units of f.
+        The assumed smoothness: f varies by at most nu rho**h in a cell of depth h. nu is in units of f.
     n_cells : int
         Number of visited cells.
     depth : int

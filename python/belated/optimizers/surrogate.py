@@ -1,4 +1,4 @@
-"""The fitted model: its hyperparameters in the units of the parameters and of f."""
+"""The fitted model, with hyperparameters in the units of the parameters and of f."""
 
 import math
 from dataclasses import dataclass, fields
@@ -18,31 +18,32 @@ Lengthscale: TypeAlias = float | dict[Any, float] | tuple[float, ...]
 
 @dataclass(frozen=True)
 class Surrogate:
-    """The Gaussian process that an optimizer or study has fitted to its values, as ``surrogate_`` gives it.
+    """The Gaussian process that an optimizer or study has fitted to its values.
 
-    A lengthscale is the distance over which f changes noticeably. If it is small, the parameter matters; if it is far
-    beyond the parameter's range, the parameter does not.
+    The property ``surrogate_`` returns it. A lengthscale is the distance over which f changes noticeably. A parameter
+    with a small lengthscale is important. A parameter is unimportant if its lengthscale is much larger than its range.
 
     Attributes
     ----------
     kernel : str
         "matern52", "matern32", "matern12", "squared_exponential" or "linear".
     lengthscales : dict
-        One for each parameter and context by name, in the parameter's own units. With ``log=True`` the unit is a
-        decade, so that 1.0 is a factor of ten; for an `Ordinal` it is a step from one value to the next. A
-        `Categorical` has one number: a change from one choice to another is a step of 1 in the columns of both. If its
-        choices were given different lengthscales, it has a dict with one for each (or, if the choices cannot be keys, a
-        tuple in their order). The columns of candidates have the names x0, x1, ….
+        The lengthscale of each parameter and of each context variable by name, in the parameter's own units. With
+        ``log=True`` the unit is a decade: 1.0 is a factor of ten. For an `Ordinal` the unit is the step from one value
+        to the next. A `Categorical` has one number: a change from one choice to another is a step of 1 in the columns
+        of both choices. If its choices have different lengthscales, the entry is a dict with one number for each
+        choice, or a tuple if choices are not hashable. The columns of candidates have the names x0, x1, ….
     signal_std : float
-        Standard deviation of f around its mean, in units of f; if bad values are compressed, in units of good ones.
+        Standard deviation of f around its mean, in units of f. If bad values are compressed, the number applies to good
+        values.
     noise_std : float
-        Standard deviation of the noise of values that came without a ``std``, in the same units.
+        Standard deviation of the noise of values that were reported without a ``std``, in the same units.
     mean : float
         Prior mean of f, which the model predicts far from all data.
     log_evidence : float
         log p(values | hyperparameters), a density in units of f. It can be compared between models of the same values.
     n_observed : int
-        Number of rows that the model has learnt from: values, and failed trials if they count as bad values.
+        Number of rows that the model was fitted to: observed values, and failed trials if they count as bad values.
 
     Examples
     --------
@@ -76,7 +77,7 @@ class Surrogate:
 
 
 def _rounded(value: Any) -> str:
-    """Return a repr with floats to four digits."""
+    """Return a repr in which floats have four digits."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {_rounded(each)}" for key, each in value.items()) + "}"
     if isinstance(value, tuple):
@@ -94,7 +95,7 @@ def surrogate_of(problem: Problem, model: GaussianProcess, mean: float, scale: f
     start = domain.width
     if isinstance(domain, Candidates):
         spans = domain.x.max(axis=0).astype(float) - domain.x.min(axis=0).astype(float)
-        # A column of one value is not rescaled.
+        # A column with a single value is not rescaled.
         units = np.where(spans > 0, spans, 1.0)
         lengthscales: dict[str, Lengthscale] = {
             f"x{i}": float(each) for i, each in enumerate(lengthscale[:start] * units)
@@ -116,7 +117,7 @@ def surrogate_of(problem: Problem, model: GaussianProcess, mean: float, scale: f
 
 
 def _by_name(dimensions: Any, lengthscale: NDArray[np.float64]) -> dict[str, Lengthscale]:
-    """Return lengthscales by name, from encoded columns to the dimensions' units."""
+    """Return lengthscales by name, converted from encoded columns to the units of the dimensions."""
     found: dict[str, Lengthscale] = {}
     start = 0
     for name, dimension in dimensions:
@@ -136,14 +137,14 @@ def _by_choice(dimension: Categorical, columns: NDArray[np.float64]) -> Lengthsc
         return float(columns[0])
     try:
         by_choice = dict(zip(dimension.choices, columns.tolist(), strict=True))
-    except TypeError:  # a choice that cannot be a key
+    except TypeError:  # a choice is not hashable
         return tuple(columns.tolist())
     # 1 and True are different choices, but equal as keys.
     return by_choice if len(by_choice) == len(dimension.choices) else tuple(columns.tolist())
 
 
 def _unit(dimension: Real | Integer | Ordinal) -> float:
-    """Return the lengthscale in a dimension's own units that is 1 in the encoded column."""
+    """Return the lengthscale in the dimension's own units that corresponds to 1 in the encoded column."""
     if isinstance(dimension, Ordinal):
         # The values have equal distances; the unit is the step from one value to the next.
         return float(len(dimension.values) - 1)

@@ -10,10 +10,10 @@ from belated.space.space import Space
 
 
 def run_prefix(space: Space) -> str:
-    """Return the prefix of the columns for the points that were really run.
+    """Return the prefix of the columns for the points that were run.
 
-    If the space has both ``x`` and ``run_x``, the column of ``run_x`` is ``params_run_x``. Underscores are added until
-    no two columns have the same name.
+    If the space has both ``x`` and ``run_x``, the column of the parameter ``run_x`` is ``params_run_x``. Underscores
+    are therefore added to the prefix until all columns have different names.
     """
     prefix = "run_"
     while any(f"{prefix}{name}" in space for name in space):
@@ -22,7 +22,7 @@ def run_prefix(space: Space) -> str:
 
 
 def trials_dataframe(problem: Problem, records: Sequence[TrialRecord]) -> Any:
-    """Return the DataFrame of these trials, for `Optimizer.trials_dataframe`."""
+    """Return the trials as a DataFrame, for `Optimizer.trials_dataframe`."""
     try:
         import pandas
     except ImportError:

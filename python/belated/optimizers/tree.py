@@ -1,4 +1,4 @@
-"""Optimistic tree search: the space is halved repeatedly in the cell with the largest upper bound."""
+"""Optimistic tree search, which repeatedly halves the cell with the largest upper bound."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -19,13 +19,13 @@ class Bound(Value, argument=True):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class DUCB1(Bound, name="ducb1"):
-    """mean + range sqrt(2 log t/s), for s values in t steps: suits values in a known range.
+    """The bound mean + range sqrt(2 log t/s), for s values in t steps and values in a known range.
 
     Parameters
     ----------
     range : float, optional
-        The width of the range of the values, in units of f (1 in the literature). Default None: the distance of the
-        best value above the median.
+        The width of the range of the values, in units of f (1 in the literature). Default None: the difference of the
+        best value and the median.
     """
 
     range: float | None = None
@@ -34,12 +34,12 @@ class DUCB1(Bound, name="ducb1"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class DUCB1Sigma(Bound, name="ducb1_sigma"):
-    """mean + sqrt(2 noise_std² log t/s): suits noise of a known size.
+    """The bound mean + sqrt(2 noise_std² log t/s), for noise with a known standard deviation.
 
     Parameters
     ----------
     noise_std : float, optional
-        Standard deviation of the noise, in units of f, 0 for none. It must be given.
+        Standard deviation of the noise, in units of f; 0 means exact values. This argument is required.
     """
 
     noise_std: float | None = None
@@ -48,12 +48,12 @@ class DUCB1Sigma(Bound, name="ducb1_sigma"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class DUCBV(Bound, name="ducbv"):
-    """mean + sqrt(2 v log t/s) + 3 b log t/s, where v is the variance of the values observed in the cell.
+    """The bound mean + sqrt(2 v log t/s) + 3 b log t/s, where v is the variance of the values observed in the cell.
 
     Parameters
     ----------
     b : float, optional
-        A bound on the values, in units of f. Default None: 0.3 times the distance of the best value above the median.
+        A bound on the values, in units of f. Default None: 0.3 times the difference of the best value and the median.
     """
 
     b: float | None = None
@@ -62,49 +62,54 @@ class DUCBV(Bound, name="ducbv"):
 @checks_keywords
 @dataclass(eq=False, repr=False)
 class TreeSearch(Optimizer, strategy="TreeSearch"):
-    """Optimistic tree search: HOO, which is called PCTS with delays and POO with several smoothness parameters.
+    """Optimistic tree search: HOO, its extension PCTS for delays, and its extension POO for unknown smoothness.
 
-    The space is a tree of cells, each halved along its longest side. At each suggestion the search follows the larger
-    upper bound from the whole space down to a cell without children, suggests a point of it, and halves it at once, so
-    that results may come in any order and at any time (Wang et al. 2022, Algorithm 1). By default every other
-    suggestion halves the best cell of a random size instead (Jones et al. 1993; Munos 2011), so that the search does
-    not stay in one small cell. No model is fitted: a suggestion takes microseconds after a million trials as after ten.
+    The search builds a tree of cells. The root is the whole space, and the children of a cell are its halves along the
+    longest side. For each suggestion, the search descends from the root to a leaf; at each cell it follows the child
+    with the larger upper bound. It suggests a point of the leaf and halves the leaf at once. Results may therefore
+    arrive in any order and at any time (Wang et al. 2022, Algorithm 1). By default, every other suggestion halves the
+    best cell of a random size instead (Jones et al. 1993; Munos 2011). This prevents the search from staying in one
+    small cell. The search does not fit a model: a suggestion takes microseconds even after a million trials.
 
-    A failed trial leaves the mean of its cell unchanged. The cell is halved further, and a low rate of success lowers
+    A failed trial does not change the mean of its cell. The cell is halved further, and a low rate of success lowers
     its bound. An abandoned trial is left out. If all parameters are discrete, a point may be suggested more than once,
-    but not while it is in flight in its cell. Candidates and contexts are refused.
+    but not while it is in flight in its cell. Candidates and contexts are not supported.
 
     Parameters
     ----------
     space, constraints, clock, direction, seed, time
-        As for `RandomSearch`. The search tries at most 512 points in a cell; if none of them satisfies the constraints,
-        the cell is permanently left out.
+        As for `RandomSearch`. The search tries at most 512 points in a cell. If all of them violate the constraints,
+        the cell is permanently excluded.
     bound : DUCB1, DUCB1Sigma, DUCBV or str, default "ducbv"
-        The upper confidence bound of a cell; as strings "ducb1", "ducb1_sigma", "ducbv".
+        The upper confidence bound of a cell. The strings "ducb1", "ducb1_sigma" and "ducbv" denote these values with
+        their defaults.
     nu : float, optional
-        f varies by at most nu rho**h in a cell of depth h; nu is in units of f. Default None: a tenth of the distance
-        of the best value above the median; with a fidelity, the largest such distance so far.
+        The smoothness of f: f varies by at most nu rho**h in a cell of depth h. nu is in units of f. Default None: a
+        tenth of the difference of the best value and the median; with a fidelity, the largest such difference so far.
     rho : float or list of float, optional
-        Between 0 and 1: with small values the search goes deep early, with large values it searches broadly. With a
-        list there is one search for each value; they take turns on the same cells, and each uses the evaluations of the
-        others. Default None: 0.25**(1/d) in d dimensions, with a fidelity 0.7**(1/d), with a horizon 0.95.
+        Between 0 and 1. With a small rho the search goes deep early; with a large rho it searches broadly. With a list,
+        a separate search is made for each rho. The searches take turns on the same cells and share all evaluations.
+        Default None: 0.25**(1/d) in d dimensions; with a fidelity 0.7**(1/d); with a horizon 0.95.
     horizon : int, optional
-        The number of all trials, for parallel optimistic optimisation (POO, Grill et al. 2015). It searches with
-        several values, of which rho is the largest; longer horizons have more values. Default None: only the given rho.
+        The total number of trials, for parallel optimistic optimisation (POO, Grill et al. 2015). POO searches with
+        several values, of which rho is the largest. A longer horizon gives more values. Default None: only the given
+        rho.
     sample : {"uniform", "centre"}, default "uniform"
-        How the suggested point of a cell is chosen.
+        How the suggested point of a cell is chosen: at random, or as the centre of the cell.
     recommendation : {"lower_bound", "mean"}, default "lower_bound"
-        `recommend` takes the leaf of the largest mean - nu rho**h, or of the largest mean.
+        The leaf that `recommend` uses. "lower_bound": the leaf with the largest mean - nu rho**h. "mean": the leaf with
+        the largest mean.
 
     front : bool, optional
-        Whether every other suggestion ignores the bounds and halves the best cell among the cells down to a random
-        depth: the best cells of every size, for any nu and rho. Default None: True if nu, rho and horizon are not given
-        and there is no fidelity.
+        Whether every other suggestion ignores the bounds. Such a suggestion halves the best cell among the cells down
+        to a random depth. The search then halves good cells of every size, independently of nu and rho. Default None:
+        True if nu, rho, horizon and fidelity are not given.
 
     For replays
         refresh : {"frozen", "exact"}, default "frozen"
-            Whether t in log t of the bounds is rounded up to a power of two, so that a step costs no more than the
-            depth of the tree; or exact, so that the bound of every cell changes at every suggestion.
+            How t is used in log t of the bounds. "frozen": t is rounded up to a power of two; the time of a step is
+            then at most proportional to the depth of the tree. "exact": t is exact; the bound of every cell then
+            changes at every suggestion.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A trial: one numbered point, its state, and the methods that report it."""
+"""A trial: a numbered point, its state, and the methods that report its result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return an HTML table of the reprs of `rows` (strings unchanged), everything escaped."""
+    """Return an HTML table; cells other than strings are shown by their repr, and all text is escaped."""
     import html
 
     def line(cells: Sequence[Any], tag: str) -> str:
@@ -33,10 +33,10 @@ def _index(place: Place) -> int | None:
 class Trial:
     """A trial of an optimizer.
 
-    Trials come from ``suggest``, ``add`` and ``trials``. They are views that read the optimizer's
-    log at each access, so they are never out of date. Two are equal if they have the same number in
-    the same optimizer. A pickled trial contains its optimizer, so send a worker `params` (or `x`)
-    and `number`, and report the value to the optimizer that suggested the trial.
+    Trials are returned by ``suggest``, ``add`` and ``trials``. A trial is a view: it reads the optimizer's log at each
+    access, so its attributes are always up to date. Two trials are equal if they have the same number in the same
+    optimizer. A pickled trial contains its optimizer. Therefore send only `params` (or `x`) and `number` to a worker,
+    and report the value to the optimizer that suggested the trial.
 
     Examples
     --------
@@ -59,12 +59,12 @@ class Trial:
 
     @property
     def params(self) -> dict[str, Any] | Any:
-        """Values by name; for candidates, which have no names, the row of shape (d,), as `x`."""
+        """The suggested values by name; for candidates, the row of shape (d,), as `x`."""
         return self._owner._problem.domain.params_of(self._owner._record_of(self))
 
     @property
     def params_run(self) -> dict[str, Any] | Any:
-        """The point that was really run, in the form of `params`; `params` if no other point was reported."""
+        """The point that was run, in the form of `params`; equal to `params` unless another point was reported."""
         run = self._owner._record_of(self).run
         return self.params if run is None else self._owner._problem.domain.params_at(run)
 
@@ -81,19 +81,19 @@ class Trial:
 
     @property
     def index_run(self) -> int | None:
-        """The row number of the candidate that was really run; `index` if no other point was reported."""
+        """The row number of the candidate that was run; equal to `index` unless another candidate was reported."""
         record = self._owner._record_of(self)
         return _index(record.place if record.run is None else record.run)
 
     @property
     def context(self) -> dict[str, Any] | None:
-        """The context of the suggestion; None if none was declared."""
+        """The context of the suggestion; None if contexts were not declared."""
         contexts = self._owner._problem.context_space
         return None if contexts is None else contexts.params_at(list(self._owner._record_of(self).context))
 
     @property
     def fidelity(self) -> Any:
-        """The share of a full evaluation, in the units of the declared `Fidelity`; None if none was declared."""
+        """The fidelity of the trial, in the units of the declared `Fidelity`; None if a fidelity was not declared."""
         return self._owner._problem.fidelity_of(self._owner._record_of(self).fidelity)
 
     @property
@@ -123,38 +123,38 @@ class Trial:
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """A copy of the reported attributes, with later ones merged over earlier ones."""
+        """A copy of the reported attributes; for each key, the value that was reported last."""
         return merged_attrs(self._owner._record_of(self).attrs)
 
     @property
     def error(self) -> TrialError | None:
-        """The last reported error; None if the trial has not failed, or failed without an error."""
+        """The last reported error; None if the trial has not failed, or if an error was not reported."""
         error = self._owner._record_of(self).error
         return None if error is None else TrialError(*error)
 
     @property
     def suggested_at(self) -> float:
-        """The start of the trial on the optimizer's clock, in seconds or in suggestions started."""
+        """The time of the suggestion on the optimizer's clock, in seconds or in suggestions started."""
         return self._owner._record_of(self).suggested_at
 
     @property
     def observed_at(self) -> float | None:
-        """The time of the observation, on the same clock; None while there is none."""
+        """The time of the observation on the optimizer's clock; None before the observation."""
         return self._owner._record_of(self).observed_at
 
     @property
     def ended_at(self) -> float | None:
-        """The last time when it was observed, failed or abandoned, on the same clock; None while pending."""
+        """The last time at which the trial was observed, failed or abandoned, on the same clock; None while pending."""
         return self._owner._record_of(self).ended_at
 
     @property
     def expires_at(self) -> float | None:
-        """The end of its lease, in seconds of the wall clock; None without a lease. See `Study.suggest`."""
+        """The end of the trial's lease, in seconds of the wall clock; None without a lease. See `Study.suggest`."""
         return self._owner._record_of(self).expires_at
 
     @property
     def delay(self) -> float | None:
-        """The time from suggestion to observation, in seconds or in suggestions started; None before its end."""
+        """The time from suggestion to observation, in seconds or suggestions started; None before the observation."""
         record = self._owner._record_of(self)
         return None if record.observed_at is None else record.observed_at - record.suggested_at
 
@@ -186,15 +186,15 @@ class Trial:
         )
 
     def fail(self, *, error: BaseException | str | None = None, attrs: Mapping[str, Any] | None = None) -> None:
-        """Report that it crashed; see `Optimizer.fail`."""
+        """Report that the evaluation failed; see `Optimizer.fail`."""
         self._owner.fail(self, error=error, attrs=attrs)
 
     def abandon(self) -> None:
-        """Leave its point out of the model; see `Optimizer.abandon`."""
+        """Leave the trial out of the model; see `Optimizer.abandon`."""
         self._owner.abandon(self)
 
     def _facts(self) -> dict[str, Any]:
-        """The facts about the trial that have a value, in the order in which they are shown."""
+        """Return the facts to show, in this order; facts that are None are left out."""
         x, context, error = self.x, self.context, self.error
         record = self._owner._record_of(self)
         facts: dict[str, Any] = {"number": self.number}
@@ -234,7 +234,7 @@ _ROWS_SHOWN = 10
 
 
 def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Any) -> str:
-    """Return the last trials as HTML, the latest first, with a caption."""
+    """Return a table of the last trials as HTML, with the latest trial first, and with a caption."""
     import html
 
     rows = []

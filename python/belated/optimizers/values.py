@@ -1,6 +1,7 @@
-"""Values: the frozen dataclasses of the settings, their check by annotation, and their form as JSON.
+"""Values: frozen dataclasses for settings, with checks by their annotations, and conversion to JSON data.
 
-An annotation declares what a field takes: numbers, strings by ``Literal``, lists, tuples, None, or a union of these.
+The annotation of a field declares its type: a number, strings by ``Literal``, a list, a tuple, None, or a union of
+these types.
 """
 
 import dataclasses
@@ -26,17 +27,17 @@ T = TypeVar("T")
 
 
 def in_units_of_f(default: Any) -> Any:
-    """Return a dataclass field for a value of f, which changes sign with the direction."""
+    """Return a dataclass field for a number in units of f, which changes sign if f is minimized."""
     return dataclasses.field(default=default, metadata={"in_units_of_f": True})
 
 
 def takes(family: Any, default: Any, *, optional: bool = False) -> Any:
-    """Return a dataclass field for an argument that takes values of one family, and None if `optional`."""
+    """Return a dataclass field for an argument that takes values of a family; with `optional` it also takes None."""
     return dataclasses.field(default=default, metadata={"takes": family, "optional": optional})
 
 
 def reversed_sign(value: Any) -> Any:
-    """Return a value in units of f, converted for -f: "min" and "max" are exchanged."""
+    """Return a setting in units of f for -f: a number changes sign, and "min" and "max" are exchanged."""
     if isinstance(value, float):
         return -value
     return {"min": "max", "max": "min"}.get(value, value) if isinstance(value, str) else value
@@ -59,7 +60,7 @@ def annotations_of(cls: type) -> Mapping[str, Any]:
 
 
 def shown(value: Any, **replaced: Any) -> str:
-    """Return ``Class(name=value, …)`` with the fields that differ from their defaults."""
+    """Return ``Class(name=value, …)`` with only the fields that differ from their defaults."""
     defaults = {field.name: field.default for field in dataclasses.fields(value)}
     parts = []
     for name in arguments_of(type(value)):
@@ -73,7 +74,7 @@ def shown(value: Any, **replaced: Any) -> str:
 
 
 def checked(value: Any, annotation: Any, name: str) -> Any:
-    """Return `value` converted by its annotation; if it does not fit, raise InvalidSetting that says what to pass."""
+    """Return `value` converted by the annotation; raise InvalidSetting, with the allowed values, if it is invalid."""
     found = _conform(value, annotation)
     if found is not _NOTHING:
         return found
@@ -84,7 +85,7 @@ def checked(value: Any, annotation: Any, name: str) -> Any:
 
 
 def nearest(value: Any, words: Iterable[str]) -> str:
-    """Return ``; did you mean …?`` if one of the words is near, else ""."""
+    """Return ``; did you mean …?`` with the word most similar to `value`, or "" if all words differ strongly."""
     if not isinstance(value, str):
         return ""
     words, name = list(words), value.lower()
@@ -100,7 +101,7 @@ _IN_WORDS = {
     types.NoneType: "None",
 }
 
-# The result of `_conform` for a value that does not fit.
+# The result of `_conform` for a value that the annotation does not allow.
 _NOTHING = object()
 
 
@@ -110,7 +111,7 @@ def _parts(annotation: Any) -> tuple[Any, ...]:
 
 
 def _conform(value: Any, annotation: Any) -> Any:
-    """Return a value as converted by the first part of the annotation that allows it, else `_NOTHING`."""
+    """Return a value converted by the first part of the annotation that allows it, or else `_NOTHING`."""
     for part in _parts(annotation):
         origin, within = typing.get_origin(part), typing.get_args(part)
         found: Any = None
@@ -137,7 +138,7 @@ def _conform(value: Any, annotation: Any) -> Any:
 
 
 def _described(annotation: Any) -> Iterator[str]:
-    """Describe in words what an annotation allows."""
+    """Yield descriptions of the values that the parts of an annotation allow."""
     for part in _parts(annotation):
         within = typing.get_args(part)
         if typing.get_origin(part) is Literal:
@@ -151,7 +152,7 @@ def _described(annotation: Any) -> Iterator[str]:
 
 
 def checks_keywords(cls: type[T]) -> type[T]:
-    """Make a dataclass raise an UnknownArgument, which names the nearest argument, for an unknown keyword.
+    """Decorate a dataclass: for an unknown keyword it raises UnknownArgument, with the most similar argument.
 
     The signature shows the arguments of a class before the arguments of its bases. It omits types, because the
     docstring has them.
@@ -183,7 +184,7 @@ def checks_keywords(cls: type[T]) -> type[T]:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Value:
-    """The base of all values: a new value checks and converts its fields by their annotations."""
+    """The base of all values. The constructor checks and converts the fields by their annotations."""
 
     # All classes of values, by name.
     kinds: ClassVar[dict[str, "type[Value]"]] = {}
@@ -191,7 +192,11 @@ class Value:
     shorthand: ClassVar[dict[str, "type[Value]"]] = {}
 
     def __init_subclass__(cls, *, argument: bool = False, name: str | None = None) -> None:
-        """Register a class; `argument` marks the base of all values of one argument, `name` is a value's shorthand."""
+        """Register a class.
+
+        `argument` is True for the base class of the values of an argument. `name` is the string that denotes the value
+        with its defaults.
+        """
         if argument:
             cls.shorthand = {}
         else:
@@ -210,7 +215,7 @@ class Value:
 
     @classmethod
     def from_argument(cls, given: Any, name: str) -> Any:
-        """Return the given value, or the value that a string names."""
+        """Return the given value, or the value that a string denotes."""
         if isinstance(given, cls):
             return given
         if isinstance(given, str) and given in cls.shorthand:
@@ -224,7 +229,10 @@ class Value:
 
 
 def as_data(value: Any, reverse: bool = False) -> Any:
-    """Return a value as JSON data ``{"kind": class, **fields}``; with `reverse`, numbers in units of f change sign."""
+    """Return a value as JSON data ``{"kind": class, **fields}``.
+
+    With `reverse`, settings in units of f are converted for -f.
+    """
     if dataclasses.is_dataclass(value):
         data: dict[str, Any] = {"kind": type(value).__name__}
         for field in dataclasses.fields(value):
@@ -238,7 +246,7 @@ def as_data(value: Any, reverse: bool = False) -> Any:
 
 
 def from_data(data: Any, kinds: Mapping[str, Callable[..., Any]] = Value.kinds) -> Any:
-    """Return the value that `as_data` made the data of; raise KeyError for an unknown kind."""
+    """Return the value for data from `as_data`; raise KeyError for an unknown kind."""
     if isinstance(data, dict):
         return kinds[data["kind"]](**{name: from_data(entry, kinds) for name, entry in data.items() if name != "kind"})
     return data

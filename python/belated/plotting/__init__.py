@@ -1,4 +1,4 @@
-"""Pictures of results, studies and optimizers, with matplotlib, and mean curves with standard-error bands."""
+"""Plots of results, studies and optimizers with matplotlib, and of mean curves with bands of one standard error."""
 
 from belated.plotting.contour import plot_contour
 from belated.plotting.convergence import plot_convergence

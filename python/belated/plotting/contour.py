@@ -1,4 +1,4 @@
-"""The model over two parameters: its mean and its standard deviation."""
+"""Plot of the mean and the standard deviation of the model over two parameters."""
 
 from __future__ import annotations
 
@@ -33,33 +33,35 @@ def plot_contour(
 ) -> list[Axes]:
     """Plot the model's mean and standard deviation of f over two parameters.
 
-    All other parameters have the values of the recommended point, which is a star. White dots are observed trials and
-    orange crosses pending ones. Their other parameters have different values, so the model need not pass through these
-    trials.
+    All other parameters have the values of the recommended point, which is shown as a star. White dots are observed
+    trials, and orange crosses are pending trials. The other parameters of these trials have different values, so the
+    shown mean may differ from their observed values.
 
     Parameters
     ----------
     search : Result, Study or Optimizer
-        In a space, with a model.
+        A search in a space, with a model.
     names : sequence of two str, optional
-        Parameters that are not choices. Default None: the first two that are active at the recommended point.
+        The names of two `Real` or `Integer` parameters. Default None: the first two such parameters that are active at
+        the recommended point.
     context : mapping, optional
-        The context for the model, if one was declared.
+        The context at which the model is shown, if a context was declared.
     axes : array of two Axes, optional
-        By default a new figure.
+        The axes to draw on. Default None: the axes of a new figure.
 
     Returns
     -------
     list of two Axes
-        Mean and standard deviation. An axis is logarithmic if its parameter is. Nothing is drawn at points where one of
-        the two parameters is inactive.
+        The axes of the mean and of the standard deviation. An axis is logarithmic if its parameter is searched on a
+        logarithmic scale. Points at which one of the two parameters is inactive are left blank.
 
     Raises
     ------
     InvalidSetting
-        `search` is not one of the three, has candidates or has no model; or names are unknown, choices, or not two.
+        `search` is not a result, study or optimizer, has candidates, or does not have a model. Or the names are
+        unknown, are names of choices, or are not two different names.
     NotFitted
-        Nothing has been observed.
+        A value has not been observed yet.
     InvalidContext
         The context is missing, was not declared, or is out of its space.
     """

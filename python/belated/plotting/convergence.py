@@ -1,4 +1,4 @@
-"""Observed values over time, and the best so far."""
+"""Plot of the observed values over time, with the best value so far."""
 
 from __future__ import annotations
 
@@ -14,32 +14,31 @@ from belated.plotting.figures import BLUE, ORANGE, axes_for, checked_search, sta
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Fidelities that differ by no more than this count as the same, as in the core.
+# Fidelities that differ by at most this number count as equal, as in the core.
 _SAME_FIDELITY = 1e-3
 
 
 def plot_convergence(search: ReadAccess, ax: Axes | None = None) -> Axes:
     """Plot observed values against the time of their observation, and the best value so far.
 
-    If a fidelity was declared, the best value is at the highest fidelity observed so far, as `best_value_` at that
-    time.
+    If a fidelity was declared, the best value is the best value at the highest fidelity observed until this time.
 
     Parameters
     ----------
     search : Result, Study or Optimizer
-        A run with its trials, or a study or an optimizer with all trials.
+        The search whose trials are drawn. A result has the trials of its run.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        The axes to draw on. Default None: the axes of a new figure.
 
     Returns
     -------
     Axes
-        Times in suggestions started, or in seconds since the first trial.
+        The axes of the plot. Times are in suggestions started, or in seconds since the first trial.
 
     Raises
     ------
     InvalidSetting
-        `search` is not one of the three.
+        `search` is not a result, study or optimizer.
     """
     checked_search(search, "plot_convergence")
     ax = axes_for(ax)
@@ -55,7 +54,7 @@ def plot_convergence(search: ReadAccess, ax: Axes | None = None) -> Axes:
 
 
 def _best_so_far(search: ReadAccess, observed: Sequence[Trial], values: Sequence[float]) -> list[float]:
-    """Return the best value at the highest fidelity observed, after each of these trials."""
+    """Return, after each of these trials, the best value at the highest fidelity observed so far."""
     fidelity = search._source._problem.fidelity
     shares = [1.0 if fidelity is None else fidelity.encode(trial.fidelity) for trial in observed]
     better = min if search.direction == "minimize" else max

@@ -1,4 +1,4 @@
-"""Mean curves with bands of one standard error."""
+"""Plot of mean curves with bands of one standard error."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def plot_curves(
     Parameters
     ----------
     curves : sequence of (label, mean, stderr)
-        Arrays over x; nothing is drawn at positions where the mean is NaN.
+        The label of each curve, and arrays over x. Positions at which the mean is NaN are left blank.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        The axes to draw on. Default None: the axes of a new figure.
     x : array, optional
-        By default 0, 1, 2, ….
+        The horizontal positions. Default None: 0, 1, 2, ….
     log : bool
-        Logarithmic vertical axis.
+        Whether the vertical axis is logarithmic.
     bands : bool
         Whether to draw the standard errors.
     dashes : sequence
-        Line styles, used in turn. Each call begins with the first colour, so curves of a second call with other dashes
-        have the same colours.
+        Line styles, which are used in turn. Each call begins with the first colour. Curves of a second call with other
+        dashes therefore have the same colours.
     """
     ax = axes_for(ax)
     ax.set_prop_cycle(None)

@@ -1,4 +1,4 @@
-"""The distribution of delays, in which trials in flight count as censored."""
+"""Plot of the distribution of delays, in which trials in flight are censored observations."""
 
 from __future__ import annotations
 
@@ -19,29 +19,30 @@ Array = NDArray[np.float64]
 def plot_delays(search: ReadAccess, ax: Axes | None = None) -> Axes:
     """Plot the share of trials that have ended within a delay, with a band of one standard error.
 
-    Trials that ended with a value or a failure count with their delay. Trials in flight are *censored*: their delay is
-    only known to be longer than their age, which a cross marks. Abandoned trials are censored at the time when they
-    were abandoned. The curve is 1 - S(t) with the estimator of Kaplan and Meier (1958), S(t) = Π (1 - d_i/n_i) over the
-    delays t_i <= t, where d_i trials had the delay t_i and n_i trials were in flight for at least t_i; the band is
-    Greenwood's, Var S(t) = S(t)² Σ d_i / (n_i (n_i - d_i)). A vertical line is the optimizer's window.
+    The delay of a trial is known if it ended with a value or a failure. The delay of a trial in flight is *censored*:
+    it is longer than the current age of the trial. A cross marks this age. An abandoned trial is censored at the time
+    when it was abandoned. The curve is 1 - S(t) with the estimator of Kaplan and Meier (1958), S(t) = Π (1 - d_i/n_i)
+    over the delays t_i <= t. Here d_i trials had the delay t_i, and n_i trials were in flight for at least t_i. The
+    standard error follows from Greenwood's formula, Var S(t) = S(t)² Σ d_i / (n_i (n_i - d_i)). A vertical line shows
+    the window of the optimizer.
 
     Parameters
     ----------
     search : Result, Study or Optimizer
-        A run with its trials, or a study or an optimizer with all trials; trials that were added with a value do not
-        count.
+        The search whose trials are used. A result has the trials of its run. Trials that were added with a value are
+        left out.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        The axes to draw on. Default None: the axes of a new figure.
 
     Returns
     -------
     Axes
-        Delays in suggestions started, or in seconds.
+        The axes of the plot. Delays are in suggestions started, or in seconds.
 
     Raises
     ------
     InvalidSetting
-        `search` is not one of the three.
+        `search` is not a result, study or optimizer.
     """
     checked_search(search, "plot_delays")
     ax = axes_for(ax)
@@ -72,7 +73,10 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None) -> Axes:
 
 
 def arrived_within(known: ArrayLike, censored: ArrayLike) -> tuple[Array, Array, Array]:
-    """Return (t, 1 - S(t), its standard error) at 0, at each different known delay, and at the longest of all."""
+    """Return t, 1 - S(t) and its standard error.
+
+    The times t are 0, the different known delays, and the maximum of all delays and ages.
+    """
     delays, ages = np.asarray(known, dtype=float), np.asarray(censored, dtype=float)
     everything = np.concatenate([delays, ages])
     at, ended = np.unique(delays, return_counts=True)
@@ -80,7 +84,7 @@ def arrived_within(known: ArrayLike, censored: ArrayLike) -> tuple[Array, Array,
     survival = np.cumprod(1 - ended / out)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = survival * np.sqrt(np.cumsum(ended / (out * (out - ended))))
-    # If all trials have ended, S is 0, and so is its error.
+    # If all trials have ended, S is 0, and its error is also 0.
     error = np.where(survival > 0, error, 0.0)
     last = everything.max(initial=0.0)
     arrived = np.concatenate([[0.0], 1 - survival])

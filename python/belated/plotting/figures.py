@@ -1,4 +1,4 @@
-"""Figures, axes, colours and labels that the plots share."""
+"""Functions for figures, axes and labels, and the colours, which all plots share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E
 
 
 def checked_search(search: ReadAccess, what: str) -> ReadAccess:
-    """Return `search` if it can be drawn; otherwise raise an error."""
+    """Return `search` if it is a result, study or optimizer; otherwise raise an error."""
     if not isinstance(search, ReadAccess):
         raise InvalidSetting(
             f"search={short_repr(search)} cannot be drawn by {what}: pass the result of a run, a study or an optimizer"
@@ -34,7 +34,7 @@ def checked_search(search: ReadAccess, what: str) -> ReadAccess:
 
 
 def space_of(search: ReadAccess, what: str) -> Space:
-    """Return the search space, for plots over named parameters."""
+    """Return the space of a search; raise an error if the search has candidates."""
     domain = checked_search(search, what).domain_
     if isinstance(domain, Candidates):
         raise InvalidSetting(f"{what} needs a space of named parameters, and this search has candidates")
@@ -42,7 +42,7 @@ def space_of(search: ReadAccess, what: str) -> Space:
 
 
 def checked_names(given: Any, names: Sequence[str], argument: str) -> list[str]:
-    """Return the names of parameters in `given`; raise an error if one is unknown."""
+    """Return the names of parameters in `given`; raise an error if a name is unknown."""
     wanted = [given] if isinstance(given, str) else list(given)
     unknown = [name for name in wanted if name not in names]
     if unknown or not wanted:
@@ -59,7 +59,7 @@ def axes_for(ax: Axes | None) -> Axes:
 
 
 def panels(n: int, axes: Any = None, columns: int = 3) -> list[Axes]:
-    """Return n axes: the given ones, or axes of a new figure in rows of at most `columns`."""
+    """Return n axes: the given axes, or the axes of a new figure with at most `columns` axes in a row."""
     if axes is None:
         columns = min(n, columns)
         rows = -(-n // columns)
@@ -102,24 +102,24 @@ def start_of(search: ReadAccess) -> float:
 
 
 def now_of(search: ReadAccess) -> float:
-    """Return the present time on the search's clock."""
+    """Return the current time on the clock of the search."""
     source = search._source
     return source._current_log().now(source._problem.now())
 
 
 def window_of(search: ReadAccess) -> float | None:
-    """Return how long a pending trial counts as arriving; None for no limit."""
+    """Return the window of the optimizer; None without a limit."""
     window: float | None = search._source.get_params(deep=False).get("window")
     return window
 
 
 def is_log(space: Space, name: str) -> bool:
-    """Whether a parameter is searched on a logarithmic scale."""
+    """Return whether a parameter is searched on a logarithmic scale."""
     return bool(getattr(space[name], "log", False))
 
 
 def grid(n_rows: int, n_columns: int) -> tuple[Figure, list[Axes]]:
-    """Return a figure of equal panels, row by row, that needs no display and no pyplot."""
+    """Return a new figure and its axes, row by row. The figure does not use pyplot or a display."""
     from matplotlib.figure import Figure
 
     width, height = (side / 25.4 for side in MILLIMETRES_PER_PANEL)
@@ -128,6 +128,6 @@ def grid(n_rows: int, n_columns: int) -> tuple[Figure, list[Axes]]:
 
 
 def save(drawn: Axes | Figure, path: str | Path) -> None:
-    """Write a figure, or the figure of axes, to a file; the ending of the name chooses the format."""
+    """Write a figure, or the figure of axes, to a file; the suffix of the file name determines the format."""
     figure: Any = drawn.figure
     figure.savefig(path, dpi=150)

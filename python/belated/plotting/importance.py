@@ -1,4 +1,4 @@
-"""The importance of each parameter, by the model."""
+"""Plot of the importance of each parameter according to the model."""
 
 from __future__ import annotations
 
@@ -18,30 +18,31 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# A draw costs the third power of the number of its rows, so the parameters share this number of rows.
+# The maximum number of rows of a draw, which all parameters share. The time of a draw is cubic in this number.
 _MAX_ROWS = 1200
 _MAX_POINTS = 300
 _N_DRAWS = 100
 
 
 def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None, ax: Axes | None = None) -> Axes:
-    """Plot, for each parameter, the share of the variance of f over the space to which it contributes.
+    """Plot the importance of each parameter: its total effect on the variance of f over the space.
 
     The total effect of parameter i is T_i = E[Var(f | all others)] / Var(f), for params drawn uniformly from the space
-    (on its scales). It is 0 if f does not depend on the parameter. Effects add up to more than 1 if parameters
-    interact. The estimator is T_i = mean (f(a) - f(a with parameter i of b))² / (2 Var f(a)) (Jansen 1999; Saltelli et
-    al. 2010, table 2f) over evenly spread points a, b, for each of 100 draws of f from the posterior (Le Gratiet,
-    Cannamela and Iooss 2014). A bar is the median of the draws, and its line their 5 % to 95 % interval: a long line
-    means that the model knows too little. An inactive parameter has no effect.
+    (on the scales of the parameters). It is 0 if f does not depend on the parameter. The sum of the effects exceeds 1
+    if parameters interact. The estimator is T_i = mean (f(a) - f(a with parameter i of b))² / (2 Var f(a)) over evenly
+    spread points a and b (Jansen 1999; Saltelli et al. 2010, table 2f). It is computed for each of 100 draws of f from
+    the posterior (Le Gratiet, Cannamela and Iooss 2014). A bar shows the median of the draws, and a line shows the
+    interval from their 5 % to their 95 % quantile. A long line means that the model is too uncertain. A parameter does
+    not have an effect at points where it is inactive.
 
     Parameters
     ----------
     search : Result, Study or Optimizer
-        In a space, with a model.
+        A search in a space, with a model.
     context : mapping, optional
-        The context for the model, if one was declared.
+        The context at which the model is used, if a context was declared.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        The axes to draw on. Default None: the axes of a new figure.
 
     Returns
     -------
@@ -50,16 +51,16 @@ def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None
     Raises
     ------
     InvalidSetting
-        `search` is not one of the three, has candidates or has no model.
+        `search` is not a result, study or optimizer, has candidates, or does not have a model.
     NotFitted
-        Nothing has been observed.
+        A value has not been observed yet.
     InvalidContext
         The context is missing, was not declared, or is out of its space.
     """
     space = space_of(search, "plot_importance")
     low, middle, high = np.quantile(total_effects(search, space, context), [0.05, 0.5, 0.95], axis=0)
     names = np.array(list(space), dtype=object)
-    # Constants are left out, and the most important parameter is on top.
+    # Leave out constants, and draw the most important parameter on top.
     order = [i for i in np.argsort(middle, kind="stable") if space[names[i]].width]
     ax = axes_for(ax)
     error = np.array([middle - low, high - middle])[:, order]
@@ -70,7 +71,7 @@ def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None
 
 
 def total_effects(search: ReadAccess, space: Space, context: Mapping[str, Any] | None) -> Array:
-    """Return the total effect of each parameter in each draw, shape (draws, d)."""
+    """Return the total effect of each parameter for each draw, shape (draws, d)."""
     model, *_ = search._fitted("plot_importance")
     d = len(space)
     n = max(2, min(_MAX_POINTS, _MAX_ROWS // (d + 1)))
@@ -82,7 +83,7 @@ def total_effects(search: ReadAccess, space: Space, context: Mapping[str, Any] |
         blocks.append(mixed)
     rows = np.array([space.encode(_params(space, u)) for u in np.concatenate(blocks)])
     rows = search._source._problem.with_context(rows, context, search._source._strategy_name)
-    # Merge equal rows, which occur for example if points differ only in inactive parameters.
+    # Merge equal rows, which occur if points differ only in inactive parameters, for example.
     different, place = np.unique(rows, axis=0, return_inverse=True)
     draws = model.sample(different, _N_DRAWS, 0)[:, place.ravel()].reshape(_N_DRAWS, d + 1, n)
     variance = draws[:, 0].var(axis=1)
@@ -91,10 +92,10 @@ def total_effects(search: ReadAccess, space: Space, context: Mapping[str, Any] |
 
 
 def paired_points(n: int, d: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return (a, b), n points each in the unit cube of d dimensions.
+    """Return a and b, each with n points in the unit cube of d dimensions.
 
-    In each dimension the pairs (a_i, b_i) are the lattice ((k + 1/2)/n, 1/2 + k(√5 - 1)/2 mod 1) over the unit square,
-    in a random order: a is a Latin hypercube, and so nearly is b.
+    In each dimension, the pairs (a_i, b_i) are the points ((k + 1/2)/n, 1/2 + k(√5 - 1)/2 mod 1) of a lattice in the
+    unit square, in a random order. Therefore a is a Latin hypercube, and b is nearly a Latin hypercube.
     """
     k = np.arange(n)
     order = rng.permuted(np.tile(k, (d, 1)), axis=1).T
@@ -102,7 +103,7 @@ def paired_points(n: int, d: int, rng: np.random.Generator) -> tuple[Array, Arra
 
 
 def _params(space: Space, u: Array) -> dict[str, Any]:
-    """Return the params at a point of the unit cube, which has one coordinate for each name."""
+    """Return the params at a point of the unit cube, which has one dimension for each name."""
     values = {name: _value(dimension, share) for (name, dimension), share in zip(space.items(), u, strict=True)}
     return space.active_part(values)
 

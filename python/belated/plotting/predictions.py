@@ -1,4 +1,4 @@
-"""Leave-one-out predictions, which show whether the model can be trusted."""
+"""Plot of leave-one-out predictions, which shows whether the predictions of the model are reliable."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from belated.plotting.figures import BLUE, GREY, axes_for, checked_search, value
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_Z = 1.96  # standard deviations on either side, which hold 95 % of a normal distribution
+_Z = 1.96  # a normal variable is within this number of standard deviations of its mean with probability 0.95
 
 
 def plot_predictions(search: ReadAccess, ax: Axes | None = None) -> Axes:
-    """Plot leave-one-out predictions of the observed values against these values.
+    """Plot leave-one-out predictions against the observed values.
 
-    The Gaussian process predicts each value from all the others, with unchanged hyperparameters: mean y_i - [K⁻¹y]_i /
-    [K⁻¹]_ii and variance 1 / [K⁻¹]_ii, noise included (Rasmussen and Williams 2006, eq. 5.12). Lines are 95 %
-    intervals. If the model can be trusted, the lines cross the diagonal for about 95 % of the values. If all lines are
-    as long as the spread of the values, the model has learnt only the mean.
+    The Gaussian process predicts each value from all other values, with unchanged hyperparameters. The prediction has
+    the mean y_i - [K⁻¹y]_i / [K⁻¹]_ii and the variance 1 / [K⁻¹]_ii, which includes the noise (Rasmussen and Williams
+    2006, eq. 5.12). Lines are 95 % intervals. If the predictions are reliable, about 95 % of the lines cross the
+    diagonal. If all lines are as long as the range of the values, the model has fitted only the mean.
 
     Parameters
     ----------
     search : Result, Study or Optimizer
-        One with a model. All values that the model has learnt from are drawn; failed trials are not.
+        A search with a model. All values that the model was fitted to are drawn; failed trials are left out.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        The axes to draw on. Default None: the axes of a new figure.
 
     Returns
     -------
@@ -37,9 +37,9 @@ def plot_predictions(search: ReadAccess, ax: Axes | None = None) -> Axes:
     Raises
     ------
     InvalidSetting
-        `search` is not one of the three, or has no model.
+        `search` is not a result, study or optimizer, or does not have a model.
     NotFitted
-        Nothing has been observed.
+        A value has not been observed yet.
     """
     checked_search(search, "plot_predictions")
     numbers, mean, std = search._leave_one_out()

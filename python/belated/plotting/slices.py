@@ -1,4 +1,4 @@
-"""Observed values against each parameter, with the model along a line through the recommended point."""
+"""Plot of the observed values against each parameter, with the model along a line through the recommended point."""
 
 from __future__ import annotations
 
@@ -34,32 +34,35 @@ def plot_slice(
     context: Mapping[str, Any] | None = None,
     axes: Any = None,
 ) -> list[Axes]:
-    """Plot observed values against each parameter, and the model's mean along it.
+    """Plot observed values against each parameter, with the model's mean as a function of this parameter.
 
-    The mean and a band of one standard deviation of f (without noise) are at the recommended point with one parameter
-    varied, so values observed elsewhere need not lie near them. Without a model, or before the first value, only
+    All other parameters have the values of the recommended point. The band is one standard deviation of f, without
+    noise. Observed values at other points may be far from the mean. Without a model, or before the first value, only
     observed values are drawn. A trial that was run at another point than suggested is drawn at the point that was run.
 
     Parameters
     ----------
     search : Result, Study or Optimizer
-        A search in a space, because there are no lines between candidates.
+        A search in a space; candidates are not supported.
     names : str or list of str, optional
-        The parameters to plot. Default None: all; inactive parameters at the recommended point have no line.
+        The parameters to plot. Default None: all parameters. The model is not drawn for a parameter that is inactive at
+        the recommended point.
     context : mapping, optional
-        The context for the model, if one was declared.
+        The context at which the model is shown, if a context was declared.
     axes : array of Axes, optional
-        One for each parameter; by default a new figure.
+        One Axes object for each parameter. Default None: the axes of a new figure.
 
     Returns
     -------
     list of Axes
-        One for each parameter; logarithmic if the parameter is.
+        One Axes object for each parameter. The horizontal axis is logarithmic if the parameter is searched on a
+        logarithmic scale.
 
     Raises
     ------
     InvalidSetting
-        `search` is not one of the three or has candidates; a name is unknown; or the number of axes is wrong.
+        `search` is not a result, study or optimizer, or has candidates. Or a name is unknown, or the number of axes
+        differs from the number of parameters.
     InvalidContext
         The context is missing, was not declared, or is out of its space.
     """
@@ -81,7 +84,7 @@ def plot_slice(
 
 
 def _recommended(search: ReadAccess, context: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the recommended point of a search with a model, or None if there is none yet."""
+    """Return the recommended point, or None without a model or before the first value."""
     if not search._source._has_model:
         return None
     try:
@@ -107,7 +110,7 @@ def _draw_model(
     mean, std = predict_at(search, space, [best | {name: value} for value in values], context)
     at = np.array(_positions(ax, dimension, values), dtype=float)
     if isinstance(dimension, Categorical):
-        # Choices have no values between them, so draw no line.
+        # Choices do not have intermediate values, so draw error bars instead of a line.
         ax.errorbar(at, mean, yerr=std, fmt="_", color=ORANGE, capsize=4, label="mean ± std")
     else:
         ax.plot(at, mean, color=ORANGE, label="mean ± std")
@@ -117,7 +120,10 @@ def _draw_model(
 
 
 def _positions(ax: Axes, dimension: Dimension, values: Sequence[Any]) -> list[Any]:
-    """Return the positions of values on the axis; the values of a list are at 0, 1, …, with their names as ticks."""
+    """Return the positions of values on the horizontal axis.
+
+    The values of a list are at 0, 1, …, with their names as tick labels.
+    """
     listed = choices_of(dimension)
     if listed is None:
         return list(values)
@@ -126,7 +132,7 @@ def _positions(ax: Axes, dimension: Dimension, values: Sequence[Any]) -> list[An
 
 
 def values_of(dimension: Dimension, n: int = _N_POINTS) -> list[Any]:
-    """Return all values of a list, or at most n values that are evenly spread on the scale of a range."""
+    """Return all values of a list parameter, or at most n values of a range, evenly spread on its scale."""
     listed = choices_of(dimension)
     if listed is not None:
         return list(listed)
@@ -136,7 +142,10 @@ def values_of(dimension: Dimension, n: int = _N_POINTS) -> list[Any]:
 def predict_at(
     search: ReadAccess, space: Space, points: Sequence[dict[str, Any]], context: Mapping[str, Any] | None
 ) -> tuple[Any, Any]:
-    """Return mean and std at points after removing inactive parameters; NaN if an active one is missing."""
+    """Return the mean and std at points, or NaN at points in which an active parameter is missing.
+
+    Inactive parameters are removed from the points.
+    """
     active = [space.active_part(point) for point in points]
     there = np.array([all(name in point for name in space.active_names(point)) for point in active], dtype=bool)
     mean, std = np.full(len(points), np.nan), np.full(len(points), np.nan)

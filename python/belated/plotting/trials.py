@@ -1,4 +1,4 @@
-"""The trials in flight over time: a bar for each trial, from its suggestion to its end."""
+"""Plot of the trials over time, with a bar for each trial from its suggestion to its end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from belated.plotting.figures import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# For each fate of a trial: the colour, and the marker at its end.
+# For each category of trials, the colour of the bars and the marker at their ends.
 _LOOKS = {
     "observed": (BLUE, "o"),
     "late": (ORANGE, "D"),
@@ -38,28 +38,28 @@ _LOOKS = {
 
 
 def plot_trials(search: ReadAccess, ax: Axes | None = None) -> Axes:
-    """Plot each trial as a bar from its suggestion to its end, in as many lanes as ran at the same time.
+    """Plot each trial as a horizontal bar from its suggestion to its end.
 
-    *late* means that a value came after the window or the lease of its trial had passed, *expired* that a pending
-    trial's window or lease has passed. The lanes are filled from below, so their number is the number of concurrent
-    trials.
+    Bars of concurrent trials are in different lanes, and each bar is in the lowest free lane. The number of lanes is
+    therefore the maximum number of concurrent trials. *late* means that a value was reported after the end of the
+    trial's window or lease. *expired* means that the window or lease of a pending trial has ended.
 
     Parameters
     ----------
     search : Result, Study or Optimizer
-        A run with its trials, or a study or an optimizer with all trials.
+        The search whose trials are drawn. A result has the trials of its run.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        The axes to draw on. Default None: the axes of a new figure.
 
     Returns
     -------
     Axes
-        Times in suggestions started, or in seconds since the first trial.
+        The axes of the plot. Times are in suggestions started, or in seconds since the first trial.
 
     Raises
     ------
     InvalidSetting
-        `search` is not one of the three.
+        `search` is not a result, study or optimizer.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -87,7 +87,7 @@ def plot_trials(search: ReadAccess, ax: Axes | None = None) -> Axes:
 
 
 def lanes_of(spans: Iterable[tuple[float, float]]) -> list[int]:
-    """Return the lowest free lane, from 1, of each span (start, end); the spans are ordered by their starts."""
+    """Return the lowest free lane of each span (start, end), counted from 1; spans must be ordered by their starts."""
     ends: list[float] = []
     lanes = []
     for start, end in spans:
@@ -98,9 +98,10 @@ def lanes_of(spans: Iterable[tuple[float, float]]) -> list[int]:
 
 
 def fate_of(search: ReadAccess, trial: Trial, now: float) -> str:
-    """Return the fate of a trial, one of the keys of `_LOOKS`.
+    """Return the category of a trial, a key of `_LOOKS`.
 
-    It applies the rule of `is_arriving` in src/strategy/bayes/model/expiry.rs, also to trials that have ended.
+    The rule for windows and leases is the rule of `is_arriving` in src/strategy/bayes/model/expiry.rs. Here it also
+    applies to trials that have ended.
     """
     state = trial.state
     if state not in ("observed", "pending"):
@@ -108,7 +109,7 @@ def fate_of(search: ReadAccess, trial: Trial, now: float) -> str:
     end = now if trial.ended_at is None else trial.ended_at
     window = window_of(search)
     passed = window is not None and end - trial.suggested_at > window
-    # Leases are in seconds of the wall clock, so they cannot be compared with the end of a trial on another clock.
+    # A lease ends at a time of the wall clock, which cannot be compared with times on the clock of iterations.
     if trial.expires_at is not None:
         wall_time = getattr(search._source, "_wall_time", time.time)()
         if state == "pending":

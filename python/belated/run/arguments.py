@@ -1,4 +1,4 @@
-"""Reading the arguments of a run: the optimizer it uses, its size and its end."""
+"""Checks and conversions of the arguments of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from belated.study.study import Study
 
 Direction: TypeAlias = Literal["maximize", "minimize"]
 
-# Arguments that a run decides itself, or cannot use.
+# Arguments of `BayesOpt` that a run does not pass on as settings.
 NOT_PASSED_ON = ("space", "candidates", "direction", "context")
 
 
@@ -43,7 +43,7 @@ class BayesOptSettings(TypedDict, total=False):
 
 
 def check_names(direction: Direction, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
-    """Raise UnknownArgument if a run is called with arguments that it does not have."""
+    """Raise UnknownArgument if `maximize` or `minimize` does not have an argument of the call, or if f is missing."""
     if len(arguments) > 2:
         raise UnknownArgument(
             f"{direction} takes f and space by position, and got {short_repr(arguments[2])} besides: name the others, "
@@ -66,7 +66,7 @@ def check_names(direction: Direction, arguments: tuple[Any, ...], keywords: Mapp
 def chosen_optimizer(
     direction: Direction, space: Any, candidates: Any, given: Optimizer | Study | None, settings: Mapping[str, Any]
 ) -> Optimizer | Study:
-    """Return the given optimizer, or a new one with the right direction."""
+    """Return the given optimizer after checks, or a new `BayesOpt` with the direction of the run."""
     if isinstance(space, (Optimizer, Study)):
         raise InvalidSetting(f"space={short_repr(space)} is not usable: pass it as optimizer=")
     chosen: Optimizer | Study
@@ -100,7 +100,7 @@ def count(name: str, value: Any, least: int) -> int:
 
 
 def timeout_seconds(timeout: Any) -> float:
-    """Return the argument timeout, which is not None."""
+    """Return the argument timeout as a float; it must not be None."""
     seconds = finite(timeout)
     if seconds is None or seconds <= 0:
         raise InvalidSetting(f"timeout={short_repr(timeout)} is not usable: pass seconds > 0, or None")
@@ -108,7 +108,7 @@ def timeout_seconds(timeout: Any) -> float:
 
 
 def budget_limit(budget: Any) -> float:
-    """Return the argument budget, which is not None."""
+    """Return the argument budget as a float; it must not be None."""
     limit = finite(budget)
     if limit is None or limit <= 0:
         raise InvalidSetting(f"budget={short_repr(budget)} is not usable: pass a finite number > 0, or None")
@@ -116,7 +116,7 @@ def budget_limit(budget: Any) -> float:
 
 
 def check_takes_fidelity(f: Any, function: Objective, optimizer: Optimizer | Study) -> None:
-    """Raise InvalidSetting if trials have a fidelity that the function does not receive."""
+    """Raise InvalidSetting if trials have a fidelity, but the function does not take the trial."""
     if optimizer._problem.fidelity is not None and not function.takes_trial:
         raise InvalidSetting(
             f"f={short_repr(f)} does not take the trial, and so not its fidelity: write f(params, trial), and read "
@@ -125,7 +125,7 @@ def check_takes_fidelity(f: Any, function: Objective, optimizer: Optimizer | Stu
 
 
 def size(n_workers: Any, executor: Any) -> int:
-    """Return how many evaluations run at a time."""
+    """Return the number of evaluations that run at the same time."""
     if executor is not None and not isinstance(executor, Executor):
         raise InvalidSetting(
             f"executor={short_repr(executor)} is not usable: pass a concurrent.futures.Executor "
@@ -135,13 +135,13 @@ def size(n_workers: Any, executor: Any) -> int:
         return count("n_workers", n_workers, 1)
     if executor is None:
         return 1
-    # The size is not part of the interface of executors. These are its attributes in MPI, and in the standard library
-    # and loky.
+    # The interface of executors does not include the number of workers. MPI has the first of these attributes; the
+    # standard library and loky have the second.
     for name in ("num_workers", "_max_workers"):
         number = whole_number(getattr(executor, name, None))
         if number is not None and number >= 1:
             return number
-    # Dask's executor has only its client, which knows the threads of each present worker.
+    # The executor of Dask has a client, which returns the number of threads of each current worker.
     if type(executor).__module__.startswith("distributed."):
         number = sum(executor._client.nthreads().values())  # type: ignore[attr-defined]
         if number >= 1:
@@ -171,13 +171,13 @@ def check_retry_pending(retry_pending: Any) -> None:
 
 
 def own_pool(size: int, timeout: float | None, processes: bool = False) -> Executor:
-    """Return the executor of a run that was given none."""
+    """Return a new executor, for a run without the argument executor."""
     if processes:
-        # Slow to import, and needed only for processes.
+        # This import is slow, and only processes need it.
         from belated.run.processes import WorkerProcesses
 
         return WorkerProcesses()
-    # This thread must not call f, so that it can end the run at its timeout.
+    # With a timeout, f runs in another thread, so that this thread can end the run at the timeout.
     if size == 1 and timeout is None:
         return CallingThread()
     return ThreadPoolExecutor(size, thread_name_prefix="belated")
@@ -192,7 +192,7 @@ def exception_types(catch: Any) -> tuple[type[BaseException], ...]:
 
 
 def functions(callbacks: Any) -> list[Any]:
-    """Return the callbacks; stoppers are copied for this run."""
+    """Return the callbacks as a list; stoppers are copied for this run."""
     given: list[Any] = list(callbacks) if isinstance(callbacks, Iterable) else [None]
     if not all(map(callable, given)):
         raise InvalidSetting(
@@ -203,7 +203,7 @@ def functions(callbacks: Any) -> list[Any]:
             raise InvalidSetting(f"callbacks has the class {each.__name__}: pass an instance, {each.__name__}(…)")
         try:
             signature = inspect.signature(each)
-        except (TypeError, ValueError):  # some built-in functions have no known signature
+        except (TypeError, ValueError):  # the signatures of some built-in functions are unknown
             continue
         try:
             signature.bind(None, None)
@@ -219,11 +219,11 @@ def check_picklable(f: Any, executor: Executor | None, processes: bool = False) 
     """Raise InvalidSetting if the function cannot be sent to a pool of processes."""
     if executor is None and not processes:
         return
-    # Slow to import, and needed only for processes.
+    # These imports are slow, and only processes need them.
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing.reduction import ForkingPickler
 
-    # The pool would fail only after trials were started. Other executors send f in their own way.
+    # Check f before the run starts trials. Executors other than ProcessPoolExecutor may send f without pickle.
     if executor is not None and not isinstance(executor, ProcessPoolExecutor):
         return
     try:

@@ -1,4 +1,4 @@
-"""The budget of a run: the costs of its trials, and the declared costs of the running ones."""
+"""The budget of a run, with the costs of finished trials and the declared costs of running trials."""
 
 import math
 
@@ -9,20 +9,26 @@ from belated.study.study import Study
 
 
 class Budget:
-    """The sum that a run may spend; a trial costs its reported cost, else the declared cost of its fidelity, else 1."""
+    """The total cost that the trials of a run may have.
+
+    The cost of a trial is its reported cost. Without a report, it is the declared cost of its fidelity, or 1.
+    """
 
     def __init__(self, optimizer: Optimizer | Study, limit: float) -> None:
         self._optimizer = optimizer
         self._fidelity = optimizer._problem.fidelity
         self._limit = limit
-        # Sums of costs such as 0.1 may be off by rounding.
+        # A tolerance for rounding errors in sums of costs such as 0.1.
         self._slack = 1e-9 * limit
         self._spent = 0.0
-        # The declared costs of running trials, by number.
+        # The declared costs of the running trials, by trial number.
         self._declared: dict[int, float] = {}
 
     def has_room(self, trial: Trial | None = None) -> bool:
-        """Whether the declared cost of a trial (by default the next one) fits, in addition to all running trials."""
+        """Return whether the rest of the budget covers the declared cost of a trial, by default of the next suggestion.
+
+        The declared costs of running trials are subtracted from the rest.
+        """
         left = self._limit - self._spent - math.fsum(self._declared.values())
         if left <= self._slack:
             return False
@@ -37,7 +43,7 @@ class Budget:
         self._declared[trial.number] = declared_cost(self._fidelity, trial)
 
     def end(self, trial: Trial) -> None:
-        """Charge a trial that has ended."""
+        """Charge the cost of a trial that has ended."""
         declared, reported = self._declared.pop(trial.number), trial.cost
         self._spent += declared if reported is None else reported
 
@@ -48,12 +54,12 @@ class Budget:
         return self._fidelity.cost.full if isinstance(self._fidelity.cost, PowerCost) else math.inf
 
     def _next_cost(self) -> float:
-        """Return the declared cost of the trial that would be suggested now."""
+        """Return the declared cost of the next suggestion."""
         assert self._fidelity is not None
         fidelity = self._optimizer._problem.fidelity_of(self._optimizer._next_fidelity())
         return self._fidelity.cost_of(fidelity)
 
 
 def declared_cost(fidelity: Fidelity | None, trial: Trial) -> float:
-    """Return the declared cost of a trial; 1 if none is declared."""
+    """Return the declared cost of a trial; 1 without a declared cost."""
     return 1.0 if fidelity is None else fidelity.cost_of(trial.fidelity)

@@ -1,7 +1,7 @@
-"""Evaluations on an executor: trials are sent to its workers, and their outcomes reported to the optimizer.
+"""The evaluations of a run: an executor evaluates trials, and their outcomes are reported to the optimizer.
 
-Only one thread uses the optimizer. Finished evaluations reach it through a queue, and all of them are reported before
-the next suggestion is made.
+Only one thread uses the optimizer. A queue passes finished evaluations to this thread. All finished evaluations are
+reported before the next suggestion.
 """
 
 import errno
@@ -30,10 +30,11 @@ from belated.warn import logger, warn
 
 LOGGER = logger()
 
-# Seconds. On Windows, Ctrl-C has no effect during a wait, so no wait is longer.
+# The maximum time of a wait, in seconds. On Windows, Ctrl-C takes effect only after the end of a wait.
 _MAX_WAIT = 0.5
 
-# A run ends if its first evaluations all fail in the same way: this many, or as many as it has workers if that is more.
+# A run ends if its first evaluations all fail in the same way. This is the minimum number of these evaluations; the
+# number of workers is used if it is larger.
 _MIN_SAME_ERRORS = 3
 
 # Advice on functions that cannot be pickled.
@@ -45,7 +46,7 @@ PICKLING_ADVICE = (
 
 
 class RunError(BelatedError, RuntimeError):
-    """No trial of a run succeeded, its first trials all failed in the same way, or its executor does not work.
+    """All trials of a run failed, the first trials failed in the same way, or the executor does not work.
 
     Attributes
     ----------
@@ -57,16 +58,16 @@ class RunError(BelatedError, RuntimeError):
 
 
 class CallingThread(Executor):
-    """Calls functions in the submitting thread, so that Ctrl-C and debuggers reach the function."""
+    """An executor that calls functions in the submitting thread, where Ctrl-C and debuggers can interrupt them."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
         return _Done(fn(*args, **kwargs))
 
 
 class _Done(Future[Any]):
-    """A future that has its result from the start, with the methods that runs need.
+    """A future that is created with its result, and has only the methods that runs need.
 
-    Other futures have a lock for waiting, and creating it may take longer than f.
+    A standard future has a lock. The creation of this lock may take longer than the call of f.
     """
 
     def __init__(self, returned: Any) -> None:
@@ -90,7 +91,7 @@ class _Done(Future[Any]):
 
 @dataclass
 class Evaluations:
-    """The evaluations of one run: its settings, its trials, and the running evaluations."""
+    """The evaluations of a run, with the settings and trials of the run."""
 
     f: Objective
     optimizer: Optimizer | Study
@@ -103,25 +104,25 @@ class Evaluations:
     retries: int
     callbacks: list[Callable[[Any, Trial], object]]
     progress: Progress | None
-    # Trials that were pending before the run; they are evaluated first.
+    # Trials that were pending before the run and are evaluated first.
     waiting: list[Trial] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
     running: dict[Future[Outcome], Trial] = field(default_factory=dict)
-    # Not a SimpleQueue, because in some releases of Python its `get` may wait forever if the timeout is tiny.
+    # This is not a SimpleQueue: in some releases of Python, SimpleQueue.get may never return if the timeout is tiny.
     finished: queue.Queue[Future[Outcome]] = field(default_factory=queue.Queue)
-    # How often the evaluation of each trial was restarted, by number.
+    # The number of restarts of each trial's evaluation, by trial number.
     n_retried: Counter[int] = field(default_factory=Counter)
     n_failed: int = 0
-    # The reason of the last failure as text, and the error if f raised one.
+    # The reason of the last failure as text, and the error, if an error was raised.
     failure: str = ""
     error: BaseException | None = None
     warned: set[str] = field(default_factory=set)
-    # For each of the first evaluations: the place and type of its error, or the type of its invalid result; None for a
-    # value.
+    # For each of the first evaluations, the place and type of its error, or the type of its invalid result. The entry
+    # of a successful evaluation is None.
     first: list[Place | None] = field(default_factory=list)
 
     def run(self) -> Literal["n_trials", "timeout", "budget"]:
-        """Keep the workers busy until the run ends; return the reason, unless an exception ended it."""
+        """Evaluate trials until the run ends, and return the reason of its end."""
         while True:
             to_start = len(self.trials) < self.n_trials
             if not to_start and not self.running:
@@ -130,9 +131,9 @@ class Evaluations:
             if can_start and self.budget is not None and not self.budget.has_room(next(iter(self.waiting), None)):
                 if not self.running:
                     return "budget"
-                # The running trials may turn out to be cheaper than declared.
+                # Wait for running trials: they may cost less than declared.
                 can_start = False
-            # Report outcomes first, so that the next suggestion uses all results that have arrived.
+            # Report all finished evaluations before the next suggestion, which then uses their results.
             future = self.next_finished(wait=not can_start)
             if future is not None:
                 self.complete(future)
@@ -142,7 +143,10 @@ class Evaluations:
                 return "timeout"
 
     def start(self) -> None:
-        """Submit the evaluation of a waiting trial, or of a new one unless the total is reached."""
+        """Submit the evaluation of a waiting trial; without waiting trials, of a new trial.
+
+        A new trial is not started if the total is reached.
+        """
         trial = self.next_waiting()
         if trial is None:
             if len(self.trials) >= self.n_trials:
@@ -157,7 +161,7 @@ class Evaluations:
         self.submit(trial)
 
     def next_waiting(self) -> Trial | None:
-        """Return the next trial that was pending before the run and still is."""
+        """Return the next waiting trial that is still pending, or None."""
         while self.waiting:
             trial = self.waiting.pop(0)
             if trial.number in self.optimizer._current_log().numbers("pending"):
@@ -177,8 +181,11 @@ class Evaluations:
         future.add_done_callback(self.finished.put)
 
     def next_finished(self, wait: bool) -> Future[Outcome] | None:
-        """Return a finished evaluation, or None if there is none; with `wait`, wait for one until the deadline."""
-        if not wait and self.finished.empty():  # the most frequent case; an exception takes longer
+        """Return a finished evaluation, or None.
+
+        With `wait`, wait until an evaluation finishes or the deadline is reached.
+        """
+        if not wait and self.finished.empty():  # the most frequent case, which is faster without an exception
             return None
         while True:
             left = max(0.0, self.deadline - monotonic()) if wait else 0.0
@@ -196,7 +203,7 @@ class Evaluations:
         try:
             outcome = future.result()
         except Exception as error:
-            # Errors that f raises are in the outcome, so this is an error of the executor.
+            # This is an error of the executor, because the outcome contains any error that f raises.
             if self.may_retry(trial, error):
                 del self.running[future]
                 self.start_again(trial, error)
@@ -213,7 +220,7 @@ class Evaluations:
             raise outcome.error
         if self.progress is not None:
             best, left = self.optimizer.best_value_, self.deadline - monotonic()
-            # The trial that starts next counts as in flight, so that the bar need not be drawn again for it.
+            # Count the next trial as in flight, so that the bar is drawn only once for the end and the start.
             to_start = self.n_trials - len(self.trials) if left > 0 else 0
             in_flight = int(min(self.n_workers, len(self.running) + to_start))
             self.progress.update(done=1, left=left, best=best, in_flight=in_flight, failed=self.n_failed or None)
@@ -222,14 +229,14 @@ class Evaluations:
         self.end_if_all_fail_the_same(outcome)
 
     def may_retry(self, trial: Trial, error: Exception) -> bool:
-        """Whether an evaluation that the executor lost may be started again."""
-        # A retry would fail again if a call is cancelled, cannot be started or cannot be pickled, or if the executor is
-        # broken.
+        """Return whether an evaluation that the executor lost may be started again."""
+        # Errors that would occur again: the call was cancelled, cannot be started or cannot be pickled, or the executor
+        # is broken.
         lasts = isinstance(error, (BrokenExecutor, CancelledError, WorkersDoNotStart)) or _is_of_pickling(error)
         return self.n_retried[trial.number] < self.retries and not (lasts and worker_died(error) is None)
 
     def start_again(self, trial: Trial, error: Exception) -> None:
-        """Count and resubmit an evaluation that the executor lost; abandon it after the deadline."""
+        """Submit an evaluation that the executor lost again; after the deadline, abandon its trial."""
         if monotonic() >= self.deadline:
             _abandon(trial)
             return
@@ -241,7 +248,7 @@ class Evaluations:
         self.submit(trial)
 
     def report(self, trial: Trial, outcome: Outcome) -> None:
-        """Report an outcome to the optimizer; a trial that was interrupted stays pending."""
+        """Report an outcome to the optimizer; an interrupted trial stays pending."""
         if isinstance(outcome.error, KeyboardInterrupt):
             return
         try:
@@ -257,7 +264,7 @@ class Evaluations:
             self.warn_once("reported elsewhere", f"{error}; that value stays")
 
     def observe(self, trial: Trial, value: float, outcome: Outcome) -> None:
-        """Report a value with all facts about it."""
+        """Report a value with its facts to the optimizer and the logger."""
         std, cost, duration = outcome.std, outcome.cost, outcome.duration
         self.optimizer.observe(trial, value, std=std, cost=cost, duration=duration, attrs=outcome.attrs)
         if LOGGER.isEnabledFor(logging.INFO):
@@ -268,7 +275,7 @@ class Evaluations:
             LOGGER.info("trial %d observed: %s", trial.number, ", ".join(known))
 
     def fail(self, trial: Trial, outcome: Outcome) -> None:
-        """Report a failure and its reason; warn of the first failure."""
+        """Report a failure and its reason; give a warning for the first failure of each kind."""
         if outcome.error is None:
             failure, kind = outcome.problem, "not a number"
         elif isinstance(outcome.error, WorkerDied):
@@ -290,9 +297,10 @@ class Evaluations:
             self.warn_once(kind, f"trial {trial.number} failed: {failure}; further ones do not warn")
 
     def end_if_all_fail_the_same(self, outcome: Outcome) -> None:
-        """Raise RunError if all first evaluations failed in the same way, and no trial has a value.
+        """Raise RunError if the first evaluations all failed in the same way, and the optimizer does not have a value.
 
-        The same way means an error of one type at one line, or unusable values of one type.
+        Two evaluations fail in the same way if they raise an error of the same type at the same line, or return invalid
+        values of the same type.
         """
         n_first = max(_MIN_SAME_ERRORS, self.n_workers)
         if len(self.first) == n_first:
@@ -307,13 +315,13 @@ class Evaluations:
             ) from outcome.error
 
     def warn_once(self, kind: str, message: str) -> None:
-        """Warn, unless the run has already given a warning of this kind."""
+        """Give a warning, unless the run has already given a warning of this kind."""
         if kind not in self.warned:
             self.warned.add(kind)
             warn(message)
 
     def executor_error(self, trial: Trial, error: Exception) -> RunError:
-        """Return the exception for an error of the executor itself, with advice if its cause is known."""
+        """Return the exception for an error of the executor, with advice if the cause is known."""
         advice = ""
         if isinstance(error, BrokenExecutor):
             advice = (
@@ -336,7 +344,10 @@ class Evaluations:
         return RunError(f"{name} could not evaluate trial {trial.number}: {format_error(error).rstrip('.')}{advice}")
 
     def finalize(self) -> None:
-        """Report outcomes that have arrived, abandon trials that were not started, and leave other trials pending."""
+        """Report finished evaluations, and abandon trials whose evaluations have not started.
+
+        Other trials stay pending.
+        """
         for future, trial in self.running.items():
             if future.cancel():
                 _abandon(trial)
@@ -351,7 +362,7 @@ class Evaluations:
                     _abandon(trial)
 
     def warn_pending(self) -> None:
-        """Warn of evaluations that the timeout left running."""
+        """Warn about evaluations that still run at the timeout."""
         numbers = [trial.number for trial in self.running.values() if trial.state == "pending"]
         if numbers:
             several = len(numbers) > 1
@@ -362,15 +373,15 @@ class Evaluations:
 
 
 def _is_of_pickling(error: Exception) -> bool:
-    """Whether an executor's error says that it could not send a function or the function's result."""
-    # If a function cannot be found by its name, pickling raises AttributeError; for a module it raises ImportError.
+    """Return whether an error means that the executor could not send a function or the result of a function."""
+    # Pickling raises AttributeError if a function is not found by its name, and ImportError if a module is not found.
     text = format_error(error).lower()
     is_by_type = isinstance(error, (AttributeError, ImportError)) or is_of_ray_task(error)
     return is_by_type or "pickl" in text or "serializ" in text
 
 
 def _outcome_of_lost(died: WorkerDied) -> Outcome:
-    """Return the outcome of an evaluation whose worker died: a failure for any `catch`."""
+    """Return the outcome of an evaluation whose worker died: a failure, independent of `catch`."""
     return Outcome(error=died, caught=True, place=Place(WorkerDied.__qualname__, "", 0))
 
 

@@ -1,4 +1,4 @@
-"""`maximize` and `minimize`: a function of params, evaluated by the workers of an executor."""
+"""`maximize` and `minimize`, which optimize a function that the workers of an executor evaluate."""
 
 from __future__ import annotations
 
@@ -125,11 +125,10 @@ def _optimize(
     if stop_reason == "n_trials" and total is not None:
         total.warn_pending([trial.number for trial in evaluations.trials])
     if interrupt is not None and not _is_at_a_prompt():
-        # This overwrites the result of an inner run: if f calls maximize itself, the script gets the result of the
-        # outer run.
+        # f may call maximize itself. Overwrite the result of this inner run by the result of the outer run.
         interrupt.result = outcome  # type: ignore[attr-defined]
         raise interrupt
-    # If the user ended a run, it may have no value. Its trials are read last, because they may be many.
+    # A run that the user or a callback ended need not have a value. Check the trials last, because there may be many.
     is_over = stop_reason not in ("interrupted", "stopped") and outcome.n_failed_
     if is_over and all(t.value is None for t in outcome.trials):
         failed = RunError(
@@ -143,26 +142,27 @@ def _optimize(
 
 def _attach(error: BaseException, result: Result) -> None:
     """Attach the result to an exception that ends the run."""
-    # f may call maximize itself: an error of that run has its own result. Some exceptions do not take attributes.
+    # f may call maximize itself; keep the result of an error of this inner run. Some exceptions do not allow new
+    # attributes.
     if not isinstance(getattr(error, "result", None), Result):
         with suppress(Exception):
             error.result = result  # type: ignore[attr-defined]
 
 
 def _is_at_a_prompt() -> bool:
-    """Whether this process has a prompt: a notebook or an interactive interpreter has one, a script has not."""
+    """Return whether this process is a notebook or an interactive interpreter, instead of a script."""
     return hasattr(sys, "ps1")
 
 
 def _with_arguments_of(
     optimize: Callable[Concatenate[Direction, Arguments], Result],
 ) -> Callable[[Callable[..., Result]], Callable[Arguments, Result]]:
-    """Decorate a function so that type checkers, help() and Jupyter show the arguments of `optimize` and BayesOpt."""
+    """Decorate a function: type checkers, help() and Jupyter then show the arguments of `optimize` and `BayesOpt`."""
     signature = inspect.signature(optimize)
     _, *parameters, _ = signature.parameters.values()
     own = inspect.signature(BayesOpt).parameters
     passed_on = [own[name].replace(kind=inspect.Parameter.KEYWORD_ONLY) for name in own if name not in NOT_PASSED_ON]
-    # The docstring has the types, as with optimizers.
+    # The signature omits types, because the docstring has them.
     shown = [each.replace(annotation=inspect.Parameter.empty) for each in [*parameters, *passed_on]]
 
     def decorate(function: Callable[..., Result]) -> Callable[Arguments, Result]:
@@ -174,62 +174,69 @@ def _with_arguments_of(
 
 @_with_arguments_of(_optimize)
 def maximize(*args: Any, **kwargs: Any) -> Result:
-    """Find the parameters with the highest value of f, evaluated on parallel workers.
+    """Find the parameters with the highest value of f, which parallel workers evaluate.
 
-    Whenever a worker is free, it gets a new trial chosen with the pending trials in mind: no worker waits for another.
+    Whenever a worker is free, it gets a new trial. The choice of a trial takes the pending trials into account, so a
+    worker does not wait for the other workers.
 
     Parameters
     ----------
     f : callable
-        f(params), with a dict of values by name (as a type, ``bl.Params``); for candidates f(x), with a row of shape
-        (d,). An argument named ``trial`` receives a `RunningTrial`. f returns one finite number (or an array with one
-        element), or a mapping with ``value`` and optionally ``std``, the standard deviation of the value's noise,
-        ``cost``, and ``attrs``, a dict of anything else to keep. Two numbers without names are refused.
+        f(params), where params is a dict of values by name (of type ``bl.Params``). For candidates f(x), where x is a
+        row of shape (d,). An argument named ``trial`` receives a `RunningTrial`. f returns a finite number (or an array
+        with one element), or a mapping with ``value`` and optional further keys. ``std`` is the standard deviation of
+        the value's noise, ``cost`` is the cost of the evaluation, and ``attrs`` is a dict of further data to store. A
+        pair of numbers is not allowed.
     space : mapping, optional
         Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or their shorthand (see `Space`).
     candidates : array-like of shape (N, d), optional
-        Choose among rows of this array instead.
+        A finite set of points, the rows of this array. Pass either `space` or `candidates`.
     optimizer : Optimizer or Study, optional
-        The optimizer to continue with, in place of space, candidates and settings. Its pending trials do not change,
-        unless `retry_pending` is True.
+        An existing optimizer, in place of space, candidates and settings. Its pending trials do not change, unless
+        `retry_pending` is True.
     n_trials : int, optional
-        How many trials to start, besides the trials that the optimizer has; 0 returns at once. None: no limit.
+        The number of trials to start in this run. With 0, the run returns immediately. None: without limit.
     n_trials_total : int, optional
-        Start trials until this number has been suggested, to continue an interrupted run. It counts the trials of the
-        optimizer, including trials that other processes of a study suggest, but not abandoned trials. Pending trials
-        also count, even if their process died: see `retry_pending`.
+        Start trials until the optimizer has this number of suggested trials; use this argument to continue an
+        interrupted run. Trials that other processes of a study suggest count; abandoned trials do not count. Pending
+        trials count even if their process died; see `retry_pending`.
     timeout : float, optional
-        Seconds until the run ends, even if evaluations are still running; their trials stay pending.
+        The maximum duration of the run in seconds. The trials of evaluations that are still running stay pending.
     budget : float, optional
-        The total cost that the trials of this run may have. A trial is charged the cost that f returns with its value,
-        else the cost that the `Fidelity` of the optimizer declares, else 1; failed trials are charged, too. A trial is
-        started only if the budget covers its declared cost and the costs of the running trials. The budget is therefore
-        exceeded only by trials that report more than is declared.
+        The total cost that the trials of this run may have. The cost of a trial is the cost that f returns. Without
+        it, the cost is the declared cost of the optimizer's `Fidelity`, or 1. Failed trials are also charged. A trial
+        is started only if the budget covers its declared cost and the costs of the running trials. The budget is
+        therefore exceeded only if f returns a cost above the declared cost.
     n_workers : int, optional
-        How many evaluations run at a time. The default is the number of the executor's workers, or 1 without an
-        executor; then f is called in this thread unless there is a timeout. More than 1 calls f in threads.
+        The number of evaluations that run at the same time. The default is the number of workers of the executor, or 1
+        without an executor. Without an executor or processes, f is called in threads; a single worker without a timeout
+        calls f in the thread of the caller.
     executor : concurrent.futures.Executor, optional
-        Where f is called: processes, loky, MPI, Dask (``client.get_executor(pure=False)``, because otherwise Dask
-        evaluates equal points once). The run does not shut it down.
+        The executor that calls f, for example of processes, loky, MPI or Dask. For Dask, pass
+        ``client.get_executor(pure=False)``; with ``pure=True`` Dask evaluates equal points only once. The run does not
+        shut down the executor.
     processes : bool
-        Call f in `n_workers` processes that the run starts. If one dies, it is replaced; all end with the run. They
-        import f, so define it in a module, or in a script that calls this under ``if __name__ == "__main__":``.
+        Call f in `n_workers` processes that the run starts. A process that dies is replaced. All processes end with the
+        run. They import f, so define f in a module, or in a script that calls this function under
+        ``if __name__ == "__main__":``.
     retries : int
-        How often the evaluation of a trial is restarted, under the same number, if its worker dies or the executor
-        loses it for another reason. After that, if its worker died, the trial has failed for any `catch`; any other
-        error of the executor ends the run. Errors that f raises are not retried.
+        The maximum number of restarts of a trial's evaluation, if its worker dies or the executor loses the evaluation
+        for another reason. After the last restart, a trial whose worker died has failed, independent of `catch`. Any
+        other error of the executor ends the run. Errors that f raises are not retried.
     retry_pending : bool, default False
-        Evaluate first, under their numbers, the trials that are pending when the run begins, besides `n_trials`: use it
-        to continue after a process died. Other processes must not be evaluating these trials, because each would then
-        be evaluated twice and keep only its first value.
+        Whether to evaluate first the trials that are pending at the start of the run, for example after a process died.
+        They keep their numbers and do not count in `n_trials`. Other processes must not be evaluating these trials:
+        otherwise a trial is evaluated twice, and only its first value is kept.
     catch : exception class or sequence of them
-        Exceptions of f after which the run continues; the trial has failed. Any other exception is raised, after the
+        Exceptions of f after which the run continues; the trial has failed. Any other exception is raised after the
         trial has been marked as failed.
     callbacks : iterable of callable
-        Each is called in this thread as callback(optimizer, trial) after every observed or failed trial (a failed one
-        has the value None). Raise `StopRun` in it to end the run, or pass `NoImprovement` or `ValueReached`.
+        Functions that are called in this thread as callback(optimizer, trial) after every observed or failed trial. The
+        value of a failed trial is None. To end the run, raise `StopRun` in a callback, or pass `NoImprovement` or
+        `ValueReached`.
     progress : bool, optional
-        Show a progress bar, which needs tqdm. None: show it if tqdm is installed and this is a terminal or notebook.
+        Whether to show a progress bar, which requires tqdm. None: show it in a terminal or notebook if tqdm is
+        installed.
     **settings
         Further arguments of `BayesOpt`, such as seed.
 
@@ -241,41 +248,44 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     Warns
     -----
     BelatedWarning
-        At the first exception of f, and at the first invalid result of f; in both cases the trial has failed. At the
-        first death of a worker. Also if evaluations are still running at the timeout, and if `n_trials_total` is
-        reached while trials from before the run are still pending.
+        A warning is given at the first exception of f and at the first invalid result of f; in both cases the trial
+        has failed. A warning is also given when a worker dies for the first time, and if evaluations are still running
+        at the timeout. Another warning is given if `n_trials_total` is reached, but trials from before the run are
+        still pending.
 
     Raises
     ------
     UnknownArgument
-        Neither this function nor `BayesOpt` has the argument.
+        This function and `BayesOpt` do not have the argument.
     InvalidSetting
         An argument is invalid, for example a function that cannot be called with one dict, or an optimizer that
         minimizes.
     InvalidSpace
         The space or the candidates cannot be searched.
     RunError
-        All trials failed. Or there is no value, and the first trials, as many as there are workers and at least 3, all
-        raised the same error at the same line, or all returned unusable values of one type. Or the executor does not
-        work, for example because a worker process of a given pool died; the running trials then stay pending.
+        All trials failed. Or all of the first trials raised the same error at the same line, or returned invalid values
+        of the same type, and the optimizer does not have a value. The number of these first trials is the number of
+        workers, but at least 3. Or the executor does not work, for example because a worker process of the given pool
+        died; the running trials then stay pending.
     ImportError
         progress is True and tqdm is not installed.
 
     Notes
     -----
-    Every exception that ends a run has the result so far in its attribute ``result``. Ctrl-C also ends a run: results
-    that have arrived are reported first. Then a script gets the ``KeyboardInterrupt``, with the result, and ends with a
-    non-zero exit code unless it handles it. In a notebook, and at the prompt of Python or IPython, the result is
-    returned, with "interrupted" as its `stop_reason`. A second Ctrl-C, while the first is handled, is always raised.
+    Every exception that ends a run has the result so far in its attribute ``result``. Ctrl-C also ends a run, after
+    results that have arrived are reported. In a script, ``KeyboardInterrupt`` is raised with the result. In a notebook,
+    and at the prompt of Python or IPython, the result is returned, and its `stop_reason` is "interrupted". A second
+    Ctrl-C during the end of the run is always raised.
 
-    The logger ``logging.getLogger("belated")`` gets each result at the level INFO and each warning at WARNING.
+    The logger ``logging.getLogger("belated")`` receives each result at the level INFO and each warning at WARNING.
 
-    When a run ends early, results that have arrived are reported; evaluations that have not started are cancelled, and
-    their trials abandoned. The run does not wait for running evaluations. Their trials stay pending, and a value may
-    still be reported by ``optimizer.observe``. Threads cannot be stopped: they finish f, and Python waits for them at
-    exit. The processes of ``processes=True`` are ended by SIGTERM, and killed if they do not end within seconds.
+    When a run ends early, results that have arrived are reported. Evaluations that have not started are cancelled, and
+    their trials are abandoned. The run does not wait for running evaluations. Their trials stay pending, and their
+    values may be reported later by ``optimizer.observe``. Threads cannot be stopped: they finish f, and Python waits
+    for them at exit. With ``processes=True``, the processes are ended by SIGTERM; after a few seconds they are killed.
 
-    With one worker, the same seed gives the same trials. With more, they also depend on the order of the results.
+    With one worker, the same seed gives the same trials. With several workers, the trials also depend on the order of
+    the results.
 
     Examples
     --------

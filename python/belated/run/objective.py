@@ -1,4 +1,4 @@
-"""The function of a run: its signatures, its call, and the reading of its result."""
+"""The function f of a run: its possible signatures, its call, and the check of its result."""
 
 import inspect
 import math
@@ -16,13 +16,13 @@ from belated.optimizers.report import format_error, format_traceback
 from belated.run.raised import Place, last_line_of_user, picklable, with_text
 from belated.space.arguments import finite, one_line, real_number
 
-# The place of an outcome whose attrs are invalid as JSON or cannot be pickled.
+# The place of an outcome whose attrs are not JSON data or cannot be pickled.
 UNUSABLE_ATTRS = Place("unusable attrs", "", 0)
 
 _RETURNED_KEYS = ("value", "std", "cost", "attrs")
 _ACCEPTED = "return a number, or a mapping with value and optionally std, cost and attrs"
 
-# Attributes of the trial in other packages, or keys of their results, and their replacements here.
+# Attributes of trials in other packages, and their replacements in belated.
 _TRIAL_ELSEWHERE = {
     **dict.fromkeys(
         ("suggest_float", "suggest_int", "suggest_categorical", "suggest_uniform", "suggest_loguniform"),
@@ -36,7 +36,7 @@ _TRIAL_ELSEWHERE = {
 
 @dataclass
 class RunningTrial:
-    """The argument named `trial` of a run's function; it works in any thread or process.
+    """The argument `trial` of the function of a run; it can be used in any thread or process.
 
     Attributes
     ----------
@@ -45,10 +45,10 @@ class RunningTrial:
     params : dict or ndarray
         The params; for candidates the row, shape (d,).
     attrs : dict
-        An empty dict. The entries that the function writes (JSON data under string keys) become the attrs of the
-        `Trial`, also if the function raises.
+        A dict that is empty at first. The entries that the function writes (JSON data under string keys) become the
+        attrs of the `Trial`, even if the function raises an exception.
     fidelity : int or float, optional
-        The requested share of a full evaluation, in the units of the declared `Fidelity`; None if none was declared.
+        The fidelity of the trial, in the units of the declared `Fidelity`; None if a fidelity was not declared.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class RunningTrial:
     attrs: dict[str, Any] = field(default_factory=dict)
     fidelity: Any = None
 
-    # Hidden from type checkers, which would otherwise allow any attribute.
+    # Hide this method from type checkers: they would allow any attribute.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -77,16 +77,16 @@ class RunningTrial:
 
 @dataclass(slots=True)
 class Outcome:
-    """The outcome of one evaluation; it can always be pickled.
+    """The outcome of an evaluation; it can always be pickled.
 
-    It has a `value`, an `error` that f raised, or a `problem` with the result of f.
+    An outcome has a `value`, an `error` that was raised, or a `problem` with the result of f.
     """
 
     value: float | None = None
     std: float | None = None
     cost: float | None = None
     attrs: dict[str, Any] | None = None
-    #: Seconds that f took.
+    #: The duration of the call of f, in seconds.
     duration: float | None = None
     problem: str = ""
     error: BaseException | None = None
@@ -100,7 +100,7 @@ class Outcome:
         try:
             pickle.dumps(attrs)
         except Exception as error:
-            # Otherwise the executor could not send the outcome.
+            # Replace the attrs, because otherwise the executor could not send the outcome.
             attrs = None
             problem = problem or f"f set attrs that cannot be sent to another process: {format_error(error)}"
         if self.error is None:
@@ -124,7 +124,7 @@ def _outcome_of_worker(
 
 @dataclass(frozen=True)
 class Objective:
-    """A function of the params, and the way to call it."""
+    """A function of the params, with the arguments that it takes."""
 
     f: Callable[..., Any]
     #: The positional arguments: "params", "trial" or both.
@@ -139,7 +139,10 @@ class Objective:
         return self.trial_by_name or "trial" in self.order
 
     def __call__(self, number: int, point: Any, fidelity: Any = None) -> Outcome:
-        """Return the outcome at a point, with any error of f, so that an error of a future is the executor's own."""
+        """Return the outcome at a point, which contains any error of f.
+
+        An error of a future is therefore always an error of the executor.
+        """
         trial, positional, keywords = None, [point], {}
         if self.takes_trial:
             trial = RunningTrial(number, point.copy(), fidelity=fidelity)
@@ -153,7 +156,7 @@ class Objective:
             return read_returned(returned, {} if trial is None else trial.attrs, duration)
         except BaseException as error:
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
-                # Remove the line above from the traceback.
+                # Remove this frame from the traceback.
                 error.__traceback__ = error.__traceback__.tb_next
             caught = isinstance(error, self.catch) and not isinstance(error, KeyboardInterrupt)
             duration, place = perf_counter() - start, last_line_of_user(error)
@@ -162,17 +165,17 @@ class Objective:
 
 
 def evaluate(f: Objective, number: int, point: Any, fidelity: Any) -> Outcome:
-    """Return the outcome of a trial at a point; this is a function because executors may require one."""
+    """Return the outcome of a trial at a point; some executors can call only functions, not other callables."""
     return f(number, point, fidelity)
 
 
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-# *args and **kwargs.
+# The kinds of *args and **kwargs.
 _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], ...]) -> Objective:
-    """Make an objective of a function; raise InvalidSetting if it cannot be called with the params of a space.
+    """Return the objective for a function; raise InvalidSetting if the function cannot be called with a dict of params.
 
     Parameters
     ----------
@@ -180,7 +183,7 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
     names : collection of str
         The names of the space; empty for candidates.
     catch : tuple of exception classes
-        Exceptions that it may raise without ending the run.
+        Exceptions of f after which the run continues.
     """
     if not callable(f):
         raise InvalidSetting(f"f={one_line(f)} is not usable: pass a function of the params")
@@ -215,22 +218,23 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
 
 
 def _filled_in(required: list[str]) -> str:
-    """Show how to call a function that takes the params and further required arguments."""
+    """Return code that calls a function of the params with its further required arguments."""
     return f"lambda p: f({', '.join(['p', *(f'{name}=…' for name in required[1:])])})"
 
 
 def _spread(own: list[inspect.Parameter]) -> str:
-    """Show how to call a function with each of the params by its name."""
+    """Return code that calls a function with each of the params as a keyword argument."""
     takes_trial = any(each.name == "trial" for each in own)
     return "lambda p, trial: f(**p, trial=trial)" if takes_trial else "lambda p: f(**p)"
 
 
 def _signature(f: Any) -> inspect.Signature | None:
-    """Return the signature by which f is called, or None if it is not known."""
+    """Return the signature of f, or None if it is unknown."""
     if isinstance(f, BuiltinFunctionType):
         return None
     try:
-        # The signature of a decorator may differ from that function's, unless it passes all arguments on.
+        # A decorator may change the signature. Use the signature of the decorated function only if the decorator passes
+        # on all arguments.
         own = inspect.signature(f, follow_wrapped=False)
         passes_on = tuple(each.kind for each in own.parameters.values()) == _REST
         return inspect.signature(f) if passes_on else own
@@ -238,15 +242,15 @@ def _signature(f: Any) -> inspect.Signature | None:
         return None
 
 
-# Reading the result of f.
+# Checks of the result of f.
 
 
 class _Unusable(Exception):
-    """The problem with the result of f, as the end of a message."""
+    """An invalid result of f, with the end of a message as its argument."""
 
 
 def read_returned(returned: Any, written: dict[str, Any], duration: float) -> Outcome:
-    """Return the outcome for a result of f; `written` are the attrs that f wrote into its trial."""
+    """Return the outcome for a result of f; `written` has the attrs that f wrote into its trial."""
     try:
         value, std, cost, attrs = _read(returned)
         return Outcome(value, std, cost, {**written, **attrs} or None, duration)
@@ -258,7 +262,7 @@ def read_returned(returned: Any, written: dict[str, Any], duration: float) -> Ou
 
 
 def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str, Any]]:
-    """Return (value, std, cost, attrs) of a result of f."""
+    """Return (value, std, cost, attrs) of a result of f; raise _Unusable if the result is invalid."""
     if type(returned) is float and math.isfinite(returned):  # the most frequent case
         return returned, None, None, {}
     if isinstance(returned, Mapping):
@@ -289,7 +293,7 @@ def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str
 
 
 def _amount(name: str, given: Any) -> float | None:
-    """Return a std or cost, or None if it is missing."""
+    """Return a std or cost as a float, or None for None."""
     amount = None if given is None else _number(given)
     if given is not None and (amount is None or amount < 0):
         raise _Unusable(f" with {name}={one_line(given)}, which is not a finite number >= 0")
@@ -297,7 +301,7 @@ def _amount(name: str, given: Any) -> float | None:
 
 
 def _pair(returned: Any) -> tuple[Any, Any] | None:
-    """Return the two numbers of a tuple, list, array or tensor of two numbers, or None for anything else."""
+    """Return the two numbers in a tuple, list, array or tensor of two numbers, or None for another object."""
     is_array = getattr(returned, "shape", None) == (2,) and hasattr(returned, "tolist")
     entries = returned.tolist() if is_array else returned
     if not isinstance(entries, (tuple, list)) or len(entries) != 2:
@@ -307,7 +311,10 @@ def _pair(returned: Any) -> tuple[Any, Any] | None:
 
 
 def _number(value: Any) -> float | None:
-    """Return the finite number in a number, or in an array or tensor with one element."""
+    """Return a number, or the element of an array or tensor with one element, as a float.
+
+    Return None for other objects and for numbers that are not finite.
+    """
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape and all(size == 1 for size in shape) and hasattr(value, "item"):
         value = value.item() if not isinstance(value, np.ndarray) else value.reshape(())

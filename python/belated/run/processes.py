@@ -1,8 +1,8 @@
-"""The worker processes that a run starts and replaces if they die.
+"""The worker processes that a run starts, and replaces if they die.
 
-Each process has its own executor, so a process that dies loses only its own evaluation, and the run knows which one.
-They are started by "spawn", as new interpreters. A fork of a process with threads may have locks that are never
-released, and the server of "forkserver" keeps the environment of its start.
+Each process has its own executor. If a process dies, only the evaluation in this process is lost, and the run knows
+which evaluation it is. The start method is "spawn", which starts new interpreters. A fork of a process with threads may
+contain locks that are never released. The server of "forkserver" keeps the environment variables of its start.
 """
 
 from __future__ import annotations
@@ -25,27 +25,31 @@ from typing import Any
 from belated.optimizers.report import format_error
 from belated.run.worker_errors import WorkerDied, WorkersDoNotStart
 
-# Number of workers that may die in a row while they start, before the run gives up.
+# The maximum number of consecutive workers that may die during their start; then the run ends.
 _MAX_FAILED_STARTS = 3
 
-# Seconds within which a worker has to end, by itself if it is idle, else at SIGTERM; then it is killed.
+# The maximum time in seconds for the end of a worker. An idle worker ends by itself; a busy worker receives SIGTERM.
+# After this time the worker is killed.
 _MAX_END = 5.0
 
 
 class WorkerProcesses(Executor):
-    """An executor with one process for each simultaneous call; a future raises `WorkerDied` if its process died."""
+    """An executor with one process for each simultaneous call.
+
+    The future of a call raises `WorkerDied` if its process died.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._workers: set[_Worker] = set()
         self._idle: list[_Worker] = []
-        # Kept until the threads of their executors have ended. In Python 3.13, a thread that has the last reference to
-        # its executor waits forever for a lock that it holds.
+        # Dead workers are kept until the threads of their executors have ended. In Python 3.13, a thread with the last
+        # reference to its executor is blocked forever by a lock that the thread itself holds.
         self._dead: list[_Worker] = []
         self._is_shut_down = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Call fn(*args, **kwargs) in an idle process, or in a new one."""
+        """Call fn(*args, **kwargs) in an idle process, or in a new process."""
         with self._lock:
             dead, self._dead = self._dead, []
         for worker in dead:
@@ -57,7 +61,10 @@ class WorkerProcesses(Executor):
         return future
 
     def _start(self, call: bytes, future: Future[Any], n_failed_starts: int) -> None:
-        """Send a call to a worker; `n_failed_starts` of the call's workers have died before they were ready."""
+        """Send a call to a worker.
+
+        `n_failed_starts` is the number of workers of this call that died before they were ready.
+        """
         with self._lock:
             while True:
                 if self._is_shut_down:
@@ -67,14 +74,14 @@ class WorkerProcesses(Executor):
                 try:
                     running = worker.executor.submit(_call, call)
                     break
-                except BrokenExecutor:  # the worker died after its last call
+                except BrokenExecutor:  # the idle worker has died
                     self._add_dead(worker)
         running.add_done_callback(lambda done: self._finish(worker, call, future, n_failed_starts, done))
 
     def _finish(
         self, worker: _Worker, call: bytes, future: Future[Any], n_failed_starts: int, done: Future[bytes]
     ) -> None:
-        """Pass on the outcome of a call, in the thread of its worker's executor."""
+        """Set the outcome of a call in its future; this runs in the thread of the worker's executor."""
         error = done.exception()
         if not isinstance(error, BrokenExecutor):
             with self._lock:
@@ -91,7 +98,7 @@ class WorkerProcesses(Executor):
         if worker.is_ready() or is_shut_down:
             future.set_exception(WorkerDied(f"its worker process {how}"))
         elif n_failed_starts + 1 < _MAX_FAILED_STARTS:
-            # The call has not begun.
+            # The call has not begun, so start it in another worker.
             try:
                 self._start(call, future, n_failed_starts + 1)
             except Exception as failed:
@@ -110,11 +117,11 @@ class WorkerProcesses(Executor):
         self._dead.append(worker)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End all processes, also processes with a running call, and wait until they have ended."""
+        """End all processes, including processes with a running call, and wait until they have ended."""
         with self._lock:
             self._is_shut_down = True
             workers, idle = [*self._workers, *self._dead], set(self._idle)
-        # In threads, so that all end at the same time.
+        # Threads end all processes at the same time.
         ends = [threading.Thread(target=worker.executor.shutdown, daemon=True) for worker in workers]
         deadline = monotonic() + _MAX_END
         try:
@@ -125,8 +132,8 @@ class WorkerProcesses(Executor):
             for end in ends:
                 end.join(max(0.0, deadline - monotonic()))
         finally:
-            # Signal all of them. No signal is sent to a process that has ended. A thread whose join was interrupted may
-            # seem dead while it still waits.
+            # Call kill for all workers, because a thread whose join was interrupted may seem dead while it still waits.
+            # A process that has ended does not receive a signal.
             for worker in workers:
                 worker.process.kill()
         deadline = monotonic() + _MAX_END
@@ -135,7 +142,7 @@ class WorkerProcesses(Executor):
 
 
 class _Worker:
-    """One process, and the executor that has only this process."""
+    """A process, and an executor that has only this process."""
 
     def __init__(self) -> None:
         self.executor = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
@@ -145,13 +152,16 @@ class _Worker:
         self.process: BaseProcess = process
 
     def is_ready(self) -> bool:
-        """Whether the process is ready to take calls."""
+        """Return whether the process is ready to take calls."""
         return self._prepared.done() and self._prepared.exception() is None
 
 
 @contextmanager
 def _ctrl_c_blocked() -> Iterator[None]:
-    """Block SIGINT in processes that this thread starts: a worker that is importing would show a traceback."""
+    """Block SIGINT in processes that this thread starts.
+
+    Otherwise a worker that receives Ctrl-C during its imports would show a traceback.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -163,7 +173,7 @@ def _ctrl_c_blocked() -> Iterator[None]:
 
 
 def _how_it_ended(process: BaseProcess) -> str:
-    """Describe in words how a process died."""
+    """Return a description of the end of a process, for messages."""
     process.join(1.0)
     code = process.exitcode
     if code is None or code >= 0:
@@ -176,7 +186,7 @@ def _how_it_ended(process: BaseProcess) -> str:
 
 
 def _set_unpickled(future: Future[Any], pickled: bytes) -> None:
-    """Set the result of a future from its bytes, or an error if they cannot be read."""
+    """Set the result of a future from pickled bytes, or an error if they cannot be unpickled."""
     try:
         returned = pickle.loads(pickled)
     except Exception as error:
@@ -191,8 +201,8 @@ def _set_unpickled(future: Future[Any], pickled: bytes) -> None:
 
 
 def _prepare() -> None:
-    """Ignore Ctrl-C, which a terminal sends to the run as well, and end when the run's process ends."""
-    # A function instead of SIG_IGN, because programs that f starts would inherit SIG_IGN.
+    """Prepare a worker process: ignore Ctrl-C, which the run handles, and end when the process of the run ends."""
+    # Use a function instead of SIG_IGN, because programs that f starts would inherit SIG_IGN.
     signal.signal(signal.SIGINT, lambda *_: None)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -202,10 +212,9 @@ def _prepare() -> None:
 
 
 def _keep_pipes_from_children() -> None:
-    """Keep the processes that f starts from inheriting the pipes to the run's process.
+    """Prevent the processes that f starts from inheriting the pipes to the process of the run.
 
-    The run notices the end of this process when one of the pipes is closed. A program started by f would keep this pipe
-    open.
+    The run detects the end of this process by a closed pipe. A program that f started would keep the pipe open.
     """
     inherited = [fd for fd in _open_fds() if fd > 2 and _is_inheritable(fd)]
     for fd in inherited:
@@ -216,7 +225,7 @@ def _keep_pipes_from_children() -> None:
 
 
 def _open_fds() -> list[int]:
-    """Return the file descriptors of this process, and the descriptor of the folder that lists them."""
+    """Return the file descriptors of this process, including the descriptor that was used to list them."""
     try:
         return [int(name) for name in os.listdir("/dev/fd")]
     except OSError:
@@ -231,7 +240,10 @@ def _is_inheritable(fd: int) -> bool:
 
 
 def _replace_by_null(fds: list[int]) -> None:
-    """Point descriptors to the null device, so that their numbers stay taken: objects may still close them."""
+    """Replace file descriptors by the null device.
+
+    Their numbers must stay in use, because objects may still close them.
+    """
     null = os.open(os.devnull, os.O_RDWR)
     for fd in fds:
         with suppress(OSError):
@@ -247,7 +259,7 @@ def _end_with_parent() -> None:
 
 
 def _call(call: bytes) -> bytes:
-    """Return the pickled result of a pickled call; a call that cannot be read here gives an error and not a crash."""
+    """Return the pickled result of a pickled call; raise UnpicklingError if the call cannot be unpickled."""
     try:
         fn, args, kwargs = pickle.loads(call)
     except BaseException as error:

@@ -10,37 +10,40 @@ from belated.short_repr import short_repr
 
 
 class Progress:
-    """A bar of tqdm that shows the best value, the trials in flight, the failed trials and the seconds left."""
+    """A progress bar of tqdm with the best value, the trials in flight, the failed trials and the remaining seconds."""
 
     def __init__(self, bar: Any) -> None:
         self._bar = bar
         self._facts: dict[str, Any] = {}
 
     def update(self, *, done: int = 0, left: float = math.inf, **facts: Any) -> None:
-        """Advance by `done` trials; show the `facts` that are not None, and `left`, the seconds until the timeout."""
+        """Advance the bar by `done` trials, and show the facts that are not None.
+
+        `left` is the number of seconds until the timeout, which is also shown.
+        """
         self._facts |= facts
         shown = {name: fact for name, fact in self._facts.items() if fact is not None}
         if left < math.inf:
             shown["left"] = f"{max(left, 0.0):.0f}s"
-        # The bar is drawn by update if trials are done, else at once.
+        # If trials are done, the call of update below draws the bar.
         self._bar.set_postfix(shown, refresh=not done)
         if done:
             self._bar.update(done)
 
     def close(self) -> None:
-        """Close the bar; its last state stays visible."""
+        """Close the bar, and leave its last state visible."""
         self._bar.close()
 
 
 def progress_bar(progress: Any, total: int | None) -> Progress | None:
-    """Return the progress bar that the argument requests, or None."""
+    """Return a progress bar, or None if the argument `progress` or a missing terminal disables it."""
     if progress is not None and not isinstance(progress, bool):
         raise InvalidSetting(f"progress={short_repr(progress)} is not usable: pass True, False or None")
     if progress is False or (progress is None and not _is_interactive()):
         return None
     try:
         with warnings.catch_warnings():
-            # In a notebook without ipywidgets, tqdm warns that it draws text.
+            # In a notebook without ipywidgets, tqdm draws text and gives a warning.
             warnings.simplefilter("ignore")
             from tqdm.auto import tqdm
     except ImportError:
@@ -51,7 +54,7 @@ def progress_bar(progress: Any, total: int | None) -> Progress | None:
 
 
 def _is_interactive() -> bool:
-    """Whether this is a notebook or a terminal, checked without importing IPython."""
+    """Return whether this is a notebook or a terminal, checked without importing IPython."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return hasattr(shell, "kernel") or (sys.stderr is not None and sys.stderr.isatty())

@@ -1,4 +1,4 @@
-"""The result of a run: the trials that it started, and the best trial of its optimizer."""
+"""The result of a run, with its trials and its optimizer."""
 
 from __future__ import annotations
 
@@ -17,20 +17,23 @@ StopReason: TypeAlias = Literal["n_trials", "timeout", "budget", "interrupted", 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(ReadAccess):
-    """The result of a run. It reads the optimizer, so it includes values that are reported to it later.
+    """The result of a run.
 
-    It has the reading members of an optimizer. The members that list trials (`trials`, `n_trials`, `pending_`,
-    `trials_dataframe`) list the trials of the run; the other members (`best_value_`, `n_pending_`, `recommend`,
-    `predict`, …) read the optimizer.
+    A result has the members of an optimizer that read trials and the model. It reads them from the optimizer at each
+    access, so values that are reported after the run are included. The members `trials`, `n_trials`, `pending_` and
+    `trials_dataframe` refer to the trials of the run. The other members (`best_value_`, `n_pending_`, `recommend`,
+    `predict`, …) refer to all trials of the optimizer.
 
     Attributes
     ----------
     optimizer : Optimizer or Study
-        The optimizer; continue with it by `suggest` and `observe` or in another run.
+        The optimizer of the run. To continue the search, call its `suggest` and `observe`, or pass it to another run.
     trials : list of Trial
         The trials that the run started or restarted, in this order and in any state.
     stop_reason : {"n_trials", "timeout", "budget", "interrupted", "stopped", "error"}
-        Why the run ended: all trials were done, the time was up, the budget was spent, Ctrl-C, a callback, or an error.
+        The reason for the end of the run. "n_trials": all trials have ended. "timeout": the timeout was reached.
+        "budget": the budget is spent. "interrupted": Ctrl-C was pressed. "stopped": a callback raised `StopRun`.
+        "error": another exception was raised.
     seconds : float
         The duration of the run.
     """
@@ -49,24 +52,24 @@ class Result(ReadAccess):
 
     @property
     def n_trials(self) -> int:
-        """Number of trials that the run started, in any state."""
+        """Number of trials of the run in any state."""
         return len(self._trials)
 
     @property
     def n_failed_(self) -> int:
-        """Number of the run's trials that failed."""
+        """Number of trials of the run that failed."""
         return len(self._numbers("failed"))
 
     @property
     def n_pending_(self) -> int:
-        """Number of the optimizer's trials that have no result yet, including trials from before the run."""
+        """Number of pending trials of the optimizer, including trials from before the run."""
         return len(self.optimizer._current_log().numbers("pending"))
 
     @property
     def cost_(self) -> float:
-        """Total cost of the run's observed and failed trials, as charged to a budget.
+        """Total cost of the observed and failed trials of the run, as it is charged to a budget.
 
-        A trial costs its reported cost, else the declared cost of its fidelity, else 1.
+        The cost of a trial is its reported cost. Without a report, it is the declared cost of its fidelity, or 1.
         """
         ended = [trial for trial in self._trials if trial.state in ("observed", "failed")]
         fidelity = self.optimizer._problem.fidelity

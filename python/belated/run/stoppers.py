@@ -1,4 +1,4 @@
-"""Ready-made callbacks that end a run: when nothing improves, or when a value is reached."""
+"""Callbacks that end a run if results do not improve, or if a value is reached."""
 
 from __future__ import annotations
 
@@ -16,31 +16,30 @@ if TYPE_CHECKING:
 
 
 class StopRun(Exception):
-    """Raised by a callback to end the run; `maximize` then returns the result so far."""
+    """An exception that callbacks raise to end the run; `maximize` then returns the result so far."""
 
 
 class Stopper:
-    """The base of callbacks that end a run; each run uses a new copy."""
+    """The base class of callbacks that end a run; each run uses a new copy."""
 
     def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
-        """Raise `StopRun` if the run is to end after this trial."""
+        """Raise `StopRun` to end the run after this trial."""
         raise NotImplementedError
 
     def fresh(self) -> Stopper:
-        """A copy that has seen no trial."""
+        """Return a copy in the initial state."""
         return copy.copy(self)
 
 
 class NoImprovement(Stopper):
-    """A callback that ends a run when n results in a row have not improved on the best value.
+    """A callback that ends a run after n consecutive results that do not improve the best value.
 
-    Results are trials that got a value; failed trials do not count. Better values from another process of the study are
-    improvements, too.
+    Failed trials are not results. A better value that another process of the study reports is also an improvement.
 
     Parameters
     ----------
     n : int
-        At least 1.
+        The number of results, at least 1.
 
     Raises
     ------
@@ -64,7 +63,7 @@ class NoImprovement(Stopper):
         self._since = 0
 
     def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
-        """Raise `StopRun` if this is the n-th result without an improvement."""
+        """Raise `StopRun` if this is the n-th consecutive result without an improvement."""
         if trial.value is None:
             return
         best = optimizer.best_trial_
@@ -76,7 +75,7 @@ class NoImprovement(Stopper):
             raise StopRun(f"no improvement for {self.n} results")
 
     def fresh(self) -> NoImprovement:
-        """A copy that has seen no trial."""
+        """Return a copy in the initial state."""
         return NoImprovement(self.n)
 
     def __repr__(self) -> str:
@@ -84,14 +83,16 @@ class NoImprovement(Stopper):
 
 
 class ValueReached(Stopper):
-    """A callback that ends a run once the best value is at least as good as `value`.
+    """A callback that ends a run when the best value is at least as good as `value`.
 
-    The best value is `best_value_`: if a fidelity was declared, the best value at the highest fidelity observed so far.
+    The best value is `best_value_`. If a fidelity was declared, this is the best value at the highest fidelity observed
+    so far.
 
     Parameters
     ----------
     value : float
-        In the units of f. The run ends at values >= it if it maximizes, <= it if it minimizes.
+        A value in units of f. A run that maximizes ends when ``best_value_ >= value``; a run that minimizes ends when
+        ``best_value_ <= value``.
 
     Raises
     ------
@@ -125,5 +126,5 @@ class ValueReached(Stopper):
 
 
 def fresh(callback: Any) -> Any:
-    """Return the callback for one run; a stopper is copied without the trials it has seen."""
+    """Return the callback for a new run; a stopper is replaced by a new copy."""
     return callback.fresh() if isinstance(callback, Stopper) else callback

@@ -1,4 +1,7 @@
-"""Suggestions up to a total, counted and made in one step over all threads and processes."""
+"""Suggestions up to a total number of trials.
+
+The count and the suggestion are a single atomic step for all threads and processes.
+"""
 
 import json
 import os
@@ -10,7 +13,7 @@ from belated.optimizers.trial import Trial
 from belated.study.study import Study
 from belated.warn import warn
 
-# Runs that share an optimizer suggest one after the other; runs that share a study use its store's lock instead.
+# Runs that share an optimizer use this lock for their suggestions. Runs that share a study use the lock of its store.
 _lock = threading.Lock()
 
 
@@ -24,15 +27,16 @@ if hasattr(os, "register_at_fork"):
 
 
 class Total:
-    """At most `limit` suggested trials that are not abandoned, over all runs of an optimizer or study."""
+    """A limit on the number of suggested trials over all runs of an optimizer or study, without abandoned trials."""
 
     def __init__(self, optimizer: Optimizer | Study, limit: int) -> None:
         self.optimizer = optimizer
         self.limit = limit
-        # Suggested trials without a result when this object was made.
+        # The suggested trials that were pending when this object was created.
         self._pending = self._pending_now()
-        # Number of events read so far, the trials that they started, and the suggested and the abandoned ones among
-        # these trials. Each event is read once, so that a suggestion costs the same for a log of any length.
+        # The number of events read so far, the number of trials that these events started, and the numbers of the
+        # suggested and of the abandoned trials. Each event is read only once, so the time of a suggestion does not
+        # depend on the length of the log.
         self._n_events = 0
         self._n_started = 0
         self._suggested: set[int] = set()
@@ -43,7 +47,10 @@ class Total:
         return [number for number in log.numbers("pending") if log.trial(number).suggested]
 
     def warn_pending(self, own: Collection[int]) -> None:
-        """Warn of trials that count in the total but were pending before the run and still are, except `own`."""
+        """Warn about trials that count in the total, but were pending before the run and are still pending.
+
+        `own` has the numbers of the trials of the run, for which a warning is not given.
+        """
         if self._left() > 0:
             return
         numbers = sorted(set(self._pending).intersection(self._pending_now()).difference(own))
@@ -58,13 +65,13 @@ class Total:
             )
 
     def left(self) -> int:
-        """Return how many more trials may be suggested now."""
+        """Return the number of further trials that may be suggested."""
         if isinstance(self.optimizer, Study):
             self.optimizer.sync()
         return self._left()
 
     def _left(self) -> int:
-        """Return how many trials are left, by the events known here; also called with the study's lock held."""
+        """Return the number of further trials without reading the store; this may be called with the lock held."""
         for event in self.optimizer._log.events(self._n_events):
             self._n_events += 1
             [(kind, facts)] = json.loads(event).items()

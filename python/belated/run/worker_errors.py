@@ -1,10 +1,10 @@
-"""Lost evaluations: their workers died before they returned, or no worker could begin them."""
+"""Errors for lost evaluations: a worker died during an evaluation, or workers could not start."""
 
 from __future__ import annotations
 
 from belated._core import BelatedError
 
-# Errors of futures whose workers died; found by name, so that no engine is imported.
+# Errors of futures whose workers died, by name, so that the packages need not be imported.
 _ERRORS_OF_ENGINES = (
     "distributed.scheduler.KilledWorker",
     *(
@@ -15,9 +15,10 @@ _ERRORS_OF_ENGINES = (
 
 
 class WorkerDied(BelatedError, RuntimeError):
-    """The worker of an evaluation died before it returned. Futures raise this error, and failed trials keep it.
+    """The worker of an evaluation died before the evaluation ended.
 
-    Executors may set it, or a subclass, as the exception of a future.
+    Futures raise this error, and failed trials store it. Executors may set this error, or a subclass, as the exception
+    of a future.
     """
 
 
@@ -26,7 +27,7 @@ class WorkersDoNotStart(BelatedError, RuntimeError):
 
 
 def worker_died(error: BaseException) -> WorkerDied | None:
-    """Return the error of a future as `WorkerDied`, or None if it is another error."""
+    """Return the error of a future as `WorkerDied`, or None if the error has another cause."""
     if isinstance(error, WorkerDied):
         return error
     if _names(error).isdisjoint(_ERRORS_OF_ENGINES):
@@ -37,10 +38,10 @@ def worker_died(error: BaseException) -> WorkerDied | None:
 
 
 def is_of_ray_task(error: BaseException) -> bool:
-    """Whether a worker of Ray raised an error outside f, because it could not read f or send its result."""
+    """Return whether a worker of Ray could not read f or could not send the result of f."""
     return "ray.exceptions.RayTaskError" in _names(error)
 
 
 def _names(error: BaseException) -> set[str]:
-    """Return the full names of the types in an error's class hierarchy."""
+    """Return the full names of the error's class and of its base classes."""
     return {f"{each.__module__}.{each.__qualname__}" for each in type(error).__mro__}

@@ -1,4 +1,4 @@
-"""Simulated runs with late results: delay distributions, the iteration clock, workers in simulated time, and regret."""
+"""Simulated runs with delayed results: delay distributions, runs by iterations or in simulated time, and regret."""
 
 from belated.simulate.delay_distributions import (
     ByPoint,

@@ -1,6 +1,6 @@
 """Distributions of delays, with the names and parameters of the papers.
 
-The unit of a delay is a suggestion started (the iteration clock) or a unit of time, depending on the simulation.
+Depending on the simulation, the unit of a delay is a suggestion started (on the iteration clock) or a unit of time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ Array = NDArray[np.float64]
 
 
 def valid_delays(delays: ArrayLike, what: str = "delays") -> Array:
-    """Return delays as floats; raise an error if one is negative or NaN. An infinite delay means no result."""
+    """Return delays as floats; raise an error if a delay is negative or NaN.
+
+    A result with an infinite delay never arrives.
+    """
     delays = np.asarray(delays, dtype=float)
     if not np.all(delays >= 0):
         raise InvalidSetting(f"{what} must be numbers ≥ 0, got {delays[~(delays >= 0)].flat[0]}")
@@ -29,7 +32,10 @@ def valid_delays(delays: ArrayLike, what: str = "delays") -> Array:
 
 
 def as_distribution(given: Any, n_trials: int | None, name: str, what: str) -> DelayDistribution:
-    """Return the distribution that the argument `name` gives; `what` is the word for its numbers in messages."""
+    """Return the distribution that an argument denotes.
+
+    For messages, `name` is the name of the argument, and `what` is the word for its numbers.
+    """
     if isinstance(given, DelayDistribution):
         return given
     if callable(given):
@@ -57,26 +63,27 @@ def _require(distribution: DelayDistribution, ok: bool, what: str) -> None:
 
 
 class DelayDistribution(ABC):
-    """A distribution of delays ≥ 0: small, immutable, picklable.
+    """The base class of distributions of delays ≥ 0.
 
-    It has ``mean``, ``sample(rng, size)`` for independent draws, and ``draw(rng, point)`` for the delay of one point,
-    which only `ByPoint` uses. Write your own as a subclass with ``mean`` and ``sample``.
+    A subclass defines ``mean`` and ``sample(rng, size)``, which returns independent draws. The method ``draw(rng,
+    point)`` returns the delay of a single point; only in `ByPoint` does the delay depend on the point. Distributions
+    are immutable and can be pickled.
     """
 
     mean: float
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
-        """Return independent delays: a number, or an array of ``size`` of them."""
+        """Return independent delays: a single number, or an array of ``size`` numbers."""
 
     def draw(self, rng: np.random.Generator, point: Any) -> float:
-        """Return the delay of one point."""
+        """Return the delay of a point."""
         return float(valid_delays(self.sample(rng)))
 
 
 @dataclass(frozen=True)
 class Constant(DelayDistribution):
-    """Always the same delay."""
+    """The same delay for every trial."""
 
     mean: float
 
@@ -89,7 +96,7 @@ class Constant(DelayDistribution):
 
 @dataclass(frozen=True)
 class Listed(DelayDistribution):
-    """Delays that are known in advance, one per trial, for example from a log."""
+    """Delays that are known in advance, one for each trial, for example from a log."""
 
     delays: tuple[float, ...]
 
@@ -98,13 +105,13 @@ class Listed(DelayDistribution):
         return float(np.mean(self.delays))
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
-        """Return the first ``size`` delays, in order, without randomness."""
+        """Return the first ``size`` delays in order; they are not random."""
         return np.array(self.delays if size is None else self.delays[:size])
 
 
 @dataclass(frozen=True)
 class Poisson(DelayDistribution):
-    """Poisson distributed steps (Verma et al. 2022, section 6; Vakili et al. 2023, section 7)."""
+    """The Poisson distribution (Verma et al. 2022, section 6; Vakili et al. 2023, section 7)."""
 
     mean: float
 
@@ -117,7 +124,7 @@ class Poisson(DelayDistribution):
 
 @dataclass(frozen=True)
 class Geometric(DelayDistribution):
-    """Geometric steps 1, 2, 3, …: P(d = k) = p·(1 − p)^(k−1) with p = 1/mean (Wang et al. 2022)."""
+    """The geometric distribution on 1, 2, 3, …: P(d = k) = p·(1 − p)^(k−1) with p = 1/mean (Wang et al. 2022)."""
 
     mean: float
 
@@ -130,7 +137,7 @@ class Geometric(DelayDistribution):
 
 @dataclass(frozen=True)
 class Uniform(DelayDistribution):
-    """Uniform on [low, high]; Kandasamy et al. 2017 use [0, 2]."""
+    """The uniform distribution on [low, high]; Kandasamy et al. 2017 use [0, 2]."""
 
     low: float = 0.0
     high: float = 2.0
@@ -148,7 +155,10 @@ class Uniform(DelayDistribution):
 
 @dataclass(frozen=True)
 class HalfNormal(DelayDistribution):
-    """|N(0, ζ²)|; mean ζ·sqrt(2/π), so ζ = sqrt(π/2) at mean 1 (Kandasamy et al. 2017)."""
+    """The half-normal distribution, |N(0, ζ²)|, with mean ζ·sqrt(2/π).
+
+    Kandasamy et al. 2017 use mean 1, so that ζ = sqrt(π/2).
+    """
 
     mean: float = 1.0
 
@@ -162,7 +172,7 @@ class HalfNormal(DelayDistribution):
 
 @dataclass(frozen=True)
 class Exponential(DelayDistribution):
-    """Density exp(−t/mean)/mean; Kandasamy et al. 2017 use mean 1."""
+    """The exponential distribution, with density exp(−t/mean)/mean; Kandasamy et al. 2017 use mean 1."""
 
     mean: float = 1.0
 
@@ -175,7 +185,10 @@ class Exponential(DelayDistribution):
 
 @dataclass(frozen=True)
 class Pareto(DelayDistribution):
-    """Density ∝ t^−(power+1) for t ≥ offset = mean·(power − 1)/power: power 5 has offset 0.8 at mean 1."""
+    """The Pareto distribution, with density ∝ t^−(power+1) for t ≥ offset = mean·(power − 1)/power.
+
+    For example, power 5 and mean 1 give the offset 0.8.
+    """
 
     mean: float = 1.0
     power: float = 5.0
@@ -191,16 +204,17 @@ class Pareto(DelayDistribution):
 
 @dataclass(frozen=True)
 class ByPoint(DelayDistribution):
-    """A delay that depends on the point: ``function(point)`` gives a number, or the distribution to draw from.
+    """A delay that depends on the point: ``function(point)`` returns a number or a distribution.
 
     Parameters
     ----------
     function : callable
-        Takes the arguments of the objective. If the distribution is to be pickled, it must be a module-level function.
+        A function of the point, which is the first argument of the objective. The distribution can be pickled only if
+        the function is defined at the top level of a module.
     """
 
     function: Callable[[Any], float | DelayDistribution]
-    mean: float = math.nan  #: unknown, unless given
+    mean: float = math.nan  #: unknown by default
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
         raise InvalidSetting("a delay that depends on the point cannot be drawn without one: use draw(rng, point)")

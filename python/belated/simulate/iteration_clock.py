@@ -1,8 +1,8 @@
-"""An optimizer run with simulated delays on the iteration clock.
+"""Runs of an optimizer with simulated delays on the iteration clock.
 
-Notation: T trials are started, numbered s, t = 0 … T−1; d_s is the delay of trial s. On the iteration clock, the result
-of trial s is known at the choice of trial t if d_s ≤ t − s. Therefore a delay d means d trials in flight, and the
-delays 0 and 1 coincide (Verma, Dai and Low 2022, section 3.1). Arrays over trials have shape (T,).
+Notation: T trials are started, numbered s, t = 0 … T−1, and d_s is the delay of trial s. On the iteration clock, the
+result of trial s is known when trial t is chosen if d_s ≤ t − s. Therefore d trials are in flight if all delays are d,
+and the delays 0 and 1 are equivalent (Verma, Dai and Low 2022, section 3.1). Arrays over trials have shape (T,).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class History:
     points : list
         Parameters, or rows of the candidates.
     values, observed : arrays (T,)
-        f at the points, and f plus noise, which the optimizer observes when the result arrives.
+        The values of f at the points, and the values with noise, which the optimizer observes.
     delays : array (T,)
         The delay of each trial.
     started, arrivals : arrays (T,)
-        The times on the clock when a trial started and when its result arrives.
+        The time on the clock at which each trial started, and the time at which its result arrives.
     seconds : array (T,)
-        Real time that each suggestion took.
+        The real time of each suggestion, in seconds.
     direction : "maximize" or "minimize"
     clock : "iterations" or "seconds"
         The unit of times and delays: suggestions started, or simulated seconds.
@@ -69,22 +69,23 @@ def simulate(
     noise: float = 0.0,
     seed: int = 0,
 ) -> History:
-    """Run an optimizer with delayed results, for a number of suggestions on the iteration clock.
+    """Run an optimizer with delayed results on the iteration clock.
 
     Parameters
     ----------
     optimizer : BayesOpt, RandomSearch, …
-        An optimizer without trials and with ``clock="iterations"``; only its suggest, observe and enqueue are used.
+        An optimizer without trials and with ``clock="iterations"``. Only its methods suggest, observe and enqueue are
+        called.
     objective : callable
-        f(params) for a space, f(x) for candidates, where x is the suggested row; f(params, context) or f(x, context) if
-        there are contexts.
+        f(params) for a space, or f(x) for candidates, where x is the suggested row. With contexts, f(params, context)
+        or f(x, context).
     n_trials : int
-        T, the initial points included.
+        T, the number of trials, including the initial points.
     delay : DelayDistribution, callable, number or array of shape (T,)
-        The distribution of the delays, a function of the point (see `ByPoint`), one delay for all, or the delay of
-        each trial.
+        The distribution of the delays, a function of the point (see `ByPoint`), a single delay for all trials, or the
+        delay of each trial.
     initial : iterable
-        Points that are suggested first, in this order; their results are delayed like all others.
+        Points that are suggested first, in this order. Their results are delayed like the results of other points.
     contexts : sequence of mappings of length T, optional
         The context of each trial, for an optimizer that was made with ``context=``.
     noise : float
@@ -95,15 +96,15 @@ def simulate(
     Returns
     -------
     History
-        Points, values, delays and arrivals. The run does not wait for results that are in flight at the end.
+        The points, values, delays and arrivals. Results that are in flight at the end of the run are not observed.
 
     Raises
     ------
     InvalidSetting
-        The optimizer has another clock; a delay is negative or NaN; or the number of delays or contexts is not the
-        number of trials.
+        The optimizer has another clock, a delay is negative or NaN, or the number of delays or contexts differs from
+        the number of trials.
     InvalidContext
-        Contexts are missing, or differ from the optimizer's declaration.
+        Contexts are missing, or do not belong to the context space of the optimizer.
     """
     if getattr(optimizer, "clock", "iterations") != "iterations":
         raise InvalidSetting(
@@ -146,29 +147,29 @@ def simulate(
 
 
 def streams(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
-    """Return the generators of delays and of noise, which are independent of each other."""
+    """Return two independent random generators, for the delays and for the noise."""
     delays, noise = (np.random.default_rng(sequence) for sequence in np.random.SeedSequence(seed).spawn(2))
     return delays, noise
 
 
 def point_of(trial: Any) -> Any:
-    """Return the argument of the objective: a trial's params, or its row of the candidates."""
+    """Return the first argument of the objective: the params of a trial, or its row for candidates."""
     return trial.params if trial.x is None else trial.x
 
 
 def steps_in_flight(delays: ArrayLike) -> Any:
-    """Return how many steps of the iteration clock a delay lasts: the smallest integer t − s > 0 with d ≤ t − s."""
+    """Return the steps of the iteration clock for a delay d: the smallest integer t − s > 0 with d ≤ t − s."""
     return np.maximum(1.0, np.ceil(delays))
 
 
 def arrival_steps(delays: ArrayLike) -> Array:
-    """Return, for each trial s, the first trial t that is chosen with its result known, shape (T,)."""
+    """Return, for each trial s, the number t of the first trial that is chosen with the result of s, shape (T,)."""
     return np.asarray(np.arange(np.size(delays)) + steps_in_flight(delays), dtype=float)
 
 
 @dataclass
 class InFlight:
-    """Results of trials in flight, in the order of (arrival, trial number), on any clock."""
+    """The results of trials in flight, ordered by arrival and then by trial number, on any clock."""
 
     _heap: list[tuple[float, int, Any]] = field(default_factory=list)
 
@@ -181,10 +182,10 @@ class InFlight:
 
     @property
     def next_arrival(self) -> float:
-        """Return the time of the next arrival; infinite while nothing is in flight."""
+        """The time of the next arrival; infinite without trials in flight."""
         return self._heap[0][0] if self._heap else math.inf
 
     def due(self, now: float) -> Iterator[Any]:
-        """Remove and return the results that have arrived at ``now``."""
+        """Remove and yield the results that have arrived by the time ``now``."""
         while self._heap and self._heap[0][0] <= now:
             yield heapq.heappop(self._heap)[2]

@@ -1,8 +1,8 @@
-"""Regret of simulated runs: from converted results, or of all trials.
+"""Regret of simulated runs, computed from converted results or from all trials.
 
-*Converted* means that the result has arrived. Curves have one entry per time on the clock. On the iteration clock the
-default times are t = 0 … T, where entry t counts the results known after t trials were started. For simulated seconds
-the times must be given.
+A trial is *converted* if its result has arrived. A curve has one entry for each time on the clock. On the iteration
+clock the default times are t = 0 … T; entry t uses the results that are known after t trials were started. For
+simulated seconds, the times must be given.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def best_converted(
     Parameters
     ----------
     at : array, optional
-        Times on the clock, in any order; by default t = 0 … T of the iteration clock.
+        Times on the clock, in any order. The default on the iteration clock is t = 0 … T.
     before : float
         The value before the first result.
     longest : float
-        Results with a longer delay never count: pass the window of an algorithm that discards late results.
+        Results with a longer delay are ignored. Pass the window of an algorithm that discards late results.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def best_converted(
 
 
 def n_converted(history: History, *, at: ArrayLike | None = None) -> NDArray[np.int64]:
-    """Return the number of results that have arrived, at each time on the clock: N(T) of Kandasamy et al. 2017."""
+    """Return the number of results that have arrived at each time on the clock, N(T) of Kandasamy et al. 2017."""
     return np.asarray(np.searchsorted(np.sort(history.arrivals), _times(history, at), side="right"))
 
 
@@ -61,8 +61,8 @@ def simple_regret(
 ) -> Array:
     """Return the distance of the best converted value from the optimum, at each time on the clock.
 
-    ``before`` is the regret before the first result: Kandasamy et al. 2017 (Eq. 3) take max_x |f* − f(x)|. For the
-    other arguments see `best_converted`.
+    ``before`` is the regret before the first result. Kandasamy et al. 2017 (Eq. 3) use max_x |f* − f(x)|. The other
+    arguments are as in `best_converted`.
     """
     best = best_converted(history, at=at, longest=longest)
     regret = optimum - best if history.direction == "maximize" else best - optimum
@@ -70,9 +70,10 @@ def simple_regret(
 
 
 def cumulative_regret(history: History, optimum: ArrayLike) -> Array:
-    """Return the sum of the regrets of the first t trials, t = 0 … T; a trial counts from its start.
+    """Return the sum of the regrets of the first t trials for t = 0 … T, including trials in flight.
 
-    ``optimum`` is one number for all trials, or one for each, shape (T,), if it depends on their contexts.
+    ``optimum`` is a single number for all trials. If it depends on the context, pass an array of shape (T,) with the
+    optimum of each trial.
     """
     optimum = np.asarray(optimum, dtype=float)
     regret = optimum - history.values if history.direction == "maximize" else history.values - optimum
@@ -80,7 +81,7 @@ def cumulative_regret(history: History, optimum: ArrayLike) -> Array:
 
 
 def _times(history: History, at: ArrayLike | None) -> Array:
-    """Return the times of a curve."""
+    """Return the times of a curve: `at`, or the default times."""
     if at is not None:
         return np.asarray(at, dtype=float)
     if history.clock == "seconds":

@@ -1,7 +1,7 @@
-"""An optimizer with simulated workers, whose evaluations take simulated time.
+"""Runs of an optimizer with simulated workers, whose evaluations take simulated time.
 
-Notation: M workers, T the duration of a run, θ the mean evaluation time. Trials are numbered k = 0, 1, … in the order
-in which they start. Arrays over trials have shape (number of trials,).
+Notation: M is the number of workers, T is the duration of a run, and θ is the mean evaluation time. Trials are numbered
+k = 0, 1, … in the order of their starts. Arrays over trials have shape (number of trials,).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from belated.simulate.iteration_clock import History, InFlight, point_of, stream
 
 Mode = Literal["asynchronous", "synchronous", "sequential"]
 _MODES = ("asynchronous", "synchronous", "sequential")
-_BLOCK = 256  # number of values drawn at once
+_BLOCK = 256  # number of values in a block of draws
 
 
 def simulate_workers(
@@ -51,42 +51,43 @@ def simulate_workers(
     Parameters
     ----------
     optimizer : BayesOpt, RandomSearch, …
-        Only its suggest, observe and enqueue are used. An optimizer with ``clock="seconds"`` must have no trials:
-        simulated time becomes its ``time``, which stops at the end of the run.
+        Only its methods suggest, observe and enqueue are called. An optimizer with ``clock="seconds"`` must not have
+        trials. Its argument ``time`` is set to the simulated time, which stops at the end of the run.
     objective : callable
-        f(params) for a space, f(x) for candidates, where x is the suggested row.
+        f(params) for a space, or f(x) for candidates, where x is the suggested row.
     workers : int
         M, at least 1.
     times : DelayDistribution, callable, number or array of shape (n_trials,)
-        The duration of evaluations in simulated seconds: a distribution, a function of the point (see `ByPoint`), one
-        time for all, or the time of each trial. Finite and ≥ 0.
+        The duration of evaluations in simulated seconds: a distribution, a function of the point (see `ByPoint`), a
+        single time for all trials, or the time of each trial. Times are finite and ≥ 0.
     duration : float, optional
-        T: no trial starts at T or later, and no result that comes later than T is observed. Default None: no limit.
+        T: trials start before T, and only results that arrive until T are observed. Default None: without limit.
     n_trials : int, optional
-        How many trials are started, including the initial points. The run waits for their results, unless `duration`
-        ends it earlier. Default None: no limit. At least one of duration and n_trials is given.
+        The number of trials, including the initial points. The run waits for their results, unless `duration` ends it
+        earlier. Default None: without limit. Pass duration or n_trials, or both.
     mode : {"asynchronous", "synchronous", "sequential"}, default "asynchronous"
-        "asynchronous": a free worker gets a new trial at once. "synchronous": M trials are suggested together when all
-        workers are free. "sequential": there is one worker.
+        "asynchronous": a free worker immediately gets a new trial. "synchronous": M trials are suggested together when
+        all workers are free. "sequential": the run has a single worker.
     initial : iterable
-        Points that are suggested first, in this order; their evaluations take time like all others.
+        Points that are suggested first, in this order. Their evaluations take time like the evaluations of other
+        points.
     noise : float
         Standard deviation of the Gaussian noise of the observations.
     seed : int
-        Seeds the evaluation times and the noise: trial k has the same ones for any optimizer and mode. The times and
-        the noise are independent.
+        Seed of the evaluation times and the noise, which are independent. With the same seed, trial k has the same time
+        and noise for any optimizer and mode.
 
     Returns
     -------
     History
-        ``started`` and ``arrivals`` are simulated times from 0, ``delays`` are evaluation times. Trials that are
-        unfinished at the end of the run are included; their arrivals are later than T.
+        ``started`` and ``arrivals`` are simulated times, counted from 0. ``delays`` are evaluation times. Trials that
+        are unfinished at the end of the run are included; their arrivals are later than T.
 
     Raises
     ------
     InvalidSetting
-        An argument is invalid; an evaluation time is negative, NaN or infinite; or it is 0 in a run that only duration
-        would end.
+        An argument is invalid, or an evaluation time is negative, NaN or infinite. Or an evaluation time is 0, and
+        `n_trials` is not given.
 
     Examples
     --------
@@ -123,13 +124,13 @@ def simulate_workers(
         optimizer.enqueue(point)
 
     points: list[Any] = []
-    rows: list[tuple[float, ...]] = []  # value, observed, delay, started, seconds; one row per trial
+    rows: list[tuple[float, ...]] = []  # (value, observed, delay, started, seconds) of each trial
     in_flight = InFlight()
     while True:
         left = math.inf if n_trials is None else n_trials - len(points)
         free = workers - len(in_flight)
         ready = free == workers or (free > 0 and mode == "asynchronous")
-        # All results that arrive at the same time are observed before the next suggestion.
+        # Observe all results that arrive at the same time before the next suggestion.
         if ready and left > 0 and clock.now < min(end, in_flight.next_arrival):
             begin = perf_counter()
             trials = optimizer.suggest(n=int(min(workers, left))) if mode == "synchronous" else [optimizer.suggest()]
@@ -167,7 +168,7 @@ def simulate_workers(
 
 @dataclass
 class _SimulatedTime:
-    """The clock of a simulation, as the function from which an optimizer reads seconds."""
+    """The clock of a simulation: a function that returns the simulated time in seconds."""
 
     now: float = 0.0
 
@@ -176,7 +177,7 @@ class _SimulatedTime:
 
 
 def _set_time(optimizer: Any, clock: _SimulatedTime) -> None:
-    """Make an optimizer read simulated time."""
+    """Set the argument `time` of an optimizer to the simulated time."""
     if not hasattr(optimizer, "set_params"):
         raise InvalidSetting(
             f"a {type(optimizer).__name__} with clock='seconds' cannot read simulated time: pass an optimizer"
@@ -191,7 +192,7 @@ def _set_time(optimizer: Any, clock: _SimulatedTime) -> None:
 
 
 def _evaluation_time(distribution: DelayDistribution, rng: np.random.Generator) -> Callable[[Any], float]:
-    """Return a function (point → evaluation time), which is called once for each trial in order."""
+    """Return a function of the point that returns an evaluation time; call it once for each trial, in order."""
     if isinstance(distribution, ByPoint):
         return partial(distribution.draw, rng)
     numbers = (
@@ -206,7 +207,7 @@ def _listed(distribution: Listed) -> Iterator[float]:
 
 
 def _in_blocks(draw: Callable[[int], Any]) -> Iterator[float]:
-    """Yield independent draws one by one, drawing many at a time."""
+    """Yield independent draws one by one; they are drawn in blocks, which is faster."""
     while True:
         yield from np.asarray(draw(_BLOCK), dtype=float).tolist()
 
@@ -222,7 +223,7 @@ def _check_time(time: float, number: int, now: float, n_trials: int | None) -> N
 
 
 def _whole(name: str, value: Any) -> int:
-    """Return an integer ≥ 1."""
+    """Return an argument as an integer; raise an error if it is not an integer ≥ 1."""
     try:
         number = 0 if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
@@ -233,7 +234,7 @@ def _whole(name: str, value: Any) -> int:
 
 
 def _number(name: str, value: Any, limit: Literal["> 0", ">= 0"]) -> float:
-    """Return a finite number within a limit."""
+    """Return an argument as a float; raise an error if it is not a finite number within the limit."""
     try:
         number = math.nan if isinstance(value, (bool, np.bool_)) else float(value)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Search spaces, candidate sets and contexts, and the reading of arguments."""
+"""Search spaces, candidate sets, contexts and fidelities."""
 
 from belated.space.candidates import Candidates
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real

@@ -1,4 +1,4 @@
-"""Reading users' arguments: numbers, lists and tables."""
+"""Conversion and checks of users' arguments: numbers, lists and tables."""
 
 import math
 import numbers
@@ -12,11 +12,11 @@ from belated.short_repr import short_repr
 
 
 def real_number(value: Any) -> float | None:
-    """Return the float that `value` stands for, or None if it is not one real number.
+    """Return `value` as a float, or None if it is not a single real number.
 
-    Real scalars and 0-d arrays or tensors qualify; bool, complex, str and arrays with an axis do not.
+    Real scalars, and arrays or tensors without axes, are real numbers; bool, complex and str are not.
     """
-    if type(value) is float:  # by far the most frequent; the rest takes a microsecond
+    if type(value) is float:  # the most frequent case; the checks below take a microsecond
         return value
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         value = value.item()
@@ -24,12 +24,12 @@ def real_number(value: Any) -> float | None:
         return None
     try:
         return float(value)  # type: ignore[arg-type]
-    except (OverflowError, TypeError, ValueError):  # a complex number is a TypeError
+    except (OverflowError, TypeError, ValueError):  # a complex number raises TypeError
         return None
 
 
 def whole_number(value: Any) -> int | None:
-    """Return the int that `value` stands for, or None if it is not an integer (bool is not)."""
+    """Return `value` as an int, or None if it is not an integer (a bool does not count as an integer)."""
     if isinstance(value, (bool, np.bool_)):
         return None
     try:
@@ -39,12 +39,12 @@ def whole_number(value: Any) -> int | None:
 
 
 def one_line(value: Any) -> str:
-    """Return a short repr of a value in one line, for messages: arrays and tables have reprs of several lines."""
+    """Return a short repr of a value on a single line, for messages; arrays and tables have reprs of several lines."""
     return re.sub(r"\s*\n\s*", " ", short_repr(value))
 
 
 def is_table(value: Any) -> bool:
-    """Whether `value` is a DataFrame, checked without importing pandas."""
+    """Return whether `value` is a DataFrame, checked without importing pandas."""
     return hasattr(value, "columns") and hasattr(value, "to_dict")
 
 
@@ -57,11 +57,11 @@ def axes(value: Any) -> int:
 
 
 def is_list(value: Any) -> bool:
-    """Whether `value` is a list, a tuple, or an array or Series with one axis."""
+    """Return whether `value` is a list, a tuple, or an array or Series with one axis."""
     return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1
 
 
 def finite(value: Any) -> float | None:
-    """Return the finite float that `value` stands for, or None."""
+    """Return `value` as a float, or None if it is not a single finite real number."""
     number = real_number(value)
     return number if number is not None and math.isfinite(number) else None

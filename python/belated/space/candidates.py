@@ -22,12 +22,12 @@ def _numbers(given: Any) -> NDArray[np.float64] | None:
 
 
 def _whole(params: Any, width: int) -> bool:
-    """Whether a flat list contains only integers, and its length differs from the length of a row."""
+    """Return whether a flat list contains only integers, and is not as long as a row."""
     return len(params) != width and all(whole_number(entry) is not None for entry in params)
 
 
 class Candidates:
-    """A finite set of points, the rows of an array, scaled to [0, 1] column by column.
+    """A finite set of points, given as the rows of an array. Each column is scaled to [0, 1].
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Candidates:
     Raises
     ------
     InvalidSpace
-        There are no rows or columns, the array has another number of axes, or an entry is not a finite real number.
+        The array is empty or does not have two axes, or an entry is not a finite real number.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Candidates:
         self._core = _core.Candidates(self.x.astype(np.float64))
 
     def __reduce__(self) -> Any:
-        # The core's part is made anew from the array.
+        # Unpickling makes the core's object again from the array.
         return type(self), (self.x,)
 
     @property
@@ -87,7 +87,7 @@ class Candidates:
 
     @property
     def core(self) -> _core.Candidates:
-        """The core's candidates."""
+        """The candidates as an object of the core."""
         return self._core
 
     def params_at(self, place: Place) -> NDArray[Any]:
@@ -97,11 +97,11 @@ class Candidates:
         return row
 
     def params_of(self, record: _core.TrialRecord) -> NDArray[Any]:
-        """Return the row where a trial was started, shape (d,)."""
+        """Return the suggested row of a trial, shape (d,)."""
         return self.params_at(record.place)
 
     def locate(self, params: Any) -> int:
-        """Return the index of a candidate, passed as its index or as its row.
+        """Return the index of a candidate; `params` is its index or its row.
 
         Raises
         ------
@@ -127,26 +127,26 @@ class Candidates:
         return index
 
     def _encoded(self, indices: Any) -> NDArray[np.float64]:
-        """Return the points of some candidates, shape (n, d)."""
+        """Return the encoded points of the candidates with these indices, shape (n, d)."""
         return self._core.encode(self.x[indices].astype(np.float64))
 
     def holds_several(self, params: Any, listed: bool = False) -> bool:
-        """Whether `params` is several rows or indices, and not a single one.
+        """Return whether `params` is a collection of rows or indices instead of a single row or index.
 
-        A flat list of d numbers is one row, unless its values are `listed` too: then it is several indices. Any other
-        flat list is several indices.
+        A flat list of d numbers is a single row, and any other flat list is a list of indices. If the values of the
+        points are also a list (`listed`), every flat list is a list of indices.
         """
         n_axes = axes(params)
         return is_table(params) or n_axes == 2 or (n_axes == 1 and (listed or _whole(params, self.width)))
 
     def split(self, params: Any) -> list[Any]:
-        """Return the single candidates in a table of rows or a list of indices (or in one index)."""
+        """Return a list of the rows or indices in `params`."""
         if is_table(params):
             params = np.asarray(params)
         return list(params) if axes(params) else [params]
 
     def points(self, params: Any) -> NDArray[np.float64]:
-        """Return the points, shape (n, d), of rows or indices; of all candidates if `params` is None."""
+        """Return encoded points, shape (n, d), for rows or indices, or for all candidates if `params` is None."""
         if params is None:
             return self._encoded(slice(None))
         return self._encoded([self.locate(one) for one in self.split(params)]).reshape(-1, self.width)

@@ -1,4 +1,4 @@
-"""Parameters that are lists of values."""
+"""Parameters that are declared by a list of values: `Ordinal` and `Categorical`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,10 @@ from belated.space.declarations import Parameter, shown
 
 
 def _same_choice(a: Any, b: Any) -> bool:
-    """Whether two choices are the same; True and 1 differ, and a value that cannot be compared equals only itself."""
+    """Return whether two choices are the same.
+
+    True and 1 are different choices. If comparing two values raises an error, they are different.
+    """
     if a is b:
         return True
     if isinstance(a, tuple) and isinstance(b, tuple):
@@ -25,15 +28,18 @@ def _same_choice(a: Any, b: Any) -> bool:
         return False
 
 
-# Types whose equal values always have equal hashes; NumPy's float32 is not among them.
+# Types whose equal values always have equal hashes. This does not hold for float32 of NumPy.
 _HASHED = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
-# Python converts only integers of up to 4,300 digits to text and back.
+# Python refuses to convert integers of more than 4,300 digits to text and back.
 _MOST_BITS = 14_000
 
 
 def _key(value: Any) -> Any:
-    """Return a key that two choices share if and only if they are the same; None for types not in `_HASHED`."""
+    """Return a key for a choice, or None for types not in `_HASHED`.
+
+    Two keys are equal if and only if the choices are the same.
+    """
     if type(value) is tuple:
         keys = tuple(map(_key, value))
         return None if None in keys else (tuple, keys)
@@ -41,14 +47,14 @@ def _key(value: Any) -> Any:
 
 
 def _is_huge(value: Any) -> bool:
-    """Whether a choice is, or contains, an integer that cannot be shown or stored."""
+    """Return whether a choice is or contains an integer with too many digits to be shown or stored."""
     if isinstance(value, tuple):
         return any(map(_is_huge, value))
     return isinstance(value, int) and value.bit_length() > _MOST_BITS
 
 
 def _different(given: Any, argument: str, least: int, advice: str) -> tuple[Any, ...]:
-    """Return the values of a list; raise an error unless they all differ."""
+    """Return the values of a list; raise an error if it is too short or a value occurs twice."""
     if isinstance(given, np.ndarray):
         given = given.tolist()
     if isinstance(given, (str, bytes, range)) or not isinstance(given, Sequence):
@@ -81,13 +87,13 @@ def _different(given: Any, argument: str, least: int, advice: str) -> tuple[Any,
 
 
 def _places(values: Sequence[Any]) -> dict[Any, int]:
-    """Return the numbers of the values that have a key, by their keys."""
+    """Return the positions of the values by their keys; values without a key are left out."""
     keys = map(_key, values)
     return {key: i for i, key in enumerate(keys) if key is not None}
 
 
 def _place(values: Sequence[Any], places: Mapping[Any, int], value: Any) -> int | None:
-    """Return the place of a value among others, or None."""
+    """Return the position of a value in a list, or None if the list does not contain it."""
     key = _key(value)
     if key in places:
         return places[key]
@@ -100,7 +106,7 @@ def _place(values: Sequence[Any], places: Mapping[Any, int], value: Any) -> int 
 
 @dataclass(frozen=True, repr=False)
 class Ordinal(Parameter):
-    """A parameter with ordered values, in which neighbours are equally far apart.
+    """A parameter with ordered values; the distance between neighbouring values is always the same.
 
     Parameters
     ----------
@@ -112,8 +118,7 @@ class Ordinal(Parameter):
     Raises
     ------
     InvalidSpace
-        There are fewer than two values, the same value twice, a dimension among them, or the argument is not a
-        sequence.
+        The argument is not a sequence, has fewer than two values, contains a value twice, or contains a dimension.
 
     Examples
     --------
@@ -142,7 +147,7 @@ class Ordinal(Parameter):
         return _place(self.values, self._places, value)
 
     def from_number(self, number: float) -> Any:
-        """Return the value at this place."""
+        """Return the value at this position."""
         return self.values[int(number)]
 
 
@@ -153,15 +158,16 @@ class Categorical(Parameter):
     Parameters
     ----------
     choices : sequence
-        Different objects of any kind: strings, numbers, None, tuples, functions … 1 and 1.0 are the same choice; 1 and
-        True are not. A single choice is a constant: it appears in the params, but is not searched.
+        Different objects of any kind: strings, numbers, None, tuples, functions, …. 1 and 1.0 are the same choice; 1
+        and True are different choices. A parameter with a single choice is a constant: it appears in the params, but is
+        not searched.
     when : mapping, optional
         As for `Real`.
 
     Raises
     ------
     InvalidSpace
-        There are no choices, the same choice twice, a dimension among them, or the argument is not a sequence.
+        The argument is not a sequence, is empty, contains a choice twice, or contains a dimension.
 
     Examples
     --------
@@ -189,5 +195,5 @@ class Categorical(Parameter):
         return _place(self.choices, self._places, value)
 
     def from_number(self, number: float) -> Any:
-        """Return the choice at this place."""
+        """Return the choice at this position."""
         return self.choices[int(number)]

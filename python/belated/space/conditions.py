@@ -1,4 +1,4 @@
-"""Conditions as users declare them: the values of other parameters at which a parameter is active."""
+"""Conditions: the values of other parameters at which a parameter is active, as users declare them."""
 
 import difflib
 from collections.abc import Mapping
@@ -10,14 +10,14 @@ from belated.space.dimensions import Dimension
 
 
 def levels_of_parents(dimensions: Mapping[str, Dimension], argument: str) -> dict[str, list[tuple[str, list[int]]]]:
-    """Return the conditions of each parameter: names of its parents, and the places of the values that they may have.
+    """Return the conditions of each parameter: the names of its parents, with the levels that activate the parameter.
 
     Parameters
     ----------
     dimensions : mapping
         Name → dimension.
     argument : str
-        The name of the space in messages.
+        The name of the space, for messages.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""The common part of all kinds of parameter: the conversion of values to numbers, conditions, text.
+"""The base class of all kinds of parameter, with the conversion between values and numbers.
 
-The core checks, encodes and decodes numbers; a kind of parameter only says which number stands for a value.
+A subclass defines which number represents a value. The core checks, encodes and decodes these numbers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,31 +14,31 @@ from belated import _core
 from belated._core import InvalidSpace
 from belated.short_repr import short_repr
 
-# The columns of one value; a list is read several times as fast as an array.
+# The columns of a single value. Reading a list is several times as fast as reading an array.
 Columns: TypeAlias = Sequence[float] | NDArray[np.float64]
 
 
 class Parameter:
-    """A named quantity that is searched; the base of `Real`, `Integer`, `Ordinal` and `Categorical`."""
+    """The base class of `Real`, `Integer`, `Ordinal` and `Categorical`."""
 
     core: _core.Parameter
     when: Mapping[str, Any] | None
 
     def _number(self, value: Any) -> float | None:
-        """Return the number that stands for a value, or None if there is none."""
+        """Return the number that represents a value, or None if the value is invalid."""
         raise NotImplementedError
 
     def from_number(self, number: float) -> Any:
-        """Return the value that a number stands for."""
+        """Return the value that a number represents."""
         raise NotImplementedError
 
     def _declare(self, core: _core.Parameter, call: str) -> None:
-        """Set what follows from the declared values."""
+        """Set the core's parameter and the conditions; `call` is the declaration as text, for messages."""
         object.__setattr__(self, "core", core)
         object.__setattr__(self, "when", read_when(self.when, call))
 
     def __reduce__(self) -> Any:
-        # The core's part is made anew from the declared values.
+        # Unpickling makes the core's object again from the declared values.
         return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
 
     @property
@@ -52,7 +52,10 @@ class Parameter:
         return self.core.n_levels
 
     def to_number(self, value: Any) -> float:
-        """Return the number that the log keeps for a value; raise ValueError with the expected values."""
+        """Return the number that represents a value in the log.
+
+        Raise ValueError, with a description of the valid values, if the value is invalid.
+        """
         number = self._number(value)
         found = None if number is None else self.core.checked(number)
         if found is None:
@@ -60,28 +63,31 @@ class Parameter:
         return found
 
     def check(self, value: Any) -> Any:
-        """Return the value of this parameter that `value` equals; raise ValueError with the expected values."""
+        """Return the value of this parameter that equals `value`.
+
+        Raise ValueError, with a description of the valid values, if `value` is invalid.
+        """
         return self.from_number(self.to_number(value))
 
     def level(self, value: Any) -> int:
-        """Return the place of a value among all values, from 0."""
+        """Return the level of a value: its position among all values, counted from 0."""
         return self.core.level(self.to_number(value))
 
     def member(self, level: int) -> Any:
-        """Return the value at this place."""
+        """Return the value at this level."""
         return self.from_number(self.core.member(level))
 
     def encode(self, value: Any) -> NDArray[np.float64]:
-        """Return the columns of a value, shape (width,), in [0, 1]."""
+        """Return the encoded columns of a value, shape (width,), in [0, 1]."""
         return self.core.encode(self.to_number(value))
 
     def decode(self, columns: Columns) -> Any:
-        """Return the value nearest to columns of shape (width,)."""
+        """Return the value whose encoding is nearest to the columns, shape (width,)."""
         return self.from_number(self.core.decode(columns))
 
 
 def read_when(when: Any, call: str) -> dict[str, list[Any]] | None:
-    """Return conditions as name → list of values."""
+    """Return the argument `when` as a dict of name → list of values."""
     if when is None:
         return None
     if not isinstance(when, Mapping) or not when or not all(isinstance(name, str) for name in when):
@@ -101,7 +107,7 @@ def read_when(when: Any, call: str) -> dict[str, list[Any]] | None:
 
 
 def shown(parameter: Any, *parts: str) -> str:
-    """Return a parameter as source code, without the arguments that have their defaults."""
+    """Return a parameter as source code; arguments that equal their defaults are left out."""
     arguments = list(parts)
     if getattr(parameter, "log", False):
         arguments.append("log=True")
@@ -114,5 +120,5 @@ def shown(parameter: Any, *parts: str) -> str:
 
 
 def _is_single(values: list[Any]) -> bool:
-    """Whether the values of a condition can be written as a single value instead of a list."""
+    """Return whether a condition has a single value that can be written without a list."""
     return len(values) == 1 and not isinstance(values[0], (list, range))

@@ -1,7 +1,8 @@
 """The kinds of parameter.
 
-``Real``, ``Integer`` and ``Ordinal`` take one column each, ``Categorical`` one column per choice (one-hot), constants
-none. All values except those of a continuous ``Real`` are numbered from 0: the number is the *level*.
+``Real``, ``Integer`` and ``Ordinal`` have one encoded column each. ``Categorical`` has one column per choice (one-hot).
+Constants do not have columns. The values of every parameter except a continuous ``Real`` are numbered from 0; this
+number is the *level* of a value.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ __all__ = ["Categorical", "Dimension", "Integer", "Ordinal", "Real", "choices_of
 
 
 def choices_of(dimension: Dimension) -> Sequence[Any] | None:
-    """Return the values that a parameter chooses from, or None if it has a range."""
+    """Return the list of values of a parameter, or None if the parameter is a range."""
     if isinstance(dimension, Ordinal):
         return dimension.values
     return dimension.choices if isinstance(dimension, Categorical) else None

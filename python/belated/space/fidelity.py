@@ -1,7 +1,7 @@
-"""Fidelity: how much of a full evaluation a trial is, in the user's units, with its cost and its bias.
+"""Fidelities of trials in the user's units, with the cost and the bias of an evaluation.
 
-Notation: v is a fidelity in the user's units, from low to high; z in [0, 1] is its share on the scale of the range,
-where 1 stands for a full evaluation; f_z is f as evaluated at z.
+Notation: v is a fidelity in the user's units, from low to high. z in [0, 1] is its position on the scale of the range,
+where 1 is a full evaluation. f_z is the function that is evaluated at fidelity z.
 """
 
 import pickle
@@ -28,10 +28,10 @@ class PowerCost:
     base : float
         The cost at the lowest fidelity, from 0 to `full`.
     exponent : float, default 1.0
-        Above 0; with 1 the cost is linear in z.
+        Above 0. With exponent 1, the cost is linear in z.
     full : float, default 1.0
-        The cost at the highest fidelity, above 0. The default counts costs in full evaluations; pass another value to
-        use the unit of the reported costs and of the budget of a run.
+        The cost at the highest fidelity, above 0. With the default, the unit of costs is a full evaluation. Pass
+        another value to use the unit of the reported costs and of the budget of a run.
 
     Raises
     ------
@@ -77,29 +77,33 @@ class PowerCost:
 
 @dataclass(frozen=True, repr=False)
 class Fidelity:
-    """A choice besides the params: how much of a full evaluation a trial is.
+    """The range of fidelities of an optimizer; a fidelity is a number of samples or epochs, for example.
 
-    Low fidelities (few samples, few epochs, a coarse grid) are cheap and give a biased value. Trials then have a
-    `fidelity`, and `best_params_` and `recommend` refer to the highest. Only some optimizers can use it.
+    Evaluations at low fidelities (few samples, few epochs, a coarse grid) are cheap and biased. If an optimizer has a
+    fidelity, each trial has the attribute `fidelity`, and `best_params_` and `recommend` use the highest fidelity. Only
+    some optimizers support fidelities.
 
     Parameters
     ----------
     low, high : int or float
-        The lowest and the highest fidelity, in your units; low < high. If both are integers, so are all fidelities.
+        The lowest and the highest fidelity, in your units; low < high. If both are integers, all fidelities are
+        integers.
     log : bool, default False
-        Whether fidelities are counted on a logarithmic scale; needs low > 0.
+        Whether fidelities are on a logarithmic scale; needs low > 0.
     cost : PowerCost or callable, optional
-        The cost of an evaluation: a `PowerCost`, or a function of the fidelity in your units that returns a number >=
-        0. A run with a budget charges it for trials that do not report their cost. A study keeps only a `PowerCost`,
-        and only functions defined at the top level of a module can be pickled. Default None: 1 at any fidelity.
+        The cost of an evaluation: a `PowerCost`, or a function that takes the fidelity in your units and returns a
+        number >= 0. A run with a budget charges this cost for a trial that does not report its cost. A study supports
+        only a `PowerCost`. A function can be pickled only if it is defined at the top level of a module. Default None:
+        1 at any fidelity.
     bias : float, optional
         A bound on the error of a value, above 0 and in units of f: \\|f_z - f\\| is at most ``bias * (1 - z)``, where z
-        goes from 0 at `low` to 1 at `high`. Default None: not known; an optimizer that needs it estimates it.
+        increases from 0 at `low` to 1 at `high`. Default None: the bound is unknown; an optimizer that needs it
+        estimates it.
 
     Raises
     ------
     InvalidSpace
-        The ends are not finite numbers, or in the wrong order, or low <= 0 on a logarithmic scale.
+        The bounds are not finite numbers or are in the wrong order, or low <= 0 on a logarithmic scale.
     InvalidSetting
         Another argument is invalid, or the cost is not a finite number >= 0 at low or at high.
 
@@ -165,12 +169,12 @@ class Fidelity:
 
     @property
     def core(self) -> tuple[_core.Parameter, float | None, tuple[float, float, float] | None]:
-        """The range, the bias and the cost for the core, without functions, which the core cannot take."""
+        """The range, the bias and the cost for the core. A cost function is replaced by None."""
         cost = (self.cost.base, self.cost.exponent, self.cost.full) if isinstance(self.cost, PowerCost) else None
         return self._axis.core, self.bias, cost
 
     def check(self, value: Any) -> float:
-        """Return a fidelity in your units as an int or float; raise InvalidFidelity if it is out of range."""
+        """Return a fidelity in the user's units as an int or float; raise InvalidFidelity if it is out of range."""
         try:
             checked: float = self._axis.check(value)
         except ValueError as expected:
@@ -180,15 +184,15 @@ class Fidelity:
         return checked
 
     def encode(self, value: Any) -> float:
-        """Return z in [0, 1] for a fidelity in your units."""
+        """Return z in [0, 1] for a fidelity in the user's units."""
         return float(self._axis.encode(self.check(value))[0])
 
     def from_number(self, number: float | None) -> float:
-        """Return the fidelity of a trial as an int or float; None stands for the highest."""
+        """Return the fidelity for a number of the core as an int or float; None means the highest fidelity."""
         return self.high if number is None else self._axis.from_number(number)
 
     def cost_of(self, value: Any) -> float:
-        """Return the declared cost of an evaluation at a fidelity in your units; 1.0 if none is declared."""
+        """Return the declared cost of an evaluation at a fidelity in the user's units; 1.0 without a declared cost."""
         value, cost = self.check(value), self.cost
         if cost is None:
             return 1.0

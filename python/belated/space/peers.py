@@ -1,6 +1,6 @@
-"""Dimensions of other packages, recognised by their class and module, and their equivalents here.
+"""Dimensions of other packages and their equivalents in belated.
 
-These packages are not imported: only attributes of the given objects are read.
+The dimensions are recognised by the module and name of their class. Their packages are not imported.
 """
 
 import math
@@ -12,14 +12,14 @@ _PACKAGES = ("optuna", "skopt", "ray", "hyperopt", "scipy")
 
 
 def equivalent(given: Any) -> str | None:
-    """Return the equivalent of another package's dimension as source code, or None for anything else."""
+    """Return the equivalent of another package's dimension as source code, or None for other objects."""
     package = type(given).__module__.partition(".")[0]
     if package not in _PACKAGES:
         return None
     readers = {"optuna": _optuna, "skopt": _skopt, "ray": _ray, "hyperopt": _hyperopt, "scipy": _scipy}
     try:
         found = readers[package](given)
-    except Exception:  # other versions may have other attributes; the advice is then given without an equivalent
+    except Exception:  # other versions of the package may have other attributes; then return general advice
         found = None
     return f"bl.{found!r}" if found is not None else "bl.Real, bl.Integer or bl.Categorical of the same values"
 
@@ -47,13 +47,13 @@ def _ray(given: Any) -> Any:
     step = getattr(sampler, "q", None)
     log = "Log" in type(getattr(sampler, "sampler", sampler)).__name__
     if type(given).__name__ == "Integer":
-        # In Ray the upper bound is not a member, unless there is a step.
+        # In Ray the upper bound is excluded unless the domain has a step.
         return Integer(given.lower, given.upper if step else given.upper - 1, log=log, step=step)
     return Real(given.lower, given.upper, log=log, step=step)
 
 
 def _hyperopt(given: Any) -> Any:
-    """Return the equivalent of a Hyperopt graph: search it for the node that draws, which other nodes wrap."""
+    """Return the equivalent of a Hyperopt graph, from the node that draws the value; other nodes contain this node."""
     nodes = [given]
     while nodes:
         node = nodes.pop(0)

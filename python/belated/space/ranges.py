@@ -1,4 +1,4 @@
-"""Parameters that are ranges of numbers."""
+"""Parameters that are ranges of numbers: `Real` and `Integer`."""
 
 import math
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ def _check_log(log: Any, call: str) -> None:
 
 
 def _step(step: Any, call: str) -> float | None:
-    """Return a step as a float, which the core checks."""
+    """Return a step as a float; the core checks its value."""
     number = None if step is None else real_number(step)
     if step is not None and number is None:
         raise InvalidSpace(
@@ -34,21 +34,23 @@ class Real(Parameter):
     Parameters
     ----------
     low, high : float
-        Finite bounds, low <= high; both can be suggested. If they are equal, it is a constant, which is not searched.
+        Finite bounds, low <= high; both bounds can be suggested. If they are equal, the parameter is a constant, which
+        is not searched.
     log : bool, default False
         Search on a logarithmic scale; needs low > 0.
     step : float, optional
-        Only low, low + step, low + 2 step, … can be suggested, up to the last that is not beyond high. Default None:
-        all of [low, high].
+        Restricts the values to low, low + step, low + 2 step, …, as far as they do not exceed high. Default None: all
+        numbers in [low, high].
     when : mapping, optional
-        Names of other parameters → the value, or a list of values, that each must have. If one has another value, this
-        parameter is left out of the params. Default None: it is always in the params.
+        The condition under which the parameter is active. It maps names of other parameters to a value or a list of
+        values that they must have. An inactive parameter is left out of the params. Default None: the parameter is
+        always active.
 
     Raises
     ------
     InvalidSpace
-        The bounds are inverted, not finite or not real numbers; they are <= 0 with log; or the step is not positive,
-        leaves fewer than two values, or comes with log.
+        The bounds are in the wrong order or are not finite real numbers, or are <= 0 with log. Or the step is not
+        positive, leaves fewer than two values, or is combined with log.
 
     Examples
     --------
@@ -94,21 +96,21 @@ class Integer(Parameter):
     Parameters
     ----------
     low, high : int
-        Bounds within ±2**40, low <= high; both can be suggested. If they are equal, it is a constant, which is not
-        searched.
+        Bounds within ±2**40, low <= high; both bounds can be suggested. If they are equal, the parameter is a constant,
+        which is not searched.
     log : bool, default False
         Search on a logarithmic scale; needs low >= 1.
     step : int, optional
-        Only low, low + step, low + 2 step, … can be suggested, up to the last that is not beyond high. Default None:
-        all.
+        Restricts the values to low, low + step, low + 2 step, …, as far as they do not exceed high. Default None: all
+        integers from low to high.
     when : mapping, optional
         As for `Real`.
 
     Raises
     ------
     InvalidSpace
-        The bounds are inverted, not integers or beyond ±2**40; they are <= 0 with log; or the step is not positive,
-        leaves fewer than two values, or comes with log.
+        The bounds are in the wrong order, are not integers within ±2**40, or are <= 0 with log. Or the step is not
+        positive, leaves fewer than two values, or is combined with log.
 
     Examples
     --------
@@ -140,7 +142,7 @@ class Integer(Parameter):
         return shown(self, repr(self.low), repr(self.high))
 
     def _number(self, value: Any) -> float | None:
-        # Tables turn a column of integers into floats if one entry is missing.
+        # A table converts a column of integers to floats if an entry is missing.
         number = whole_number(value)
         return real_number(value) if number is None else _float(number)
 

@@ -1,4 +1,7 @@
-"""Reading spaces as users write them: shorthand, errors that say what to write, warnings about misreadings."""
+"""Conversion of a user's space to dimensions, with errors that show the correct form.
+
+A warning is given for a shorthand that other packages interpret in another way.
+"""
 
 import difflib
 import math
@@ -18,12 +21,12 @@ _SCALES = ["uniform", "log-uniform", "loguniform", "log_uniform", "log"]
 
 
 def read(given: Any, argument: str) -> dict[str, Dimension]:
-    """Return name → dimension for a space as it was given; `argument` is its name in messages.
+    """Return a dict of name → dimension for a space; `argument` is the name of the argument, for messages.
 
     Raises
     ------
     InvalidSpace
-        There are no parameters, a name is not a string or comes twice, or something is not a dimension.
+        The space is empty, a name is not a string or occurs twice, or an entry is not a dimension or a shorthand.
     """
     dimensions: dict[str, Dimension] = {}
     shorthand = {}
@@ -42,7 +45,10 @@ def read(given: Any, argument: str) -> dict[str, Dimension]:
 
 
 def _pairs(given: Any, argument: str) -> list[tuple[Any, Any]]:
-    """Return (name, dimension) pairs from a mapping or from pairs; pairs of numbers are called x0, x1, …"""
+    """Return (name, dimension) pairs from a mapping or from a list of pairs.
+
+    A list of bounds (low, high) gets the names x0, x1, ….
+    """
     if hasattr(given, "shape"):
         raise InvalidSpace(
             f"{argument} is an array: pass a dict of name → dimension, or bounds as [(low, high), …]; points are "
@@ -76,7 +82,7 @@ def _is_bounds(entry: Any) -> bool:
 
 
 def _dimension(given: Any, what: str) -> Dimension:
-    """Return the dimension that is given, or that the shorthand stands for."""
+    """Return the given dimension, or the dimension that a shorthand denotes."""
     if isinstance(given, (Real, Integer, Ordinal, Categorical)):
         return given
     try:
@@ -96,7 +102,7 @@ def _dimension(given: Any, what: str) -> Dimension:
 
 
 def _advice(given: Any) -> str:
-    """Return what to write instead of something that is not a dimension."""
+    """Return advice for an entry that is not a dimension: what to write instead."""
     if isinstance(given, range):
         return f"write {_of_range(given)}"
     if isinstance(given, tuple):
@@ -139,7 +145,7 @@ def _of_tuple(given: tuple[Any, ...]) -> str:
 
 
 def _warn_of_misreadings(shorthand: Mapping[str, Any], argument: str) -> None:
-    """Warn of lists of two increasing numbers, which other packages read as ranges."""
+    """Warn about lists of two increasing numbers, which other packages interpret as ranges."""
     for name, each in shorthand.items():
         if isinstance(each, list) and _is_bounds(each) and each[0] < each[1]:
             warn(
