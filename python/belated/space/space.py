@@ -1,6 +1,6 @@
 """Search spaces of named parameters, and their encoding as points.
 
-A *point* is a row of ``width`` float64 columns in [0, 1]; the compiled core works on points.
+A *point* is a row of ``width`` float64 columns in [0, 1]. The models of the core work on points.
 """
 
 import contextlib
@@ -19,12 +19,12 @@ from belated.space.conditions import levels_of_parents
 from belated.space.dimensions import Categorical, Dimension
 from belated.space.shorthand import read
 
-# The values of one point by name, as `suggest` returns and f takes them: numbers, choices, constants.
+# The values of one point by name: numbers, choices and constants. `suggest` returns them, and f takes them.
 Params: TypeAlias = dict[str, Any]
 
 
-# A point in the form that the core takes: one number for each searched parameter, None where inactive; for candidates
-# the row number.
+# A point in the form that the core takes. In a space it has one number for each searched parameter, and None for an
+# inactive parameter. A candidate is its row number.
 Place: TypeAlias = list[float | None] | int
 
 
@@ -34,9 +34,9 @@ class Space(Mapping[str, Dimension]):
     Parameters
     ----------
     dimensions : mapping or iterable of pairs
-        Name → `Real`, `Integer`, `Ordinal` or `Categorical`. There is shorthand: a tuple of two integers is an
-        `Integer`, any other tuple of two numbers a `Real`, and a list a `Categorical`. None, a boolean, a number, a
-        string, and a range with equal bounds are constants.
+        Name → `Real`, `Integer`, `Ordinal` or `Categorical`. Shorthand is accepted: a tuple of two integers
+        is an `Integer`, any other tuple of two numbers is a `Real`, and a list is a `Categorical`. None, a boolean, a
+        number, a string, and a range with equal bounds are constants.
         Pairs of numbers alone, as in ``[(-2.0, 2.0), (0.0, 5.0)]``, are called x0, x1, ….
 
     Raises
@@ -146,7 +146,7 @@ class Space(Mapping[str, Dimension]):
         return self._core.encode(self._numbers(params))
 
     def _numbers(self, params: Any) -> list[float | None]:
-        """Return the numbers of one complete point; None for inactive parameters."""
+        """Return the numbers of one complete point. The number of an inactive parameter is None."""
         if hasattr(params, "to_dict") and not is_table(params):
             params = params.to_dict()
         if not isinstance(params, Mapping):
@@ -171,7 +171,7 @@ class Space(Mapping[str, Dimension]):
         return numbers
 
     def checked_part(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return values of some of the names, each checked to be in range, but not to be active."""
+        """Check that the values of some of the parameters are in range, and return them. Activity is not checked."""
         self._core.check_known([repr(name) for name in params if name not in self._dimensions])
         return {name: self[name].from_number(self._number(name, value)) for name, value in params.items()}
 
@@ -188,7 +188,7 @@ class Space(Mapping[str, Dimension]):
         return self.named(self._core.decode(np.asarray(point, dtype=np.float64).tolist()))
 
     def params_at(self, place: Place) -> dict[str, Any]:
-        """Return values by name at a place; inactive parameters are left out."""
+        """Return values by name at a place. Inactive parameters are left out."""
         assert not isinstance(place, int)
         return self.named(self._core.spread(place))
 
@@ -197,12 +197,12 @@ class Space(Mapping[str, Dimension]):
         return self.named(self._core.numbers(record))
 
     def named(self, numbers: list[float | None]) -> dict[str, Any]:
-        """Return values by name from the numbers of all parameters, of which inactive ones are None."""
+        """Return values by name from the numbers of all parameters. The number of an inactive parameter is None."""
         pairs = zip(self._readers, numbers, strict=True)
         return {name: read(number) for (name, read), number in pairs if number is not None}
 
     def active_names(self, values: Mapping[str, Any]) -> list[str]:
-        """Return the active names among these values; a name whose parent is missing is inactive."""
+        """Return the names that are active for these values. A name is inactive if its parent has no value."""
         if not self._is_conditional:
             return list(self)
         numbers: list[float | None] = []
@@ -222,18 +222,18 @@ class Space(Mapping[str, Dimension]):
         return self._core.only_searched(self._numbers(params))
 
     def without_missing(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a row of a table without the entries None and NaN of parameters that are inactive in it."""
+        """Return a row of a table without entries None and NaN that belong to inactive parameters."""
         if not self._is_conditional:
             return dict(record)
         kept = {*self.active_names(record), *(name for name in record if name not in self._dimensions)}
         return {name: value for name, value in record.items() if name in kept or not (value is None or value != value)}
 
     def holds_several(self, params: Any, listed: bool = False) -> bool:
-        """Whether `params` is a list, a table or an array of points; only `Candidates` use `listed`."""
+        """Return whether `params` is a list, a table or an array of points. Only `Candidates` use `listed`."""
         return is_table(params) or isinstance(params, (list, tuple)) or _is_array(params)
 
     def split(self, params: Any) -> list[Any]:
-        """Return the single points in a list, a table or an array of points (or in one point)."""
+        """Return the single points in a list, a table or an array of points. One point gives a list of length 1."""
         if is_table(params):
             return [self.without_missing(record) for record in params.to_dict("records")]
         if _is_array(params):
@@ -241,7 +241,7 @@ class Space(Mapping[str, Dimension]):
         return list(params) if self.holds_several(params) else [params]
 
     def _rows(self, array: Any) -> list[dict[str, Any]]:
-        """Return the rows of an array of numbers as values by name; NaN stands for an inactive parameter."""
+        """Return the rows of an array of numbers as values by name. NaN means that the parameter is inactive."""
         what, names = self.point_argument, self.searched
         choices = [name for name in names if isinstance(self[name], Categorical)]
         if choices:
@@ -257,17 +257,17 @@ class Space(Mapping[str, Dimension]):
         return [self.without_missing(dict(zip(names, row, strict=True))) for row in np.asarray(array).tolist()]
 
     def points(self, params: Any) -> NDArray[np.float64]:
-        """Return the points, shape (n, width), of a list, a table or an array of params (or of one)."""
+        """Return encoded points, shape (n, width), from one set of params or from a list, a table or an array of them."""
         return np.array([self.encode(one) for one in self.split(params)]).reshape(-1, self.width)
 
 
 def _escaped(name: str) -> str:
-    """Return a name as valid Unicode, which the core needs: a lone surrogate becomes its escape sequence."""
+    """Return a name as valid Unicode, which the core needs. A lone surrogate becomes its escape sequence."""
     return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _is_array(params: Any) -> bool:
-    """Whether `params` is an array, and not a table or a Series."""
+    """Return whether `params` is an array, but not a table or a Series."""
     return hasattr(params, "shape") and not hasattr(params, "to_dict")
 
 
