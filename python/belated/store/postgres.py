@@ -24,7 +24,7 @@ LAYOUT = 1
 # log is on disk, and one sync serves all waiting writers. A standby does not write to its log.
 _SYNC = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'belated', '') END"
 _WITHOUT_WAITING = "SET LOCAL synchronous_commit TO OFF; "
-# The same for users without the right to call this function. Locking a row also writes to the log.
+# The sync of users without the right to call this function. Locking a row also writes to the log.
 _SYNC_BY_LOCK = "SELECT n FROM belated.heads WHERE study = %s FOR UPDATE"
 # How often a sync is repeated if an administrator cancels it.
 _SYNCS = 3

@@ -252,7 +252,7 @@ class SqliteStore(Store):
     def _failed(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
         """Return the error to raise after an error of SQLite. Drop the connection, whose cached pages may be wrong."""
         self._disconnect()
-        # SQLite's messages quote the file. Python decodes these quotes as text.
+        # SQLite's messages may quote bytes of a damaged file, which Python cannot always decode as text.
         return self._translated(error) if isinstance(error, sqlite3.Error) else self._error(_DAMAGED)
 
     def _identity(self) -> tuple[int, int] | None:
