@@ -13,7 +13,7 @@ def cross_validated(make: Callable[[], Any], x: Any, y: Any, n_folds: int) -> fl
 
     Parameters
     ----------
-    make : callable
+    A function that returns a new classifier, with `fit` and `score`.
         Returns a new classifier, with `fit` and `score`.
     x, y : arrays (n, columns) and (n,)
     n_folds : int
