@@ -34,8 +34,7 @@ DIVERGING = {"none": None, "fail": math.nan, "1e3": 1e3, "1e6": 1e6, "1e12": 1e1
 
 
 def corner(share):
-    """Return whether the last two coordinates of a point of the unit cube are both large. This corner is this part of
-    the cube."""
+    """Return a function that tells whether the last two coordinates are both large, in this share of the unit cube."""
     bound = 2 - math.sqrt(2 * share)
     return lambda u: u[-1] + u[-2] > bound
 

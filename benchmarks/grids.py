@@ -90,8 +90,7 @@ class Grid:
         )
 
     def neighbours(self, i):
-        """Return the positions of the points that differ in one dimension: the next levels if it is ordered, all if it
-        is a category."""
+        """Return the positions of the points that differ in one dimension: next levels if ordered, otherwise all."""
         changed = []
         for j in np.flatnonzero(self.active[i]):
             level, size = int(self.rows[i, j]), int(self.sizes[j])

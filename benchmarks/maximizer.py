@@ -86,8 +86,7 @@ def dense(acquisition, gp, d, mixed, number):
 
 
 def suggestion(number):
-    """Return the groups of a posterior, whether the best value of the dense runs was reached, and whether it was
-    beaten."""
+    """Return the groups of a posterior, whether the best dense value was reached, and whether it was beaten."""
     gp, coordinates, mixed, d = posterior(number)
     kind, acquisition = acquisition_of(gp, number)
     best, scale = dense(acquisition, gp, d, mixed, number)

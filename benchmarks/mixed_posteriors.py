@@ -168,8 +168,7 @@ class DenseSearch:
         return x, -found.fun
 
     def single_moves(self, x):
-        """Return every level of every discrete dimension. Integers with many levels have only the neighbours and some
-        others."""
+        """Return all levels of all discrete dimensions, but only some levels of integers with many levels."""
         moved = []
         for i in self.discrete:
             block = self.levels[i]
@@ -181,8 +180,7 @@ class DenseSearch:
         return np.vstack(moved) if moved else np.empty((0, len(x)))
 
     def pair_moves(self, x):
-        """Return every pair of levels of every pair of discrete dimensions. Integers with many levels have only the
-        neighbours."""
+        """Return all pairs of levels of discrete dimensions, but only neighbours for integers with many levels."""
         moved = []
         for a, i in enumerate(self.discrete):
             for j in self.discrete[a + 1 :]:

@@ -38,8 +38,7 @@ def run(n, **arguments):
 
 
 def pairs(n, params):
-    """Return a function that makes n calls of suggest and of observe, with 1,000 trials in flight; `params` are read,
-    too."""
+    """Return a function that makes n calls of suggest and of observe, with 1,000 trials in flight."""
     optimizer = random_search()
     waiting = deque(optimizer.suggest(n=IN_FLIGHT))
 

@@ -98,8 +98,7 @@ def _hartmann3_of_some(x):
 
 
 def _mixed(values):
-    """Return a peak in (u, v, w), whose place and height depend on the choices and the count; 1 at material b, shape
-    disc, 7."""
+    """Return a peak in (u, v, w) that depends on the choices and the count; 1 at material b, shape disc, 7."""
     material, shape, count, u, v, w = values
     height = {"a": 0.6, "b": 1.0, "c": 0.8, "d": 0.3}[material] * {"disc": 1.0, "rod": 0.85, "cube": 0.7}[shape]
     centre = {"disc": (0.3, 0.7), "rod": (0.6, 0.4), "cube": (0.8, 0.2)}[shape]

@@ -200,8 +200,7 @@ def key(record):
 
 
 def run(arguments):
-    """Make the runs that are missing in the file, all runs of a seed before the next seed. Return the number of failed
-    runs."""
+    """Make the missing runs of the file, all runs of a seed before the next seed. Return the number of failed runs."""
     done, failed = {key(record) for record in read([arguments.out])}, 0
     for seed, condition, name, d, optimizer in product(
         arguments.seeds, arguments.conditions, arguments.functions, arguments.d, arguments.optimizers
@@ -218,8 +217,7 @@ def run(arguments):
 
 
 def table(arguments):
-    """Return a Markdown table of the median score of each group of functions and optimizer; as JSON, the score of each
-    function."""
+    """Return a Markdown table of median scores by group of functions and optimizer, or JSON with every function."""
     records = read(arguments.results)
     scores = {}
     for record in records:

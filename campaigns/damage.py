@@ -47,8 +47,7 @@ def make(path):
 
 
 def damaged(data, chance, log):
-    """Return the data with one damage, and a description of the damage. A log is damaged anywhere, because it does not
-    have pages like the file."""
+    """Return the data with one damage, and its description. A log is damaged anywhere, because it has no pages."""
     data = bytearray(data)
     if log:
         place = chance.randrange(len(data))
@@ -79,8 +78,7 @@ def damaged(data, chance, log):
 
 
 def use(path, truth, name, bodies):
-    """Open a study of a damaged store, read and write. Return "right", "earlier", "StoreError", or a description of the
-    error."""
+    """Open a damaged study, read and write. Return "right", "earlier", "StoreError", or a description of the error."""
     try:
         study = bl.Study.load(name, harness.url(path))
         seen = harness.state(study)
@@ -148,8 +146,7 @@ def cases(path, base, seed, numbers, results):
 
 
 def prepared(base, logged):
-    """Return the data of a store and of its log, (id, state) of its studies, and bodies and records of events by (id,
-    number)."""
+    """Return the data of a store and its log, (id, state) of its studies, and bodies and records of its events."""
     studies = make(base)
     if not logged:
         harness.close(*studies)

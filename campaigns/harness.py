@@ -30,16 +30,14 @@ def processes():
 
 
 def folder(memory=False):
-    """Return a temporary folder for a with statement. If requested, the folder is in memory, if there is such a file
-    system."""
+    """Return a temporary folder for a with statement, in memory if this is requested and possible."""
     where = MEMORY if memory and MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else None
     return tempfile.TemporaryDirectory(prefix="belated-faults-", dir=where)
 
 
 @contextlib.contextmanager
 def place(store, folder):
-    """The place of a program's studies: a file in the folder, or a database of a server that is started for the
-    program."""
+    """The place of a program's studies: a file in the folder, or a database of a server started for the program."""
     if store == "sqlite":
         yield Path(folder) / "store.db"
     elif store == "postgresql":

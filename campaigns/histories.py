@@ -34,8 +34,7 @@ def optimizer(chance, seed):
 
 
 def history(chance, length):
-    """Return calls as data: ("suggest", lease), (report, number, value), ("reopen",) …; the numbers are numbers of
-    trials."""
+    """Return calls as data: ("suggest", lease), (report, trial number, value), ("reopen",) …"""
     calls, n, values, touched = [("suggest", None)], 1, {}, set()
     while len(calls) < length:
         kind = chance.random()

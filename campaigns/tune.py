@@ -76,8 +76,7 @@ class Files:
         return max(self.folder.glob(f"{kind}-*.json"), default=None)
 
     def watch(self):
-        """Remember the present contents of the files that are complete and new; return the kinds of the incomplete
-        files."""
+        """Remember the present contents of files that are complete and new; return the kinds of incomplete files."""
         damaged = []
         for kind, versions in self.versions.items():
             path = self.newest(kind)
@@ -93,8 +92,7 @@ class Files:
         return damaged
 
     def repair(self):
-        """Return the kinds of files that Tune left damaged when it was killed. Restore the last content of its own
-        table."""
+        """Return the kinds of files that a killed Tune left damaged. Restore the last content of Tune's table."""
         damaged = self.watch()
         for kind in damaged:
             if kind != "searcher-state" and self.versions[kind]:
@@ -102,8 +100,7 @@ class Files:
         return damaged
 
     def mix(self, chance):
-        """Replace the search or Tune's table by an earlier version. Tune's counter of trials is replaced with the older
-        file."""
+        """Replace the search or Tune's table by an earlier version. Tune's counter goes with the older file."""
         older, *with_it = chance.choice(
             [("searcher-state",), ("searcher-state", "search_gen_state"), ("experiment_state", "search_gen_state")]
         )

@@ -37,8 +37,7 @@ def processes(n_workers):
 
 @contextmanager
 def dask(n_workers):
-    """A cluster of Dask on this machine. Each worker is a process with one thread, and Dask replaces dead workers
-    itself."""
+    """A cluster of Dask on this machine. Each worker is a process with one thread. Dask replaces dead workers."""
     import dask
     from distributed import Client, LocalCluster
 
@@ -76,8 +75,7 @@ ENGINES = {"processes": processes, "dask": dask, "ray": on_ray}
 
 
 class Evaluation:
-    """Return the value of the run's function after about `seconds`. After the last kill, it waits until all workers are
-    evaluating."""
+    """Return the run's value after about `seconds`. After the last kill, wait until all workers are evaluating."""
 
     def __init__(self, folder, n_workers, seconds):
         self.folder, self.n_workers, self.seconds = str(folder), n_workers, seconds
@@ -121,8 +119,7 @@ def has(folder, fact):
 
 
 class Reader:
-    """A reader of the notes: the trial that each worker is evaluating, by process, and the number of evaluations that
-    ended."""
+    """A reader of the notes: the trial that each worker is evaluating, and the number of finished evaluations."""
 
     def __init__(self, folder):
         self.path, self.position = Path(folder) / "notes", 0

@@ -125,8 +125,7 @@ class Tree:
                 node.b = min(node.b, max(child.b for child in node.children))
 
     def leaves_to_select(self, rng: np.random.Generator) -> Iterator[Node]:
-        """Yield the leaf at the end of the path of largest B. If several B are equal, also yield the other leaves, in
-        random order."""
+        """Yield the leaf at the end of the path of largest B. If several B are equal, also yield the other leaves."""
         stack = [self.root]
         while stack:
             node = stack.pop()

@@ -91,8 +91,7 @@ def about(options: Options, n_runs: int) -> dict[str, Any]:
 
 
 def seed_of(seed: int, *keys: int | str) -> int:
-    """Return a seed for one purpose of one run. The seed depends only on the arguments and is the same in every
-    process."""
+    """Return a seed for one purpose of one run. It depends only on the arguments and is the same in every process."""
     words = [key if isinstance(key, int) else zlib.crc32(key.encode()) for key in keys]
     return int(np.random.SeedSequence([seed, *words]).generate_state(1)[0])
 

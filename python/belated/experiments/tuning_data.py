@@ -109,8 +109,7 @@ def read(kind: str, folder: Path | None) -> tuple[Any, NDArray[np.int64]]:
 
 
 def fair_order(y: NDArray[np.int64], seed: int = 0) -> NDArray[np.int64]:
-    """Return a random order of the rows that takes the classes in turn: the first row of each class, then the second
-    row, …"""
+    """Return a random order of the rows with the classes in turn: the first of each class, then the second, …"""
     shuffled = np.random.default_rng(seed).permutation(len(y))
     rank = np.empty(len(y), dtype=np.int64)
     for each in np.unique(y):

@@ -75,8 +75,7 @@ class Candidates(Sequence[Candidate]):
         return self._candidates[number]
 
     def next_fit(self) -> Fit | None:
-        """Return the next fit, or None if the search is over. Start a new candidate if the present candidates have no
-        fits left."""
+        """Return the next fit, or None if the search is over. Start a new candidate if the others have no fits left."""
         if not self._waiting:
             number = len(self)
             if number == self.n_iter or (number and time.monotonic() >= self._deadline):

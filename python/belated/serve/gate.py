@@ -121,8 +121,7 @@ def path_of(scope: Scope) -> str:
 
 
 async def checked_body(scope: Scope, receive: Receive) -> bytes:
-    """Return the whole body of a request, empty or a JSON object. Raise Refused for another body, or if it is too
-    large."""
+    """Return the whole body of a request, empty or a JSON object. Raise Refused for other or too large bodies."""
     headers = dict(scope["headers"])
     too_large = Refused(
         413, f"the body is larger than {LARGEST_BODY} bytes: send less at once", (b"connection", b"close")

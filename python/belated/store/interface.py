@@ -21,8 +21,7 @@ class EventsGone(StoreError):
 
 
 class Record(NamedTuple):
-    """A stored event: its number, the format's version, the key of its request, its time, its JSON text and its
-    checksum."""
+    """A stored event: its number, the format's version, the key of its request, time, JSON text and checksum."""
 
     seq: int
     version: int

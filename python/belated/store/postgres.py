@@ -86,8 +86,7 @@ class PostgresStore(Store):
 
     @classmethod
     def from_location(cls, location: str) -> "PostgresStore":
-        """Open ``user:password@host:port/database?name=value``. For missing parts, libpq uses PGHOST and the other
-        variables."""
+        """Open ``user:password@host:port/database?name=value``. libpq reads missing parts from PGHOST and so on."""
         place, secrets = split_passwords(location)
         url = f"postgresql://{place}"
         psycopg = driver()
@@ -119,8 +118,7 @@ class PostgresStore(Store):
         return not self.create_all([(header, records)])
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
-        """Start studies with their events in one transaction. If any of the names exist, start no study and return
-        these names."""
+        """Start studies with their events in one transaction. If names exist, start no study and return these names."""
         tried = False
 
         def start(connection: Any) -> list[str]:
@@ -257,8 +255,7 @@ class PostgresStore(Store):
             raise self._server.error("a study is being written to by this process already: end that `with` first")
 
     def _run(self, action: Callable[[Any], T], create: bool = False) -> T:
-        """Call an action with a connection to a database of this layout. With `create`, the database may have no tables
-        yet."""
+        """Call an action with a connection to a database of this layout, or with `create` of no layout yet."""
 
         def checked(connection: Any) -> T:
             if connection is not self._checked:
@@ -446,8 +443,7 @@ def _events(connection: Any, study: int, start: int) -> list[Record]:
 
 
 def _complete(rows: list[Any], start: int, n: int | None) -> list[Record]:
-    """Return the events from number `start` on. Raise an error if events are missing up to the study's number of
-    events, n."""
+    """Return the events from number `start` on. Raise an error if events are missing among the study's n events."""
     if n is None:
         raise StoreError("the study's count of events is missing: the store is damaged; restore a backup")
     if n < start:

@@ -1,5 +1,4 @@
-"""A connection to a PostgreSQL server. It is opened when needed, reopened when lost, and not shared with a forked
-child."""
+"""A connection to a PostgreSQL server: opened when needed, reopened when lost, not shared with a forked child."""
 
 import os
 import random
@@ -105,8 +104,7 @@ class Server:
         self.close()
 
     def run(self, action: Callable[[Any], T]) -> T:
-        """Call an action with this process's connection. Repeat the action with a new connection if the connection was
-        lost."""
+        """Call an action with this process's connection. If it was lost, repeat the action with a new connection."""
         psycopg = driver()
         with self.lock:
             end, pause = None, 0.0

@@ -137,8 +137,7 @@ class SqliteStore(Store):
         return not self.create_all([(header, records)])
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
-        """Start studies with their events in one transaction. If any of the names exist, start no study and return
-        these names."""
+        """Start studies with their events in one transaction. If names exist, start no study and return these names."""
 
         def start(connection: sqlite3.Connection, changed: list[bool]) -> list[str]:
             taken = [header.name for header, _ in studies if self._header(connection, header.name) is not None]

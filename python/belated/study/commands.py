@@ -156,8 +156,7 @@ def _print_events(name: str | None, study: int, records: Iterable[Record]) -> No
 
 
 def import_command(arguments: argparse.Namespace) -> int:
-    """Copy the studies of an export into a store without changing their events. Fail if a study of the same name
-    exists."""
+    """Copy the studies of an export, with unchanged events, into a store. Fail if a study of the same name exists."""
     store = _store(arguments.store)
     if arguments.file == "-":
         if sys.stdin is None:
@@ -186,8 +185,7 @@ def _opened(file: str) -> IO[str]:
 
 
 def check_command(arguments: argparse.Namespace) -> int:
-    """Check that the store is intact, that every checksum is right, that all events are there, and that every log is
-    valid."""
+    """Check that the store is intact, every checksum is right, all events are there, and every log is valid."""
     store, code = _store(arguments.store), DONE
     store.check()
     for name, study in _loaded(store):

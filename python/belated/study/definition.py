@@ -207,8 +207,7 @@ def optimizer_from(
     time: Callable[[], float] | None,
     constraints: Sequence[Constraint] | None = None,
 ) -> Optimizer:
-    """Return the optimizer of a definition with an empty log. Constraints must be passed, because functions are not
-    stored."""
+    """Return the optimizer of a definition with an empty log. Constraints have to be passed; they are not stored."""
     kind = definition["optimizer"]
     made = Optimizer.registry.get(kind) if isinstance(kind, str) else None
     if made is None:

@@ -1,5 +1,4 @@
-"""Readers of the output of `belated study export`. All lines of a study are checked before the study is written to a
-store."""
+"""Readers of the output of `belated study export`. They check all lines of a study before it is written."""
 
 import json
 import math

@@ -299,8 +299,7 @@ def _encodable(text: str) -> str:
 
 
 def _on_clock(optimizer: Optimizer, at: datetime | None) -> float | None:
-    """Return a time on the optimizer's clock. An unknown time is the present; if the core counts suggestions, return
-    None."""
+    """Return a time on the optimizer's clock, by default the present. If the core counts suggestions, return None."""
     return optimizer._problem.now() if at is None or optimizer.clock == "iterations" else at.timestamp()
 
 

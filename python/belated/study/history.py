@@ -10,8 +10,7 @@ _NONE = -1
 
 
 class Written(NamedTuple):
-    """Times at which the first and the last event of a trial were written, in seconds since 1970 by the writers'
-    clocks."""
+    """Times of the first and the last event of a trial, in seconds since 1970 by the writers' clocks."""
 
     first: float
     last: float

@@ -265,15 +265,13 @@ class SharedLog:
         feasible: Feasible | None = None,
         fidelity: float | None = None,
     ) -> list[int]:
-        """Start n trials, or find the trials of the key. Return their numbers; the list is empty if `may_start` returns
-        False."""
+        """Start n trials, or find the trials of the key. Return their numbers, or [] if `may_start` returns False."""
 
         def proposal() -> list[str]:
             return self.core.propose(n, context, now(), self.wall_time(), expires_after, feasible, fidelity)
 
         def start(events: list[str], made_for: tuple[int, int], again: bool, uncommitted: Events) -> list[int] | None:
-            """Return the numbers of the trials. Return None if other processes wrote after the proposal and it is not
-            repeated here."""
+            """Return the numbers of the trials, or None if others wrote after a proposal that is not repeated."""
             if self.keyed("suggest", key):
                 return self._earlier(n, context, fidelity, key)
             if self.may_start is not None and not self.may_start():
@@ -316,8 +314,7 @@ class SharedLog:
         return numbers
 
     def record(self, action: Action, now: float | None) -> int | None:
-        """Log an action. Return the number of the trial that the action starts or changes, or None if nothing is
-        logged."""
+        """Log an action. Return the number of the trial that it starts or changes, or None if nothing is logged."""
         return self._until_written(lambda: self._record(action, now, None))
 
     def record_all(self, actions: Sequence[Action], now: float | None) -> list[int | None]:
@@ -395,8 +392,7 @@ class SharedLog:
         return self.core.acquisition(points, context, now, self.wall_time(), feasible)
 
     def leave_one_out(self, now: float | None) -> tuple[list[int], Array, Array] | None:
-        """Return (trial numbers, mean, std), each value predicted from all others, or None before the first
-        observation."""
+        """Return (trial numbers, mean, std), each value predicted from all others. None before any observation."""
         return self.core.leave_one_out(now, self.wall_time())
 
     def now(self, now: float | None) -> float:

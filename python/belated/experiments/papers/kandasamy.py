@@ -134,6 +134,5 @@ def optimizer(
 
 
 def n_scored(d: int, j: int) -> int:
-    """Return the number of random points that the authors' code scores at the last trial. Here this number is used for
-    all trials."""
+    """Return the number of random points that the authors' code scores at the last trial, for use at all trials."""
     return int(np.clip(10 * min(5, d) ** 2 * np.sqrt(min(j, 1000)), 2000, 30_000))

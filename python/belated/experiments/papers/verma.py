@@ -64,8 +64,7 @@ def is_sdf(algorithm: str) -> bool:
 
 
 def censoring(algorithm: str, late: str) -> dict[str, Any]:
-    """Return the floor 0 and the treatment of values later than the window for an algorithm that censors, otherwise
-    nothing."""
+    """Return the floor 0 and the treatment of values later than the window, for algorithms that censor."""
     return {"pending__floor": 0.0, "pending__late": late} if is_sdf(algorithm) else {}
 
 

@@ -280,8 +280,7 @@ def bias_constant(space: Mapping[str, Any], f: Callable[[Params, int], float], l
 
 @dataclass
 class Found:
-    """The result of a search: recommendations at the readings (None before a first result), evaluations, and their
-    cost."""
+    """The result of a search: recommendations at the readings (None before a result), evaluations, and their cost."""
 
     recommended: list[Params | None]
     n_evaluations: int = 0
@@ -349,8 +348,7 @@ def search(
 
 
 def recommendation(optimizer: Any) -> Params:
-    """Return the present recommendation: the optimizer's recommendation with fidelities, otherwise the best point so
-    far."""
+    """Return the recommendation: the optimizer's recommendation with fidelities, otherwise the best point so far."""
     params: Params = optimizer.best_params_ if optimizer.fidelity is None else optimizer.recommend()
     return params
 

@@ -78,8 +78,7 @@ FAITHFUL = Scale((10_000, 10_000, 10_000), 20, 7200.0)
 
 @dataclass
 class Search:
-    """One run of one method: values in the order of their arrival, their times in seconds after the start, and the
-    final results."""
+    """One run of one method: values in order of arrival, their times in seconds after the start, and final results."""
 
     started: float
     arrivals: list[float]

@@ -29,8 +29,7 @@ MAX_ITER, QUICK_MAX_ITER = 200, 10
 
 
 def space() -> dict[str, Any]:
-    """Return the space: the layers and their training. The last two parameters are active only for solvers that have
-    them."""
+    """Return the space: the layers and their training. Only some solvers have the last two parameters."""
     gradient = {"solver": ["sgd", "adam"]}
     return {
         "layer_1": bl.Integer(32, 128),

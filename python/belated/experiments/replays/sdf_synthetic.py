@@ -94,8 +94,7 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def table(report: dict[str, Any]) -> str:
-    """Return simple regret per panel, tests of the mechanism and against the rivals, and the ranking of the six
-    algorithms."""
+    """Return simple regret per panel, tests of the mechanism and against the rivals, and the ranking."""
     parts = []
     for panel, (title, members) in panels(report["given"]).items():
         chosen = [find(report["settings"], setting) for setting in members]
@@ -225,8 +224,7 @@ def labels(members: Sequence[Setting]) -> list[str]:
 
 
 def tests(described: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Test the mechanism on paired regrets of GP-UCB-SDF: long delays and short windows increase regret, long windows
-    do not."""
+    """Test on paired regrets of GP-UCB-SDF that long delays and short windows hurt, and long windows do not."""
     iteration = TESTED if TESTED in described[0]["iteration"] else described[0]["iteration"][-1]
 
     def at(setting: Setting, counted: str = "regret_per_run") -> Array:
@@ -337,8 +335,7 @@ class Task:
 
 @dataclass(frozen=True)
 class RunResult:
-    """Simple regret of a run after 0, 1, 2, … iterations, counted as in the paper, and counted with late results
-    included."""
+    """Simple regret after 0, 1, 2, … iterations, counted as in the paper, and counted with late results included."""
 
     regret: Array
     regret_late_too: Array

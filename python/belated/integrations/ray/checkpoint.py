@@ -115,8 +115,7 @@ def _trial_data(path: Path) -> list[tuple[str, str]]:
 
 
 def _names_in_storage(table: list[tuple[str, str]]) -> set[str]:
-    """Return the names of the files in the storage of an experiment; the list is empty if the storage cannot be
-    reached."""
+    """Return the names of the files in an experiment's storage; the list is empty if the storage is unreachable."""
     try:
         storage = dict(_decoded({"storage": json.loads(table[0][0])["storage"]}))["storage"]
         # The package of `FileSelector` is a dependency of Tune.

@@ -350,8 +350,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return self._optimizer, self._space
 
     def _number(self, trial_id: str, result: Mapping[str, Any]) -> int | None:
-        """Return the number of a trial of Tune. A trial that was restarted under another id is recognised by its
-        config."""
+        """Return the number of a trial of Tune. A trial restarted under another id is recognised by its config."""
         if trial_id not in self._trials and self._optimizer is not None and self._space is not None:
             prefix = "config/"
             config = {name.removeprefix(prefix): value for name, value in result.items() if name.startswith(prefix)}
@@ -418,8 +417,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         )
 
     def _restore(self, path: str, table: list[TuneTrial] | None) -> None:
-        """Continue a saved search, and reconcile it with Tune's table of trials. On an error, this searcher stays
-        unchanged."""
+        """Continue a saved search, and reconcile it with Tune's table of trials. On an error, change nothing."""
         saved = SavedSearch.read(path)
         before = self.__dict__.copy()
         try:
