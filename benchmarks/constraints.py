@@ -1,4 +1,4 @@
-"""Suggestions under constraints: the number of violations, and the cost compared with no constraints; prints JSON.
+"""Suggestions under constraints: the number of violations, and the cost with and without constraints; prints JSON.
 
 There are three spaces: a simplex in the cube; a ring that is 5 % of a box; and an integer, a category and a number.
 Violations are counted over suggestions of RandomSearch and BayesOpt with several acquisitions, in batches, with pending

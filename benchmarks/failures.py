@@ -127,7 +127,7 @@ def quadratic(x, y):
     return -((x - 0.3) ** 2) - (y - 0.7) ** 2
 
 
-# The part where trials fail, and the least regret outside of it.
+# The part in which trials fail, and the least regret outside of it.
 BORDERS = {
     "half": (lambda x, y: x < 0.5, 0.04),
     "slanted": (lambda x, y: x + 0.5 * y < 0.9, 0.05),

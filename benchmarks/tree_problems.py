@@ -1,4 +1,4 @@
-"""Functions for comparing tree searches, to be minimised. Optima are away from the points where cells are halved.
+"""Functions for comparing tree searches, to be minimised. Their optima are not at points where cells are halved.
 
 Notation: x in [low, high] is a point, f(x) >= 0 its regret, the distance of its value from the minimum.
 """
@@ -40,7 +40,7 @@ def rastrigin(x):
     return float(np.sum(x * x + 10 - 10 * np.cos(2 * math.pi * x)))
 
 
-#: The point of [0, 500] where x·sin √x is largest, and its value at the point.
+#: The point of [0, 500] at which x·sin √x is largest, and its value.
 SCHWEFEL_AT, SCHWEFEL_BEST = 420.968746, 418.982887
 
 

@@ -1,12 +1,12 @@
 """Check that a damaged file gives the right data or StoreError: python campaigns/damage.py.
 
-A store of two studies is damaged in one place, as often as requested. The damage is a flipped bit anywhere, a flipped
-bit in SQLite's structure (headers and cell pointers of pages), a cut, or a page that is zeroed or exchanged with
-another page. A process with a time limit then opens the studies and uses them. It must see exactly the stored data, or
-get StoreError. `export --salvage` must return only events that were stored, unchanged. The program counts how many
-events it returns among the events whose record is intact. Finally, the program damages the write-ahead log that remains
-beside the file when writers are killed. SQLite treats this damage as the end of the log after a crash, so an earlier
-state is allowed. The program prints JSON.
+A store of two studies is damaged in one place, as often as requested. The damage may be a flipped bit anywhere, or a
+flipped bit in SQLite's structure (headers and cell pointers of pages). It may also be a cut, or a page that is zeroed
+or exchanged with another page. A process with a time limit then opens the studies and uses them. It must see exactly
+the stored data, or get StoreError. `export --salvage` must return only events that were stored, unchanged. The program
+counts how many events it returns among the events whose record is intact. Finally, the program damages the write-ahead
+log that remains beside the file when writers are killed. SQLite treats this damage as the end of the log after a crash,
+so an earlier state is allowed. The program prints JSON.
 """
 
 import json

@@ -338,7 +338,7 @@ def every_case(base, size):
 
 
 def set_checksums(connection):
-    """Give the study and all its events valid checksums, whatever they contain."""
+    """Give the study and all its events valid checksums for their present content."""
     facts = connection.execute("SELECT id, name, definition, at, version FROM studies").fetchone()
     connection.execute("UPDATE studies SET checksum = ?", (events._digest(*facts),))
     for seq, key, at, body in connection.execute("SELECT seq, key, at, body FROM events").fetchall():

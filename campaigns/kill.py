@@ -1,4 +1,4 @@
-"""Check that writers that are killed at any time lose no acknowledged event: python campaigns/kill.py.
+"""Check that writers that are killed at any time do not lose acknowledged events: python campaigns/kill.py.
 
 Workers suggest, observe, fail and add in one study. Each worker writes every call to its own file, before the call and
 after the call has returned. The workers are killed with SIGKILL after a random time and replaced. The new worker

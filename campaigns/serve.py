@@ -3,9 +3,9 @@
 First, schemathesis makes valid and invalid requests from the API's description. The answers must not have a status of
 5xx, and must have the form in the description. Then clients suggest, observe, fail and abandon in one study while the
 server is killed with SIGKILL and started again. If the answer to a request is lost, the client repeats the request with
-the same key. Afterwards the study must contain each acknowledged call once, and no other calls. With --store
-postgresql, the studies are in a server's database. The program needs fastapi, uvicorn, httpx and schemathesis, and
-prints JSON.
+the same key. Afterwards the study must contain each acknowledged call exactly once, and must not contain other calls.
+With --store postgresql, the studies are in a server's database. The program needs fastapi, uvicorn, httpx and
+schemathesis, and prints JSON.
 """
 
 import random

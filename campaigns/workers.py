@@ -21,9 +21,8 @@ import harness
 
 import belated as bl
 
-# The maximum number of seconds that an evaluation waits for the other workers to be evaluating at the same time. The
-# time is limited, because an engine may have put an evaluation into the queue of its worker while the other workers
-# were dead.
+# The maximum number of seconds for which an evaluation waits until all workers are evaluating. The time is limited,
+# because an engine may have put an evaluation into the queue of its worker while the other workers were dead.
 MAX_WAIT = 1.0
 # After the last kill, each worker has time for this number of evaluations.
 N_LAST = 20

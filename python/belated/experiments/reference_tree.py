@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Cell = tuple[tuple[float, float], ...]
 
-#: Fidelities that differ by no more than this count as equal.
+#: Fidelities whose difference is at most this number count as equal.
 TOLERANCE = 1e-3
 #: Factor by which the bias constant grows after an instance contradicts it.
 GROWTH = 1.4

@@ -32,7 +32,7 @@ ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", 
 
 
 class MissingExtra(BelatedError, ImportError):
-    """A library of one of the extras is not installed."""
+    """A library of an extra is not installed."""
 
 
 class MissingData(BelatedError, FileNotFoundError):

@@ -1,6 +1,6 @@
 """Search spaces as scikit-learn's users write them, including frozen distributions of scipy.stats.
 
-A distribution is replaced by a `Real` or an `Integer` with the same law, if there is one. Otherwise the distribution is
+A distribution is replaced by a `Real` or an `Integer` if one of them has the same law. Otherwise the distribution is
 searched through its quantile function Q: the optimizer chooses u in [0, 1], and the parameter is Q(u). If u is uniform,
 Q(u) has the distribution.
 """

@@ -1,10 +1,10 @@
 """The log of an optimizer, derived from a study of Optuna.
 
 Optuna's study is authoritative. The log is derived from its trials, and derived again whenever the trials no longer
-imply the earlier log. Some data cannot be seen in a trial. They are stored in the trial's system attributes when its
-point is suggested. They are the event of belated's log (the point, and the hyperparameters if they were fitted for it),
-the place in the log for which the point was proposed, and the trials without a result at that time. These trials
-determine an order of events on which all processes agree, without clocks:
+imply the earlier log. Some data cannot be seen in a trial. These data are stored in the trial's system attributes when
+its point is suggested. The first item is the event of belated's log: the point, and the hyperparameters if they were
+fitted for it. The second item is the place in the log for which the point was proposed. The third item is the trials
+without a result at that time. These trials determine an order of events on which all processes agree, without clocks:
 
 * trials start in the order of their numbers;
 * the result of a trial comes before the first later suggestion that used it; several such results come in the order of

@@ -57,7 +57,7 @@ def limited_protocol() -> type[asyncio.Protocol]:
     most, message = most_connections(), _Message()
 
     class Limited(AutoHTTPProtocol):
-        # The request at the last check, None before the first one.
+        # The request at the last check, or None before the first check.
         checked: Any = None
         check: asyncio.TimerHandle | None = None
 

@@ -49,7 +49,7 @@ class Transaction(Protocol):
         """Return the events from number `start` on."""
 
     def append(self, records: Sequence[Record]) -> None:
-        """Add events, whose numbers continue after the last one."""
+        """Add events; their numbers continue after the last event."""
 
 
 class Store(ABC):

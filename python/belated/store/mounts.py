@@ -26,7 +26,7 @@ def file_system(path: str) -> str:
     real = os.path.realpath(path)
     kind, longest = "", 0
     for mount in _mounts():
-        # A later mount hides an earlier one.
+        # A later mount hides an earlier mount of the same path.
         within = real == mount.point or real.startswith(mount.point.rstrip("/") + "/")
         if within and len(mount.point) >= longest:
             kind, longest = mount.kind, len(mount.point)

@@ -30,9 +30,9 @@ _SYNC_BY_LOCK = "SELECT n FROM belated.heads WHERE study = %s FOR UPDATE"
 _SYNCS = 3
 _BEFORE_REPEATING = "look at the study before you repeat it, or repeat it with the same key"
 
-# `events` has no foreign key. With a foreign key, each insertion would lock the row of its study, which writes to that
-# row. The client draws a `write_key` for each transaction. If the answer to a commit is lost, the key shows whether the
-# commit took place.
+# `events` does not have a foreign key. With a foreign key, each insertion would lock the row of its study, which writes
+# to that row. The client draws a `write_key` for each transaction. If the answer to a commit is lost, the key shows
+# whether the commit took place.
 SCHEMA = (
     "CREATE SCHEMA IF NOT EXISTS belated",
     "CREATE TABLE belated.layout (layout integer NOT NULL)",
@@ -255,7 +255,8 @@ class PostgresStore(Store):
             raise self._server.error("a study is being written to by this process already: end that `with` first")
 
     def _run(self, action: Callable[[Any], T], create: bool = False) -> T:
-        """Call an action with a connection to a database of this layout, or with `create` of no layout yet."""
+        """Call an action with a connection to a database of this layout. With `create`, a database without tables is
+        allowed."""
 
         def checked(connection: Any) -> T:
             if connection is not self._checked:
@@ -460,7 +461,7 @@ def _complete(rows: list[Any], start: int, n: int | None) -> list[Record]:
 
 
 def _layout(connection: Any) -> int | None:
-    """Return the number of the database's layout, or None if the database has no tables of belated."""
+    """Return the number of the database's layout, or None for a database without belated's tables."""
     [(there,)] = connection.execute("SELECT to_regclass('belated.layout') IS NOT NULL").fetchall()
     if not there:
         return None

@@ -184,7 +184,7 @@ class Server:
         [(self.may_sync_later,)] = connection.execute(_MAY_SYNC_LATER).fetchall()
 
     def close(self) -> None:
-        """Close the connection; the next call opens another one."""
+        """Close the connection; the next call opens another connection."""
         connection, self._connection = self._connection, None
         if connection is not None and self._process == os.getpid():
             connection.close()

@@ -48,7 +48,7 @@ def _value(data: Any) -> Any:
 
 
 def _dimension_as_data(dimension: Dimension, what: str) -> dict[str, Any]:
-    """Return a dimension as JSON data. The step and the conditions are left out if the dimension has none."""
+    """Return a dimension as JSON data. A step or conditions that the dimension does not have are left out."""
     data: dict[str, Any] = {"kind": type(dimension).__name__}
     for field in fields(dimension):
         given = getattr(dimension, field.name)

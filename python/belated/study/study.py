@@ -32,7 +32,7 @@ LONGEST_NAME = 2500
 
 
 class Study(LifeCycle[SharedLog]):
-    """An optimizer whose log is kept in a store. Studies outlive the process, and many processes can share one.
+    """An optimizer whose log is kept in a store. A study outlives the process, and many processes can share a study.
 
     Suggesting and reporting work as with an optimizer. A report is stored when the call returns. Any process may report
     on any trial. Every report is accepted: late, twice, in any order, after `fail`, or after a lease ended. Every
@@ -43,8 +43,8 @@ class Study(LifeCycle[SharedLog]):
     name : str
         The name of the study in the store.
     store : str or path
-        ``"sqlite:///file.db"`` (``sqlite:////`` for an absolute path). The file may hold several studies and serve
-        many processes of one machine, but must not be on a network file system. Processes of many machines share
+        ``"sqlite:///file.db"`` (``sqlite:////`` for an absolute path). The file may contain several studies, and many
+        processes of one machine may use it. It must not be on a network file system. Processes of many machines share
         ``"postgresql://user@host/database"``, which needs psycopg (``pip install 'belated[postgres]'``).
     optimizer : Optimizer, optional
         The optimizer of a new study, which starts with the optimizer's trials. If the study exists, leave it out or

@@ -62,7 +62,7 @@ ALGORITHMS = (
     "RandomSearch",
     "BayesOpt",
 )
-#: The names of algorithms in the paper's rows: MFPOO is a tree search with fidelities that waits.
+#: The names of algorithms in the paper's rows. MFPOO is a tree search with fidelities that waits for each result.
 PUBLISHED_AS = {
     "PCTS+DUCB1-sigma": "PCTS + DUCB1-sigma",
     "PCTS+DUCBV": "PCTS + DUCBV",

@@ -180,9 +180,9 @@ def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: 
 class FloorFirst:
     """GP-UCB-SDF, ten times as fast: a trial is observed at the floor at once, and amended when its result arrives.
 
-    If the kernel is given, the posterior is the same as with pending trials at the floor. Its rows stay in place, so a
-    step costs one row instead of one row for every trial in flight. The multiplier sums over the same trials, the
-    trials within the window. A result later than the window is lost.
+    If the kernel is given, the posterior is the same as with pending trials at the floor. The rows of the model stay in
+    place, so a step adds a single row instead of a row for every trial in flight. The multiplier sums over the same
+    trials, the trials within the window. A result later than the window is lost.
     """
 
     clock, direction = "iterations", "maximize"

@@ -218,7 +218,7 @@ def table(report: dict[str, Any]) -> str:
 
 
 def _accuracy(mean: float, stderr: float) -> str:
-    """Return "" if no evaluation was finished in time in one of the runs."""
+    """Return mean ± standard error, or "" if a run ended before its first evaluation."""
     return "" if np.isnan(mean) else plus_minus(mean, stderr)
 
 
@@ -258,7 +258,7 @@ def summarise(algorithm: str, runs: list[Search], times: np.ndarray) -> dict[str
 
 
 def space() -> dict[str, Any]:
-    """Return the space: the filters of each layer, and the nodes of the dense one."""
+    """Return the space: the filters of each layer, and the nodes of the dense layer."""
     return {layer: bl.Integer(*FILTERS) for layer in LAYERS}
 
 

@@ -258,9 +258,9 @@ def mf_sko(
 ) -> None:
     """MF-SKO (Huang et al. 2006, section 4): augmented expected improvement over points and fidelities.
 
-    The acquisition is EI of the highest fidelity over the effective best point, times α_1, α_2 and α_3. α_1 is the
-    correlation of the highest fidelity with the evaluated one, α_2 discounts by the noise, and α_3 is the ratio of
-    costs.
+    The acquisition is the product of EI of the highest fidelity over the effective best point, α_1, α_2 and α_3. α_1 is
+    the correlation of the highest fidelity with the evaluated fidelity. α_2 discounts by the noise, and α_3 is the
+    ratio of costs.
     """
     top = len(fidelities) - 1
     model = CoKriging(top + 1)

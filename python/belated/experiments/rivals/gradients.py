@@ -31,7 +31,7 @@ def ogd(evaluate: Evaluate, d: int, rng: np.random.Generator, eta: float = 0.05,
     """Run gradient ascent with d + 1 values a step (Agarwal et al. 2010; DBGD of Li et al. 2019 without delays).
 
     The gradient is divided by the running root mean square of its norm, because the η of the theory assumes known
-    Lipschitz constants. x is kept where x + δ·e_k is in the cube.
+    Lipschitz constants. x is clipped so that x + δ·e_k is in the cube.
     """
     x = rng.random(d) * (1 - step)
     square, n = 0.0, 0

@@ -244,7 +244,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         parameters : mapping
             The config; constants in it are ignored.
         value : float or None
-            The metric's value, or None if there is none.
+            The metric's value, or None if it is missing.
         error : bool, default False
             Whether the trial failed.
         pruned : bool, default False
