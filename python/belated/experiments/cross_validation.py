@@ -13,8 +13,8 @@ def cross_validated(make: Callable[[], Any], x: Any, y: Any, n_folds: int) -> fl
 
     Parameters
     ----------
-    A function that returns a new classifier, with `fit` and `score`.
-        Returns a new classifier, with `fit` and `score`.
+    make : callable
+        A function that returns a new classifier, with `fit` and `score`.
     x, y : arrays (n, columns) and (n,)
     n_folds : int
     """

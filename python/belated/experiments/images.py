@@ -38,7 +38,7 @@ class Images:
     ----------
     pixels : array (n, channels, height, width)
         Bytes.
-    The classes, whole numbers from 0 to 9.
+    classes : array (n,)
         Whole numbers from 0 to 9.
     """
 
