@@ -1,6 +1,6 @@
 """Tables of scikit-learn estimators on its bundled data: mixed, conditional, noisy, with regions that fail or diverge.
 
-    python benchmarks/sklearn_tables.py make              # those that are missing in data/
+    python benchmarks/sklearn_tables.py make              # make the tables that are missing in data/
     python benchmarks/sklearn_tables.py show
 
 A row has five replicates. Each replicate has a different split of the data and a different seed of the estimator. The

@@ -1,6 +1,6 @@
 """The runs of other optimizers on the tables, which are made once and kept in data/.
 
-    python benchmarks/tables_peers.py run peers.jsonl     # hours; goes on where it stopped
+    python benchmarks/tables_peers.py run peers.jsonl     # takes hours; continues where it stopped
     python benchmarks/tables_peers.py pack peers.jsonl
 
 The held-out tables are left out.

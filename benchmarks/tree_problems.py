@@ -90,7 +90,7 @@ FUNCTIONS |= {
     for number in (1, 3, 8, 15, 20, 21, 24)
 }
 
-#: Problems by their difficulty.
+#: Problems by the cause of their difficulty.
 GROUPS = {
     "one valley": ["bbob-f1", "bbob-f8"],
     "many regular optima": ["ackley", "rastrigin", "bbob-f3", "bbob-f15"],
