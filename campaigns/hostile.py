@@ -23,7 +23,7 @@ from belated.store import checksums as events
 MEMORY = 3 << 30  # bytes of address space that a reader may use
 TIME = 60.0  # seconds
 
-# Bodies that replace event 3, an observation of trial 0. All of them are valid text and invalid events.
+# Bodies that replace event 3, an observation of trial 0. All bodies are valid text, but invalid as events.
 X = '{"numbers":[0.5,0.5]}'
 BODIES = {
     "empty": "",

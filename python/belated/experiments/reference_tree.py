@@ -242,7 +242,7 @@ def run_instance(
     """Grow a tree for ``duration`` units of time after its root has its value.
 
     ``act="delayed"`` is PCTS: every selected leaf is expanded, also while results are in flight. ``act="wait"`` is HOO:
-    each evaluation starts when the last one has arrived.
+    each evaluation starts when the last result has arrived.
     """
     whole: Cell = ((0.0, 1.0),) * evaluations.d
     value, z, _ = evaluations.of_cell(whole, nu)

@@ -46,7 +46,7 @@ def train(
 
 
 def accuracy(network: Any, images: Images) -> float:
-    """Return the share of images whose class gets the highest score. If scores are NaN, they count as 0."""
+    """Return the share of images whose class gets the highest score. A score of NaN counts as 0."""
     import torch
 
     pixels, classes = tensors(images)

@@ -1,4 +1,4 @@
-"""Tasks on the workers of joblib, if the next task depends on the results so far."""
+"""Execution of tasks on the workers of joblib. The next task may depend on the results so far."""
 
 from collections.abc import Callable, Generator
 from itertools import islice

@@ -13,7 +13,7 @@ class StoreError(BelatedError):
 
 
 class NotWritten(StoreError):
-    """A transaction failed and certainly wrote nothing, so the same call can be repeated."""
+    """A transaction failed without writing, so the same call can be repeated."""
 
 
 class EventsGone(StoreError):

@@ -28,7 +28,7 @@ _CONNECTION = {
     "tcp_user_timeout": 60_000,
     "fallback_application_name": "belated",
 }
-# Whether the user may wait for the disk after a commit. This needs the right to call this function. PUBLIC has this
+# Whether the user may wait for the disk after a commit. The wait needs the right to call this function. PUBLIC has this
 # right unless it was revoked. The function's arguments differ between versions of the server.
 _MAY_SYNC_LATER = (
     "SELECT coalesce(bool_and(has_function_privilege(oid, 'EXECUTE')), false) FROM pg_catalog.pg_proc "

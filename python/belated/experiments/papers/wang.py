@@ -206,7 +206,7 @@ def run_program(
 
 
 def noise(kind: str, variance: float, rng: np.random.Generator) -> Callable[[], float] | None:
-    """Return a function that draws "Gaussian" or "Laplace" noise of mean 0, or None for "none"."""
+    """Return a function that draws "Gaussian" or "Laplace" noise of mean 0, or None if the noise is "none"."""
     if kind == "none":
         return None
     if kind == "Laplace":

@@ -368,7 +368,7 @@ def _sentences(report: dict[str, Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Setting:
-    """A function ("f1", "f2", or "reference": the recorded one), an algorithm, and the mean λ of its delays."""
+    """A function ("f1", "f2", or "reference", the recorded function), an algorithm, and the mean λ of its delays."""
 
     function: str
     algorithm: str

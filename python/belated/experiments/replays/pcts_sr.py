@@ -2,8 +2,8 @@
 
 "SR" of the paper is Algorithm 2 of Locatelli and Carpentier 2018. At each level of a partition, the centre of every
 remaining cell is evaluated many times. The cell is then halved or rejected. Both algorithms evaluate at full fidelity,
-in five runs of 600 units. An algorithm that waits and acts has one evaluation in flight. The authors' script has 30,
-and this replay runs both versions.
+in five runs of 600 units. An algorithm that waits for each result has one evaluation in flight. The authors' script
+has 30, and this replay runs both versions.
 
 By default values are noisy, and PCTS follows the paper. ``--faithful`` is the authors' program, without noise.
 ``--iterations T`` is the time of a run, ``--quick`` three functions.
