@@ -1,9 +1,10 @@
-"""How far predictions and recommendations can be trusted in runs without noise; prints JSON.
+"""Accuracy of predictions and recommendations in runs without noise; prints JSON.
 
-Every function is maximised in 120 trials, one after another. *coverage*: the share of 200 random points whose value
-the 95 % interval of `predict` holds, in the mean over seeds, after 40, 60, … trials. *worse*: how much worse the value
-at the point of `recommend` is than the best observed one, in units of the range of the function: the largest one after
-40, 44, … trials in any run, and the median. Usage: python benchmarks/calibration.py [--seeds 10] [--jobs 2]
+Every function is maximised in 120 sequential trials. *coverage*: the share of 200 random points whose value is in the
+95 % interval of `predict`, after 40, 60, … trials, as the mean over seeds. *worse*: how much worse the value at the
+point of `recommend` is than the best observed value, in units of the range of the function. Given are the largest
+difference after 40, 44, … trials in any run, and the median. Usage: python benchmarks/calibration.py [--seeds 10]
+[--jobs 2]
 """
 
 import argparse
@@ -40,7 +41,7 @@ FUNCTIONS = {
 
 
 def run(name, seed):
-    """Coverage by number of trials, and how much worse recommendations are."""
+    """Return the coverage by number of trials, and how much worse recommendations are."""
     function, rng = FUNCTIONS[name], np.random.default_rng(1000 + seed)
     low = np.array([parameter.low for parameter in function.space.values()])
     high = np.array([parameter.high for parameter in function.space.values()])

@@ -1,10 +1,10 @@
-"""What a suggestion costs with defaults as data grow, against others in the same run: prints a table and JSON.
+"""The cost of a suggestion with default settings as data grow, compared with other libraries; prints a table and JSON.
 
-Noise 0.2 and 8 trials out; the function is Hartmann6, or with ``--space mixed`` one of ten reals and ten categories of
-ten choices. *Cold*: the data are added to a new optimizer, and one suggestion is made with hyperparameters from
-scratch. *Warm*: the mean over the suggest / observe pairs that follow, refits included; the JSON has the median and
-processor times, too. Optimizers that keep nothing between suggestions pay the cold price each time. Every figure is
-measured in a process of its own.
+The noise is 0.2, and 8 trials are pending. The function is Hartmann6, or with ``--space mixed`` a function of ten reals
+and ten categories of ten choices. *Cold*: the data are added to a new optimizer, and it makes one suggestion with
+hyperparameters fitted from scratch. *Warm*: the mean over the following suggest / observe pairs, refits included. The
+JSON also has the median and the processor times. Optimizers that keep nothing between suggestions have the cold cost
+each time. Every figure is measured in a separate process.
 """
 
 import argparse
@@ -27,12 +27,12 @@ OUT = 8
 NOISE = 0.2
 TARGETS = {50: (20, 3), 200: (60, 8), 500: (150, 20), 1000: (500, 60), 2000: (3000, 250), 5000: (30000, 1500)}
 PEERS = ("botorch", "optuna-gp")
-# A suggestion of theirs takes minutes beyond this.
+# A suggestion of these libraries takes minutes beyond this number.
 MOST_FOR_PEERS = 2000
 
 
 class Mixed:
-    """A bowl over ten reals, plus a number for every choice of ten categories."""
+    """Return a quadratic function of ten reals, plus a number for every choice of ten categories."""
 
     space = {f"x{i}": bl.Real(0.0, 1.0) for i in range(10)} | {
         f"c{i}": bl.Categorical(list(range(10))) for i in range(10)
@@ -51,7 +51,7 @@ SPACES = {"hartmann6": HARTMANN6, "mixed": Mixed()}
 
 
 def random_points(rng, space, n):
-    """Uniformly random points; choices are numbered from 0."""
+    """Return uniformly random points; choices are numbered from 0."""
     rows = rng.random((n, len(space)))
     levels = [len(d.choices) if isinstance(d, bl.Categorical) else None for d in space.values()]
 
@@ -63,11 +63,11 @@ def random_points(rng, space, n):
 
 
 def measure(optimizer, function, n, pairs, seed=0):
-    """Milliseconds of a cold suggestion, and of each of so many pairs after it; peak memory in MB."""
+    """Return the milliseconds of a cold suggestion and of each of the pairs after it, and the peak memory in MB."""
     rng = np.random.default_rng(seed)
     points = random_points(rng, function.space, n + OUT)
     values = [function(point) + NOISE * rng.normal() for point in points[:n]] + [None] * OUT
-    # The first call of a library loads it.
+    # The first call of a library loads the library.
     warm_up = make(optimizer, function.space, seed)
     warm_up.add(points[:12], values[:12])
     warm_up.suggest()
@@ -104,7 +104,7 @@ def measure(optimizer, function, n, pairs, seed=0):
 
 
 def in_process(optimizer, space, n, pairs):
-    """The same in a process of its own, whose libraries use one thread for their linear algebra."""
+    """Measure the same in a separate process, whose libraries use one thread for their linear algebra."""
     quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     command = [sys.executable, __file__, "--one", optimizer, "--space", space, "--sizes", str(n), "--pairs", str(pairs)]
     done = subprocess.run(command, env=os.environ | quiet, stdout=subprocess.PIPE, check=True, text=True)
@@ -112,14 +112,14 @@ def in_process(optimizer, space, n, pairs):
 
 
 def repeated(optimizer, space, n, pairs, repeats):
-    """The run with the median cold time; the warm time is the median over runs."""
+    """Return the run with the median cold time. The warm time is the median over runs."""
     runs = sorted((in_process(optimizer, space, n, pairs) for _ in range(repeats)), key=lambda run: run["cold_ms"])
     warm = [run["warm_ms"] for run in runs if run["warm_ms"] is not None]
     return runs[len(runs) // 2] | {"warm_ms": float(np.median(warm)) if warm else None, "repeats": repeats}
 
 
 def table(rows):
-    """Markdown: one line for each number of observations."""
+    """Return a Markdown table with one line for each number of observations."""
     found = {(row["optimizer"], row["n"]): row for row in rows}
     others = [name for name in dict.fromkeys(row["optimizer"] for row in rows) if name != "belated"]
     lines = ["| observations | cold | target | warm | target | " + " | ".join(others) + " | cold × | warm × |"]

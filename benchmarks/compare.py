@@ -1,21 +1,22 @@
-"""Optimizers side by side under late results: run by people, on simulated clocks.
+"""A comparison of optimizers under late results, on simulated clocks; it is run by hand.
 
     python benchmarks/compare.py run --optimizers belated botorch random --seeds 0:20 --out results.jsonl
     python benchmarks/compare.py table results.jsonl
     python benchmarks/compare.py draw results.jsonl --out figure.png
 
 The k-th evaluation that is started has the same delay and the same noise for every optimizer of a seed, so that runs
-are compared in pairs. Regret is the distance of the best noiseless value among the results that are in from the
-optimum. The score of a run is the mean of log10 regret over the readings of its clock from the first result on: after
-each suggestion, or with workers after each completed evaluation. Lower is better.
+are compared in pairs. The best noiseless value is taken among the results that have arrived. Regret is its distance
+from the optimum. The score of a run is the mean of log10 regret over the readings of its clock from the first result
+on. A reading is after each suggestion, or with workers after each completed evaluation. Lower is better.
 
-Tables of real tuning experiments have rules of their own: see tables.py. The runs of the other optimizers on them were
-made once and are kept beside it, so that only those of this package are to be made:
+Tables of real tuning experiments have separate rules; see tables.py. The runs of the other optimizers on the tables are
+stored beside tables.py, so that only the runs of this package have to be made:
 
     python benchmarks/compare.py run --optimizers belated --settings tables --seeds 0:20 --out results.jsonl
     python benchmarks/compare.py table results.jsonl --settings tables --against optuna-gp --all-seeds
 
-Problems of many dimensions (dimension.py) are the group "dimension"; there BoTorch begins with 20 points, not 2d:
+Problems of many dimensions (dimension.py) are the group "dimension". In this group, BoTorch begins with 20 points
+instead of 2d:
 
     python benchmarks/compare.py run --settings dimension --seeds 0:5 --out results.jsonl --optimizers \
         belated cma random optuna-gp 'botorch=botorch:{"initial": 20}'
@@ -36,7 +37,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 if __name__ == "__main__":
-    # Before numpy is loaded: one thread for each process, which is the fastest on a busy machine.
+    # Set before numpy is loaded: one thread for each process, which is the fastest setting on a busy machine.
     for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
 
@@ -60,9 +61,9 @@ GROUPS = {
 
 
 class Measured:
-    """A peer as an optimizer that a simulation runs: with a setting's outcomes, and the real time that its calls take.
+    """An optimizer of `peers` for simulations, with the outcomes of a setting and the real time of its calls.
 
-    ``outcome(k, params, value)`` is what is observed of the k-th trial, f being value there; NaN is a failure.
+    ``outcome(k, params, value)`` is the observation of the k-th trial, whose value of f is ``value``; NaN is a failure.
     """
 
     def __init__(self, peer, outcome, n):
@@ -92,9 +93,10 @@ def run_one(optimizer, function, setting, seed):
     Returns
     -------
     History
-        ``seconds`` is real time spent in `suggest` and in `observe`, per trial.
+        ``seconds`` is the real time of each trial's `suggest` and `observe`.
     """
-    # As many trials are started with workers as there are completed, and those of the other workers at the end.
+    # With workers, the number of started trials is the number of completed trials, plus the trials of the other workers
+    # at the end.
     n = setting.n_evaluations + max(0, setting.workers - 1)
     _, noise_stream = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
     outcome = setting.outcomes(function, noise_stream, n)
@@ -110,7 +112,7 @@ def run_one(optimizer, function, setting, seed):
 
 
 def readings(setting, arrivals):
-    """The readings of the clock at which regret counts, the first result being in."""
+    """Return the readings of the clock at which regret counts, from the first result on."""
     if setting.workers:
         return np.sort(arrivals)[: setting.n_evaluations]
     steps = np.arange(setting.n_evaluations + 1, dtype=float)
@@ -118,7 +120,7 @@ def readings(setting, arrivals):
 
 
 def measure(text, name, seed):
-    """The record of one run."""
+    """Return the record of one run."""
     setting = SETTINGS[name]
     function = setting.problem(seed)
     history = run_one(peers.make(text, function.space, seed), function, setting, seed)
@@ -132,7 +134,7 @@ def measure(text, name, seed):
         "score": round(float(score.mean()), 6),
         "final": round(float(score[-1]), 6),
         "seconds": round(float(history.seconds.mean()), 6),
-        "regret": [float(f"{r:.6g}") for r in regret],  # the last ones of n_evaluations readings
+        "regret": [float(f"{r:.6g}") for r in regret],  # the last n_evaluations readings
         "spec": text,
         "versions": peers.versions(text),
     }
@@ -143,7 +145,7 @@ def log10(regret, smallest):
 
 
 def run(arguments):
-    """Make the runs that the file lacks; all settings and optimizers of a seed before the next seed."""
+    """Make the runs that are missing in the file: all settings and optimizers of a seed before the next seed."""
     tasks = [
         (text, name, seed, arguments.out)
         for seed, name, text in product(arguments.seeds, arguments.settings, arguments.optimizers)
@@ -157,7 +159,7 @@ def run(arguments):
 
 
 def execute(task):
-    """Make one run and append its record, unless another process has; None, or what went wrong."""
+    """Make one run and append its record, unless another process has made it. Return None or the error."""
     text, name, seed, out = task
     try:
         if (name, peers.parse(text)[0], seed) not in {key(record) for record in read([out])}:
@@ -170,7 +172,7 @@ def execute(task):
 
 
 def report(outcomes, n):
-    """Print how far it is, and what failed; the number of failures."""
+    """Print the progress and the failures; return the number of failures."""
     failed, start = 0, time.monotonic()
     for i, problem in enumerate(outcomes, start=1):
         if problem:
@@ -192,7 +194,7 @@ def append(path, record):
 
 
 def read(paths):
-    """The records of files that may not be there yet; those that end in .gz are compressed."""
+    """Return the records of files, which may not exist yet. Files that end in .gz are compressed."""
     lines = []
     for path in map(Path, paths):
         if path.exists():
@@ -206,7 +208,7 @@ def key(record):
 
 
 def collect(arguments):
-    """Setting → optimizer → the records of the seeds that all the optimizers shown have there, or of all seeds."""
+    """Return setting → optimizer → records, of all seeds or of the seeds that all shown optimizers have."""
     records = read([tables.PEERS, *arguments.results])
     records = {key(record): record for record in records if record["setting"] in arguments.settings}
     optimizers = arguments.optimizers or list(dict.fromkeys(record["optimizer"] for record in records.values()))
@@ -222,7 +224,7 @@ def collect(arguments):
 
 
 def table(arguments):
-    """Markdown: mean ± standard error, and the paired difference from the optimizer compared against."""
+    """Return a Markdown table: mean ± standard error, and the paired difference from the reference optimizer."""
     shown, optimizers = collect(arguments)
     print(f"Mean {arguments.measure} (log10 regret, lower is better) ± its standard error; in brackets the paired")
     print(f"difference from {arguments.against} ± its standard error.\n")
@@ -268,7 +270,7 @@ def cell(score, difference):
 
 
 def mean_stderr(sample):
-    """Mean over the first axis and its standard error."""
+    """Return the mean over the first axis and its standard error."""
     sample = np.asarray(sample, dtype=float)
     if len(sample) == 1:
         return sample[0], np.full_like(sample[0], math.nan)
@@ -276,13 +278,13 @@ def mean_stderr(sample):
 
 
 def pooled(estimates):
-    """The mean of independent estimates (mean, standard error)."""
+    """Return the mean of independent estimates (mean, standard error)."""
     means, errors = np.array(estimates).T
     return means.mean(), math.sqrt(np.sum(errors**2)) / len(errors)
 
 
 def draw(arguments):
-    """Mean log10 regret against the readings of the clock, one panel for each setting."""
+    """Draw mean log10 regret against the readings of the clock, one panel for each setting."""
     from belated import plotting
 
     shown, _ = collect(arguments)
@@ -306,12 +308,12 @@ def draw(arguments):
 
 
 def padded(regret, n, smallest):
-    """Log10 regret at n readings, NaN before the first result."""
+    """Return log10 regret at n readings, NaN before the first result."""
     return np.concatenate([np.full(n - len(regret), math.nan), log10(np.array(regret), smallest)])
 
 
 def seed_range(text):
-    """``0:20``, or one seed."""
+    """Return the seeds of ``0:20``, or a single seed."""
     first, _, last = text.partition(":")
     return range(int(first), int(last) if last else int(first) + 1)
 

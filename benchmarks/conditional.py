@@ -1,9 +1,10 @@
-"""Conditional spaces against the flat encoding: there every parameter is active, and f ignores what is irrelevant.
+"""Conditional spaces compared with flat spaces, in which every parameter is always active.
 
 Usage: python -m benchmarks.conditional [--seeds 20] [--tasks svc classifiers …] [--trials 40]
 
-Prints a JSON line for each task and seed, and a table: the best value after all trials, and the mean over trials of the
-best so far, as the difference conditional − flat, paired by seed, with its standard error. Positive is better.
+Prints a JSON line for each task and seed, and a table. The table has the best value after all trials, and the mean over
+trials of the best value so far. Both are differences conditional − flat, paired by seed, with standard errors. Positive
+is better.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import belated as bl
 N_TRIALS = 40
 
 
-# Data: small, fixed subsamples, split once; an evaluation is one fit.
+# Data: small, fixed subsamples, split once. An evaluation is one fit.
 
 
 @functools.cache
@@ -34,7 +35,7 @@ def data(name):
 
 
 def score(model, name):
-    """The accuracy on the half of the rows that the model was not fitted to."""
+    """Return the accuracy on the half of the rows that the model was not fitted to."""
     from sklearn.preprocessing import StandardScaler
 
     x, x_test, y, y_test = data(name)
@@ -45,7 +46,7 @@ def score(model, name):
     return float(model.score(scaler.transform(x_test), y_test))
 
 
-# Tasks: a space, and f of the params that are active.
+# Tasks: a space, and f of the active params.
 
 
 def svc_space():
@@ -146,7 +147,7 @@ def synthetic_space():
 
 
 def synthetic(p):
-    """Of each branch a bowl with its own optimum, whose value is known: 1, 0.9 and 0.8."""
+    """Return a quadratic function for each branch, with a different optimum of known value: 1, 0.9 and 0.8."""
     top, centre = {"a": (0.9, 0.2), "b": (1.0, 0.7), "c": (0.8, 0.5)}[p["branch"]]
     x = np.array([p[f"{p['branch']}{i}"] for i in range(3)])
     return float(top - 2 * ((x - centre - 0.1 * np.arange(3)) ** 2).sum())
@@ -165,7 +166,7 @@ TASKS = {
 
 
 def flat(space):
-    """The same parameters without conditions."""
+    """Return the same parameters without conditions."""
     import dataclasses
 
     dimensions = bl.Space(space)
@@ -173,9 +174,9 @@ def flat(space):
 
 
 def active_part(space, params):
-    """The params that matter, of a full set: all whose conditions hold among those that matter."""
+    """Return the active params of a full set: all params whose conditions hold among the active params."""
     dimensions, active = bl.Space(space), {}
-    for name, dimension in dimensions.items():  # parents stand before their children in these tasks
+    for name, dimension in dimensions.items():  # parents come before their children in these tasks
         when = dimension.when or {}
         if all(parent in active and active[parent] in values for parent, values in when.items()):
             active[name] = params[name]
@@ -183,7 +184,7 @@ def active_part(space, params):
 
 
 def run(space, searched, f, seed, n_trials):
-    """The best value so far, after each trial."""
+    """Return the best value so far after each trial."""
     optimizer = bl.BayesOpt(searched, seed=seed)
     best = []
     for _ in range(n_trials):
@@ -194,7 +195,7 @@ def run(space, searched, f, seed, n_trials):
 
 
 def cached(f):
-    """f, evaluated once for equal params."""
+    """Return f with a cache, which evaluates equal params once."""
     values = {}
 
     def value(params):

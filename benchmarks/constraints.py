@@ -1,9 +1,10 @@
-"""Suggestions under constraints: how many violate them, and what one costs against one without; prints JSON.
+"""Suggestions under constraints: the number of violations, and the cost with and without constraints; prints JSON.
 
-Three spaces: a simplex in the cube, a ring that is 5 % of a box, and an integer, a category and a number. Violations
-are counted over suggestions of RandomSearch and BayesOpt with several acquisitions, in batches, with trials pending.
-*Warm* is a suggest / observe pair at n observations, refits included: the median over the pairs, of an optimizer with
-constraints divided by one without. The pairs of the two alternate, so that both see the same machine.
+There are three spaces: a simplex in the cube; a ring that is 5 % of a box; and an integer, a category and a number.
+Violations are counted over suggestions of RandomSearch and BayesOpt with several acquisitions, in batches, with pending
+trials. *Warm* is a suggest / observe pair at n observations, refits included. The figure is the median over the pairs
+of an optimizer with constraints, divided by the median without constraints. Pairs with and without constraints
+alternate, so that both are measured under the same load of the machine.
 """
 
 import argparse
@@ -19,12 +20,12 @@ import belated as bl
 from tests.unit.optimizers.constrained import SPACES, value
 
 ACQUISITIONS = ("log_ei", "ucb", "thompson")
-# A run of BayesOpt has so many suggestions, in batches of this size; each batch is observed two batches later.
+# The number of suggestions of a BayesOpt run, and the size of its batches. Each batch is observed two batches later.
 RUN, BATCH, LAG = 100, 5, 2
 
 
 def violations(optimizer, constraints, n):
-    """How many of n suggestions violate a constraint, and how many there were."""
+    """Return how many of n suggestions violate a constraint, and the number of suggestions."""
     found, count, batches = 0, 0, []
     while count < n:
         trials = optimizer.suggest(min(BATCH, n - count))
@@ -38,7 +39,7 @@ def violations(optimizer, constraints, n):
 
 
 def count_violations(total, share):
-    """Violations by optimizer and space; `share` of `total` suggestions are BayesOpt's."""
+    """Return violations by optimizer and space; `share` of `total` suggestions are made by BayesOpt."""
     result = {}
     for name, (space, constraints) in SPACES.items():
         n_random = int(total * (1 - share)) // len(SPACES)
@@ -56,9 +57,9 @@ def count_violations(total, share):
 
 
 def warm(name, acquisition, n, pairs):
-    """Median milliseconds of a warm suggest / observe pair, with and without constraints, at n observations."""
+    """Return median milliseconds of a warm suggest / observe pair, with and without constraints, at n observations."""
     space, constraints = SPACES[name]
-    # All of them satisfy the constraints, so that both see the same data.
+    # All points satisfy the constraints, so that both optimizers have the same data.
     data = [t.params for t in bl.RandomSearch(space, constraints=constraints, seed=1).suggest(n)]
     optimizers = []
     for given in (constraints, None):

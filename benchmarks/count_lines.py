@@ -1,4 +1,4 @@
-"""Counts lines of code: without blank lines, comments and docstrings, for each folder of the package and of the core.
+"""Numbers of lines of code, without blank lines, comments and docstrings, for each folder of package and core.
 
 python benchmarks/count_lines.py
 """
@@ -18,7 +18,7 @@ WRAPPER = ("space", "optimizers", "hints.py", "hints")
 # Tokens that are not code.
 BLANK = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
-# Strings and characters come first, so that `//` inside one is not taken for a comment.
+# Strings and characters come first, so that `//` inside a string is not taken for a comment.
 RUST = re.compile(
     r"""(?P<code>b?r(?P<hash>\#*)".*?"(?P=hash)|b?"(?:[^"\\]|\\.)*"|b?'(?:[^'\\]|\\[^u]|\\u\{\w+\})')"""
     r"|(?P<comment>//[^\n]*|/\*.*?\*/)",
@@ -28,7 +28,7 @@ TEST_MODULE = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\(\w+\
 
 
 def python_lines(source: str) -> int:
-    """Number of lines with a token that is neither a comment nor part of a docstring."""
+    """Return the number of lines with a token that is neither a comment nor part of a docstring."""
     docstrings = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body:
@@ -47,9 +47,9 @@ def python_lines(source: str) -> int:
 
 
 def rust_lines(source: str) -> tuple[int, int]:
-    """Numbers of lines of code and of `#[cfg(test)]` modules, both without comments and blank lines."""
+    """Return the numbers of lines of code and of `#[cfg(test)]` modules, both without comments and blank lines."""
     source = RUST.sub(lambda found: found["code"] or "\n" * found[0].count("\n"), source)
-    # The same text with strings emptied, in which braces can be counted.
+    # The same text with empty strings, in which braces can be counted.
     braces = RUST.sub(lambda found: re.sub(r"[^\n]", "x", found[0]), source)
     tests = 0
     while found := TEST_MODULE.search(braces):

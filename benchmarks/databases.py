@@ -1,8 +1,9 @@
-"""Trials per second of many processes on one PostgreSQL study, beside Optuna's RDBStorage on the same server.
+"""Trials per second of many processes on one PostgreSQL study, compared with Optuna's RDBStorage on the same server.
 
-Each process asks for a trial and reports a value, again and again without pauses; both sample at random, so that what
-takes time is the storage. The two are measured in turns, on a server that is started for it and syncs each commit:
-python benchmarks/databases.py. Needs optuna and psycopg. Prints JSON.
+Each process repeatedly asks for a trial and reports a value, without pauses. Both packages sample at random, so that
+the storage takes most of the time. The two packages are measured in turns, on a server that is started for this
+benchmark and syncs each commit. Usage: python benchmarks/databases.py. The program needs optuna and psycopg, and prints
+JSON.
 """
 
 import statistics
@@ -19,7 +20,7 @@ import belated as bl
 
 
 def belated_trials(url, trials, barrier, results):
-    """Suggest and observe; reports the seconds that each call took."""
+    """Suggest and observe; report the seconds of each call."""
     study, times = bl.Study.load("study", url), []
     barrier.wait()
     for _ in range(trials):
@@ -33,7 +34,7 @@ def belated_trials(url, trials, barrier, results):
 
 
 def optuna_trials(url, trials, barrier, results):
-    """Ask and tell; reports the seconds that each call took, parameters included."""
+    """Ask and tell; report the seconds of each call, including the sampling of parameters."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -52,7 +53,7 @@ def optuna_trials(url, trials, barrier, results):
 
 
 def measure(target, url, processes, trials):
-    """Trials per second, from the moment when all processes are ready, and the times of the calls."""
+    """Return trials per second, from the time when all processes are ready, and the times of the calls."""
     context = harness.processes()
     barrier, results = context.Barrier(processes + 1), context.SimpleQueue()
     crowd = [context.Process(target=target, args=(url, trials, barrier, results)) for _ in range(processes)]
@@ -68,7 +69,7 @@ def measure(target, url, processes, trials):
 
 
 def run(processes=64, trials=20, rounds=3, limit=None):
-    """The figures."""
+    """Return all results."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)

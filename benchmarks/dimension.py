@@ -1,12 +1,12 @@
 """Problems of many dimensions, without noise, one evaluation at a time: the group "dimension" of compare.py.
 
-Notation: d dimensions x_1 … x_d. All problems are maximised, and the score is compare.py's.
+Notation: d dimensions x_1 … x_d. All problems are maximised. The score is defined in compare.py.
 
-Hartmann6 depends on x_1 … x_6 alone. Rosenbrock, −Σ_j 100 (x_{j+1} − x_j²)² + (1 − x_j)² over j = 1 … d − 1, depends on
-all. The third is in the way of the SVM problem of the literature, which has 385 features of a data set that cannot be
-had without a download: a support vector regression of the digit on the 64 pixels of scikit-learn's digits, with a scale
-for each pixel, C, epsilon and gamma, so d = 67. What is maximised is minus the root mean squared error on other images,
-and the regret is that error, of which the smallest is not known.
+Hartmann6 depends only on x_1 … x_6. Rosenbrock, −Σ_j 100 (x_{j+1} − x_j²)² + (1 − x_j)² over j = 1 … d − 1, depends on
+all dimensions. The third problem is similar to the SVM problem of the literature, whose data set with 385 features has
+to be downloaded. It is a support vector regression of the digit on the 64 pixels of scikit-learn's digits, with a scale
+for each pixel, C, epsilon and gamma, so d = 67. The objective is minus the root mean squared error on other images. The
+regret is this error, because the smallest error is unknown.
 """
 
 import functools
@@ -22,14 +22,14 @@ N_TRAIN, N_VALIDATION = 200, 400
 
 
 def hartmann6(d):
-    """Hartmann6 of the first six of d coordinates; the others do nothing."""
+    """Return Hartmann6 of the first six of d coordinates, without influence of the others."""
     formula = functions.HARTMANN6.formula
     optimum = functions.HARTMANN6.optimum
     return Function(f"hartmann6-of-{d}", box(*[(0.0, 1.0)] * d), optimum, lambda x: formula(x[:6]))
 
 
 def rosenbrock(d):
-    """Rosenbrock's function in d dimensions."""
+    """Return Rosenbrock's function in d dimensions."""
     return Function(f"rosenbrock-{d}", box(*[(-5.0, 10.0)] * d), 0.0, _rosenbrock)
 
 
@@ -40,7 +40,7 @@ def _rosenbrock(x):
 
 @functools.cache
 def _digits():
-    """Pixels in [0, 1] and digits of the training images, then of the others."""
+    """Return pixels in [0, 1] and digits of the training images, then of the other images."""
     from sklearn.datasets import load_digits
 
     pixels, digits = load_digits(return_X_y=True)

@@ -1,10 +1,10 @@
-"""What discrete parameters cost: a category that does nothing, and points of a finite domain tried again; prints JSON.
+"""The cost of discrete parameters: a category without influence, and repeated points of a finite domain; prints JSON.
 
-*Category*: Branin in the box, alone and beside a category that f ignores, of 1 to 200 choices; simple regret after 50
-trials, one at a time and without noise, over seeds: geometric means, each as a ratio to Branin alone.
-*Four points*: how many of 200 runs on spaces of four points return to a point before all have been tried.
-*In flight*: suggestions on finite domains with trials in flight, and how many repeat a point that is in flight while an
-untried one is left.
+*Category*: Branin on the box, alone and with a category of 1 to 200 choices that f ignores. The figure is the simple
+regret after 50 sequential trials without noise: the geometric mean over seeds, as a ratio to Branin alone. *Four
+points*: how many of 200 runs on spaces of four points return to a point before all points have been tried. *In flight*:
+suggestions on finite domains with trials in flight. Counted are the suggestions that repeat a point in flight while a
+point is untried.
 """
 
 import argparse
@@ -33,7 +33,7 @@ IN_FLIGHT = 8
 
 
 def regret(choices, seed):
-    """Simple regret on Branin, with a category of so many choices."""
+    """Return simple regret on Branin, with a category with this number of choices."""
     branin = functions.BRANIN
     space = dict(branin.space) | ({"idle": bl.Categorical(list(range(choices)))} if choices else {})
     optimizer = bl.BayesOpt(space, seed=seed)
@@ -44,7 +44,7 @@ def regret(choices, seed):
 
 
 def returned_early(space, seed):
-    """Whether a point was suggested again before the four had been observed."""
+    """Return whether a point was suggested again before all four points had been observed."""
     optimizer = bl.BayesOpt(space, seed=seed)
     values = np.random.default_rng(seed).normal(size=64)
     seen = set()
@@ -59,7 +59,7 @@ def returned_early(space, seed):
 
 
 def repeats_in_flight(space, seed, n):
-    """Of n suggestions those that are in flight already, and those while an untried point was left."""
+    """Return how many of n suggestions repeated a point in flight while a point was untried."""
     optimizer = bl.BayesOpt(space, seed=seed)
     values = np.random.default_rng(seed).normal(size=64)
     size = math.prod(len(getattr(d, "choices", None) or getattr(d, "values", None) or range(d.low, d.high + 1))

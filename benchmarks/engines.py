@@ -1,14 +1,14 @@
-"""How busy runs keep their workers: 1,000 trials of 50 ms on 16 workers, for each engine.
+"""Utilisation of the workers in runs: 1,000 trials of 50 ms on 16 workers, for each engine.
 
     python benchmarks/engines.py --engines threads,processes,loky,dask,ray
 
-The function sleeps, so that more workers than processors are fine. All workers have been started before. Utilisation is
-the sum of the times that the function took over (workers x time from the first start to the last end). "engine" is the
-same without belated: calls submitted to the executor whenever one has finished, so many in flight. Idle times are means
-for each call, from the end of a worker's call to the start of its next, and CPU times for each call are those of this
-process. All calls take the same time, so that all workers end nearly at once, again and again, and the last of them
-waits until all others have been served. Rounds take turns, medians are shown; "load" is the number of processes that
-were ready to run, of other programs too. Prints JSON.
+The function sleeps, so the number of workers may exceed the number of processors. All workers have been started before.
+Utilisation is the total time of the function, divided by (workers x time from the first start to the last end).
+"engine" is the same workload without belated: a new call is submitted to the executor when a call has finished. Idle
+times are means for each call, from the end of a worker's call to the start of its next call. CPU times for each call
+are measured in this process. All calls take the same time, so all workers end nearly at once. The last worker therefore
+waits until all others have been served. Rounds alternate, and medians are shown. "load" is the number of processes that
+were ready to run, including other programs. The program prints JSON.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def loky(n_workers):
 
 @contextmanager
 def dask(n_workers):
-    """A cluster of Dask on this machine, each worker a process with one thread."""
+    """A cluster of Dask on this machine. Each worker is a process with one thread."""
     from distributed import Client, LocalCluster
 
     arguments = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
@@ -77,12 +77,12 @@ def on_ray(n_workers):
         ray.shutdown()
 
 
-# Each is called with the number of workers, for a with statement, and gives an executor.
+# Each function is called with the number of workers, for a with statement, and gives an executor.
 ENGINES = {"threads": threads, "processes": processes, "loky": loky, "dask": dask, "ray": on_ray}
 
 
 class Sleeps:
-    """The function of a run, and the same without a trial; says when it started and ended."""
+    """The function of a run, also without a trial. It returns its start and its end."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -95,7 +95,7 @@ class Sleeps:
 
 
 def worker(seconds):
-    """Which worker this is."""
+    """Return the name of this worker."""
     time.sleep(seconds)
     return os.getpid(), threading.get_ident()
 
@@ -107,7 +107,7 @@ def warm(executor, n_workers):
 
 
 def alone(executor, n_workers, n_trials, seconds):
-    """The starts and ends of calls without belated."""
+    """Return the starts and ends of calls without belated."""
     finished, f, point = queue.Queue(), Sleeps(seconds), {"x": 0.5, "y": 0.5}
     calls, n_submitted = [], 0
     while len(calls) < n_trials:
@@ -120,14 +120,14 @@ def alone(executor, n_workers, n_trials, seconds):
 
 
 def of_run(optimizer, executor, n_workers, n_trials, seconds):
-    """The starts and ends of the evaluations of a run."""
+    """Return the starts and ends of the evaluations of a run."""
     f = Sleeps(seconds)
     result = bl.maximize(f, optimizer=optimizer, n_trials=n_trials, n_workers=n_workers, executor=executor)
     return [(trial.attrs["start"], trial.attrs["end"]) for trial in result.trials]
 
 
 def figures_of(run, n_workers):
-    """Of calls that a function makes: utilisation, and for each call the mean idle time and CPU time here, in ms."""
+    """Return the utilisation, and for each call the mean idle time and the CPU time in this process, in ms."""
     cpu = time.process_time()
     calls = run()
     cpu = time.process_time() - cpu
@@ -137,7 +137,7 @@ def figures_of(run, n_workers):
 
 
 def measure(engine, optimizers, n_workers, n_trials, seconds, rounds):
-    """The figures of one engine."""
+    """Return the results of one engine."""
     found, loads = {name: [] for name in ["engine", *optimizers]}, []
     with ENGINES[engine](n_workers) as executor:
         warm(executor, n_workers)

@@ -1,7 +1,7 @@
-"""The evidence that fits reach, against scikit-learn with ten restarts and BoTorch, priors removed: prints a table.
+"""The evidence after fits without priors, compared with scikit-learn (ten restarts) and BoTorch; prints a table.
 
-All search the same bounds for a Matern 5/2 kernel with a lengthscale per column, on 50 data sets of 20 to 350 rows in
-1 to 7 dimensions; what each finds is scored by the same function.
+All libraries search the same bounds for a Matern 5/2 kernel with a lengthscale for each column. There are 50 data sets
+of 20 to 350 rows in 1 to 7 dimensions. The same function scores the hyperparameters of all libraries.
 """
 
 import argparse
@@ -27,7 +27,7 @@ NOISE = [0.0, 0.03, 0.1, 0.3, 1.0]
 
 
 def data_set(number):
-    """Points in the unit cube and standardised targets."""
+    """Return points in the unit cube and standardised targets."""
     rng = np.random.default_rng(number)
     n, d = int(rng.integers(20, 351)), int(rng.integers(1, 8))
     x = rng.random((n, d))
@@ -82,7 +82,7 @@ def of_botorch(x, y):
 
 
 def evidence(x, y, theta):
-    """log p(y), or -inf where no theta was found."""
+    """Return log p(y), or -inf if theta is missing."""
     if theta is None:
         return -np.inf
     gp = GaussianProcess("matern52", *theta)

@@ -1,16 +1,17 @@
-"""Where trials fail: how often suggestions do, and what that costs in regret; prints JSON.
+"""Failing trials: how often suggestions fail, and the cost in regret; prints JSON.
 
-*failing*: a part of the box that is 30 % of it, beside the best point, fails. Failures are counted among the trials
-after the first 40; regret is that of the best value after all of them. *diverging*: a corner that is 10 % of the box is
-reported as failed, or as a value of 1e3, 1e6 or 1e12, or is as good as the rest ("none"). Everything is minimised, one
-trial after another, and paired by seed; regrets are geometric means, their ratios come with a factor of one standard
-error.
+*failing*: trials fail in a part of the box beside the best point, which is 30 % of the box. Failures are counted among
+the trials after the first 40, and regret is the regret of the best value after all trials. *diverging*: a corner that
+is 10 % of the box is reported as failed, or as a value of 1e3, 1e6 or 1e12, or is as good as the rest ("none").
+Everything is minimised, one trial after another, and paired by seed. Regrets are geometric means, and their ratios have
+a factor of one standard error.
 
-*border*: on a quadratic a half-plane, a slanted one or a disc fails, beside or over the optimum. Given are the share of
-failures among trials 61 to 120, and the regret of the best value against the best point outside. *accidents*: on the
-same quadratic 5 or 20 % of all trials fail by chance, 4 being in flight. Given is the median of log10 of the regret of
-`recommend` after as many successes as in the run without failures, and how much more than that it may be: 1 and two
-standard errors of the paired differences.
+*border*: trials of a quadratic function fail in a half-plane, a slanted half-plane or a disc, beside or over the
+optimum. The figures are the share of failures among trials 61 to 120, and the regret of the best value against the best
+point outside. *accidents*: 5 or 20 % of all trials of the same function fail by chance, with 4 trials in flight. The
+figure is the median of log10 of the regret of `recommend`. It is read after as many successes as the run without
+failures has. Its allowed increase over the run without failures is 1 plus two standard errors of the paired
+differences.
 """
 
 import argparse
@@ -27,19 +28,19 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import belated as bl
 from belated import functions
 
-# Regret is not told apart below.
+# Regrets below this count as equal.
 LEAST_REGRET = 1e-6
 DIVERGING = {"none": None, "fail": math.nan, "1e3": 1e3, "1e6": 1e6, "1e12": 1e12}
 
 
 def corner(share):
-    """Whether the last two coordinates of a point of the unit cube are both large: a corner that is this part of it."""
+    """Return a function that tells whether the last two coordinates are both large, in this share of the unit cube."""
     bound = 2 - math.sqrt(2 * share)
     return lambda u: u[-1] + u[-2] > bound
 
 
 def disc(u):
-    """A disc between two of the best points of Branin, 30 % of the square with what is cut off."""
+    """Return whether a point is in a disc between two of the best points of Branin, which is 30 % of the square."""
     return math.hypot(u[0] - 0.75, u[1] - 0.45) < 0.3183
 
 
@@ -51,14 +52,14 @@ PROBLEMS = {
 
 
 def unit(function, params):
-    """The point in the unit cube."""
+    """Return the point in the unit cube."""
     return [(params[name] - its.low) / (its.high - its.low) for name, its in function.space.items()]
 
 
 def run(function, bad, reported, seed, n):
-    """The trials of one run as (whether it is in the bad part, regret); `reported` is what is observed there.
+    """Return the trials of one run as (whether in the bad part, regret). `reported` is observed in the bad part.
 
-    None: the value of the function; NaN: a failure.
+    If `reported` is None, the value of the function is observed. If it is NaN, the trial fails.
     """
     opt = bl.BayesOpt(function.space, direction="minimize", seed=seed)
     trials = []
@@ -80,12 +81,12 @@ def log_regret(trials):
 
 
 def share_of(function, bad, n=20_000):
-    """The measured share of the box that is bad."""
+    """Return the measured share of the bad part in the box."""
     return float(np.mean([bad(u) for u in np.random.default_rng(0).random((n, len(function.space)))]))
 
 
 def ratio(logs, reference):
-    """Of geometric means, and the factor of one standard error."""
+    """Return the ratio of geometric means, and the factor of one standard error."""
     difference = np.array(logs) - np.array(reference)
     error = difference.std(ddof=1) / math.sqrt(len(difference))
     return {"ratio": round(10 ** difference.mean(), 3), "factor_of_standard_error": round(10**error, 3)}
@@ -126,7 +127,7 @@ def quadratic(x, y):
     return -((x - 0.3) ** 2) - (y - 0.7) ** 2
 
 
-# Where trials fail, and the least regret outside.
+# The part in which trials fail, and the least regret outside of it.
 BORDERS = {
     "half": (lambda x, y: x < 0.5, 0.04),
     "slanted": (lambda x, y: x + 0.5 * y < 0.9, 0.05),
@@ -150,7 +151,7 @@ def border(fails, least, acquisition, seeds, n=120):
     }
 
 
-# Regret is not told apart below.
+# Regrets below this count as equal.
 LEAST_OF_ACCIDENTS = 1e-9
 # Successes of a run, and trials in flight.
 N_SUCCESSES, N_IN_FLIGHT = 60, 4
@@ -169,7 +170,7 @@ def made(name, seed):
 
 
 def accident(name, chance, seed):
-    """log10 of the regret of the recommendation after some successes."""
+    """Return log10 of the regret of the recommendation after some successes."""
     opt, rng, in_flight, n = made(name, seed), random.Random(seed), [], 0
     while n < N_SUCCESSES:
         in_flight.append(opt.suggest())
@@ -213,7 +214,7 @@ def main():
             name: failing(name, arguments.seeds, arguments.first, arguments.n) for name in arguments.problems
         }
     if "diverging" in arguments.parts:
-        # The disc holds no corner.
+        # The disc does not contain a corner.
         corners = [name for name in arguments.problems if PROBLEMS[name][1] is corner]
         result["diverging"] = {name: diverging(name, arguments.seeds, arguments.n) for name in corners}
     searches = arguments.searches

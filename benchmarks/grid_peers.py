@@ -1,4 +1,4 @@
-"""BoTorch on a grid of mixed parameters, of which some may be conditional."""
+"""BoTorch on a grid of mixed parameters, some of which may be conditional."""
 
 import json
 import warnings
@@ -10,13 +10,14 @@ from belated import Categorical
 
 
 class BoTorchGrid:
-    """qLogNEI with X_pending, over random points of the grid that are untried and the neighbours of the best ones.
+    """qLogNEI with X_pending, over random untried points of the grid and the neighbours of the best points.
 
-    The model is fitted anew for each suggestion, from the hyperparameters of the last, as in Ax. Ordered parameters are
-    columns in [0, 1], neighbours being equally far apart; so is a category of two choices. With other categories the
-    model is a MixedSingleTaskGP, which has a categorical kernel for them, else a SingleTaskGP. An inactive parameter
-    stands in the middle of its levels. A failed point is not suggested again and leaves no value, as in Ax. The first
-    max(5, 2d) points of d parameters are Sobol's, and so are later ones while fewer than two results are in.
+    The model is fitted again for each suggestion, starting from the last hyperparameters, as in Ax. Ordered parameters
+    and categories of two choices are columns in [0, 1], whose neighbours are equally far apart. With other categories
+    the model is a MixedSingleTaskGP, which has a categorical kernel for them; otherwise it is a SingleTaskGP. An
+    inactive parameter has the middle of its levels. A failed point is not suggested again and does not give a value, as
+    in Ax. The first max(5, 2d) points of d parameters are Sobol points. Later points are also Sobol points until two
+    results have arrived.
 
     Settings: ``candidates``, the number of random points (2,000), and ``best``, the number of points whose neighbours
     are added (5).
@@ -78,7 +79,7 @@ class BoTorchGrid:
         return int(choices[int(scores.argmax())])
 
     def _choices(self):
-        """The rows to choose from: those that are untried, or all if none is."""
+        """Return the rows to choose from: the untried rows, or all rows if all have been tried."""
         untried = np.ones(len(self.grid.rows), dtype=bool)
         untried[self.rows] = False
         if not untried.any():

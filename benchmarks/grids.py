@@ -1,7 +1,7 @@
 """The points of a space whose dimensions all have levels, as rows of level numbers.
 
 Notation: d searched dimensions with m_1, …, m_d levels; a row has shape (d,). An inactive dimension has level 0 in a
-row and in its code Σ_j level_j · m_{j+1} ⋯ m_d, by which rows are sorted.
+row. The code of a row is Σ_j level_j · m_{j+1} ⋯ m_d, and rows are sorted by their codes.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ class Grid:
     rows : array (n, d)
         The levels of all points.
     active : array (n, d)
-        Whether a dimension is there.
+        Whether a dimension is active.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Grid:
         return rows
 
     def active_of(self, rows):
-        """Which dimensions are there, as an array (n, d)."""
+        """Return which dimensions are active, as an array (n, d)."""
         active = np.ones(rows.shape, dtype=bool)
         for j, dimension in enumerate(self.dimensions):
             for parent, values in (dimension.when or {}).items():
@@ -67,22 +67,22 @@ class Grid:
         return active
 
     def codes_of(self, rows):
-        """The codes of rows, of which inactive dimensions are disregarded."""
+        """Return the codes of rows; inactive dimensions are ignored."""
         return np.ravel_multi_index(np.where(self.active_of(rows), rows, 0).T, self.sizes)
 
     def numbers_of(self, rows):
-        """The place of each row among all."""
+        """Return the position of each row among all rows."""
         return np.searchsorted(self.codes, self.codes_of(rows))
 
     def find(self, params):
-        """The place of a point among all."""
+        """Return the position of a point among all points."""
         code = 0
         for name, size, levels in zip(self.names, self.sizes.tolist(), self._levels, strict=True):
             code = code * size + (levels[params[name]] if name in params else 0)
         return int(np.searchsorted(self.codes, code))
 
     def params(self, i):
-        """The point of a row by its place: the dimensions that are there, and constants."""
+        """Return the point of a row by its position: the active dimensions, and constants."""
         members = (each.member(level) for each, level in zip(self.dimensions, self.rows[i].tolist(), strict=True))
         params = dict(zip(self.names, members, strict=True))
         return {name: params[name] for name, there in zip(self.names, self.active[i], strict=True) if there} | (
@@ -90,7 +90,7 @@ class Grid:
         )
 
     def neighbours(self, i):
-        """The places of the points that differ in one dimension: next levels of ordered ones, all of categories."""
+        """Return the positions of the points that differ in one dimension: next levels if ordered, otherwise all."""
         changed = []
         for j in np.flatnonzero(self.active[i]):
             level, size = int(self.rows[i, j]), int(self.sizes[j])

@@ -1,7 +1,7 @@
-"""How long Ctrl-C takes to be answered, for everything that may take long: interrupt.py [--rows N …].
+"""The latency of Ctrl-C in all calls that may take long: interrupt.py [--rows N …].
 
-SIGINT is sent at moments spread over each call; latency is from there to the exception of the handler.
-Prints JSON, times in milliseconds.
+SIGINT is sent at times spread over each call. The latency is the time from the signal to the exception of the handler.
+Prints JSON with times in milliseconds.
 """
 
 import argparse
@@ -25,7 +25,7 @@ CANDIDATES = np.random.default_rng(1).random((20_000, D))
 
 
 class Stopped(Exception):
-    """What the handler raises."""
+    """The exception that the handler raises."""
 
 
 def data(n):
@@ -34,7 +34,7 @@ def data(n):
 
 
 def suggest(**arguments):
-    """A function that makes, for n rows, a call of suggest with these settings."""
+    """Return a function that makes, for n rows, a call of suggest with these settings."""
 
     def make(n):
         points, values = data(n)
@@ -57,7 +57,7 @@ def recommend(n):
 
 
 def process(call):
-    """A function that makes, for n rows, a call on a Gaussian process."""
+    """Return a function that makes, for n rows, a call on a Gaussian process."""
 
     def make(n):
         gp = _core.GaussianProcess("matern52", 0.5, 1.0, 1e-4)
@@ -84,7 +84,7 @@ CALLS = {
 
 
 def latency(call, after):
-    """Seconds to the answer of a SIGINT `after` seconds into the call; None if it was through before."""
+    """Return the latency in seconds of a SIGINT `after` seconds into the call, or None if the call had ended before."""
     sent = []
 
     def send():
@@ -129,7 +129,7 @@ def main():
             for after in np.geomspace(0.005, 2.0, arguments.moments):
                 seconds = latency(call, after)
                 if seconds is None:
-                    call = make(n)  # it is through, and the next call may be quicker
+                    call = make(n)  # the call has ended, and the next call may be quicker
                 else:
                     measured.append(1e3 * seconds)
             results.append(

@@ -1,9 +1,9 @@
-"""How near the search of a box comes to the best of dense starts: 200 posteriors, d = 1 to 10, or ``--spaces mixed``.
+"""Quality of the search of a box compared with dense starts: 200 posteriors, d = 1 to 10, or ``--spaces mixed``.
 
-A posterior counts as reached if the value found is at least the best of the dense runs less 1 % of the range that the
-acquisition has over the box. The dense runs start from the 64 best of 20,000 points and of steps around the incumbents;
-those of mixed spaces, of 0 to 10 discrete dimensions of up to 20, are in `mixed_posteriors`, and are searched with
-several seeds each. A suggestion is beaten if the best of 300 random points is better.
+A posterior counts as reached if the value found is at least the best value of the dense runs, minus 1 % of the
+acquisition's range over the box. The dense runs start from the best 64 of 20,000 points and of steps around the
+incumbents. Mixed spaces have 0 to 10 discrete dimensions of up to 20; their dense runs are in `mixed_posteriors`, and
+they are searched with several seeds each. A suggestion is beaten if the best of 300 random points is better.
 """
 
 import argparse
@@ -21,7 +21,7 @@ LEVELS = 5
 
 
 def posterior(number):
-    """A fitted model of 10 d to 30 d rows, and whether its last columns are integers and a choice."""
+    """Return a fitted model of 10 d to 30 d rows, and whether its last columns are integers and a choice."""
     rng = np.random.default_rng(number)
     d, mixed = number % 10 + 1, number % 4 == 3 and number % 10 >= 2
     parameters = {f"x{k}": (0.0, 1.0) for k in range(d)}
@@ -53,7 +53,7 @@ def acquisition_of(gp, number):
 
 
 def members(rng, n, d, mixed):
-    """Random members of the box."""
+    """Return random points of the box."""
     if not mixed:
         return rng.random((n, d))
     steps = rng.integers(LEVELS, size=(n, 1)) / (LEVELS - 1)
@@ -61,7 +61,7 @@ def members(rng, n, d, mixed):
 
 
 def dense(acquisition, gp, d, mixed, number):
-    """The best of 64 local searches over the continuous columns, and the range of the acquisition."""
+    """Return the best of 64 local searches over the continuous columns, and the range of the acquisition."""
     rng = np.random.default_rng(10_000 + number)
     points = members(rng, 20_000, d, mixed)
     free = d - 2 if mixed else d
@@ -85,7 +85,7 @@ def dense(acquisition, gp, d, mixed, number):
 
 
 def suggestion(number):
-    """Of a posterior: its groups, whether the best of its dense runs was reached, and whether it was beaten."""
+    """Return the groups of a posterior, whether the best dense value was reached, and whether it was beaten."""
     gp, space, mixed, d = posterior(number)
     kind, acquisition = acquisition_of(gp, number)
     best, scale = dense(acquisition, gp, d, mixed, number)
@@ -96,7 +96,7 @@ def suggestion(number):
 
 
 def mixed_suggestions(number, seeds):
-    """The same of a posterior over a mixed space, for every seed."""
+    """Return the same for a posterior over a mixed space, for every seed."""
     gp, space, n_discrete = mixed_posterior(number)
     kind, acquisition = acquisition_of(gp, number)
     levels = levels_of(space)

@@ -1,10 +1,10 @@
-"""Posteriors over random mixed spaces, and a slow search of them that leaves nothing discrete untried.
+"""Posteriors over random mixed spaces, and a slow search that tries all discrete moves.
 
-A space has 0 to 10 discrete dimensions of up to 20 in all: integers of few and of many levels, some on a logarithmic
-scale, ordinals, and categories of 2 to 10 choices. The model is the one that `BayesOpt` fits by default.
+A space has up to 20 dimensions, of which 0 to 10 are discrete: integers of few and of many levels, some on a
+logarithmic scale, ordinals, and categories of 2 to 10 choices. The model is the default model of `BayesOpt`.
 
-Notation: a member is a row of encoded columns; `levels` has for each dimension the blocks of columns that it may take,
-one per level, or None where it is continuous.
+Notation: a member is a row of encoded columns. `levels` has an entry for each dimension: the blocks of columns of its
+levels, or None for a continuous dimension.
 """
 
 import numpy as np
@@ -14,15 +14,15 @@ import belated as bl
 from belated._core import GaussianProcess
 
 N_POINTS = 20_000
-N_STARTS = 32  # of short climbs
-N_CONVERGED = 6  # of these go on to the end, by pairs of moves as well
+N_STARTS = 32  # number of short climbs
+N_CONVERGED = 6  # the number of climbs that continue to the end, also by pairs of moves
 N_REPAIRED = 8  # moves after which the continuous columns are searched again
 SHORT, LONG = 12, 500  # iterations of a local search
-MANY = 64  # levels of an integer beyond which moves do not try them all
+MANY = 64  # for an integer with more levels, moves try only some of the levels
 
 
 def dimension(rng, kinds):
-    """A random discrete dimension."""
+    """Return a random discrete dimension."""
     kind = rng.choice(kinds)
     if kind == "category":
         return bl.Categorical([f"choice {i}" for i in range(rng.integers(2, 11))])
@@ -36,7 +36,7 @@ def dimension(rng, kinds):
 
 
 def posterior(number):
-    """A fitted model of 4 d to 12 d rows, its space, and how many of its dimensions are discrete."""
+    """Return a fitted model of 4 d to 12 d rows, its space, and the number of discrete dimensions."""
     rng = np.random.default_rng(50_000 + number)
     k = number % 11
     d = int(rng.integers(max(k, 2), 21))
@@ -47,13 +47,13 @@ def posterior(number):
     space = bl.Space({f"x{i}": dimensions[j] for i, j in enumerate(order)})
     levels = levels_of(space)
     n = int(rng.integers(2, 7)) * d
-    # Values drawn from a process of which some dimensions matter more than others, with a little noise.
+    # Values are drawn from a process with a little noise, in which some dimensions matter more than others.
     lengthscale = np.sqrt(d) * np.exp(rng.uniform(np.log(0.15), np.log(1.5), size=d))
     per_column = [np.full(columns(block), one) for block, one in zip(levels, lengthscale, strict=True)]
     truth = GaussianProcess("matern32", np.concatenate(per_column))
     x = members(rng, n, levels)
     y = truth.sample(x, 1, number)[0]
-    # As in a run, the second half of the points is near the best of the first.
+    # As in a run, the second half of the points is near the best point of the first half.
     truth.fit(x, y)
     near = steps(rng, x[np.argsort(-y)[: max(n // 10, 2)]], levels)
     near = near[rng.permutation(len(near))[:n]]
@@ -69,7 +69,7 @@ def columns(block):
 
 
 def levels_of(space):
-    """For each dimension its blocks of columns (levels, columns); None if it is continuous."""
+    """Return the blocks of columns (levels, columns) of each dimension, or None for a continuous dimension."""
     found = []
     for dimension in space.values():
         core = dimension.core
@@ -79,14 +79,14 @@ def levels_of(space):
 
 
 def members(rng, n, levels):
-    """Random members."""
+    """Return random members."""
     return np.hstack(
         [rng.random((n, 1)) if block is None else block[rng.integers(len(block), size=n)] for block in levels]
     )
 
 
 def steps(rng, rows, levels):
-    """50 steps around each row: the continuous columns move a little, each discrete dimension in one of five."""
+    """Return 50 steps around each row. Continuous columns move a little, and one in five others is redrawn."""
     near = np.repeat(rows, 50, axis=0)
     length = rng.choice([0.1, 0.02], size=len(near))
     for block, at in zip(levels, spans(levels), strict=True):
@@ -99,19 +99,19 @@ def steps(rng, rows, levels):
 
 
 def spans(levels):
-    """The columns of each dimension."""
+    """Return the columns of each dimension."""
     ends = np.cumsum([columns(block) for block in levels])
     return [slice(end - columns(block), end) for end, block in zip(ends, levels, strict=True)]
 
 
 class DenseSearch:
-    """Many members, then local searches over the continuous columns in turn with moves of discrete dimensions.
+    """Search from many members: local searches over continuous columns, in turn with moves of discrete dimensions.
 
     Parameters
     ----------
     acquisition : Acquisition
     levels : list
-        As `levels_of` gives them.
+        The result of `levels_of`.
     """
 
     def __init__(self, acquisition, levels):
@@ -138,7 +138,7 @@ class DenseSearch:
         return best, best - finite.min()
 
     def polish(self, x, value, iterations):
-        """L-BFGS-B over the continuous columns."""
+        """Run L-BFGS-B over the continuous columns."""
         if not self.free.any():
             return x, value
 
@@ -163,7 +163,7 @@ class DenseSearch:
         return x, -found.fun
 
     def single_moves(self, x):
-        """Every level of every discrete dimension; of integers of many levels the neighbours and some others."""
+        """Return all levels of all discrete dimensions, but only some levels of integers with many levels."""
         moved = []
         for i in self.discrete:
             block = self.levels[i]
@@ -175,7 +175,7 @@ class DenseSearch:
         return np.vstack(moved) if moved else np.empty((0, len(x)))
 
     def pair_moves(self, x):
-        """Every pair of levels of every pair of discrete dimensions; of integers of many levels the neighbours."""
+        """Return all pairs of levels of discrete dimensions, but only neighbours for integers with many levels."""
         moved = []
         for a, i in enumerate(self.discrete):
             for j in self.discrete[a + 1 :]:
@@ -194,7 +194,7 @@ class DenseSearch:
         return block[max(own - 4, 0) : own + 5]
 
     def climb(self, x, value, iterations):
-        """Local searches and the best moves of single dimensions in turn, until nothing improves."""
+        """Alternate local searches and the best moves of single dimensions until the value stops improving."""
         while True:
             x, before = self.polish(x, value, iterations)
             value = before
@@ -208,7 +208,7 @@ class DenseSearch:
                 return x, value
 
     def climb_by_pairs(self, x, value):
-        """As `climb`, then also by pairs of moves, and by the best moves followed by a local search."""
+        """Run `climb`, then also try pairs of moves, and the best moves followed by a local search."""
         x, value = self.climb(x, value, LONG)
         while True:
             rows = np.vstack([self.single_moves(x), self.pair_moves(x)])

@@ -1,4 +1,4 @@
-"""Samplers of Optuna on the open tables, in eight processes that share a study by SQLite; and belated's own loop.
+"""Samplers of Optuna on the open tables, in eight processes that share a study in SQLite, and belated's own loop.
 
     python benchmarks/optuna_samplers.py run results.jsonl --seeds 0:10 [--processes 1]
     python benchmarks/optuna_samplers.py times results.jsonl
@@ -6,12 +6,12 @@
     python benchmarks/compare.py table results.jsonl --settings tables --against belated \
         --optimizers belated sampler-belated sampler-gp sampler-tpe
 
-The rules are those of tables.py. With eight processes each of the eight workers is a process with a connection, a study
-object and a sampler of its own; they take turns in the order of simulated time, so that a run does not depend on how
-fast the machine is. With one process the workers share one sampler and a study in memory, which is faster. Ordered
-columns are integers for Optuna. `belated` is `BayesOpt` by suggest and observe, without Optuna. "seconds" is the CPU
-time in the sampler alone (`infer_relative_search_space`, `sample_relative`, `sample_independent`), as a mean over the
-suggestions of a run; reading the study and writing to it from within these is part of it.
+The rules are in tables.py. With eight processes, each of the eight workers is a process with a separate connection,
+study object and sampler. They take turns in the order of simulated time, so that a run does not depend on the speed of
+the machine. With one process, the workers share one sampler and a study in memory, which is faster. Ordered columns are
+integers for Optuna. `belated` is `BayesOpt` with suggest and observe, without Optuna. "seconds" is the CPU time in the
+sampler alone (`infer_relative_search_space`, `sample_relative`, `sample_independent`), as a mean over the suggestions
+of a run. It includes the reading and writing of the study within these methods.
 """
 
 import argparse
@@ -40,7 +40,7 @@ N_WORKERS = 8
 
 
 def sampler(kind, seed, worker):
-    """A sampler for one of the processes of a run; those that draw at random need seeds of their own."""
+    """Return a sampler for one of the processes of a run. Random samplers need a different seed in each process."""
     import optuna
 
     with warnings.catch_warnings():
@@ -63,7 +63,7 @@ class Timed:
     """A sampler, and the seconds spent in its methods."""
 
     def __init__(self, sampler):
-        # CPU time, as other programs may be running.
+        # CPU time is measured, because other programs may be running.
         self.sampler, self.seconds, self.clock = sampler, 0.0, time.process_time
 
     def __getattr__(self, name):
@@ -82,7 +82,7 @@ class Timed:
 
 
 def serve(connection, worker):
-    """What a process does: open a study, ask and tell, as it is asked for through a pipe."""
+    """Open a study in a process, then ask and tell on request through a pipe."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -115,14 +115,14 @@ def serve(connection, worker):
 
 
 def choose(trial, name, choices):
-    """A choice, of names, or the number of a level, of ordered values."""
+    """Return a choice for names, or the number of a level for ordered values."""
     return trial.suggest_int(name, 0, choices - 1) if isinstance(choices, int) else trial.suggest_categorical(
         name, choices
     )  # fmt: skip
 
 
 class Processes:
-    """Processes, one or eight, for one run after another."""
+    """Processes, one or eight, which serve one run after another."""
 
     def __init__(self, n):
         context = get_context("spawn")
@@ -152,7 +152,7 @@ class Processes:
 
 
 class SharedStudy:
-    """A study of Optuna that processes share, as an optimizer of `compare`: whoever is free asks."""
+    """A study of Optuna that processes share, as an optimizer of `compare`. A free process asks for a trial."""
 
     def __init__(self, processes, kind, space, seed, url):
         import optuna
@@ -189,7 +189,7 @@ class SharedStudy:
 
 
 def measure(processes, kind, name, seed):
-    """The record of one run, as `compare` has it."""
+    """Return the record of one run, in the format of `compare`."""
     if kind == "belated":
         return compare.measure(kind, name, seed)
     setting = tables.SETTINGS[name]
@@ -217,7 +217,7 @@ def measure(processes, kind, name, seed):
 
 
 def run(arguments):
-    """Make the runs that the file lacks."""
+    """Make the runs that are missing in the file."""
     kinds = arguments.optimizers
     tasks = [(kind, name, seed) for seed in arguments.seeds for name in arguments.settings for kind in kinds]
     processes = Processes(arguments.processes)
@@ -232,7 +232,7 @@ def run(arguments):
 
 
 def times(arguments):
-    """Print the mean seconds of each optimizer: in the sampler, of the last ten suggestions, and with the storage."""
+    """Print the mean seconds of each optimizer: in the sampler, for the last ten suggestions, and with the storage."""
     records = compare.read([arguments.out])
     for kind in dict.fromkeys(record["optimizer"] for record in records):
         own = [record for record in records if record["optimizer"] == kind]
@@ -244,10 +244,11 @@ def times(arguments):
 
 
 def speed(arguments):
-    """Print the CPU seconds that each sampler takes for a suggestion when 50 and 200 trials are there.
+    """Print the CPU seconds of a suggestion of each sampler in studies with 50 and 200 trials.
 
-    In this process alone, which evaluates one point at a time, on SQLite. Medians of ten suggestions; beside them those
-    of belated's own loop, and of a sampler that is new at each, as in a process that has just begun.
+    Everything runs in this process, one point at a time, on SQLite. The figures are medians of ten suggestions. They
+    are shown beside the times of belated's own loop, and of a sampler that is new at each suggestion, as in a process
+    that has just started.
     """
     import optuna
 
@@ -292,7 +293,7 @@ def speed(arguments):
 
 
 def _point(table, params):
-    """The point of the table that the parameters of a trial stand for."""
+    """Return the point of the table for the parameters of a trial."""
     return {
         name: value if isinstance(table.space[name], bl.Categorical) else table.space[name].member(value)
         for name, value in params.items()

@@ -1,7 +1,7 @@
-"""What the bookkeeping of an evaluation costs: of a run with a function that costs nothing, and of suggest and observe.
+"""The overhead of an evaluation in a run whose function takes no time, and in suggest and observe.
 
-Prints JSON. Times are in microseconds an evaluation, the least of several repetitions: wall time, and processor time of
-all threads, which other programs on the machine disturb less.
+Prints JSON. Times are in microseconds per evaluation, the minimum of several repetitions. They are the wall time, and
+the processor time of all threads, which other programs on the machine affect less.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def random_search():
 
 
 def run(n, **arguments):
-    """A function that makes a run of n evaluations."""
+    """Return a function that makes a run of n evaluations."""
 
     def call():
         bl.maximize(f, optimizer=random_search(), n_trials=n, progress=False, **arguments)
@@ -38,7 +38,10 @@ def run(n, **arguments):
 
 
 def pairs(n, params):
-    """A function that makes n calls of suggest and of observe, with 1,000 trials in flight; `params` are read, too."""
+    """Return a function that makes n calls of suggest and of observe, with 1,000 trials in flight.
+
+    If `params` is True, the function also reads the params of each trial.
+    """
     optimizer = random_search()
     waiting = deque(optimizer.suggest(n=IN_FLIGHT))
 
@@ -54,7 +57,7 @@ def pairs(n, params):
 
 
 def pairs_of_the_core(n):
-    """As `pairs`, by the compiled core alone: the strategy and the log."""
+    """Do the same as `pairs` with only the compiled core: the strategy and the log."""
     core = random_search()._log
     waiting = deque(core.suggest(IN_FLIGHT, None, None))
 
@@ -67,7 +70,7 @@ def pairs_of_the_core(n):
 
 
 def cost(make, n, repeat):
-    """Microseconds each, of n that a call of what `make` returns carries out."""
+    """Return the microseconds of each of the n operations in a call of the function that `make` returns."""
     wall, processor = [], []
     for _ in range(repeat):
         call = make()
@@ -84,7 +87,7 @@ def main():
     parser.add_argument("--workers", type=int, nargs="*", default=[2, 4, 8], help="numbers of threads, with 10000 each")
     parser.add_argument("--repeat", type=int, default=3)
     arguments = parser.parse_args()
-    run(100)()  # what is imported at the first run
+    run(100)()  # loads the modules that the first run imports
     results = []
 
     def measure(name, make, n):

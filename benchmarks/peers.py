@@ -1,6 +1,6 @@
-"""Optimizers behind one interface: `suggest` gives a handle and parameters, `observe` takes the handle and a value.
+"""Optimizers behind one interface: `suggest` returns a handle and parameters, `observe` takes the handle and a value.
 
-All of them maximise, and each keeps track of its points that are still out.
+All optimizers maximise, and each keeps track of its pending points.
 """
 
 import json
@@ -41,7 +41,7 @@ class Belated:
         self.optimizer.fail(trial)
 
     def add(self, points, values):
-        """Points that were started elsewhere; those without a value are returned as from `suggest`."""
+        """Add points that were started elsewhere. The points without a value are returned as by `suggest`."""
         trials = self.optimizer.add(points, values)
         return [(trial, trial.params) for trial in trials if trial.value is None]
 
@@ -72,13 +72,13 @@ def _require_box(space, name):
 
 
 class BoTorch:
-    """What BoTorch recommends for noisy results of which some are out: qLogNEI over a SingleTaskGP, with X_pending.
+    """BoTorch's recommended method for noisy results with pending points: qLogNEI with a SingleTaskGP and X_pending.
 
-    The model is fitted anew for each suggestion. The first max(5, 2d) points are Sobol's, and so are later ones while
-    fewer than two results are in, which is what standardising needs.
+    The model is fitted again for each suggestion. The first max(5, 2d) points are Sobol points. Later points are also
+    Sobol points until two results have arrived, because standardising needs two results.
 
     Settings: ``initial``, the number of the first points; ``analytic``, true for LogEI over the best value instead,
-    which is for one evaluation at a time without noise; and what `optimize_acqf` takes.
+    which is meant for one evaluation at a time without noise; and the arguments of `optimize_acqf`.
     """
 
     packages = ("botorch", "gpytorch", "torch")
@@ -144,7 +144,7 @@ class BoTorch:
 
 
 class Optuna:
-    """A sampler of Optuna by ask and tell, in memory; the study keeps track of the trials that are out."""
+    """A sampler of Optuna by ask and tell, in memory; the study keeps track of the pending trials."""
 
     packages = ("optuna",)
 
@@ -173,7 +173,7 @@ class Optuna:
     def suggest(self):
         trial = self.study.ask(None if self.conditional else self.distributions)
         params = {}
-        for name, distribution in self.distributions.items():  # parents stand before their children
+        for name, distribution in self.distributions.items():  # parents come before their children
             dimension = self.space[name]
             conditions = (dimension.when or {}).items()
             if all(parent in params and params[parent] in values for parent, values in conditions):
@@ -183,7 +183,7 @@ class Optuna:
 
     @staticmethod
     def _value(trial, name, distribution):
-        """The value of a parameter, which a conditional trial gets only now."""
+        """Return the value of a parameter, which a conditional trial samples only now."""
         if hasattr(distribution, "choices"):
             return trial.suggest_categorical(name, distribution.choices)
         kind = trial.suggest_int if isinstance(distribution.low, int) else trial.suggest_float
@@ -224,7 +224,7 @@ class OptunaGP(Optuna):
 
 
 class OptunaTPE(Optuna):
-    """Tree-structured Parzen estimators; trials that are out count as bad."""
+    """Tree-structured Parzen estimators; pending trials count as bad."""
 
     @staticmethod
     def sampler(optuna, seed, **settings):
@@ -232,10 +232,10 @@ class OptunaTPE(Optuna):
 
 
 class CMAES:
-    """The covariance matrix adaptation evolution strategy, from the middle of the box, pycma's defaults otherwise.
+    """The covariance matrix adaptation evolution strategy, from the middle of the box, otherwise with pycma's defaults.
 
-    Where a generation is out, further points are drawn from its distribution. It ends when as many results of it are in
-    as pycma has points in one; results that come later are not used.
+    While all points of a generation are pending, further points are drawn from its distribution. The generation ends
+    when the number of its results equals pycma's population size. Later results are not used.
 
     Settings: ``sigma``, the first standard deviation in units of the box (0.25), and options of pycma.
     """
@@ -249,11 +249,11 @@ class CMAES:
         self.space = bl.Space(space)
         options = {"sigma": 0.25} | (json.loads(settings) if settings else {})
         sigma = options.pop("sigma")
-        # Seed 0 is the clock's to pycma.
+        # pycma replaces seed 0 by the time of the clock.
         options = {"bounds": [0, 1], "seed": seed + 1, "verbose": -9} | options
         self.strategy = cma.CMAEvolutionStrategy([0.5] * self.space.width, sigma, options)
         self.points, self.waiting = [], []
-        self.first, self.values = 0, {}  # of the generation
+        self.first, self.values = 0, {}  # number of the generation
 
     def suggest(self):
         if not self.waiting:
@@ -283,7 +283,7 @@ OPTIMIZERS = {
 
 
 def parse(text):
-    """(label, class, settings) of ``kind``, ``kind:settings`` or ``label=kind:settings``.
+    """Return (label, class, settings) of ``kind``, ``kind:settings`` or ``label=kind:settings``.
 
     Examples
     --------
@@ -299,7 +299,7 @@ def parse(text):
 
 
 def make(text, space, seed):
-    """The optimizer that the text describes."""
+    """Return the optimizer that the text describes."""
     _, kind, settings = parse(text)
     try:
         return kind(space, seed, settings)
@@ -308,6 +308,6 @@ def make(text, space, seed):
 
 
 def versions(text):
-    """The versions of the packages that an optimizer stands on."""
+    """Return the versions of the packages that an optimizer uses."""
     packages = ("numpy", *parse(text)[1].packages)
     return {"belated": bl.__version__} | {package: metadata.version(package) for package in packages}

@@ -1,9 +1,10 @@
-"""What earlier results are worth: evaluations to the same regret with 50 of them added; prints a table.
+"""The benefit of earlier results: evaluations to the same regret after 50 of them are added; prints a table.
 
-The open tables (`tables.py`), one evaluation at a time, each a random replicate. A run without earlier results sets the
-mark: its regret after so many evaluations, of the best point by f, the mean over replicates. Counted is how many
-evaluations a run needs to reach it that was given 50 results first: of random points, or those of another run's first
-50 evaluations; none where a given point reaches it. A run that does not reach the mark counts with all its evaluations.
+Runs are on the open tables (`tables.py`), one evaluation at a time, and each evaluation is a random replicate. A run
+without earlier results sets the target. The target is its regret at its best point after a given number of evaluations,
+by f, the mean over replicates. Another run gets 50 results first: of random points, or of another run's first 50
+evaluations. The figure is the number of evaluations that this run needs to reach the target. It is 0 if one of the 50
+points reaches the target. A run that does not reach the target counts with all its evaluations.
 """
 
 import argparse
@@ -17,7 +18,7 @@ N_EARLIER = 50
 
 
 def run(table, seed, n, earlier=None):
-    """f at the points of a run, in their order, and the results."""
+    """Return f at the points of a run, in their order, and the results."""
     optimizer = bl.BayesOpt(table.space, seed=seed)
     if earlier is not None:
         optimizer.add(*earlier)
@@ -40,7 +41,7 @@ def of_random_points(table, seed):
 
 
 def evaluations_to(means, mark, given=-np.inf):
-    """How many evaluations it takes to reach a value of f, where one is given."""
+    """Return the number of evaluations to reach a value of f."""
     if given >= mark:
         return 0
     reached = np.flatnonzero(means >= mark)

@@ -1,4 +1,4 @@
-"""The settings that optimizers are compared in: a problem, its noise, and how late its results come."""
+"""Settings for comparing optimizers: a problem, its noise, and the delays of its results."""
 
 import math
 from collections.abc import Callable
@@ -16,49 +16,49 @@ from belated.space.dimensions import Categorical, Integer
 
 @dataclass(frozen=True)
 class Noise:
-    """What is added to a value: (sd + growth·max(value, 0)) times a normal, or Student's t, variate."""
+    """The noise of a value: (sd + growth·max(value, 0)) times a normal or Student's t variate."""
 
     sd: float
     growth: float = 0.0
-    degrees: float = math.inf  # of freedom; 2 has infinite variance
+    degrees: float = math.inf  # degrees of freedom; with 2 the variance is infinite
 
     def sample(self, rng, size):
-        """Variates of scale 1, which do not depend on the values."""
+        """Return variates of scale 1, which do not depend on the values."""
         return rng.standard_normal(size) if math.isinf(self.degrees) else rng.standard_t(self.degrees, size)
 
     def scale(self, value):
-        """What they are multiplied by."""
+        """Return the factors of the variates."""
         return self.sd + self.growth * max(value, 0.0)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A problem, its noise, and how late its results come.
+    """A problem, its noise, and the delays of its results.
 
-    Without workers, delays count suggestions, as `belated.simulate.simulate` has it, and there are n_evaluations
-    suggestions. With workers, delays are evaluation times: a free worker gets a new trial at once, until n_evaluations
+    Without workers, delays count suggestions, as in `belated.simulate.simulate`, and there are n_evaluations
+    suggestions. With workers, delays are evaluation times. A free worker gets a new trial at once, until n_evaluations
     have been completed.
     """
 
-    problem: Callable[[int], Function]  # of the seed of the run
+    problem: Callable[[int], Function]  # function of the seed of the run
     law: DelayDistribution
     n_evaluations: int
     workers: int = 0
     noise: Noise = Noise(0.2)
-    smallest: float = 1e-6  # regrets below are equal
+    smallest: float = 1e-6  # regrets below this count as equal
 
     def outcomes(self, function, rng, n):
-        """What is observed of the k-th of n evaluations: a function of k, its point, and f there."""
+        """Return the observation of the k-th of n evaluations: a function of k, its point, and f at the point."""
         errors = self.noise.sample(rng, n)
         return lambda k, params, value: value + self.noise.scale(value) * errors[k]
 
     def regret(self, function, distance):
-        """Regret, of the distance of a value from the optimum."""
+        """Return the regret for a distance of a value from the optimum."""
         return distance
 
 
 def always(function):
-    """The problem that is the same for all seeds."""
+    """Return a problem that is the same for all seeds."""
     return partial(_first, function)
 
 
@@ -67,7 +67,7 @@ def _first(function, seed):
 
 
 def gp_sample(seed):
-    """A function on [0, 1]: a draw from a Gaussian process on a grid, ranging over [0, 1], splined in between."""
+    """Return a function on [0, 1]: a draw from a Gaussian process on a grid, scaled to [0, 1], with a spline."""
     from scipy.interpolate import CubicSpline
 
     spline = CubicSpline(sdf_synthetic.grid(), sdf_synthetic.sample(seed))
@@ -93,12 +93,12 @@ def _styblinski_tang(x):
 
 
 def _hartmann3_of_some(x):
-    """Hartmann3 of the coordinates 2, 7 and 11; the other nine do nothing."""
+    """Return Hartmann3 of the coordinates 2, 7 and 11, without influence of the other nine."""
     return functions.HARTMANN3.formula([x[1], x[6], x[10]])
 
 
 def _mixed(values):
-    """A bump in (u, v, w) whose place and height the choices and the count decide; 1 at material b, shape disc, 7."""
+    """Return a peak in (u, v, w) that depends on the choices and the count; 1 at material b, shape disc, 7."""
     material, shape, count, u, v, w = values
     height = {"a": 0.6, "b": 1.0, "c": 0.8, "d": 0.3}[material] * {"disc": 1.0, "rod": 0.85, "cube": 0.7}[shape]
     centre = {"disc": (0.3, 0.7), "rod": (0.6, 0.4), "cube": (0.8, 0.2)}[shape]
@@ -126,7 +126,7 @@ MIXED = Function(
 BRANIN, CURRIN, HARTMANN3 = map(always, (functions.BRANIN, functions.CURRIN_EXPONENTIAL, functions.HARTMANN3))
 HARTMANN6, PARK1, PARK2 = map(always, (functions.HARTMANN6, functions.PARK1, functions.PARK2))
 
-#: What defaults may be chosen by.
+#: Settings for choosing defaults.
 LISTED = {
     "branin-uniform": Setting(BRANIN, Uniform(), 60, workers=4),
     "currin-halfnormal": Setting(CURRIN, HalfNormal(), 60, workers=4),
@@ -139,7 +139,7 @@ LISTED = {
     "hartmann3-poisson30": Setting(HARTMANN3, Poisson(30), 100),
 }
 
-#: What they are checked on afterwards, and never chosen by.
+#: Settings for checking defaults afterwards. Defaults are never chosen by them.
 HELD_OUT = {
     "ackley10-uniform": Setting(always(ACKLEY10), Uniform(), 120, workers=8),
     "levy16-uniform": Setting(always(LEVY16), Uniform(), 150, workers=8),

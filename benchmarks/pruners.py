@@ -1,14 +1,14 @@
-"""Samplers of Optuna beside its pruners: the best value after a number of trials.
+"""Samplers of Optuna with its pruners: the best value after a number of trials.
 
     python benchmarks/pruners.py run results.jsonl --seeds 0:12 [--problems quadratic digits] \
         [--pruners median halving hyperband none] [--samplers belated tpe random]
     python benchmarks/pruners.py table results.jsonl [--against tpe]
 
-*quadratic*: 30 trials, the sum of (x_i - i)² over three parameters in [-5, 5], minimised; a trial reports this value
-plus 1/(step + 1) at each of ten steps. *digits*: 40 trials of an `SGDClassifier` on scikit-learn's digits, whose
-accuracy on two thirds of the rows is maximised; a trial reports it after each of 27 epochs. Each line of the results is
-one run: the best value of a completed trial, and the number of steps of all trials. `table` prints medians, and means
-of differences between runs of the same seed, with one standard error; positive means better than `--against`.
+*quadratic*: 30 trials that minimise the sum of (x_i - i)² over three parameters in [-5, 5]. A trial reports this value
+plus 1/(step + 1) at each of ten steps. *digits*: 40 trials of an `SGDClassifier` on scikit-learn's digits that maximise
+the accuracy on two thirds of the rows. A trial reports the accuracy after each of 27 epochs. Each line of the results
+is one run: the best value of a completed trial, and the number of steps of all trials. `table` prints medians, and
+means of differences between runs of the same seed, with one standard error. Positive means better than `--against`.
 """
 
 import argparse
@@ -87,7 +87,7 @@ def sampler(kind, seed):
 
 
 def run(problem, pruner, kind, seed):
-    """The facts of one run."""
+    """Return the record of one run."""
     objective, direction, n_trials = PROBLEMS[problem]
     # The pruner draws brackets from the study's name.
     study = optuna.create_study(

@@ -1,12 +1,12 @@
-"""`BelatedSearchCV` beside `RandomizedSearchCV` and Optuna's search, on four workers in simulated time.
+"""`BelatedSearchCV` compared with `RandomizedSearchCV` and Optuna's search, on four workers in simulated time.
 
     python -m benchmarks.search_cv svc --seeds 10
     python -m benchmarks.search_cv hgb --seeds 10
 
-Every fit is run, one after the other, and its CPU time is what it takes in simulated time, so that the figures do not
-depend on what else the machine does. The time to choose a candidate counts as well. `RandomizedSearchCV` and
-`BelatedSearchCV` have one task for each split; Optuna's `OptunaSearchCV` has one for each candidate, and its default
-sampler is asked as it would be. t is in units of the time that `RandomizedSearchCV` takes for all its candidates.
+The fits run one after the other. The simulated time of a fit is its CPU time, so that the figures do not depend on
+other programs on the machine. The time to choose a candidate counts as well. `RandomizedSearchCV` and `BelatedSearchCV`
+have one task for each split. Optuna's `OptunaSearchCV` has one task for each candidate, and uses its default sampler. t
+is in units of the time that `RandomizedSearchCV` takes for all its candidates.
 """
 
 import argparse
@@ -49,7 +49,7 @@ PROBLEMS = {
 
 
 class Workers:
-    """Tasks on workers in simulated time; each is run when it is started."""
+    """Tasks on workers in simulated time. Each task runs when it is started."""
 
     def __init__(self):
         self.now = 0.0
@@ -58,7 +58,7 @@ class Workers:
         self.count = itertools.count()
 
     def completed(self, next_task, n_jobs, n_in_flight):
-        """As `belated.integrations.joblib_tasks.completed`."""
+        """A replacement of `belated.integrations.joblib_tasks.completed`."""
         while True:
             while len(self.running) < n_in_flight:
                 start = time.process_time()
@@ -84,7 +84,7 @@ class Workers:
 
 
 def belated_curve(estimator, space, X, y, cv, seed):
-    """(time, mean score) of each candidate."""
+    """Return (time, mean score) of each candidate."""
     workers, curve = Workers(), []
 
     class Timed(integration.Candidates):

@@ -1,9 +1,9 @@
 """Requests per second and their latency on one RandomSearch study of `belated serve`: python benchmarks/serve.py.
 
-Clients with a connection each make calls at a rate that is given, on a schedule that does not wait for late answers:
-a request's time is counted from when it was due, so that a server that falls behind is not spared. Of the calls 35 %
-are suggestions, 30 % values, 5 % failures, 15 % the status, 10 % pages of trials, 5 % the best trial. Afterwards the
-study must hold each acknowledged call once. Needs fastapi and uvicorn. Prints JSON.
+Each client has one connection. The calls follow a schedule with a given rate, which does not wait for late answers. The
+time of a request is measured from its scheduled time, so that a server that is too slow gets long times. Of the calls,
+35 % are suggestions, 30 % values, 5 % failures, 15 % the status, 10 % pages of trials and 5 % the best trial.
+Afterwards the study must contain each acknowledged call once. The program needs fastapi and uvicorn, and prints JSON.
 """
 
 import http.client
@@ -26,10 +26,10 @@ CALLS = ["suggest"] * 35 + ["observe"] * 30 + ["fail"] * 5 + ["status"] * 15 + [
 
 
 def ask(address, token, slot, clients, rate, seconds, seed, barrier, results):
-    """Every `clients`-th request of the schedule; reports (kind, seconds from when it was due, trial's number)."""
+    """Make every `clients`-th request of the schedule; report (kind, seconds after the scheduled time, number)."""
     chance, pending, found, errors = random.Random(seed), [], [], []
     path, headers = "/v1/studies/study", {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    # The client of the standard library, since it takes little of the processors that the server needs.
+    # The client is from the standard library, because it leaves most of the processor time to the server.
     connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
 
     def request(where, body=None):
@@ -72,7 +72,7 @@ def ask(address, token, slot, clients, rate, seconds, seed, barrier, results):
 
 
 def processor_seconds(process):
-    """The processor time that a process has taken; NaN where this is not known."""
+    """Return the processor time that a process has taken, or NaN if it is unknown."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -81,7 +81,7 @@ def processor_seconds(process):
 
 
 def run(rate=200, seconds=60, clients=8, seed=0, store="sqlite", memory=0, limit=None):
-    """The figures."""
+    """Return all results."""
     failures = harness.Failures()
     context = multiprocessing.get_context("forkserver")
     with harness.folder(memory=bool(memory)) as folder, harness.place(store, folder) as place:

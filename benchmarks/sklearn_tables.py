@@ -1,15 +1,16 @@
 """Tables of scikit-learn estimators on its bundled data: mixed, conditional, noisy, with regions that fail or diverge.
 
-    python benchmarks/sklearn_tables.py make              # those that are missing in data/
+    python benchmarks/sklearn_tables.py make              # make the tables that are missing in data/
     python benchmarks/sklearn_tables.py show
 
-A row has five replicates: another split of the data, and another seed of the estimator. Its time is the mean processor
-time of a fit and its score. A replicate has failed where scikit-learn raises, as for more neighbours than there are
-rows, or where the score is not a finite float32. Scores are accuracies, R² of regressions as it stands, which is −1e10
-or less where training diverged, and the log-likelihood of networks for classification. The rules of a run are those of
-tables.py; regret is at most 10, which is also that of failed points.
+A row has five replicates. Each replicate has a different split of the data and a different seed of the estimator. The
+time of a row is the mean processor time of a fit and its score. A replicate has failed if scikit-learn raises an error,
+for example with more neighbours than rows, or if the score is not a finite float32. Scores are accuracies; R² of
+regressions, which is −1e10 or less if training diverged; and the log-likelihood of networks for classification. The
+rules of a run are in tables.py. Regret is at most 10, which is also the regret of failed points.
 
-`HELD_OUT` was set aside before any optimizer had been run on any of them, and defaults are never chosen by it.
+The tables in `HELD_OUT` were set aside before optimizers had been run on them. Defaults are never chosen by these
+tables.
 """
 
 import argparse
@@ -27,11 +28,11 @@ from tables import DATA, Table, TableSetting
 from belated import Categorical, Ordinal
 
 N_REPLICATES = 5
-LARGEST = 10.0  # regrets above are equal
+LARGEST = 10.0  # regrets above this count as equal
 
 
 def decades(low, high, per_decade=1):
-    """Powers of ten, from 10^low to 10^high."""
+    """Return powers of ten, from 10^low to 10^high."""
     return Ordinal([float(f"{10**e:.3g}") for e in np.linspace(low, high, round((high - low) * per_decade) + 1)])
 
 
@@ -39,7 +40,7 @@ def when(dimension, **conditions):
     return type(dimension)(list(getattr(dimension, "values", None) or dimension.choices), when=conditions)
 
 
-# Estimators: a space, and the estimator of its params and a seed.
+# Estimators: a space, and the estimator for its params and a seed.
 
 SVC = {
     "C": decades(-3, 4),
@@ -129,7 +130,7 @@ def boosting(p, seed):
     return ensemble.HistGradientBoostingRegressor(**p, early_stopping=False, random_state=seed)
 
 
-# max_samples other than None is refused without bootstrap.
+# Without bootstrap, scikit-learn refuses values of max_samples other than None.
 FOREST = {
     "n_estimators": Ordinal([4, 8, 16]),
     "max_depth": Ordinal([2, 4, 8, 16]),
@@ -173,7 +174,7 @@ def knn(p, seed):
     return pipeline.make_pipeline(*scaler(p["scaler"]), model)
 
 
-# chi2 needs values ≥ 0, which the standard scaler does not give.
+# chi2 needs values ≥ 0, but the standard scaler also gives negative values.
 PIPELINE = {
     "scaler": SCALER,
     "reduce": Categorical(["none", "pca", "select"]),
@@ -233,7 +234,7 @@ def regression_pipeline(p, seed):
 
 @dataclass(frozen=True)
 class Task:
-    """What a table is made of: n_train rows to fit to, at most n_valid others to score on."""
+    """The data of a table: n_train rows for fitting, and at most n_valid other rows for scoring."""
 
     space: dict
     estimator: object
@@ -262,7 +263,7 @@ TASKS = OPEN | HELD_OUT
 
 @functools.cache
 def split(data, n_train, n_valid, seed):
-    """The rows to fit to and those to score on."""
+    """Return the rows for fitting and the rows for scoring."""
     from sklearn import datasets, model_selection
 
     x, y = getattr(datasets, f"load_{data}")(return_X_y=True)
@@ -274,7 +275,7 @@ def split(data, n_train, n_valid, seed):
 
 
 def evaluate(task, params, seed):
-    """(score, processor time) of one replicate; the score is NaN where it failed."""
+    """Return (score, processor time) of one replicate. The score is NaN if the replicate failed."""
     from sklearn import metrics
     from sklearn.utils._param_validation import InvalidParameterError
 
@@ -295,7 +296,7 @@ def evaluate(task, params, seed):
 
 
 def make(name):
-    """Evaluate all points of a table, and write what they gave."""
+    """Evaluate all points of a table, and write the results."""
     task = TASKS[name]
     grid = Grid(task.space)
     found = [[evaluate(task, grid.params(i), seed) for seed in range(N_REPLICATES)] for i in range(len(grid.rows))]
@@ -307,7 +308,7 @@ def make(name):
 
 @functools.cache
 def table(name):
-    """A table that was made."""
+    """Return a table that was made."""
     with np.load(DATA / f"{name}.npz", allow_pickle=False) as arrays:
         return Table(TASKS[name].space, arrays["values"].astype(float), arrays["seconds"].astype(float), None, LARGEST)
 

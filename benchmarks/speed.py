@@ -1,4 +1,4 @@
-"""What a warm suggestion costs: run by people, prints JSON; refits are excluded by giving the hyperparameters."""
+"""The cost of a warm suggestion, run by hand; prints JSON. Hyperparameters are given, so that refits are excluded."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ STEPS = 100
 
 
 def processor() -> str:
-    """The processor's name, from the operating system."""
+    """Return the processor's name from the operating system."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text().splitlines():
@@ -27,7 +27,7 @@ def processor() -> str:
 
 
 def step_times(optimizer, objective, pending, steps=STEPS):
-    """Milliseconds of `steps` suggest / observe pairs, with this many trials out all the time."""
+    """Return the milliseconds of `steps` suggest / observe pairs, with this number of pending trials."""
     waiting = [optimizer.suggest() for _ in range(pending)]
     times = []
     for _ in range(steps):
@@ -43,7 +43,7 @@ def step_times(optimizer, objective, pending, steps=STEPS):
 
 
 def summary(times):
-    """Median and extremes in milliseconds."""
+    """Return the median and the extremes in milliseconds."""
     return {
         "median_ms": round(statistics.median(times), 4),
         "min_ms": round(min(times), 4),
@@ -53,7 +53,7 @@ def summary(times):
 
 
 def on_candidates(name):
-    """1000 candidates in one dimension, 150 observations, 10 trials out: a step of an algorithm of the literature."""
+    """Measure a step of a published algorithm: 1000 candidates in one dimension, 150 observations, 10 pending."""
     rng = np.random.default_rng(0)
     grid = np.linspace(0.0, 1.0, 1000)[:, None]
     values = np.sin(20.0 * grid[:, 0]) + np.sin(43.0 * grid[:, 0])
@@ -70,7 +70,7 @@ def on_candidates(name):
     )
     chosen = rng.choice(1000, size=100, replace=False)
     optimizer.add([int(i) for i in chosen], [float(values[i]) for i in chosen])
-    # 100 + 50 unmeasured steps make 150 observations; the measured ones go on from there.
+    # 100 + 50 unmeasured steps give 150 observations. The measured steps follow.
     step_times(optimizer, lambda trial: values[trial.index], 10, 50)
     for trial in optimizer.pending_:
         optimizer.observe(trial, values[trial.index])
@@ -78,7 +78,7 @@ def on_candidates(name):
 
 
 def in_a_box(acquisition):
-    """A box of six dimensions, 200 observations, 8 trials out."""
+    """Measure a box of six dimensions with 200 observations and 8 pending trials."""
     rng = np.random.default_rng(0)
     names = [f"x{i}" for i in range(6)]
     points = rng.random((200, 6))

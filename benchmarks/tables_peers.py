@@ -1,9 +1,9 @@
 """The runs of other optimizers on the tables, which are made once and kept in data/.
 
-    python benchmarks/tables_peers.py run peers.jsonl     # hours; goes on where it stopped
+    python benchmarks/tables_peers.py run peers.jsonl     # takes hours; continues where it stopped
     python benchmarks/tables_peers.py pack peers.jsonl
 
-The held-out tables are not among them.
+The held-out tables are left out.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import tables
 
 GP = 'optuna-gp=optuna-gp:{"deterministic_objective": false}'
 TPE = 'optuna-tpe=optuna-tpe:{"multivariate": true}'
-# Groups are what multivariate TPE has for parameters that are not always there.
+# Multivariate TPE needs groups for parameters that are not always active.
 TPE_CONDITIONAL = 'optuna-tpe=optuna-tpe:{"multivariate": true, "group": true}'
 BOTORCH = "botorch=botorch-grid"
 
@@ -34,7 +34,7 @@ RUNS = [
 
 
 def run(path):
-    """Make the runs that the file lacks; whether any failed."""
+    """Make the runs that are missing in the file; return whether any of them failed."""
     failed = 0
     for settings, optimizer, n_seeds in RUNS:
         what = ["--settings", settings, "--optimizers", optimizer, "--seeds", f"0:{n_seeds}", "--out", path]
@@ -43,7 +43,7 @@ def run(path):
 
 
 def pack(path):
-    """Write the records to data/, regrets with four digits."""
+    """Write the records to data/, with four digits of the regrets."""
     records = {compare.key(record): record for record in compare.read([path])}
     lines = []
     for key in sorted(records):

@@ -1,10 +1,11 @@
-"""Tree search that chooses its fidelities beside tree search of full evaluations, at equal costs: run by people.
+"""Tree search that chooses its fidelities, compared with full evaluations at equal costs; it is run by hand.
 
     python benchmarks/tree_fidelity.py --seeds 0:20
 
-On the functions with a fidelity of `belated.functions`. The declared bias is the supremum of |f_z - f|/(1 - z), found
-numerically. Regret is the distance from the optimum of f, at z = 1 and without noise, at the recommended point; costs
-count full evaluations. Prints JSON: medians over the seeds at every budget, and whether half of the cost was enough.
+The functions are the functions with a fidelity in `belated.functions`. The declared bias is the supremum of |f_z -
+f|/(1 - z), found numerically. Regret is the distance from the optimum of f, at z = 1 and without noise, at the
+recommended point. Costs count full evaluations. Prints JSON: medians over the seeds at every budget, and whether half
+of the cost was enough.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from belated import functions  # noqa: E402
 
 BUDGETS = (12.5, 25, 50, 100, 200, 400)
 KINDS = ("recommended", "best", "evaluations")
-#: With the exponents of their costs.
+#: Functions with the exponents of their costs.
 FUNCTIONS = {
     "hartmann3": (functions.HARTMANN3_MF, 3),
     "hartmann6": (functions.HARTMANN6_MF, 3),
@@ -35,7 +36,7 @@ FUNCTIONS = {
 
 
 def bias(function):
-    """The supremum of |f_z - f|/(1 - z): the largest value at random points, improved from the best of them."""
+    """Return the supremum of |f_z - f|/(1 - z): the largest value at random points, improved from the best of them."""
     from scipy.optimize import minimize
 
     low, high = np.array([(each.low, each.high) for each in function.space.values()]).T
@@ -53,14 +54,14 @@ def bias(function):
 
 
 def spread(function):
-    """How far the best of 500 random values is above their median."""
+    """Return how far the best of 500 random values is above their median."""
     low, high = np.array([(each.low, each.high) for each in function.space.values()]).T
     values = function(np.random.default_rng(0).uniform(low, high, (500, len(low))))
     return float(values.max() - np.median(values))
 
 
 def run(function, seed, fidelity, noise_std, **settings):
-    """The regret of the recommended point, and of the best one of the highest fidelity, at each budget."""
+    """Return the regret of the recommended point, and of the best point at full fidelity, at each budget."""
     optimizer = bl.TreeSearch(function.space, seed=seed, fidelity=fidelity, **settings)
     full, spent, regrets, n = function.cost(1.0), 0.0, [], 0
     rng = np.random.default_rng([seed, 1])
@@ -114,7 +115,7 @@ def main():
             medians = np.median(np.array(runs), axis=0).T
             result |= {f"{label}: {kind}": rounded(row) for kind, row in zip(KINDS, medians, strict=True)}
         if arguments.only is None:
-            # The recommended point at half of the cost, against the better one of full evaluations.
+            # The recommended point at half of the cost, compared with the better point of full evaluations.
             full = np.minimum(result["full: recommended"], result["full: best"])
             result["half"] = [
                 bool(low <= high) for low, high in zip(result["low: recommended"], full[1:], strict=False)

@@ -1,4 +1,4 @@
-"""The functions that tree search is compared on: to be minimised, optima away from the points where cells are halved.
+"""Functions for comparing tree searches, to be minimised. Their optima are not at points where cells are halved.
 
 Notation: x in [low, high] is a point, f(x) >= 0 its regret, the distance of its value from the minimum.
 """
@@ -18,7 +18,7 @@ BBOB_BOX = (-4.9, 4.8)  # of [-5, 5]: the minimum of f24 lies at ±1.25 in every
 
 
 class Unavailable(Exception):
-    """A package that is not installed, or a problem that there is not."""
+    """A package is not installed, or a problem does not exist."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def rastrigin(x):
     return float(np.sum(x * x + 10 - 10 * np.cos(2 * math.pi * x)))
 
 
-#: Where x·sin √x is largest on [0, 500], and what it is there.
+#: The point of [0, 500] at which x·sin √x is largest, and its value.
 SCHWEFEL_AT, SCHWEFEL_BEST = 420.968746, 418.982887
 
 
@@ -49,13 +49,13 @@ def schwefel(x):
 
 
 def shifted(formula, half, d, rng):
-    """Formula on [-half, half]^d, its minimum moved from 0 to a random point of [-half/2, half/2]^d."""
+    """Return a formula on [-half, half]^d with its minimum moved from 0 to a random point of [-half/2, half/2]^d."""
     shift = rng.uniform(-half / 2, half / 2, d)
     return np.full(d, -half), np.full(d, half), lambda x: formula(x - shift)
 
 
 def mirrored_schwefel(d, rng):
-    """Schwefel's function, each coordinate mirrored or not, on a box that begins between -500 and -400."""
+    """Return Schwefel's function, with some coordinates mirrored, on a box that begins between -500 and -400."""
     sign, low = rng.choice([-1.0, 1.0], d), rng.uniform(-500.0, -400.0, d)
     ends = sign * low, sign * 500.0
     return np.minimum(*ends), np.maximum(*ends), lambda x: schwefel(sign * x)
@@ -71,7 +71,7 @@ def bbob_suite():
 
 
 def bbob(number, d, seed):
-    """An instance of a function of the BBOB suite, which has 5 dimensions where the others have 6."""
+    """Return an instance of a function of the BBOB suite, which has 5 dimensions if the other functions have 6."""
     problem = bbob_suite().get_problem_by_function_dimension_instance(number, 5 if d == 6 else d, 1 + seed % 15)
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         problem._best_parameter("print")
@@ -90,7 +90,7 @@ FUNCTIONS |= {
     for number in (1, 3, 8, 15, 20, 21, 24)
 }
 
-#: By what makes them hard.
+#: Problems by the cause of their difficulty.
 GROUPS = {
     "one valley": ["bbob-f1", "bbob-f8"],
     "many regular optima": ["ackley", "rastrigin", "bbob-f3", "bbob-f15"],
@@ -99,7 +99,7 @@ GROUPS = {
 
 
 def make(name, d, seed):
-    """A function in d dimensions, as the seed has it."""
+    """Return the function for the seed in d dimensions."""
     rng = np.random.default_rng([seed, d])
     low, high, f = FUNCTIONS[name](d, seed, rng)
     points = rng.uniform(low, high, (N_RANDOM, len(low)))

@@ -1,13 +1,13 @@
-"""Tree search beside CMA-ES, random search and TPE at equal evaluations, and beside PyXAB: run by people.
+"""Tree search compared with CMA-ES, random search and TPE at equal evaluations, and with PyXAB; it is run by hand.
 
     python benchmarks/trees.py run --out trees.jsonl
     python benchmarks/trees.py table trees.jsonl
     python benchmarks/trees.py pyxab
 
-Regret is the distance of f from its optimum at the best point observed; with noise at the point that the optimizer
-recommends. Scores are log10 of regret over the median regret of random points: 0 is a random point, lower is better.
-Noise is normal, its standard deviation a twentieth of that median. With a delay, a result comes after 100 further
-points have been suggested. The problem, the noise and the seeds of a run are the same for every optimizer.
+Regret is the distance of f from its optimum at the best observed point, or with noise at the recommended point. Scores
+are log10 of regret divided by the median regret of random points. The score of a random point is about 0, and lower is
+better. Noise is normal, and its standard deviation is a twentieth of this median. With a delay, a result arrives after
+100 further points have been suggested. The problem, the noise and the seeds of a run are the same for every optimizer.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from itertools import product
 from statistics import median
 
 if __name__ == "__main__":
-    # Before numpy is loaded: one thread, which is the fastest with matrices as small as these.
+    # Set before numpy is loaded: one thread, which is the fastest setting for such small matrices.
     for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
 
@@ -32,13 +32,13 @@ from tree_problems import GROUPS, Unavailable  # noqa: E402
 
 import belated as bl  # noqa: E402
 
-SMALLEST = 1e-8  # regrets below, in medians of random points, are equal
+SMALLEST = 1e-8  # regrets below this, in medians of random points, count as equal
 READINGS = (2_000, 10_000, 100_000)
 NOISE = 0.05  # in medians of random points
 DELAY = 100
 CONDITIONS = {"plain": (0.0, 0), "noise": (NOISE, 0), "delay": (0.0, DELAY), "noise and delay": (NOISE, DELAY)}
 TPE_LIMIT = 2_000
-#: The maximum of PyXAB's Garland, at its cusp x = π/6; PyXAB takes it for 1.
+#: The maximum of PyXAB's Garland, at its cusp x = π/6. PyXAB declares a maximum of 1.
 GARLAND_BEST = 4 * (math.pi / 6) * (1 - math.pi / 6)
 OF_PYXAB = ("Himmelblau_Normalized", "Garland", "DifficultFunc")
 
@@ -70,7 +70,7 @@ def tree_poo(problem, seed, n, delay):
 
 
 class Random:
-    """Uniformly random points, as `RandomSearch` draws them; it recommends the best one observed."""
+    """Uniformly random points, as drawn by `RandomSearch`; the recommendation is the best observed point."""
 
     def __init__(self, problem, seed, n, delay):
         self.problem, self.rng = problem, np.random.default_rng([seed, 3])
@@ -87,10 +87,10 @@ class Random:
 
 
 class CMAES:
-    """CMA-ES with restarts, each of a population twice as large: IPOP, as the documentation of `cmaes` has it.
+    """CMA-ES with restarts, each with a population twice as large: IPOP, as in the documentation of `cmaes`.
 
-    The box is scaled to [0, 1]^d. With a delay, populations are at least that large, and each one is waited for. What
-    is recommended is the mean of the restart whose last population was the best on average.
+    The box is scaled to [0, 1]^d. With a delay, the size of a population is at least the delay, and all its results are
+    awaited. The recommendation is the mean of the restart whose last population was the best on average.
     """
 
     def __init__(self, problem, seed, n, delay):
@@ -106,7 +106,7 @@ class CMAES:
     def restart(self, population):
         d = len(self.problem.low)
         bounds, seed = np.repeat([[0.0, 1.0]], d, axis=0), int(self.rng.integers(2**31))
-        # In many dimensions hardly any point of the first populations lies in the box, and 100 are tried by default.
+        # In many dimensions, hardly any point of the first populations is in the box. By default, 100 points are tried.
         fixed = {"bounds": bounds, "n_max_resampling": 10, "seed": seed}
         self.cma = self.new(self.rng.random(d), 0.2, population_size=population, **fixed)
         self.finished, self.last = self.best, (math.inf, None)
@@ -137,7 +137,7 @@ class CMAES:
 
 
 class TPE:
-    """Optuna's TPE with its defaults, up to 2,000 evaluations; it recommends the best point observed."""
+    """Optuna's TPE with its defaults, up to 2,000 evaluations; the recommendation is the best observed point."""
 
     def __init__(self, problem, seed, n, delay):
         if n > TPE_LIMIT:
@@ -166,7 +166,7 @@ OPTIMIZERS = {"tree": tree, "tree, POO": tree_poo, "CMA-ES": CMAES, "random": Ra
 
 
 def measure(function, d, condition, optimizer, n, seed):
-    """The record of one run."""
+    """Return the record of one run."""
     problem = tree_problems.make(function, d, seed)
     noise, delay = CONDITIONS[condition]
     errors = noise * problem.typical * np.random.default_rng([seed, 2]).standard_normal(n)
@@ -200,7 +200,7 @@ def key(record):
 
 
 def run(arguments):
-    """Make the runs that the file lacks, all of a seed before the next seed; the number of those that failed."""
+    """Make the missing runs of the file, all runs of a seed before the next seed. Return the number of failed runs."""
     done, failed = {key(record) for record in read([arguments.out])}, 0
     for seed, condition, name, d, optimizer in product(
         arguments.seeds, arguments.conditions, arguments.functions, arguments.d, arguments.optimizers
@@ -217,12 +217,12 @@ def run(arguments):
 
 
 def table(arguments):
-    """Markdown: the median score of each group of functions and optimizer; as JSON that of each function."""
+    """Return a Markdown table of median scores by group of functions and optimizer, or JSON with every function."""
     records = read(arguments.results)
     scores = {}
     for record in records:
         for n, score in record["score"].items():
-            # A run of POO is for its horizon.
+            # A run of POO is valid for a single horizon.
             if record["optimizer"] != "tree, POO" or int(n) == record["n"]:
                 where = record["condition"], int(n), record["function"], record["d"], record["optimizer"]
                 scores.setdefault(where, {})[record["seed"]] = score
@@ -248,7 +248,7 @@ def table(arguments):
 
 
 def pyxab(arguments):
-    """Print JSON lines: processor time and regret of T_HOO and HCT of PyXAB and of tree search, on its functions."""
+    """Print JSON lines: processor time and regret of PyXAB's T_HOO and HCT and of tree search, on its functions."""
     try:
         from PyXAB.algos.HCT import HCT
         from PyXAB.algos.HOO import T_HOO

@@ -1,10 +1,11 @@
 """Many processes on one study: python campaigns/crowd.py.
 
-32 processes make 500 mixed calls each on one study of random search, with 5 ms of thought between: no call may raise,
-each must be in the log exactly once, the sequence must be gapless, and the 99th percentile of their times must be at
-most 250 ms. Then 16 processes suggest in one study of Bayesian optimisation that hallucinates pending trials: no two
-points that were pending together may be nearer than a thousandth of the box's diagonal. With --store postgresql the
-studies are in a server's database; --p99 changes the limit of the times. Prints JSON.
+32 processes make 500 mixed calls each on one study of random search, with pauses of 5 ms between calls. Calls must not
+raise an error, and each call must be in the log exactly once. The sequence must not have gaps, and the 99th percentile
+of the times of calls must be at most 250 ms. Then 16 processes suggest in one study of Bayesian optimisation that
+hallucinates pending trials. The distance of two points that were pending together must be at least a thousandth of the
+box's diagonal. With --store postgresql, the studies are in a server's database; --p99 changes the limit of the times.
+The program prints JSON.
 """
 
 import json
@@ -23,7 +24,7 @@ CALLS = ["suggest"] * 40 + ["observe"] * 40 + ["again"] * 5 + ["fail"] * 5 + ["a
 
 
 def mix(store, slot, calls, think, barrier, results):
-    """Make the calls; reports (what was done, times in seconds, errors)."""
+    """Make the calls; report (kinds of calls, times in seconds, errors)."""
     chance, times, errors, done = random.Random(slot), [], [], []
     pending, observed = [], []
     study = bl.Study.load("study", store)
@@ -45,7 +46,7 @@ def mix(store, slot, calls, think, barrier, results):
                 observed.append((trial, chance.random()))
                 study.observe(trial, observed[-1][1], key=key)
                 done.append([what, key, trial.number, observed[-1][1]])
-            elif what == "again":  # the same value once more: nothing is to happen
+            elif what == "again":  # a second call with the same value must not change anything
                 study.observe(*chance.choice(observed))
             elif what == "add":
                 trial = study.add({"x": chance.random(), "y": chance.random()}, 0.5)
@@ -61,7 +62,7 @@ def mix(store, slot, calls, think, barrier, results):
 
 
 def suggest(store, slot, share, barrier, results):
-    """Suggest a share of the points, and observe every fourth of them a little later; reports (times, errors)."""
+    """Suggest a share of the points, and observe every fourth point a little later; report (times, errors)."""
     study = bl.Study.load("study", store)
     times, errors, mine = [], [], []
     barrier.wait()
@@ -79,7 +80,7 @@ def suggest(store, slot, share, barrier, results):
 
 
 def together(target, store, workers, *arguments):
-    """Run a function in several processes that begin at the same moment; what they reported."""
+    """Run a function in several processes that begin at the same time; return their reports."""
     context = harness.processes()
     barrier, results = context.Barrier(workers), context.SimpleQueue()
     given = [(store, slot, *arguments, barrier, results) for slot in range(workers)]
@@ -102,7 +103,7 @@ def together(target, store, workers, *arguments):
 
 
 def mixed(workers, calls, think, store="sqlite", p99=P99):
-    """The first crowd: its figures."""
+    """Return the results of the processes with random search."""
     failures = harness.Failures()
     with harness.folder() as folder, harness.place(store, folder) as path:
         harness.random_study(path)
@@ -146,7 +147,7 @@ def mixed(workers, calls, think, store="sqlite", p99=P99):
 
 
 def separation(workers, suggestions, store="sqlite"):
-    """The second crowd: its figures."""
+    """Return the results of the processes with Bayesian optimisation."""
     failures = harness.Failures()
     with harness.folder() as folder, harness.place(store, folder) as path:
         study = harness.bayes_study(path, pending="hallucinate")
@@ -186,7 +187,7 @@ def separation(workers, suggestions, store="sqlite"):
 
 
 def run(workers=32, calls=500, think=0.005, suggesters=16, suggestions=1000, store="sqlite", p99=P99, limit=None):
-    """The figures."""
+    """Return all results."""
     result = {}
     if workers:
         result["mixed"] = mixed(workers, calls, think, store, p99)

@@ -1,11 +1,12 @@
-"""A damaged file gives the right data or StoreError: python campaigns/damage.py.
+"""Check that a damaged file gives the right data or StoreError: python campaigns/damage.py.
 
-A store of two studies is damaged in one place, as often as asked: a bit flipped anywhere, a bit flipped where SQLite
-keeps its structure (headers and cell pointers of pages), a cut, a page zeroed or exchanged with another. A process
-with a time limit then opens the studies and uses them: it must see exactly what was stored, or get StoreError.
-`export --salvage` must return only events that were stored, as they were; counted is how many of those whose record
-the damage left whole it returns. Last, the write-ahead log is damaged that lies beside the file when writers were
-killed: SQLite takes that for a log cut off by the crash, so an earlier state is allowed there. Prints JSON.
+A store of two studies is damaged in one place, as often as requested. The damage may be a flipped bit anywhere, or a
+flipped bit in SQLite's structure (headers and cell pointers of pages). It may also be a cut, or a page that is zeroed
+or exchanged with another page. A process with a time limit then opens the studies and uses them. It must see exactly
+the stored data, or get StoreError. `export --salvage` must return only events that were stored, unchanged. The program
+counts how many events it returns among the events whose record is intact. Finally, the program damages the write-ahead
+log that remains beside the file when writers are killed. SQLite treats this damage as the end of the log after a crash,
+so an earlier state is allowed. The program prints JSON.
 """
 
 import json
@@ -26,13 +27,13 @@ import belated as bl
 STUDIES = ["random", "bayes"]
 HANG = 60.0  # seconds
 MEMORY = 8 << 30  # bytes of address space
-# Bytes of a record before its body, beside the study's id, which takes 6 or 8: header 9, number 1, version 1, time 8.
+# Number of bytes of a record before its body: header 9, number 1, version 1, time 8. The study's id takes 6 or 8 more.
 BEFORE = 19
 KINDS = ["bit"] * 4 + ["structure"] * 3 + ["cut"] * 2 + ["page"]
 
 
 def make(path):
-    """The store before the damage; returns its studies, still open."""
+    """Write the store before the damage; return its studies, still open."""
     random_search = harness.random_study(path, "random")
     bayes_opt = harness.bayes_study(path, "bayes", initial=4)
     for study in (random_search, bayes_opt):
@@ -46,7 +47,7 @@ def make(path):
 
 
 def damaged(data, chance, log):
-    """The data with one damage, and what it was; a log is damaged anywhere, as it has no pages of its own."""
+    """Return the data with one damage, and its description. A log is damaged anywhere, because it has no pages."""
     data = bytearray(data)
     if log:
         place = chance.randrange(len(data))
@@ -77,7 +78,7 @@ def damaged(data, chance, log):
 
 
 def use(path, truth, name, bodies):
-    """Open a study of a damaged store, read and write: "right", "earlier", "StoreError", or how it went wrong."""
+    """Open a damaged study, read and write. Return "right", "earlier", "StoreError", or a description of the error."""
     try:
         study = bl.Study.load(name, harness.url(path))
         seen = harness.state(study)
@@ -104,7 +105,7 @@ def use(path, truth, name, bodies):
 
 
 def salvage(path):
-    """The events that `export --salvage` returns, as (study id, sequence number, body)."""
+    """Return the events of `export --salvage`, as (study id, sequence number, body)."""
     code, out, err = harness.command("export", "--salvage", harness.url(path))
     if code not in (0, 1):
         raise RuntimeError(f"exit code {code}: {err}")
@@ -113,7 +114,7 @@ def salvage(path):
 
 
 def cases(path, base, seed, numbers, results):
-    """Examine some damages; reports (number, damage, what came of it) for each, before and after."""
+    """Examine some damages; report (number, damage, result) for each of them, before and after."""
     data, log, truth, stored, records = base
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sys.stderr = open("/dev/null", "w")  # noqa: SIM115  # warnings about the damage, thousands of them
@@ -145,7 +146,7 @@ def cases(path, base, seed, numbers, results):
 
 
 def prepared(base, logged):
-    """The data of a store and of its log, (id, state) of its studies, bodies and records of events by (id, number)."""
+    """Return the data of a store and its log, (id, state) of its studies, and bodies and records of its events."""
     studies = make(base)
     if not logged:
         harness.close(*studies)
@@ -160,7 +161,7 @@ def prepared(base, logged):
     data = base.read_bytes()
     records = {}
     for study, seq, body, checksum in rows:
-        # A record is its body, the header and columns before it, and the checksum behind it.
+        # A record is the header and the columns before the body, the body, and the checksum after it.
         text = body.encode() + checksum
         at = (log or data).index(text)
         before = BEFORE + (8 if study >= 1 << 47 else 6)
@@ -169,7 +170,7 @@ def prepared(base, logged):
 
 
 def run(damages=10_000, logs=1000, workers=2, seed=0, limit=None):
-    """The figures: of a file at rest, and of the log beside a file whose writers were killed."""
+    """Return the results for a file without a writer, and for the log beside a file whose writers were killed."""
     with harness.folder(memory=True) as folder:
         result = {"file": campaign(Path(folder), damages, False, workers, seed, limit)}
     if logs:
@@ -179,7 +180,7 @@ def run(damages=10_000, logs=1000, workers=2, seed=0, limit=None):
 
 
 def campaign(folder, damages, logged, workers, seed, limit):
-    """The figures of many damages."""
+    """Return the results of many damages."""
     failures, deadline, context = harness.Failures(), harness.Deadline(limit), harness.processes()
     outcomes = {"right": 0, "StoreError": 0} | ({"earlier": 0} if logged else {})
     kinds, finished, saved, intact = {}, 0, 0, 0

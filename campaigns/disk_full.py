@@ -1,9 +1,9 @@
-"""A disk that is full at any byte gives StoreError and loses nothing: python campaigns/disk_full.py.
+"""Check that a full disk gives StoreError and loses nothing: python campaigns/disk_full.py.
 
-The limit on the size of files (RLIMIT_FSIZE) stands for the disk. For every size from `first` on, one call is made
-on a copy of a store with files limited to that size; it must succeed or raise StoreError. With the limit lifted
-all earlier events must be there, the new one whole or not at all, and more events must append, from the same and from a
-newly opened study. Prints JSON.
+The limit on the size of files (RLIMIT_FSIZE) simulates the full disk. For every size from `first` on, one call is made
+on a copy of a store while files are limited to this size. The call must succeed or raise StoreError. After the limit is
+lifted, all earlier events must be in the store, and the new event must be complete or missing. The same study and a
+newly opened study must be able to append more events. The program prints JSON.
 """
 
 import resource
@@ -17,7 +17,7 @@ import belated as bl
 
 
 def limited(size, call):
-    """Make a call while no file may grow beyond `size` bytes; the exception it raised, None if it did not."""
+    """Make a call while files cannot grow beyond `size` bytes. Return the exception that the call raised, or None."""
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -30,7 +30,7 @@ def limited(size, call):
 
 
 def examine(path, study, before, error, more):
-    """What is wrong after the limit is lifted: nothing, hopefully."""
+    """Return the errors that are found after the limit is lifted."""
     if error is not None and not isinstance(error, bl.StoreError):
         yield f"raised {type(error).__name__}: {error}"
     left = harness.rows(path)
@@ -56,7 +56,7 @@ def examine(path, study, before, error, more):
 
 
 def run(first=0, step=1, every=100, seed=0, limit=None):
-    """The figures; after every `every`-th case 100 more events are appended twice over, after the others one."""
+    """Return the results. In every `every`-th case, 100 more events are appended twice, in other cases one event."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     failures, deadline = harness.Failures(), harness.Deadline(limit)
     result = {}
@@ -75,7 +75,7 @@ def run(first=0, step=1, every=100, seed=0, limit=None):
         for name, call in calls.items():
             size = base.stat().st_size
             outcomes = {"StoreError": 0, "done": 0}
-            # Two pages beyond the file, and beyond that as long as the call still fails.
+            # Sizes up to two pages beyond the file, and larger sizes while the call still fails.
             offset, cases, error = first, 0, None
             while (offset <= size + 8192 or error is not None) and not deadline.over():
                 harness.copy_store(base, path)

@@ -1,4 +1,4 @@
-"""What the fault programs share: stores to work on, the event table read without belated, figures as JSON."""
+"""Functions that the fault programs share: stores to use, reading the event table without belated, JSON."""
 
 import argparse
 import contextlib
@@ -19,25 +19,25 @@ import belated as bl
 from belated import cli
 
 BOX = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
-MEMORY = Path("/dev/shm")  # a file system in memory, where fsync costs nothing
+MEMORY = Path("/dev/shm")  # a file system in memory, where fsync takes almost no time
 
 
 def processes():
-    """The way to start workers: forks of a server that has imported belated and has no threads and no connections."""
+    """Return the start method of workers: forks of a server that has imported belated and has no threads."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["belated", "belated.cli", "psycopg"])
     return context
 
 
 def folder(memory=False):
-    """A temporary folder, for a with statement; in memory where there is such a file system and it is asked for."""
+    """Return a temporary folder for a with statement, in memory if this is requested and possible."""
     where = MEMORY if memory and MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else None
     return tempfile.TemporaryDirectory(prefix="belated-faults-", dir=where)
 
 
 @contextlib.contextmanager
 def place(store, folder):
-    """Where a program keeps its studies: a file of the folder, or a database of a server that is started for it."""
+    """The place of a program's studies: a file in the folder, or a database of a server started for the program."""
     if store == "sqlite":
         yield Path(folder) / "store.db"
     elif store == "postgresql":
@@ -48,54 +48,54 @@ def place(store, folder):
 
 
 def is_url(path):
-    """Whether a place is a database of a server, and not a file."""
+    """Return whether a place is a database of a server and not a file."""
     return str(path).startswith("postgresql://")
 
 
 def url(path):
-    """The store address of a file, or of a database."""
+    """Return the URL of the store in a file or a database."""
     return path if is_url(path) else f"sqlite:///{Path(path).absolute()}"
 
 
 def random_study(path, name="study", seed=0, **arguments):
-    """A new study of random search in the unit square."""
+    """Return a new study of random search in the unit square."""
     return bl.Study(name, store=url(path), optimizer=bl.RandomSearch(BOX, seed=seed), **arguments)
 
 
 def tree_study(path, name="study", seed=0, **arguments):
-    """A new study of tree search in the unit square."""
+    """Return a new study of tree search in the unit square."""
     return bl.Study(name, store=url(path), optimizer=bl.TreeSearch(BOX, seed=seed), **arguments)
 
 
 def bayes_study(path, name="study", seed=0, time=None, **settings):
-    """A new study of Bayesian optimisation in the unit square."""
+    """Return a new study of Bayesian optimisation in the unit square."""
     return bl.Study(name, store=url(path), optimizer=bl.BayesOpt(BOX, seed=seed, **settings), time=time)
 
 
 def close(*studies):
-    """Close the connections of studies, so that SQLite tidies up beside the file."""
+    """Close the connections of studies, so that SQLite removes its files beside the database."""
     for study in studies:
         study._store._disconnect()
 
 
 def objective(params):
-    """Something smooth to observe."""
+    """Return the value of a smooth function, for observations."""
     return -((params["x"] - 0.3) ** 2) - (params["y"] - 0.6) ** 2
 
 
 def state(study):
-    """All that a study knows of its trials, as plain data that compares exactly."""
+    """Return all data of a study's trials as plain data, which can be compared exactly."""
     return [(trial.number, trial.params, trial.state, trial.value) for trial in study.trials]
 
 
 def files(path):
-    """The files that a store consists of: the database and what SQLite keeps beside it."""
+    """Return the files of a store: the database and SQLite's files beside it."""
     path = Path(path)
     return [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))]
 
 
 def copy_store(source, target):
-    """Copy a store with all its files; the target's own are replaced."""
+    """Copy a store with all its files, and replace the files of the target."""
     for old, new in zip(files(source), files(target), strict=True):
         new.unlink(missing_ok=True)
         if old.exists():
@@ -103,7 +103,7 @@ def copy_store(source, target):
 
 
 def rows(path):
-    """The event table as the database has it: (study's name, sequence number, the caller's key, body), in order."""
+    """Return the event table of the database in order: (study's name, sequence number, the caller's key, body)."""
     prefix = "belated." if is_url(path) else ""
     found = fetch(
         path,
@@ -115,7 +115,7 @@ def rows(path):
 
 
 def fetch(path, statement):
-    """What a statement finds in the database, asked without belated."""
+    """Return the result of a statement in the database, without belated."""
     if is_url(path):
         import psycopg
 
@@ -126,7 +126,7 @@ def fetch(path, statement):
 
 
 def audit(path):
-    """What is wrong with a store: SQLite's verdict, gaps in the sequence, and whether `belated study check` agrees."""
+    """Return the errors of a store: SQLite's verdict, gaps in the sequence, and the result of `belated study check`."""
     problems = []
     if not is_url(path):
         verdict = [row[0] for row in fetch(path, "PRAGMA integrity_check")]
@@ -145,30 +145,30 @@ def audit(path):
 
 
 def command(*arguments):
-    """Run `belated study …` here: its exit code, what it printed, and what it printed as errors."""
+    """Run `belated study …` in this process; return its exit code, its output and its error output."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             code = cli.main(["study", *map(str, arguments)])
-        except SystemExit as end:  # how a command line that cannot be read ends
+        except SystemExit as end:  # argparse ends in this way for an invalid command line
             code = end.code
     return code, out.getvalue(), err.getvalue()
 
 
 def percentile(values, share):
-    """The smallest value that at least this share of the values does not exceed."""
+    """Return the smallest value such that at least this share of the values does not exceed it."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, -int(-share * len(ordered) // 1) - 1))]
 
 
 def milliseconds(seconds):
-    """p50, p99 and maximum of times in seconds, in milliseconds."""
+    """Return p50, p99 and maximum in milliseconds of times in seconds."""
     named = {"p50": percentile(seconds, 0.5), "p99": percentile(seconds, 0.99), "max": max(seconds)}
     return {name: round(1e3 * value, 3) for name, value in named.items()}
 
 
 class Failures(list):
-    """What went wrong, and what took too long, which on a busy machine means little; the first few are shown."""
+    """Failures, and calls that took too long, which may be due to a busy machine. Only the first few are shown."""
 
     def __init__(self):
         super().__init__()
@@ -183,7 +183,7 @@ class Failures(list):
 
 
 class Deadline:
-    """A limit in seconds for a long run; a run that it ends reports how far it came."""
+    """A time limit in seconds for a long run. If the limit ends the run, the run reports its progress."""
 
     def __init__(self, seconds=None):
         self.end = None if seconds is None else time.monotonic() + seconds
@@ -193,9 +193,9 @@ class Deadline:
 
 
 def main(document, run, **options):
-    """Run a program from the command line: each option is a number, given by --name; prints the figures.
+    """Run a program from the command line and print its results. Each option is a number, given by --name.
 
-    The exit code is 1 when the figures hold failures, or times beyond their limits.
+    The exit code is 1 if the results contain failures, or times above their limits.
     """
     parser = argparse.ArgumentParser(description=document, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in options.items():
@@ -211,7 +211,7 @@ def main(document, run, **options):
 
 
 def failures_in(figures, times=False):
-    """The number of failures that figures report, at any depth; with `times` also of what took too long."""
+    """Return the number of failures in results at any depth. With `times`, also count calls that took too long."""
     if not isinstance(figures, dict):
         return 0
     here = figures.get("failures", 0) + (len(figures.get("too_slow", ())) if times else 0)

@@ -1,10 +1,10 @@
-"""Whatever order results come in, the model ends the same: python campaigns/histories.py.
+"""Check that the model does not depend on the order of results: python campaigns/histories.py.
 
-Each history is lived three times. *Lived*: suggestions between reports that come late, twice, amended, refused, for
-trials nobody knows, or after the trial had failed or its lease had ended, the study being reopened now and then.
-*Plain*: the same without reopening and without the calls that must change nothing; its suggestions must be bit-equal.
-*Shuffled*: the same points and reports, the reports in another order (those of one trial keep theirs); given the same
-hyperparameters its posterior must be that of the first within 1e-9. Prints JSON.
+Each history is run three times. *Lived*: suggestions between reports that come late, twice, amended, refused, for
+unknown trials, or after the trial has failed or its lease has ended. The study is reopened now and then. *Plain*: the
+same history, without reopening and without the calls that must not change anything. Its suggestions must be bit-equal.
+*Shuffled*: the same points and reports with the reports in another order, which keeps the order of the reports of one
+trial. With the same hyperparameters, its posterior must equal the first posterior within 1e-9. The program prints JSON.
 """
 
 import random
@@ -24,7 +24,7 @@ PROBES = [{"x": x, "y": y} for x, y in np.random.default_rng(1).random((5, 2)).t
 
 
 def optimizer(chance, seed):
-    """An optimizer of fixed hyperparameters; mostly on candidates, where suggesting takes least."""
+    """Return an optimizer with fixed hyperparameters, mostly on candidates, which take the least time."""
     settings = THETA | {"pending": chance.choice(["hallucinate", "ignore", "censor"]), "seed": seed}
     if settings["pending"] == "censor":
         settings |= {"pending": bl.Censor(-3.0), "window": 5.0}
@@ -34,7 +34,7 @@ def optimizer(chance, seed):
 
 
 def history(chance, length):
-    """Calls as data: ("suggest", lease), (report, number, value), ("reopen",) …; numbers are those of trials."""
+    """Return calls as data: ("suggest", lease), (report, trial number, value), ("reopen",) …"""
     calls, n, values, touched = [("suggest", None)], 1, {}, set()
     while len(calls) < length:
         kind = chance.random()
@@ -67,7 +67,7 @@ def history(chance, length):
 
 
 def live(make, name, store, calls, plain=False):
-    """Live through a history; the study at its end, and a list of what went otherwise than it must."""
+    """Run a history; return the study at the end, and a list of errors."""
     wrong, now = [], [1000.0]
     study = bl.Study(name, store=store, optimizer=make(), time=lambda: now[0])
     for call, *arguments in calls:
@@ -95,7 +95,7 @@ def live(make, name, store, calls, plain=False):
 
 
 def shuffled(make, name, store, calls, trials, chance):
-    """The same points and reports in another order: the study at its end."""
+    """Run the same points and reports in another order; return the study at the end."""
     study = bl.Study(name, store=store, optimizer=make(), time=lambda: 1000.0)
     points = [trial.params if trial.index is None else trial.index for trial in trials]
     for point in points:
@@ -115,19 +115,19 @@ def shuffled(make, name, store, calls, trials, chance):
 
 
 def facts(study):
-    """All that is known of the trials, as it compares exactly."""
+    """Return all data of the trials in a form that can be compared exactly."""
     return [
         (trial.params if trial.index is None else None, trial.index, trial.state, trial.value) for trial in study.trials
     ]
 
 
 def posterior(study):
-    """Mean and standard deviation at places that stand for all."""
+    """Return mean and standard deviation at a few fixed points."""
     return np.array(study.predict(None if study.trials[0].x is not None else PROBES))
 
 
 def one(number, seed, length, store):
-    """Live one history; what is wrong, and the largest difference between the posteriors."""
+    """Run one history; return the errors, and the largest difference between the posteriors."""
     chance = random.Random(f"{seed} {number}")
     make = optimizer(chance, number)
     calls = history(chance, chance.randint(4, length))
@@ -151,7 +151,7 @@ def one(number, seed, length, store):
 
 
 def some(numbers, seed, length, folder, per_file, results, deadline):
-    """Live some histories, a fresh file every now and then; reports (how many, failures, largest difference)."""
+    """Run some histories, with a new file now and then; report (number of histories, failures, largest difference)."""
     failures, largest, lived, path = harness.Failures(), 0.0, 0, None
     for number in numbers:
         if deadline.over():
@@ -171,7 +171,7 @@ def some(numbers, seed, length, folder, per_file, results, deadline):
 
 
 def run(histories=100_000, length=16, per_file=4, workers=2, seed=0, limit=None):
-    """The figures."""
+    """Return all results."""
     deadline, context = harness.Deadline(limit), harness.processes()
     with harness.folder(memory=True) as folder:
         results = context.SimpleQueue()

@@ -1,9 +1,9 @@
-"""Stores written by hand to do harm are refused, and nothing in them runs: python campaigns/hostile.py.
+"""Check that stores with hostile content are refused and do not run code: python campaigns/hostile.py.
 
-Each case starts from a sound store and changes it with plain SQL, giving hostile events valid checksums. A
-process with a limit on memory and time then lists, shows, checks, exports and salvages it, opens the study,
-observes and suggests: everything must end with StoreError, an exit code of the command, or the right data; no
-trigger may have left its trace. Prints JSON.
+Each case starts from an intact store and changes it with plain SQL. Hostile events get valid checksums. A process with
+limits on memory and time then lists, shows, checks, exports and salvages the store. It also opens the study, observes
+and suggests. Every use must end with StoreError, with an exit code of the command, or with the right data. Triggers
+must not have run. The program prints JSON.
 """
 
 import json
@@ -20,10 +20,10 @@ import harness
 import belated as bl
 from belated.store import checksums as events
 
-MEMORY = 3 << 30  # bytes of address space a reader may use
+MEMORY = 3 << 30  # bytes of address space that a reader may use
 TIME = 60.0  # seconds
 
-# Bodies that stand in place of event 3, an observation of trial 0; each valid as text, none as an event.
+# Bodies that replace event 3, an observation of trial 0. All bodies are valid text, but invalid as events.
 X = '{"numbers":[0.5,0.5]}'
 BODIES = {
     "empty": "",
@@ -125,7 +125,7 @@ SUGGESTED = '{"Suggested":{"point":%s,"context":[],"now":%s,"note":%s,"queued":%
 
 
 def note(lengthscale, variance, noise, rows, kernel="matern52", scale="1.0"):
-    """The note of a fit, as a JSON string."""
+    """Return the note of a fit as a JSON string."""
     return json.dumps(
         f'{{"kernel":"{kernel}","lengthscale":{lengthscale},"signal_variance":{variance},"noise_variance":{noise},'
         f'"rows":{rows},"scale":{scale}}}'
@@ -157,7 +157,7 @@ BODIES |= {
         "scale is zero": (X, "3.0", note("[1.0,1.0]", 1.0, 0.1, 2, scale="0.0"), "false", "null"),
     }.items()
 }
-# Bodies of so many bytes.
+# Bodies with this number of bytes.
 HUGE = {
     "spaces": lambda size: " " * size,
     "text": lambda size: '"' + "x" * size + '"',
@@ -165,7 +165,7 @@ HUGE = {
     "fields": lambda size: '{"Observed":[' + "1," * (size // 2) + "1]}",
     "traceback of a list": lambda size: '{"Failed":{"error":{"traceback":[' + "1," * (size // 2) + "1]}}}",
 }
-# No study can have written these, but they have the form of events: they are accepted as they stand, and counted.
+# A study cannot have written these bodies, but they have the form of events. They are accepted and counted.
 UNCHECKED = {"suggested: theta is huge"}
 
 KEYS = {
@@ -179,7 +179,7 @@ KEYS = {
 }
 NUMBERS = ["NULL", "'text'", "x'00ff'", "-1", "0.5", "9e999", "9223372036854775807", "zeroblob(%d)"]
 SCHEMA = {
-    # what was executed would stand in the table named trace
+    # Code that was executed would write to the table named trace.
     "trigger on insert": "CREATE TRIGGER t AFTER INSERT ON events BEGIN INSERT INTO trace VALUES ('ran'); END",
     "trigger before insert": "CREATE TRIGGER t BEFORE INSERT ON events BEGIN INSERT INTO trace VALUES ('ran'); END",
     "trigger that deletes": (
@@ -254,7 +254,7 @@ DEFINITIONS = {
 
 
 def make(path):
-    """A sound store of one study with events 0 to 5, whose strategy writes notes."""
+    """Write an intact store of one study with events 0 to 5, whose strategy writes notes."""
     study = harness.bayes_study(path)
     study.suggest(n=3)
     study.observe(0, 0.25)
@@ -264,7 +264,7 @@ def make(path):
 
 
 def leaves(value, path=()):
-    """The paths to all values in JSON data, itself included."""
+    """Yield the paths to all values in JSON data, including the data themselves."""
     yield path
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, child in children:
@@ -272,7 +272,7 @@ def leaves(value, path=()):
 
 
 def altered(value, path, replacement):
-    """JSON data with the value at a path replaced."""
+    """Return JSON data with the value at a path replaced."""
     if not path:
         return replacement
     copy = dict(value) if isinstance(value, dict) else list(value)
@@ -281,7 +281,7 @@ def altered(value, path, replacement):
 
 
 def every_case(base, size):
-    """(name, a function that makes the store at a path hostile) for each case."""
+    """Return (name, function that makes the store at a path hostile) for each case."""
 
     def sql(script):
         def change(path):
@@ -312,7 +312,7 @@ def every_case(base, size):
         for table in ("events", "studies", "heads"):
             for _, column, *_ in connection.execute(f"PRAGMA table_info({table})").fetchall():
                 for number in (number.replace("%d", str(size)) for number in NUMBERS):
-                    # Copied without its constraints first, or SQLite itself would refuse.
+                    # The table is first copied without its constraints, because SQLite itself would refuse the change.
                     yield (
                         f"column: {table}.{column} = {number}",
                         sql(
@@ -338,7 +338,7 @@ def every_case(base, size):
 
 
 def set_checksums(connection):
-    """Give the study and every event of it the checksum that belongs to them, whatever they hold."""
+    """Give the study and all its events valid checksums for their present content."""
     facts = connection.execute("SELECT id, name, definition, at, version FROM studies").fetchone()
     connection.execute("UPDATE studies SET checksum = ?", (events._digest(*facts),))
     for seq, key, at, body in connection.execute("SELECT seq, key, at, body FROM events").fetchall():
@@ -348,7 +348,7 @@ def set_checksums(connection):
 
 
 def trace(path):
-    """Whether something in the store has run."""
+    """Return whether code in the store has run."""
     if any((Path(path).parent / name).exists() for name in ("TRACE", "TRACE.so")):
         return True
     try:
@@ -359,7 +359,7 @@ def trace(path):
 
 
 def use_store(path, truth):
-    """Use a hostile store in every way there is; what happened, by use."""
+    """Use a hostile store in every way; return the result of each use."""
     seen = {}
     for use in (["list"], ["show"], ["check"], ["export"], ["export", "--salvage"]):
         try:
@@ -384,7 +384,7 @@ def use_store(path, truth):
 
 
 def use_with_limits(path, truth, results):
-    """Use a store with limited memory, and report."""
+    """Use a store with limited memory, and report the results."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sys.stderr = open("/dev/null", "w")  # noqa: SIM115
     seen = use_store(path, truth)
@@ -392,7 +392,7 @@ def use_with_limits(path, truth, results):
 
 
 def run(every=1, megabytes=50, limit=None):
-    """The figures, of every so many-th case."""
+    """Return the results of every `every`-th case."""
     failures, deadline, context = harness.Failures(), harness.Deadline(limit), harness.processes()
     unchecked = 0
     outcomes, cases, skipped, largest, slowest = {}, 0, [], (0.0, ""), (0.0, "")
@@ -409,7 +409,7 @@ def run(every=1, megabytes=50, limit=None):
             try:
                 change(path)
             except sqlite3.Error as error:
-                skipped.append(f"{name}: {error}")  # SQLite does not let anybody write this
+                skipped.append(f"{name}: {error}")  # SQLite refuses to write this
                 continue
             cases += 1
             results = context.SimpleQueue()
@@ -435,7 +435,7 @@ def run(every=1, megabytes=50, limit=None):
             kind, what = name.split(": ", 1)
             allowed = ("StoreError",) if kind == "body" else ("StoreError", "right")
             if kind == "definition" or what in UNCHECKED:
-                allowed += ("accepted",)  # with a valid checksum, a definition may be another valid one
+                allowed += ("accepted",)  # with a valid checksum, a changed definition may be another valid definition
             unchecked += what in UNCHECKED and outcome == "accepted"
             if outcome not in allowed:
                 failures.note(f"{name}: {outcome}")

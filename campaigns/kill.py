@@ -1,10 +1,11 @@
-"""Writing processes that are killed at any moment lose nothing that was acknowledged: python campaigns/kill.py.
+"""Check that writers that are killed at any time do not lose acknowledged events: python campaigns/kill.py.
 
-Workers suggest, observe, fail and add in one study; each writes to a file of its own what it is about to do, and
-again when the call has returned. They are killed with SIGKILL after a random time and replaced; the next in a slot
-repeats the call that was cut off, under the same key. Afterwards every acknowledged event must be in the table,
-every key at most once, the sequence gapless and the database sound. A new study is begun now and then, every
-fourth with Bayesian optimisation. With --store postgresql the studies are in a server's database. Prints JSON.
+Workers suggest, observe, fail and add in one study. Each worker writes every call to its own file, before the call and
+after the call has returned. The workers are killed with SIGKILL after a random time and replaced. The new worker
+repeats the call that was interrupted, with the same key. Afterwards every acknowledged event must be in the table,
+every key must be there at most once, the sequence must not have gaps, and the database must be intact. The program
+begins a new study now and then; every fourth study uses Bayesian optimisation. With --store postgresql, the studies are
+in a server's database. The program prints JSON.
 """
 
 import json
@@ -20,12 +21,12 @@ import belated as bl
 
 
 def note(descriptor, **what):
-    """One line, in one write: it is there whole even when the process is killed next."""
+    """Write one line in one write. The line is complete even if the process is killed next."""
     os.write(descriptor, (json.dumps(what) + "\n").encode())
 
 
 def work(store, name, slot, notes, seed, end=None):
-    """Use the study until killed, or until the file `end` is there."""
+    """Use the study until the process is killed or the file `end` exists."""
     descriptor = os.open(notes, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
     known = read(notes)
     done = {line["key"] for line in known if line["what"] == "done"}
@@ -60,7 +61,7 @@ def work(store, name, slot, notes, seed, end=None):
                 pending[trial.number] = trial.params
                 answer = {"number": trial.number, "params": trial.params}
             elif call == "add":
-                # Has no key: a repeated one may be there twice.
+                # This call has no key, so it may be in the table twice after it is repeated.
                 trial = study.add(arguments["params"], arguments["value"])
                 answer = {"number": trial.number, "params": trial.params, "value": trial.value}
             else:
@@ -77,13 +78,13 @@ def work(store, name, slot, notes, seed, end=None):
 
 
 def read(notes):
-    """The lines of one file of notes; there may be none yet."""
+    """Return the lines of one file of notes; the file may not exist yet."""
     path = Path(notes)
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def compare(study, notes, failures):
-    """Check every acknowledged call of one study against the study as it is now; their number."""
+    """Check every acknowledged call of one study against the present study; return the number of calls."""
     trials = {number: (params, state, value) for number, params, state, value in harness.state(study)}
     acknowledged = 0
     for line in (line for file in notes for line in read(file)):
@@ -103,7 +104,7 @@ def compare(study, notes, failures):
 
 
 def run(kills=1000, workers=8, kills_per_study=100, longest=0.4, seed=0, store="sqlite", limit=None):
-    """The figures."""
+    """Return all results."""
     chance, failures, deadline = random.Random(seed), harness.Failures(), harness.Deadline(limit)
     context = harness.processes()
     killed = acknowledged = events = studies = 0

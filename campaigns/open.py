@@ -1,8 +1,9 @@
-"""How long it takes to open large studies, and to catch up by one event: python campaigns/open.py.
+"""Measure the time to open large studies, and to read one new event: python campaigns/open.py.
 
-Each study is opened by a process that has just started (imports are not counted): one of Bayesian optimisation with
-2,000 observations, whose first suggestion must need no refit, one each of random and of tree search with 100,000
-events, and two handles on one study, of which one reads what the other wrote. Prints JSON; times in milliseconds.
+Each study is opened by a process that has just started; imports are not counted. The first study is a study of Bayesian
+optimisation with 2,000 observations. Its first suggestion must not need a refit. A study of random search and a study
+of tree search have 100,000 events each. Finally, two handles open one study, and one handle reads the events that the
+other handle wrote. The program prints JSON with times in milliseconds.
 """
 
 import json
@@ -20,7 +21,7 @@ LIMITS = {"bayes_opt": 1000.0, "large": 2000.0, "sync": 1.0}  # ms
 
 
 def opened(path, repeats=5):
-    """Median times to open a study and to suggest first, over processes of their own."""
+    """Return the median times to open a study and to make the first suggestion. Each measurement is a process."""
     times = []
     for _ in range(repeats):
         command = [sys.executable, __file__, "--open", str(path)]
@@ -32,7 +33,7 @@ def opened(path, repeats=5):
 
 
 def open_here(path):
-    """Open a study and suggest, in this process; prints the two times in seconds."""
+    """Open a study and suggest in this process; print the two times in seconds."""
     start = time.perf_counter()
     study = bl.Study.load("study", harness.url(path))
     between = time.perf_counter()
@@ -42,7 +43,7 @@ def open_here(path):
 
 
 def bayes_opt(path, observations, failures):
-    """A study of observations: its figures."""
+    """Return the results for a study of observations."""
     study = harness.bayes_study(path)
     points = np.random.default_rng(0).random((observations, 2)).tolist()
     params = [dict(zip(harness.BOX, point, strict=True)) for point in points]
@@ -72,7 +73,7 @@ def bayes_opt(path, observations, failures):
 
 
 def large(make, path, events, failures):
-    """A study of events, half of them observations: its figures."""
+    """Return the results for a study of events, half of which are observations."""
     study = make(path)
     while study.n_trials < events // 2:
         for trial in study.suggest(n=min(1000, events // 2 - study.n_trials)):
@@ -90,7 +91,7 @@ def large(make, path, events, failures):
 
 
 def sync(path, calls, failures):
-    """One handle writes an event, another reads it: its figures."""
+    """Return the results for two handles: one writes an event, the other reads it."""
     writer = bl.Study.load("study", harness.url(path))
     reader = bl.Study.load("study", harness.url(path))
     times, idle = [], []
@@ -114,7 +115,7 @@ def sync(path, calls, failures):
 
 
 def run(observations=2000, events=100_000, calls=1000, limit=None):
-    """The figures."""
+    """Return all results."""
     failures = harness.Failures()
     with harness.folder() as folder, harness.folder(memory=True) as memory:
         result = {"bayes_opt": bayes_opt(Path(folder) / "bayes.db", observations, failures)}

@@ -1,10 +1,11 @@
-"""`belated serve` under requests of all kinds, and killed under its clients: python campaigns/serve.py.
+"""Test `belated serve` with requests of all kinds, and while its process is killed: python campaigns/serve.py.
 
-First schemathesis makes requests from the API's description, right and wrong ones: no answer may have a status of 5xx,
-or another form than the description says. Then clients suggest, observe, fail and abandon in one study while the server
-is killed with SIGKILL and started again; a client repeats a request whose answer was lost, with its key. Afterwards the
-study must hold each acknowledged call once, and nothing else. With --store postgresql the studies are in a server's
-database. Needs fastapi, uvicorn, httpx and schemathesis. Prints JSON.
+First, schemathesis makes valid and invalid requests from the API's description. The answers must not have a status of
+5xx, and must have the form in the description. Then clients suggest, observe, fail and abandon in one study while the
+server is killed with SIGKILL and started again. If the answer to a request is lost, the client repeats the request with
+the same key. Afterwards the study must contain each acknowledged call exactly once, and must not contain other calls.
+With --store postgresql, the studies are in a server's database. The program needs fastapi, uvicorn, httpx and
+schemathesis, and prints JSON.
 """
 
 import random
@@ -22,7 +23,7 @@ STUDIES = ("random", "bayes", "candidates", "seconds")
 
 
 def some_studies(url):
-    """Studies of several kinds, with some trials."""
+    """Make studies of several kinds, with some trials."""
     space = {"x": (0.0, 1.0), "n": bl.Integer(1, 9), "kind": ["a", ("b", 1), None]}
     made = [
         bl.RandomSearch(space, seed=0, context={"day": (0.0, 7.0)}),
@@ -38,7 +39,7 @@ def some_studies(url):
 
 
 def ask_everything(running, requests, failures, seed=0, deadline=None):
-    """Make that many requests from the description; how often each status came."""
+    """Make this number of requests from the description; return how often each status occurred."""
     import requests as http
     import schemathesis
     from hypothesis import HealthCheck, Phase, given, settings
@@ -72,10 +73,10 @@ def ask_everything(running, requests, failures, seed=0, deadline=None):
             )
             @given(operation.as_strategy(generation_mode=mode), st.data())
             def ask(case, data):
-                # Names and numbers that are drawn from all those possible are hardly ever those of a trial.
+                # Random names and numbers would almost never belong to an existing study or trial.
                 if sum(statuses.values()) >= requests:
                     return
-                # An empty list in the query is not sent, so that the request may be a right one.
+                # An empty list in the query is not sent, so the request may be valid.
                 checked = held[:-1] if [] in (case.query or {}).values() else held
                 for place in case.path_parameters or {}:
                     if data.draw(st.integers(0, 4)) > 0:
@@ -91,14 +92,14 @@ def ask_everything(running, requests, failures, seed=0, deadline=None):
             try:
                 ask()
             except Exception as error:
-                # Such as an operation of which no wrong request can be made.
+                # For example an operation for which all requests are valid.
                 if "Unsatisfiable" not in type(error).__name__ and "generate" not in str(error):
                     raise
     return statuses
 
 
 def work(running, slot, calls, seed, done, errors, end):
-    """Make calls that are repeated until they are answered; notes those that were."""
+    """Make calls and repeat each of them until it is answered; record the answered calls."""
     chance, pending, repeated = random.Random(seed), [], 0
     path = "/v1/studies/study"
     try:
@@ -131,7 +132,7 @@ def work(running, slot, calls, seed, done, errors, end):
 
 
 def compare(study, done, failures):
-    """Hold what was acknowledged against the study."""
+    """Compare the acknowledged calls with the study."""
     state = {number: (params, state, value) for number, params, state, value in harness.state(study)}
     started = [number for kind, number, _ in done if kind == "suggest"]
     if sorted(started) != sorted(state):
@@ -145,7 +146,7 @@ def compare(study, done, failures):
             failures.note(f"trial {number} was {what}, and is {params}")
         if kind in ends and (found != ends[kind] or value != what):
             failures.note(f"trial {number} was reported {kind} {what}, and is {found} {value}")
-    # A key makes one event, and nothing else was written than what was acknowledged.
+    # A key makes one event, and the study must not contain events that were not acknowledged.
     written = study._log.n_events()
     reported = sum(kind in ends for kind, _, _ in done)
     if written != len(started) + reported:
@@ -154,7 +155,7 @@ def compare(study, done, failures):
 
 
 def restart(running, kills, clients, calls, seed, failures, deadline, place):
-    """Kill the server and start it again under its clients."""
+    """Kill the server and start it again while clients use it."""
     chance = random.Random(seed)
     harness.random_study(place)
     done, errors, end = [], [], time.monotonic() + 3600
@@ -166,7 +167,8 @@ def restart(running, kills, clients, calls, seed, failures, deadline, place):
         thread.start()
     killed = 0
     while killed < kills and any(thread.is_alive() for thread in crowd) and not deadline.over():
-        # On a busy machine a server is hardly up before it is killed: not before some calls were answered.
+        # Wait until some calls were answered. On a busy machine, the server would otherwise be killed just after its
+        # start.
         wanted = len(done) + 2 * clients
         time.sleep(chance.uniform(0.1, 1.0))
         while len(done) < wanted and any(thread.is_alive() for thread in crowd):
@@ -183,14 +185,14 @@ def restart(running, kills, clients, calls, seed, failures, deadline, place):
         thread.join()
     for error in errors:
         failures.note(error)
-    # The server has the study open: it is read from the store here.
+    # The server has the study open, so this process reads it from the store.
     events = compare(bl.Study.load("study", harness.url(place)), done, failures)
     repeated = sum(what for kind, _, what in done if kind == "repeated")
     return {"stops": killed, "clients": clients, "events": events, "requests_repeated": repeated}
 
 
 def run(requests=10_000, kills=50, clients=8, calls=400, seed=0, store="sqlite", limit=None):
-    """The figures."""
+    """Return all results."""
     failures, deadline = harness.Failures(), harness.Deadline(limit)
     figures = {}
     with harness.folder() as folder, harness.place(store, folder) as place:

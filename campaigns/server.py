@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one's own: in a temporary folder, on a socket there, run by a user without privileges."""
+"""A temporary PostgreSQL server: in a temporary folder, on a socket in it, run by a user without privileges."""
 
 import os
 import shutil
@@ -9,11 +9,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 SUPERUSER = "belated"
-USERS = {"locked": "s3cr3t"}  # who needs a password, and which; all others of this machine need none
+# The user who needs a password, and the password. Other users of this machine do not need a password.
+USERS = {"locked": "s3cr3t"}
 
 
 def missing():
-    """What is missing to start a server here; None where nothing is."""
+    """Return what is missing to start a server on this machine, or None."""
     try:
         import psycopg  # noqa: F401
     except ImportError:
@@ -26,7 +27,7 @@ def missing():
 
 
 def programs():
-    """The folder of PostgreSQL's programs, the newest one's; None where there is none."""
+    """Return the folder of the newest version of PostgreSQL's programs, or None if they are not installed."""
     found = [Path(os.path.realpath(path)).parent for path in [shutil.which("initdb")] if path]
     found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name))
     return next((path for path in reversed(found) if (path / "initdb").exists() and (path / "postgres").exists()), None)
@@ -35,7 +36,8 @@ def programs():
 class Server:
     """A server; usable as a context manager.
 
-    With `fsync` off it may forget everything when the machine stops, as tests may, but not when it is stopped itself.
+    With `fsync` off, the server may lose all data if the machine stops, but not if only the server stops. Tests may use
+    this.
     """
 
     def __init__(self, fsync=True):
@@ -54,7 +56,7 @@ class Server:
             settings.write(f"listen_addresses = ''\nunix_socket_directories = '{self.folder}'\nmax_connections = 200\n")
             settings.write(f"fsync = {'on' if fsync else 'off'}\nlog_line_prefix = '%m [%p] '\n")
             if self._knows("recovery_init_sync_method"):
-                # Otherwise it syncs a thousand files when it starts after a crash.
+                # Without this, the server syncs a thousand files when it starts after a crash.
                 settings.write("recovery_init_sync_method = syncfs\n")
         self.start()
         for user, password in USERS.items():
@@ -74,7 +76,7 @@ class Server:
         return subprocess.run(command, stderr=subprocess.DEVNULL, **self._settings()).returncode == 0
 
     def start(self):
-        """Start it; it is ready when this returns."""
+        """Start the server; it is ready when this returns."""
         with open(self.folder / "log", "ab") as log:
             command = [programs() / "postgres", "-D", "data"]
             settings = self._settings() | {"stdout": log, "stderr": log, "start_new_session": True}
@@ -90,25 +92,25 @@ class Server:
                 time.sleep(0.05)
 
     def stop(self, mode="immediate"):
-        """Stop it: `immediate`, as after a crash, or `fast`, which tells the sessions first."""
+        """Stop the server: `immediate`, as after a crash, or `fast`, which first informs the sessions."""
         command = [programs() / "pg_ctl", "stop", "-D", "data", "-m", mode, "-w"]
         subprocess.run(command, check=True, **self._settings())
         self._process.wait()
 
     def close(self):
-        """Stop it and remove its folder."""
+        """Stop the server and remove its folder."""
         if self._process is not None and self._process.poll() is None:
             self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def url(self, database="postgres", user=SUPERUSER, password=None, **settings):
-        """The URL of a database, as for a store."""
+        """Return the URL of a database, as for a store."""
         secret = "" if password is None else f":{quote(password, safe='')}"
         more = "".join(f"&{name}={quote(value, safe='')}" for name, value in settings.items())
         return f"postgresql://{user}{secret}@/{database}?host={quote(str(self.folder), safe='')}{more}"
 
     def execute(self, statement, database="postgres", arguments=None):
-        """Execute a statement as the superuser; its rows, if it has some. OSError where the server is not there."""
+        """Execute a statement as the superuser; return its rows, if any. Raise OSError if the server is not running."""
         import psycopg
 
         try:

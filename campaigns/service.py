@@ -1,4 +1,4 @@
-"""`belated serve` as a process of its own, and clients that repeat a request whose answer was lost."""
+"""`belated serve` in a separate process, and clients that repeat a request whose answer was lost."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ TOKEN = "token-of-tests-0123456789"
 
 
 def missing():
-    """What is missing to serve and to ask; None where nothing is."""
+    """Return what is missing to run the server and a client, or None."""
     for name in ("fastapi", "uvicorn", "httpx"):
         if find_spec(name) is None:
             return f"{name} is not installed"
@@ -21,7 +21,7 @@ def missing():
 
 
 class Service:
-    """A server for the studies at a URL; usable as a context manager. Started again, it has the same port."""
+    """A server for the studies at a URL; usable as a context manager. After a restart, it has the same port."""
 
     def __init__(self, url, *arguments, token=TOKEN):
         self.url = url
@@ -39,7 +39,7 @@ class Service:
             self.kill()
 
     def start(self):
-        """Start it; requests are accepted when this returns."""
+        """Start the server; it accepts requests when this returns."""
         command = [sys.executable, "-m", "belated.cli", "serve", str(self.url), "--port", str(self.port)]
         folders = [str(Path(belated.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         environment = os.environ | {"BELATED_TOKEN": self.token, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
@@ -53,12 +53,12 @@ class Service:
         self.port = int(self.address.rpartition(":")[2])
 
     def stop(self, timeout=30):
-        """End it by SIGTERM; its exit code, and what it wrote meanwhile."""
+        """End the server by SIGTERM; return its exit code and its output."""
         self.process.terminate()
         return self._ended(timeout)
 
     def kill(self):
-        """End it by SIGKILL."""
+        """End the server by SIGKILL."""
         self.process.kill()
         self._ended(30)
 
@@ -67,7 +67,7 @@ class Service:
         return self.process.returncode, out + err
 
     def client(self, token=None, **settings):
-        """A client of httpx that shows the token."""
+        """Return a client of httpx that sends the token."""
         import httpx
 
         headers = {"Authorization": f"Bearer {token or self.token}"}
@@ -75,7 +75,7 @@ class Service:
 
 
 def answered(client, path, body, end):
-    """Send a request again and again until it is answered; its answer and the number of attempts."""
+    """Send a request repeatedly until it is answered; return the answer and the number of attempts."""
     import httpx
 
     attempts = 0

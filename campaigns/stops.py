@@ -1,8 +1,9 @@
-"""A PostgreSQL server that is stopped at once under load, and started again: python campaigns/stops.py.
+"""Test a PostgreSQL server that is stopped under load and started again: python campaigns/stops.py.
 
-Workers suggest, observe, fail and add in one study, without pauses, while the server is stopped again and again in
-the mode `immediate`, as in a crash, sometimes for a while. No call may raise; afterwards every acknowledged call must
-be in the table exactly once, whether its connection was lost before, in or after its commit. Prints JSON.
+Workers suggest, observe, fail and add in one study, without pauses. In the meantime, the server is stopped repeatedly
+in the mode `immediate`, as in a crash, and sometimes stays off for a while. Calls must not raise an error. Afterwards
+every acknowledged call must be in the table exactly once, even if its connection was lost before, during or after its
+commit. The program prints JSON.
 """
 
 import random
@@ -21,7 +22,7 @@ KINDS = {"suggest": "Suggested", "observe": "Observed", "fail": "Failed", "add":
 
 
 def run(stops=50, workers=8, longest=1.0, down=0.5, seed=0, limit=None):
-    """The figures."""
+    """Return all results."""
     chance, failures, deadline = random.Random(seed), harness.Failures(), harness.Deadline(limit)
     context = harness.processes()
     stopped, lost = 0, 0.0
@@ -59,7 +60,7 @@ def run(stops=50, workers=8, longest=1.0, down=0.5, seed=0, limit=None):
         keys = [key for _, _, key, _ in table if key is not None]
         if len(keys) != len(set(keys)):
             failures.note("a key stands twice")
-        # All workers ended after an answer, so that the table holds what was acknowledged, and nothing else.
+        # All workers ended after an answer, so the table must contain exactly the acknowledged calls.
         done = Counter(KINDS[line["call"]] for file in notes for line in kill.read(file) if line["what"] == "done")
         stored = Counter(body.split('"', 2)[1] for *_, body in table)
         if done != stored:

@@ -1,9 +1,9 @@
-"""A process that dies, or is refused, at any write or fsync of a call leaves its event whole or not at all.
+"""Check that a fault at any write or fsync of a call leaves the event complete or missing.
 
-python campaigns/syscalls.py; needs strace, which makes the N-th write, fsync, truncation or unlink on the store's
-files kill the process or fail with EIO, for N = 1, 2, … until the call gets by. After each the table must hold the
-events from before and the new one whole or not at all; the same call, repeated by the next process, must
-succeed without doing anything twice. Prints JSON.
+Usage: python campaigns/syscalls.py. The program needs strace, which makes the N-th write, fsync, truncation or unlink
+on the store's files kill the process or fail with EIO. N is 1, 2, … until the call succeeds. After each fault, the
+table must contain the earlier events, and the new event must be complete or missing. The next process repeats the call,
+which must succeed without doing anything twice. The program prints JSON.
 """
 
 import json
@@ -21,7 +21,7 @@ FAULTS = {"KILL": "signal=KILL", "EIO": "error=EIO"}
 
 
 def missing():
-    """The reason that this cannot run here; None if it can."""
+    """Return why this program cannot run on this machine, or None if it can."""
     if shutil.which("strace") is None:
         return "strace is not installed: its package is named strace (apt-get install strace)"
     tried = subprocess.run(["strace", "-e", "inject=fsync:error=EIO", "true"], capture_output=True, text=True)
@@ -29,7 +29,7 @@ def missing():
 
 
 def call(what, path):
-    """Do the call under test once, in this process; how it went."""
+    """Make the tested call once in this process; return its outcome."""
     try:
         study = bl.Study.load("study", harness.url(path))
         if what == "suggest":
@@ -45,12 +45,12 @@ def call(what, path):
 
 
 def call_again(what, path):
-    """The call in the next process, which must get through."""
+    """Make the call in the next process, in which it must succeed."""
     sys.exit(call(what, path) != "done")
 
 
 def attempt(what, path, injection):
-    """Do the call in a process of its own, with a fault; (exit code, its outcome, its errors)."""
+    """Make the call in a separate process, with a fault; return (exit code, outcome, errors)."""
     arguments = [sys.executable, __file__, "--call", what, str(path)]
     trace = ["strace", "-f", "-qq", "-o", f"{path}.trace", "-e", f"trace={injection.split(':')[0]}"]
     paths = [part for file in [*harness.files(path), path.parent] for part in ("-P", str(file))]
@@ -61,7 +61,7 @@ def attempt(what, path, injection):
 
 
 def examine(what, path, before, failures, label, outcome):
-    """Check what the fault left, and that the next process goes on."""
+    """Check the state after the fault, and that the next process can continue."""
     if outcome not in (None, "done", "StoreError"):
         failures.note(f"{label}: {outcome}")
     try:
@@ -85,7 +85,7 @@ def examine(what, path, before, failures, label, outcome):
 
 
 def run(most=1000, limit=None):
-    """The figures; `most` limits the faults injected for each kind of syscall."""
+    """Return all results; `most` limits the number of faults for each kind of syscall."""
     reason = missing()
     if reason is not None:
         return {"failures": 1, "first_failures": [reason]}

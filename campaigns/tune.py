@@ -1,11 +1,11 @@
-"""A run of Ray Tune that is killed and restored again and again: python campaigns/tune.py.
+"""Test a run of Ray Tune that is killed and restored repeatedly: python campaigns/tune.py.
 
-Sessions of `Tuner.fit` with `BelatedSearch`, each in a process of its own on one local Ray, are killed by SIGKILL and
-restored by `Tuner.restore`; the last one runs to the end. Some time between two sessions the file of the search is
-replaced by an earlier one, or Tune's table is, as if the other had been copied to the storage later.
-Afterwards trials of Tune and of the search must be the same, one to one, with the same params and values, no point may
-stand twice, and a trial whose end was in the table that a session restored must not have been evaluated again.
-Prints JSON.
+Sessions of `Tuner.fit` with `BelatedSearch` run in separate processes on one local Ray. They are killed by SIGKILL and
+restored by `Tuner.restore`; the last session runs to the end. Sometimes the file of the search, or Tune's table, is
+replaced by an earlier version between two sessions, as if the other file had been copied to the storage later.
+Afterwards the trials of Tune and of the search must be the same, one to one, with the same params and values. A point
+must not occur twice. A trial must not have been evaluated again if its end was in the table that a session restored.
+The program prints JSON.
 """
 
 import json
@@ -25,7 +25,7 @@ NAME = "run"
 
 
 def session(address, folder, samples, workers, seconds, period):
-    """One session: a new run, or the one that the folder has; a file says that it came to its end."""
+    """Run one session: a new run, or the run in the folder. A file records that the session came to its end."""
     os.environ.update(TUNE_GLOBAL_CHECKPOINT_S=str(period), TUNE_DISABLE_AUTO_CALLBACK_LOGGERS="1")
     import ray
     from ray import tune as ray_tune
@@ -63,7 +63,7 @@ def session(address, folder, samples, workers, seconds, period):
 
 
 class Files:
-    """The three files that Tune keeps of a run, and what they held earlier."""
+    """The three files that Tune keeps of a run, and their earlier contents."""
 
     KINDS = ("experiment_state", "searcher-state", "search_gen_state")
 
@@ -72,18 +72,18 @@ class Files:
         self.versions = {kind: [] for kind in self.KINDS}
 
     def newest(self, kind):
-        """The file that a session would restore."""
+        """Return the file that a session would restore."""
         return max(self.folder.glob(f"{kind}-*.json"), default=None)
 
     def watch(self):
-        """Remember what the files hold now, where that is whole and new; the kinds of those that are not whole."""
+        """Remember the present contents of files that are complete and new; return the kinds of incomplete files."""
         damaged = []
         for kind, versions in self.versions.items():
             path = self.newest(kind)
             text = None if path is None else path.read_bytes()
             if text is not None and (not versions or text != versions[-1]):
                 try:
-                    # Tune's counter is a pickle, and replaced as a whole.
+                    # Tune's counter is a pickle, which is always replaced as a whole.
                     if kind != "search_gen_state":
                         json.loads(text)
                     versions.append(text)
@@ -92,7 +92,7 @@ class Files:
         return damaged
 
     def repair(self):
-        """The kinds of files that Tune left damaged when it was killed; its own table gets its last content again."""
+        """Return the kinds of files that a killed Tune left damaged. Restore the last content of Tune's table."""
         damaged = self.watch()
         for kind in damaged:
             if kind != "searcher-state" and self.versions[kind]:
@@ -100,7 +100,7 @@ class Files:
         return damaged
 
     def mix(self, chance):
-        """Replace the search by an earlier one, or Tune's table; Tune's counter of trials goes with the older one."""
+        """Replace the search or Tune's table by an earlier version. Tune's counter goes with the older file."""
         older, *with_it = chance.choice(
             [("searcher-state",), ("searcher-state", "search_gen_state"), ("experiment_state", "search_gen_state")]
         )
@@ -112,7 +112,7 @@ class Files:
         return older
 
     def table(self):
-        """Tune's trials: id → (whether it has ended, x, value)."""
+        """Return Tune's trials: id → (whether it has ended, x, value)."""
         found = {}
         for state, data in json.loads(self.newest("experiment_state").read_bytes())["trial_data"]:
             state, data = json.loads(state), json.loads(data)
@@ -121,7 +121,7 @@ class Files:
         return found
 
     def search(self):
-        """The search's trials: [(x, state, value)], and their numbers by Tune's ids."""
+        """Return the search's trials, [(x, state, value)], and their numbers by Tune's ids."""
         from belated.integrations.ray import BelatedSearch
         from belated.integrations.ray.checkpoint import SavedSearch
 
@@ -130,13 +130,13 @@ class Files:
         try:
             restored.restore(path)
         except bl.InvalidSetting:
-            return [], {}  # damaged: Tune's table has to do
+            return [], {}  # damaged: Tune's table must be enough
         trials = [(each.params["box/x"], each.state, each.value) for each in restored.optimizer_.trials]
         return trials, SavedSearch.read(path).trials
 
 
 def lines(folder):
-    """What the evaluations noted: [("begin" or "end", x)]."""
+    """Return the notes of the evaluations: [("begin" or "end", x)]."""
     path = Path(folder, "notes")
     if not path.exists():
         return []
@@ -144,7 +144,7 @@ def lines(folder):
 
 
 def done_with(files):
-    """The points that must not be evaluated again: ended in Tune's table, or observed and unknown to it."""
+    """Return the points that must not be evaluated again: ended in Tune's table, or observed and unknown to it."""
     table = files.table()
     trials, numbers = files.search()
     unknown = {numbers[each] for each in numbers.keys() - table.keys()}
@@ -153,7 +153,7 @@ def done_with(files):
 
 
 def compare(files, notes, failures):
-    """Hold Tune's trials, the search's and the evaluations against one another."""
+    """Compare Tune's trials, the search's trials and the evaluations."""
     table = files.table()
     trials, numbers = files.search()
     for trial_id, (is_over, x, loss) in table.items():
@@ -181,13 +181,13 @@ def compare(files, notes, failures):
 
 
 def run(stops=10, samples=60, workers=4, seconds=0.2, period=0.5, longest=3.0, mixed=0.5, seed=0, limit=None):
-    """The figures."""
+    """Return all results."""
     import ray
 
     chance, failures, deadline = random.Random(seed), harness.Failures(), harness.Deadline(limit)
     context = multiprocessing.get_context("spawn")
     stopped, damaged, older = 0, Counter(), Counter()
-    # (the number of notes at a restart, the points that were done with by then)
+    # (number of notes at a restart, points that were finished by then)
     restarts = []
     with harness.folder() as folder:
         files = Files(folder)
@@ -211,11 +211,11 @@ def run(stops=10, samples=60, workers=4, seconds=0.2, period=0.5, longest=3.0, m
                     process.join()
                     if Path(folder, "done").exists():
                         continue  # killed after its end
-                    # Workers of a driver that died end soon; what they still note belongs to its session.
+                    # Workers of a driver that died end soon. Their later notes belong to its session.
                     time.sleep(1.0)
                     stopped += 1
                     if files.newest("search_gen_state") is None:
-                        continue  # nothing was saved: the next session begins anew
+                        continue  # nothing was saved: the next session is a new run
                     wrong = files.repair()
                     damaged.update(wrong)
                     if chance.random() < mixed:

@@ -1,9 +1,9 @@
-"""Runs whose workers are killed lose no trial and count none twice: python campaigns/workers.py --engine dask.
+"""Check that killed workers do not lose or repeat trials of a run: python campaigns/workers.py --engine dask.
 
-While a run is under way, random workers are killed with SIGKILL, mostly in the middle of an evaluation, sometimes
-while others are still being replaced. Every evaluation notes its begin and its end in a file. Afterwards every trial
-must have its value, observed once; an evaluation may have begun again only where a worker that had it was killed; and
-after the last kill all workers must be evaluating at the same time. Prints JSON.
+During a run, random workers are killed with SIGKILL, mostly in the middle of an evaluation, sometimes while others are
+still being replaced. Every evaluation writes its start and its end to a file. Afterwards every trial must have its
+value, observed once. An evaluation may have started again only if its worker was killed. After the last kill, all
+workers must be evaluating at the same time. The program prints JSON.
 """
 
 import json
@@ -21,10 +21,10 @@ import harness
 
 import belated as bl
 
-# Seconds that an evaluation waits for others to be under way at the same time: not for ever, because an engine may have
-# put one of them into the queue of its worker while the others were dead.
+# The maximum number of seconds for which an evaluation waits until all workers are evaluating. The time is limited,
+# because an engine may have put an evaluation into the queue of its worker while the other workers were dead.
 MAX_WAIT = 1.0
-# After the last kill each worker has time for so many evaluations.
+# After the last kill, each worker has time for this number of evaluations.
 N_LAST = 20
 
 
@@ -36,11 +36,11 @@ def processes(n_workers):
 
 @contextmanager
 def dask(n_workers):
-    """A cluster of Dask on this machine, each worker a process with one thread; Dask replaces them itself."""
+    """A cluster of Dask on this machine. Each worker is a process with one thread. Dask replaces dead workers."""
     import dask
     from distributed import Client, LocalCluster
 
-    # A worker that is not back within 15 s is otherwise given up, and on a busy machine a start may take so long.
+    # By default, Dask stops waiting for a new worker after 15 s. On a busy machine a start may take longer.
     dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"})
     arguments = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with LocalCluster(**arguments, silence_logs=60) as cluster, Client(cluster) as client:
@@ -54,7 +54,7 @@ def on_ray(n_workers):
 
     from belated.integrations.ray import executor
 
-    # Its workers import this program by its name, where it is imported itself.
+    # Its workers import this program by the name under which it was imported here.
     path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     ray.init(
         num_cpus=n_workers,
@@ -69,12 +69,12 @@ def on_ray(n_workers):
         ray.shutdown()
 
 
-# Each is called with the number of workers, for a with statement, and gives the arguments of the run.
+# Each function is called with the number of workers, for a with statement, and gives the arguments of the run.
 ENGINES = {"processes": processes, "dask": dask, "ray": on_ray}
 
 
 class Evaluation:
-    """The function of the run. It takes about `seconds`; after the last kill it waits for all workers to be at work."""
+    """Return the run's value after about `seconds`. After the last kill, wait until all workers are evaluating."""
 
     def __init__(self, folder, n_workers, seconds):
         self.folder, self.n_workers, self.seconds = str(folder), n_workers, seconds
@@ -88,7 +88,7 @@ class Evaluation:
         return harness.objective(params)
 
     def wait_for_all(self):
-        """Wait until all workers are evaluating at the same time, which the first who sees it tells the others."""
+        """Wait until all workers are evaluating at the same time. The first worker that sees it informs the others."""
         end, reader = time.monotonic() + MAX_WAIT, Reader(self.folder)
         while not has(self.folder, "all at work") and time.monotonic() < end:
             if len(reader.update().at_work) == self.n_workers:
@@ -98,13 +98,13 @@ class Evaluation:
 
 
 def note(folder, **what):
-    """One line, in one write: it is there whole even when the process is killed next."""
+    """Write one line in one write. The line is complete even if the process is killed next."""
     with open(Path(folder) / "notes", "ab", buffering=0) as file:
         file.write((json.dumps(what) + "\n").encode())
 
 
 def notes(folder):
-    """The lines so far; there may be none yet."""
+    """Return the lines so far; the file may not exist yet."""
     path = Path(folder) / "notes"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
@@ -118,19 +118,19 @@ def has(folder, fact):
 
 
 class Reader:
-    """Follows the notes: the trial that each worker is evaluating, by process, and how many evaluations have ended."""
+    """A reader of the notes: the trial that each worker is evaluating, and the number of finished evaluations."""
 
     def __init__(self, folder):
         self.path, self.position = Path(folder) / "notes", 0
         self.at_work, self.n_ended = {}, 0
 
     def update(self):
-        """Read what has been added."""
+        """Read the new notes."""
         if self.path.exists():
             with open(self.path, "rb") as file:
                 file.seek(self.position)
                 added = file.read()
-            # A line that is being written may be there in part.
+            # The last line may still be incomplete.
             added = added[: added.rfind(b"\n") + 1]
             self.position += len(added)
             for line in map(json.loads, added.splitlines()):
@@ -143,7 +143,7 @@ class Reader:
 
 
 def kill(folder, kills, n_workers, every, seed, is_over):
-    """Kill random workers, the i-th when i x `every` evaluations have ended and at least so many run as chance says."""
+    """Kill random workers: the i-th when i x `every` evaluations have ended and enough workers are evaluating."""
     chance, reader = random.Random(seed), Reader(folder)
     for i in range(kills):
         least = chance.randint(1, n_workers)
@@ -154,13 +154,13 @@ def kill(folder, kills, n_workers, every, seed, is_over):
         os.kill(pid, signal.SIGKILL)
         while is_running(pid):
             time.sleep(0.001)
-        # Whether its evaluation had ended follows from the notes: this process writes no more.
+        # The notes show whether its evaluation had ended, because this process cannot write any more.
         note(folder, what="killed", pid=pid, time=time.time())
     tell(folder, "last kill")
 
 
 def is_running(pid):
-    """Whether a process runs, one that has ended and was not waited for apart."""
+    """Return whether a process runs. A process that has ended and was not waited for does not count."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -168,7 +168,7 @@ def is_running(pid):
 
 
 def compare(folder, study, n_trials, failures):
-    """Check the notes and the study against each other; how often evaluations began again."""
+    """Check the notes and the study against each other; return how many evaluations started again."""
     begun, had, reasons, unfinished = Counter(), {}, Counter(), Counter()
     for line in notes(folder):
         if line["what"] == "begin":
@@ -194,7 +194,7 @@ def compare(folder, study, n_trials, failures):
 
 
 def run(kills=100, workers=4, every=30, seconds=0.1, seed=0, engine="processes", limit=None):
-    """The figures."""
+    """Return all results."""
     failures, is_over = harness.Failures(), threading.Event()
     n_trials = kills * every + N_LAST * workers
     with harness.folder() as folder, ENGINES[engine](workers) as arguments:

@@ -1,7 +1,7 @@
 """Replayed experiments; `belated replay NAME` runs them.
 
-A replay is a module in `belated.experiments.replays`, found by its file: ``sdf_synthetic.py`` is the replay
-``sdf-synthetic``, and the first line of its docstring is its description. It has ``DEFAULT_RUNS``, ``NEEDS`` (the
+A replay is a module in `belated.experiments.replays`, found by its file name: ``sdf_synthetic.py`` is the replay
+``sdf-synthetic``. The first line of its docstring is its description. The module has ``DEFAULT_RUNS``, ``NEEDS`` (the
 libraries it imports), ``run(options) -> report``, ``table(report) -> str`` and ``draw(report, path)``. If it takes
 options that not all replays have, it also has ``OPTIONS``.
 """
@@ -24,7 +24,7 @@ def names() -> list[str]:
 
 
 def description(name: str) -> str:
-    """Return one line about a replay, read from its file: importing it may need libraries that are not installed."""
+    """Return one line about a replay. The line is read from the file, because an import may need missing libraries."""
     spec = find_spec(_module(name))
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(f"there is no replay {name!r}: pass one of {names()}")

@@ -14,7 +14,7 @@ def cross_validated(make: Callable[[], Any], x: Any, y: Any, n_folds: int) -> fl
     Parameters
     ----------
     make : callable
-        Returns a new classifier, with `fit` and `score`.
+        A function that returns a new classifier, with `fit` and `score`.
     x, y : arrays (n, columns) and (n,)
     n_folds : int
     """

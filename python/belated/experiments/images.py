@@ -1,7 +1,7 @@
 """Images for the replays that train networks: MNIST's digits, CIFAR-10, and parts of them.
 
-Both are read from a folder and need only numpy. Without a folder torchvision downloads MNIST to torch's folder for
-downloads.
+Both data sets are read from a folder, which needs only numpy. Without a folder, torchvision downloads MNIST to torch's
+folder for downloads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from belated.experiments.runner import MissingData, require
 #: MNIST's files, with or without .gz: (images, classes) of the 60,000 training digits and of the 10,000 test digits.
 TRAINING_DIGITS = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
 OTHER_DIGITS = ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
-#: CIFAR-10's files in its binary version: 50,000 images for training, 10,000 others.
+#: CIFAR-10's files in its binary version: 50,000 images for training, and 10,000 other images.
 TRAINING_CIFAR = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
 OTHER_CIFAR = ("test_batch.bin",)
 CIFAR_SHAPE = (3, 32, 32)
@@ -49,7 +49,7 @@ class Images:
         return len(self.classes)
 
     def parts(self, sizes: Sequence[int], seed: int = 0) -> list[Images]:
-        """Return disjoint parts of these sizes, drawn at random and the same for the same seed."""
+        """Return disjoint parts of these sizes, drawn at random. The parts depend only on the seed."""
         if sum(sizes) > len(self):
             raise MissingData(f"{sum(sizes)} images are needed, and there are {len(self)}")
         order = np.random.default_rng(seed).permutation(len(self))
@@ -62,13 +62,13 @@ class Images:
 
 @lru_cache(maxsize=1)
 def mnist(data: Path | None) -> tuple[Images, Images, str]:
-    """Return digits for training and for validation, and a line that says which digits they are.
+    """Return digits for training and for validation, and a line that describes the source of the digits.
 
     Parameters
     ----------
     data : Path, optional
-        A folder with MNIST's files: all four for the usual 60,000 and 10,000 digits, or the two of its 10,000 test
-        digits, of which 70 % are then used for training. None: torchvision downloads them.
+        A folder with MNIST's files: all four files for the usual 60,000 and 10,000 digits, or the two files of its
+        10,000 test digits, of which 70 % are then used for training. None: torchvision downloads the files.
     """
     if data is None:
         training, validation = _torchvision_mnist(train=True), _torchvision_mnist(train=False)
@@ -85,10 +85,10 @@ def mnist(data: Path | None) -> tuple[Images, Images, str]:
 
 @lru_cache(maxsize=1)
 def cifar_or_digits(data: Path | None, sizes: tuple[int, int, int]) -> tuple[Images, Images, Images, str]:
-    """Return images for training, validation and testing, and a line that says which images they are.
+    """Return images for training, validation and testing, and a line that describes the source of the images.
 
-    If the folder has CIFAR-10's binary files, the images come from them, and the test images from the test batch.
-    Otherwise MNIST's 10,000 test digits replace them.
+    If the folder has CIFAR-10's binary files, all images come from these files, and the test images from the test
+    batch. Otherwise MNIST's 10,000 test digits replace them.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def cifar_or_digits(data: Path | None, sizes: tuple[int, int, int]) -> tuple[Ima
 
 
 def find(data: Path, name: str) -> Path | None:
-    """Return the file of that name in a folder, or its gzipped form; None if there is neither."""
+    """Return the file of this name in a folder, or its gzipped form, or None if both are missing."""
     for path in (data / name, data / f"{name}.gz"):
         if path.exists():
             return path
@@ -123,8 +123,8 @@ def find(data: Path, name: str) -> Path | None:
 def read_idx(path: Path) -> NDArray[np.uint8]:
     """Return the array in an IDX file of bytes, the format of MNIST; gzipped if its name ends in ``.gz``.
 
-    The format: two zero bytes, the type (8: bytes), the number of dimensions, each size as a big-endian 32-bit integer,
-    then the bytes in C order.
+    The format is two zero bytes, the type (8: bytes), the number of dimensions, each size as a big-endian 32-bit
+    integer, then the bytes in C order.
     """
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
@@ -142,7 +142,7 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
 def read_cifar(path: Path) -> Images:
     """Return the images in a file of CIFAR-10's binary version.
 
-    The format: for each image one byte for its class, then 1024 bytes of red, of green and of blue, row by row.
+    For each image, the format is one byte for the class, then 1024 bytes of red, of green and of blue, row by row.
     """
     content = path.read_bytes()
     size = 1 + math.prod(CIFAR_SHAPE)
@@ -182,7 +182,7 @@ def _checked(path: Path, pixels: NDArray[np.uint8], classes: NDArray[np.uint8]) 
 
 
 def _torchvision_mnist(train: bool) -> Images:
-    """Return MNIST from torchvision's loader, which downloads it the first time."""
+    """Return MNIST from torchvision's loader, which downloads it at the first call."""
     require("torch", "torchvision")
     import torch
     from torchvision.datasets import MNIST
@@ -190,7 +190,7 @@ def _torchvision_mnist(train: bool) -> Images:
     folder = Path(torch.hub.get_dir()) / "datasets"
     try:
         digits = MNIST(folder, train=train, download=True)
-    except Exception as error:  # without network, behind a proxy, …: each layer raises different exceptions
+    except Exception as error:  # without a network, behind a proxy, …: each layer raises different exceptions
         raise MissingData(_how_to_get_digits(f"torchvision could not download MNIST ({error})")) from error
     return Images(digits.data.numpy()[:, None], digits.targets.numpy().astype(np.int64))
 

@@ -1,16 +1,16 @@
 """The program of Wang et al. 2022 in simulated time: a tree of cell centres, with delayed or awaited evaluations.
 
-Notation: a node of height h covers a cell of the unit cube. U = mean + width(s, t) + 2·nu·rho^h is its own bound, where
-s is the number of values in its subtree. Selection follows B = min{U, max over children B}; t counts evaluations
-started. z is the fidelity of an evaluation, C the bias constant: |f(x, z) − f(x, z')| ≤ C·|z − z'|.
+Notation: a node of height h covers a cell of the unit cube. Its own bound is U = mean + width(s, t) + 2·nu·rho^h, where
+s is the number of values in its subtree. t counts the evaluations that were started. Selection follows B = min{U, max
+over children B}. z is the fidelity of an evaluation, and C is the bias constant: |f(x, z) − f(x, z')| ≤ C·|z − z'|.
 
-The program differs from the paper's Algorithm 1. It evaluates the centres of both children when it expands a leaf, and
+The program differs from the paper's Algorithm 1. When it expands a leaf, it evaluates the centres of both children, and
 t grows by 2. It adds nu·rho^h twice, the second time for the bias of the fidelity. A leaf whose children have not
-arrived stays a leaf. While selection ends at such a leaf, no evaluation is started. B is recomputed when an expansion
-is started, not when a value arrives. The recommendation is the cell with the largest value − nu·rho^h among all cells
-that were a leaf at any time. The best of several instances is chosen by the noiseless function. The program sleeps in
-real time; here the clock is simulated. One detail is not repeated: the program compares leaves by B, and if these are
-equal, a leaf can be expanded twice.
+arrived remains a leaf. While selection ends at such a leaf, the program does not start evaluations. B is recomputed
+when an expansion is started, not when a value arrives. The recommendation is the cell with the largest value − nu·rho^h
+among all cells that were a leaf at any time. The best of several instances is chosen by the noiseless function. The
+program sleeps in real time, but here the clock is simulated. One detail is not repeated: the program compares leaves by
+B, and it can expand a leaf twice if two leaves have the same B.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Cell = tuple[tuple[float, float], ...]
 
-#: Fidelities that differ by no more than this count as equal.
+#: Fidelities whose difference is at most this number count as equal.
 TOLERANCE = 1e-3
 #: Factor by which the bias constant grows after an instance contradicts it.
 GROWTH = 1.4
@@ -40,7 +40,7 @@ class Node:
 
     cell: Cell
     height: int
-    dimension: int  # the dimension halved to make it
+    dimension: int  # the dimension that was halved to make this cell
     value: float
     parent: Node | None = None
     children: list[Node] = field(default_factory=list)
@@ -98,7 +98,7 @@ class Tree:
         return self.nu * self.rho**height
 
     def add(self, parent: Node | None, node: Node) -> None:
-        """Add a node whose value has arrived: it counts for all its ancestors, but their B values stay unchanged."""
+        """Add a node whose value has arrived. It counts for all its ancestors, but their B values stay unchanged."""
         node.mean, node.mean_square = node.value, node.value**2
         node.b = node.bound = node.value + 2 * self.diameter(node.height)
         self.n_nodes += 1
@@ -125,7 +125,7 @@ class Tree:
                 node.b = min(node.b, max(child.b for child in node.children))
 
     def leaves_to_select(self, rng: np.random.Generator) -> Iterator[Node]:
-        """Yield the leaf at the end of the path of largest B; if B ties, also the other leaves, in random order."""
+        """Yield the leaf at the end of the path of largest B. If several B are equal, also yield the other leaves."""
         stack = [self.root]
         while stack:
             node = stack.pop()
@@ -140,7 +140,7 @@ class Tree:
 def halves(node: Node) -> tuple[int, tuple[Cell, Cell]]:
     """Return the dimension to halve, and both halves.
 
-    It is the longest side, or the dimension before it if the parent was halved there.
+    The dimension is the longest side, or the preceding dimension if the parent was halved there.
     """
     sides = [high - low for low, high in node.cell]
     dimension = int(np.argmax(sides))
@@ -158,18 +158,19 @@ def centre(cell: Cell) -> Array:
 
 
 class Evaluations:
-    """f at centres of cells, with delays; a repeated evaluation at (nearly) the same fidelity costs no time again.
+    """Evaluations of f at centres of cells, with delays. A repetition at (nearly) the same fidelity takes no time.
 
     Parameters
     ----------
     f : callable
         f(x, z) on the unit cube, x of shape (d,).
     delays : iterator
-        The delay of each evaluation, in the order in which they start.
+        The delays of the evaluations, in the order in which these start.
     noise : callable, optional
-        The noise of each value; none by default, as in the program.
+        The noise of each value. By default there is no noise, as in the program.
     fidelity : bool, default False
-        Whether cells are evaluated at z_h = clip(1 − nu·rho^h/C, 0.001, 1), or at z = 1, as in the released program.
+        Whether cells are evaluated at z_h = clip(1 − nu·rho^h/C, 0.001, 1). By default they are evaluated at z = 1, as
+        in the released program.
     """
 
     def __init__(
@@ -204,7 +205,7 @@ class Evaluations:
         return value, z, delay
 
     def estimate_bias(self) -> float:
-        """Estimate C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre of the cube; return the time that it took."""
+        """Estimate C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre of the cube; return the time of the estimate."""
         x = np.full(self.d, 0.5)
         (high, first), (low, second) = self.at(x, 0.8), self.at(x, 0.2)
         self.c = math.sqrt(2) * abs(high - low) / 0.6
@@ -213,10 +214,10 @@ class Evaluations:
 
 @dataclass(frozen=True)
 class Instance:
-    """One tree at its end.
+    """A tree at the end of its growth.
 
     ``times`` and ``points`` are the recommendation at the start and after each expansion. ``largest`` is the largest
-    value of a node, at the fidelity of that node.
+    value of a node, at the fidelity of this node.
     """
 
     nu: float
@@ -240,8 +241,8 @@ def run_instance(
 ) -> Instance:
     """Grow a tree for ``duration`` units of time after its root has its value.
 
-    ``act="delayed"`` is PCTS: every leaf that selection finds is expanded, also while results are in flight.
-    ``act="wait"`` is HOO: each evaluation starts when the last one has arrived.
+    ``act="delayed"`` is PCTS: every selected leaf is expanded, also while results are in flight. ``act="wait"`` is HOO:
+    each evaluation starts when the last result has arrived.
     """
     whole: Cell = ((0.0, 1.0),) * evaluations.d
     value, z, _ = evaluations.of_cell(whole, nu)
@@ -293,7 +294,7 @@ def run_instance(
             points.append(best)
         else:
             now = in_flight[0][0]
-        # All results that arrive at the same moment are added before the next selection.
+        # All results that arrive at the same time are added before the next selection.
         while in_flight and in_flight[0][0] <= now:
             receive()
     return Instance(nu, rho, times, points, tree.height + 1, tree.n_nodes, len(times) - 1, largest)
@@ -319,14 +320,14 @@ def run_poo(
     act: Literal["delayed", "wait"] = "delayed",
     whole_each: bool = False,
 ) -> list[Instance]:
-    """Run instances with rho_i = rho_max^(N/(N − i)), one after the other, which share evaluations (POO, MFPOO).
+    """Run instances with rho_i = rho_max^(N/(N − i)), one after the other. They share evaluations (POO, MFPOO).
 
     Parameters
     ----------
     duration : float
         The time for all instances together.
     unit : float
-        The assumed time of an evaluation, for the number of instances and their share of the time.
+        The assumed time of an evaluation. It determines the number of instances and their share of the time.
     at_most : int, optional
         Maximum number of instances.
     whole_each : bool, default False
@@ -350,7 +351,7 @@ def best_so_far(
 ) -> tuple[Array, Array]:
     """Return times of expansions, and the largest value of the instances' recommendations at each of them.
 
-    The instances follow each other, or run side by side.
+    The instances run one after the other, or in parallel.
     """
     events: list[tuple[float, int, Array]] = []
     begin = 0.0

@@ -21,17 +21,17 @@ def mean_stderr(runs: ArrayLike) -> tuple[Array, Array]:
 
 
 def plus_minus(mean: float, stderr: float, digits: int = 2) -> str:
-    """Mean ± standard error."""
+    """Return mean ± standard error as text."""
     return f"{mean:.{digits}f} ± {stderr:.{digits}f}"
 
 
 def seconds(setting: dict[str, Any]) -> str:
-    """The cell of seconds per suggestion."""
+    """Return the cell of seconds per suggestion."""
     return f"{setting['seconds_per_suggestion']:.4f}"
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A plain-text table: the first column left-aligned, the others right-aligned."""
+    """Return a plain-text table, with the first column left-aligned and the others right-aligned."""
     widths = [max(len(line[i]) for line in (header, *rows)) for i in range(len(header))]
     layout = "  ".join([f"{{:<{widths[0]}}}", *(f"{{:>{width}}}" for width in widths[1:])])
     lines = [layout.format(*line).rstrip() for line in rows]
@@ -39,7 +39,7 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def write_json(report: dict[str, Any], path: Path) -> None:
-    """Write all numbers of a report to a file; NaN and infinities, which JSON lacks, become null."""
+    """Write all numbers of a report to a file. NaN and infinities become null, because they do not exist in JSON."""
     path.write_text(json.dumps(_jsonable(report), allow_nan=False, indent=1) + "\n", encoding="utf-8")
 
 

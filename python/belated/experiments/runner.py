@@ -25,14 +25,14 @@ from belated.experiments.report import write_json
 #: Library → the extra that installs it, if it is not "experiments".
 EXTRAS = {"matplotlib": "plot", "torch": "torch", "torchvision": "torch", "xgboost": "xgboost"}
 
-#: Options of some replays only, which name them in their ``OPTIONS``.
+#: Options of only some replays. These replays name the options in their ``OPTIONS``.
 OWN_OPTIONS = ("given", "quick", "keep")
 
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")}
 
 
 class MissingExtra(BelatedError, ImportError):
-    """A library of one of the extras is not installed."""
+    """A library of an extra is not installed."""
 
 
 class MissingData(BelatedError, FileNotFoundError):
@@ -41,7 +41,7 @@ class MissingData(BelatedError, FileNotFoundError):
 
 @dataclass(frozen=True)
 class Options:
-    """The options of the command line; None means the replay's default."""
+    """Options of the command line; None means the default of the replay."""
 
     runs: int | None = None
     seed: int = 0
@@ -91,7 +91,7 @@ def about(options: Options, n_runs: int) -> dict[str, Any]:
 
 
 def seed_of(seed: int, *keys: int | str) -> int:
-    """Return a seed for one purpose of one run: a function of its arguments, the same in every process."""
+    """Return a seed for one purpose of one run. It depends only on the arguments and is the same in every process."""
     words = [key if isinstance(key, int) else zlib.crc32(key.encode()) for key in keys]
     return int(np.random.SeedSequence([seed, *words]).generate_state(1)[0])
 
@@ -110,9 +110,9 @@ def kept_map(
     function : callable
         A module-level function of one picklable task, whose result is JSON data.
     tasks : mapping
-        Name → task. A result is stored under the name, which must contain everything that the result depends on.
+        Name → task. A result is stored under the name, which must contain all data that the result depends on.
     folder : Path, optional
-        Results are kept in this folder, which is created if it does not exist. By default they are not kept.
+        The folder of the results, which is created if it does not exist. By default the results are not kept.
     n_workers, label
         As for `parallel_map`.
 
@@ -158,7 +158,7 @@ def parallel_map(function: Callable[[Any], Any], tasks: Sequence[Any], n_workers
     function : callable
         A module-level function of one picklable task.
     n_workers : int, optional
-        Number of processes; by default one per processor. 0 calls the function in this process.
+        Number of processes, by default the number of processors. 0 calls the function in this process.
     label : str
         Text in front of the progress bar.
     """
@@ -177,7 +177,7 @@ def parallel_map(function: Callable[[Any], Any], tasks: Sequence[Any], n_workers
 
 @contextmanager
 def process_pool(n_workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Start processes with one thread each; the end of the ``with`` waits for their tasks, an exception ends them."""
+    """Start processes with one thread each. The end of the ``with`` waits for their tasks; an exception ends them."""
     others = set(multiprocessing.active_children())
     with (
         _environment(ONE_THREAD),
@@ -209,7 +209,7 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
 
 
 def _begin_worker() -> None:
-    """Ignore Ctrl-C, because the parent then ends its workers; end if the parent is killed."""
+    """Ignore Ctrl-C, because the parent then ends its workers. End if the parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_follow_parent, daemon=True).start()
 

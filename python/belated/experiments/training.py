@@ -1,4 +1,4 @@
-"""Training of image classifiers with torch, on one thread: the same seed gives the same weights in any process."""
+"""Training of image classifiers with torch on one thread. The same seed gives the same weights in any process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VALIDATION_BATCH = 1000
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Make torch draw from this seed and compute on one thread within the ``with``; restore both afterwards."""
+    """Make torch draw from this seed and compute on one thread within the ``with``. Restore both afterwards."""
     import torch
 
     n_threads = torch.get_num_threads()
@@ -31,7 +31,7 @@ def seeded(seed: int) -> Iterator[None]:
 def train(
     network: Any, images: Images, *, epochs: int, batch_size: int, learning_rate: float, decay: float = 0.0
 ) -> None:
-    """Train a network in place: mini-batches, cross-entropy, Adam; the rate of epoch e is lr / (1 + decay·e)."""
+    """Train a network in place with mini-batches, cross-entropy and Adam. The rate of epoch e is lr / (1 + decay·e)."""
     import torch
 
     pixels, classes = tensors(images)
@@ -46,7 +46,7 @@ def train(
 
 
 def accuracy(network: Any, images: Images) -> float:
-    """Return the share of images whose class gets the highest score; if scores are not numbers, class 0 is taken."""
+    """Return the share of images whose class gets the highest score. A score of NaN counts as 0."""
     import torch
 
     pixels, classes = tensors(images)
@@ -61,5 +61,5 @@ def tensors(images: Images) -> tuple[Any, Any]:
     import torch
 
     pixels = torch.from_numpy(images.pixels.astype(np.float32) / 255)
-    # Channels last in memory: convolutions of few channels take about half the time on a processor.
+    # With channels last in memory, convolutions of few channels take about half the time on a processor.
     return pixels.contiguous(memory_format=torch.channels_last), torch.from_numpy(images.classes)

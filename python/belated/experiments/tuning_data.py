@@ -1,7 +1,7 @@
 """Data for the replays that tune classifiers: 20 newsgroups and MNIST, and the digits that replace them.
 
-Notation: n rows; x (n, columns), dense or sparse, and the classes y (n,), whole numbers from 0. Rows are ordered so
-that every prefix has its share of each class; the first rows are therefore a fair sample.
+Notation: n is the number of rows. x (n, columns) is dense or sparse, and y (n,) has the classes, whole numbers from 0.
+The order of the rows gives every prefix its share of each class, so the first rows are a fair sample.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Source:
     Attributes
     ----------
     kind : str
-        "newsgroups" and "mnist", from `folder` or by scikit-learn's loaders; "digits", the bundled ones.
+        "newsgroups" and "mnist" come from `folder` or from scikit-learn's loaders. "digits" are bundled with
+        scikit-learn.
     folder : Path, optional
     n_rows : int
     words : str
@@ -54,7 +55,7 @@ def find(wanted: str, data: Path | None, *, bundled: bool = False) -> Source:
     ----------
     wanted : {"newsgroups", "mnist"}
     data : Path, optional
-        A folder that may hold `NEWSGROUPS_FILE`, MNIST's four files, or the two of its 10,000 test digits.
+        A folder that may contain `NEWSGROUPS_FILE`, MNIST's four files, or the two files of its 10,000 test digits.
     bundled : bool
         Use the digits that are bundled with scikit-learn.
 
@@ -71,7 +72,7 @@ def find(wanted: str, data: Path | None, *, bundled: bool = False) -> Source:
         return _source(wanted, folder, f"{name}, {{:,}} rows")
     except MissingData:
         raise
-    except Exception as error:  # without network, behind a proxy, …: each layer raises different exceptions
+    except Exception as error:  # without a network, behind a proxy, …: each layer raises different exceptions
         why = f", which stand in for {name} (it cannot be loaded: {error})"
     if data is not None and images.find(data, images.OTHER_DIGITS[0]) is not None:
         found = _source("mnist", data, "MNIST's {:,} digits", is_stand_in=True)
@@ -81,13 +82,13 @@ def find(wanted: str, data: Path | None, *, bundled: bool = False) -> Source:
 
 
 def _source(kind: str, folder: Path | None, words: str, is_stand_in: bool = False) -> Source:
-    """Return a source whose rows have been read; `words` has a place for their number."""
+    """Return a source whose rows have been read. `words` has a placeholder for the number of rows."""
     n_rows = len(read(kind, folder)[1])
     return Source(kind, folder, n_rows, words.format(n_rows), is_stand_in)
 
 
 def _holds(wanted: str, data: Path) -> bool:
-    """Whether a folder has the paper's data."""
+    """Return whether a folder has the paper's data."""
     if wanted == "newsgroups":
         return (data / NEWSGROUPS_FILE).exists()
     return images.find(data, images.TRAINING_DIGITS[0]) is not None
@@ -108,7 +109,7 @@ def read(kind: str, folder: Path | None) -> tuple[Any, NDArray[np.int64]]:
 
 
 def fair_order(y: NDArray[np.int64], seed: int = 0) -> NDArray[np.int64]:
-    """Return an order of the rows, random except for the classes: the first of each, then the second of each, …"""
+    """Return a random order of the rows with the classes in turn: the first of each class, then the second, …"""
     shuffled = np.random.default_rng(seed).permutation(len(y))
     rank = np.empty(len(y), dtype=np.int64)
     for each in np.unique(y):

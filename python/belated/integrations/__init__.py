@@ -1,1 +1,1 @@
-"""belated inside other packages: one module for each package, which only users of that package import."""
+"""Integrations of belated with other packages. Each package has one module, which only users of this package import."""

@@ -1,6 +1,6 @@
-"""The candidates of a search with cross-validation: the next fit, and the report of scores to the optimizer.
+"""Candidates of a search with cross-validation: the choice of the next fit, and the report of scores to the optimizer.
 
-A *candidate* is a trial of the optimizer; a *fit* is a candidate on one split of the data.
+A *candidate* is a trial of the optimizer. A *fit* is a candidate on one split of the data.
 """
 
 import math
@@ -19,12 +19,12 @@ from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
 from belated.study.study import Study
 
-# The result of scikit-learn's `_fit_and_score` for one fit: scores, times, and the error if there was one.
+# The result of scikit-learn's `_fit_and_score` for one fit: the scores, the times, and the error if the fit failed.
 Outcome: TypeAlias = dict[str, Any]
 
 
 class Fit(NamedTuple):
-    """A fit, by the numbers of its candidate and of its split."""
+    """A fit, given by the numbers of its candidate and of its split."""
 
     candidate: int
     split: int
@@ -32,7 +32,7 @@ class Fit(NamedTuple):
 
 @dataclass
 class Candidate:
-    """One candidate: its trial, the parameters' values, and the outcomes of the finished splits."""
+    """A candidate: its trial, the values of its parameters, and the outcomes of the finished splits."""
 
     trial: Trial
     values: dict[str, Any]
@@ -45,15 +45,16 @@ class Candidates(Sequence[Candidate]):
     Parameters
     ----------
     optimizer : Optimizer or Study
-        The optimizer that chooses the candidates, maximising the mean score over splits.
+        The optimizer that chooses the candidates. It maximises the mean score over the splits.
     space : DistributionSpace
         Converts params to values.
     n_iter : int
-        How many candidates to choose.
+        The number of candidates to choose.
     n_splits : int
         The number of fits of each candidate.
     deadline : float
-        When to stop choosing, in seconds of `time.monotonic`; the first candidate is chosen in any case.
+        The time of `time.monotonic`, in seconds, after which candidates are not chosen. The first candidate is always
+        chosen.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Candidates(Sequence[Candidate]):
         return self._candidates[number]
 
     def next_fit(self) -> Fit | None:
-        """Return the next fit; start a new candidate if no present one has a fit left. None if the search is over."""
+        """Return the next fit, or None if the search is over. Start a new candidate if the others have no fits left."""
         if not self._waiting:
             number = len(self)
             if number == self.n_iter or (number and time.monotonic() >= self._deadline):
@@ -85,14 +86,14 @@ class Candidates(Sequence[Candidate]):
         return self._waiting.popleft()
 
     def take(self, fit: Fit, outcome: Outcome, objective: str | None) -> None:
-        """Take in the outcome of a fit; `objective` is the metric to maximise, None if scores have no names."""
+        """Record the outcome of a fit. `objective` is the metric to maximise, or None if scores have no names."""
         candidate = self._candidates[fit.candidate]
         candidate.outcomes[fit.split] = outcome
         if len(candidate.outcomes) == self._n_splits:
             _report(candidate.trial, [candidate.outcomes[each] for each in range(self._n_splits)], objective)
 
     def outcomes(self) -> list[Outcome]:
-        """Return the outcomes of all fits, split by split, candidate by candidate."""
+        """Return the outcomes of all fits, split by split, and candidate by candidate within a split."""
         return [candidate.outcomes[split] for candidate in self for split in range(self._n_splits)]
 
     def values(self) -> list[dict[str, Any]]:
@@ -100,16 +101,16 @@ class Candidates(Sequence[Candidate]):
         return [candidate.values for candidate in self]
 
     def abandon_unfinished(self) -> None:
-        """Abandon the trials of candidates that will never have a score: the optimizer may be a study that lives on."""
+        """Abandon the trials of candidates that will never have a score, because a study may be used later."""
         for candidate in self:
             if len(candidate.outcomes) < self._n_splits:
-                # This runs during the handling of another error.
+                # This code runs while another error is handled.
                 with suppress(BelatedError):
                     candidate.trial.abandon()
 
 
 def _report(trial: Trial, outcomes: Sequence[Outcome], objective: str | None) -> None:
-    """Report the mean score of a candidate, or its failure, to the optimizer."""
+    """Report the mean score or the failure of a candidate to the optimizer."""
     duration = sum(outcome["fit_time"] + outcome["score_time"] for outcome in outcomes)
     value = float(np.mean([_score(outcome, objective) for outcome in outcomes]))
     if math.isfinite(value):
@@ -122,5 +123,5 @@ def _report(trial: Trial, outcomes: Sequence[Outcome], objective: str | None) ->
 
 def _score(outcome: Outcome, objective: str | None) -> float:
     scores = outcome["test_scores"]
-    # If scoring is a function, a failed fit has one number for all metrics.
+    # If scoring is a function, a failed fit has a single number for all metrics.
     return float(scores[objective] if isinstance(scores, dict) else scores)

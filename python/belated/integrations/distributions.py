@@ -1,8 +1,8 @@
-"""Search spaces in the form that scikit-learn's users write, including frozen distributions of scipy.stats.
+"""Search spaces as scikit-learn's users write them, including frozen distributions of scipy.stats.
 
-A distribution is replaced by a `Real` or an `Integer` if one has the same law. Otherwise the distribution is searched
-through its quantile function: the optimizer chooses u in [0, 1], and the parameter is Q(u). A uniform u gives the
-distribution.
+A distribution is replaced by a `Real` or an `Integer` if one of them has the same law. Otherwise the distribution is
+searched through its quantile function Q: the optimizer chooses u in [0, 1], and the parameter is Q(u). If u is uniform,
+Q(u) has the distribution.
 """
 
 import math
@@ -18,9 +18,9 @@ from belated.space.arguments import finite
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.space import Space
 
-# Probability that is cut off at an infinite end of the support.
+# The probability that is cut off at an infinite end of the support.
 _TAIL = 1e-6
-# Quantiles at which a law is compared with another.
+# The quantiles at which two laws are compared.
 _CHECKED = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
@@ -30,20 +30,21 @@ class DistributionSpace:
     Parameters
     ----------
     given : mapping
-        Parameter's name → dimension, shorthand for one as `belated.Space` takes it, or:
+        Parameter's name → dimension, or a shorthand of `belated.Space` for a dimension, or:
 
         * a frozen distribution of scipy.stats, or any object with ``ppf`` and ``support``;
-        * a list of choices; an array or range is the same, but ordered if its numbers rise or fall.
+        * a list of choices, or an array or a range, whose numbers are ordered if they rise or fall.
 
     Attributes
     ----------
     space : Space
-        The space that the optimizer searches; a distribution without an equivalent `Real` or `Integer` is u in it.
+        The space that the optimizer searches. A distribution without an equivalent `Real` or `Integer` is replaced by
+        u.
 
     Raises
     ------
     InvalidSpace
-        The argument is not a mapping, or has an entry that cannot be searched.
+        The argument is not a mapping, or an entry cannot be searched.
 
     Examples
     --------
@@ -78,7 +79,8 @@ class DistributionSpace:
             if isinstance(given, range) or (isinstance(given, np.ndarray) and given.ndim == 1):
                 return _of_listed(given)
             if isinstance(given, list):
-                # Made explicitly, because a list of two floats would give a warning, although it means choices here.
+                # The `Categorical` is made explicitly. A list of two floats would give a warning, although it means
+                # choices here.
                 return Categorical(given)
         except InvalidSpace as error:
             raise InvalidSpace(f"{what}: {error}") from None
@@ -135,7 +137,7 @@ def _with_the_same_law(distribution: Any) -> Dimension | None:
         is_uniform = getattr(getattr(distribution, "dist", None), "name", "") == "randint"
         if not is_uniform:
             return None
-        # An Integer refuses bounds that are too large.
+        # An `Integer` refuses bounds that are too large.
         with suppress(InvalidSpace):
             return Integer(int(low), int(high)) if low < high else Categorical([int(low)])
         return None
@@ -151,7 +153,7 @@ def _ends(distribution: Any, what: str) -> tuple[float, float]:
     low, high = _support(distribution)
     ends = (0.0 if math.isfinite(low) else _TAIL, 1.0 if math.isfinite(high) else 1.0 - _TAIL)
     if _is_discrete(distribution) and ends[0] == 0.0:
-        # Q(0) of scipy's discrete distributions is one below the support.
+        # Q(0) of scipy's discrete distributions is the lowest value of the support minus 1.
         ends = (math.ulp(0.5), ends[1])
     if any(finite(float(distribution.ppf(u))) is None for u in ends):
         raise InvalidSpace(

@@ -1,7 +1,8 @@
 """`BelatedSampler`: belated's optimizers as a sampler of Optuna that takes late results into account.
 
 Optuna's terms: the parameters of the *relative* search space are sampled together, at the first ``suggest_*`` of a
-trial (before Optuna 5 at its start). Other parameters are sampled *independently*, when the objective asks for them.
+trial (before Optuna 5, at the start of the trial). Other parameters are sampled *independently*, when the objective
+suggests them.
 """
 
 import hashlib
@@ -28,14 +29,15 @@ from belated.study.from_optuna import CONSTRAINTS, dimension_of, minimizes
 
 _logger = get_logger(__name__)
 
-# Independently sampled values are spread evenly over this number of consecutive trials.
+# The number of consecutive trials over which independently sampled values are spread evenly.
 _STRATA = 8
 
 
 class _CommonSpace:
-    """The parameters that all completed trials of a study have, with the same distribution.
+    """The parameters that all completed trials of a study have with the same distribution.
 
-    As Optuna's `IntersectionSearchSpace`, but each trial is read only once, because comparing distributions is slow.
+    This class does the same as Optuna's `IntersectionSearchSpace`. It reads each trial only once, because comparing
+    distributions is slow.
     """
 
     def __init__(self, study: Study) -> None:
@@ -44,11 +46,11 @@ class _CommonSpace:
         self._common: dict[str, BaseDistribution] | None = None
 
     def is_of(self, study: Study) -> bool:
-        """Whether this is the common space of the study."""
+        """Return whether this is the common space of the study."""
         return study._storage is self._storage and bool(study._study_id == self._study_id)
 
     def of(self, trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution] | None:
-        """Return the parameters by name, sorted, or None if no trial is complete."""
+        """Return the parameters by name in alphabetical order, or None if the study has no completed trial."""
         for trial in trials:
             if trial.state == TrialState.COMPLETE and trial.number not in self._seen:
                 self._seen.add(trial.number)
@@ -59,44 +61,44 @@ class _CommonSpace:
 
 
 class BelatedSampler(BaseSampler):  # type: ignore[misc]
-    """A sampler for studies of Optuna, from 4.5 on: Bayesian optimisation with the trials that are still running.
+    """A sampler for studies of Optuna, from 4.5 on: Bayesian optimisation that takes running trials into account.
 
-    All state is in Optuna's study. Every process reads the trials from it, and belated keeps its own data (fitted
-    hyperparameters) in the trials' system attributes. So any number of processes can share a study, each with its own
-    sampler, and a new sampler continues where the last one ended.
+    All state is in Optuna's study. Every process reads the trials from the study. belated keeps its own data (fitted
+    hyperparameters) in the trials' system attributes. Any number of processes can therefore share a study, each with
+    its own sampler. A new sampler continues where the last sampler ended.
 
     Parameters
     ----------
     optimizer : callable, optional
-        Called as ``optimizer(space, direction=direction, seed=seed)``; returns the optimizer. It may be an optimizer's
-        class, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Processes that share a study should pass the
-        same callable. Default None: `BayesOpt`.
+        Called as ``optimizer(space, direction=direction, seed=seed)``, returns the optimizer. The callable may be an
+        optimizer's class, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Processes that share a study should
+        pass the same callable. Default None: `BayesOpt`.
     seed : int, optional
-        From 0 to 2**64 - 1. Samples depend on it and on the present trials of the study, so it may be the same in all
-        processes. Default None: a seed computed from the study's name and the time at which it began, which is
-        therefore the same in all of its processes.
+        A seed from 0 to 2**64 - 1. Samples depend on the seed and on the present trials of the study, so all processes
+        may use the same seed. Default None: a seed computed from the name and the start time of the study. All
+        processes of the study then use the same seed.
     search_space : mapping, optional
-        Parameter's name → distribution. These are sampled together from the first trial on. Default None: the
-        parameters that all completed trials have, with the same distribution. Before the first completed trial, they
-        are the parameters of the trial with the most parameters. So the parameters of the very first trial are sampled
-        independently.
+        Parameter's name → distribution. These parameters are sampled together from the first trial on. Default None:
+        the parameters that all completed trials have with the same distribution. Before the first completed trial, the
+        parameters of the trial with the most parameters are used. The parameters of the first trial are therefore
+        sampled independently.
     stale_after : float, optional
         Seconds after its start when a running trial stops counting as pending, by this machine's clock. Default None:
-        never, because only you know how long an evaluation may take. If the result still comes, it counts.
+        never, because only you know how long an evaluation may take. A later result is still used.
     constraints_func : callable, optional
-        As for Optuna's samplers: returns the values of constraints for a `FrozenTrial`, each of which is violated if it
-        is above 0. ``trial.set_constraint`` of Optuna 5 replaces this argument.
+        As for Optuna's samplers: returns the values of constraints for a `FrozenTrial`. A constraint is violated if its
+        value is above 0. In Optuna 5, ``trial.set_constraint`` replaces this argument.
     independent_sampler : BaseSampler, optional
         The sampler of parameters that are not sampled together. Default None: values that are spread evenly.
     warn_independent_sampling : bool, default True
-        Whether to log that a parameter is sampled independently although a trial is complete.
+        Whether to log a warning when a parameter is sampled independently although the study has a completed trial.
 
     Raises
     ------
     InvalidSetting
-        An argument is invalid. Raised when a trial is sampled: the study has several objectives.
+        An argument is invalid. When a trial is sampled: the study has several objectives.
     InvalidSpace
-        Raised when a trial is sampled: belated cannot search a distribution, for example integers beyond 2**40.
+        When a trial is sampled: a distribution cannot be searched, for example integers beyond 2**40.
 
     Notes
     -----
@@ -110,10 +112,10 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     RUNNING  pending, as soon as its point is known
     ======== ====================================================================================================
 
-    The estimate for a pruned trial is its last report plus the median gain, from that step to the end, of the trials
-    that went further. If some of them were ahead at that step, the estimate is not better than the value of any of
-    these, and it is never better than the best completed trial. With `HyperbandPruner` the sampler uses the trials of
-    all brackets.
+    The estimate for a pruned trial is its last report plus the median gain of the trials that went further. The gain is
+    measured from that step to the end. If some of these trials were ahead at that step, the estimate is not better than
+    their values. It is never better than the best completed trial. With `HyperbandPruner`, the sampler uses the trials
+    of all brackets.
 
     Examples
     --------
@@ -176,10 +178,10 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         self.__dict__.update(state)
         self._forget()
 
-    # Methods that Optuna calls, in this order.
+    # Methods that Optuna calls, in the order of the calls.
 
     def reseed_rng(self) -> None:
-        """Reseed only `independent_sampler`; copies of this sampler differ by the numbers of their trials."""
+        """Reseed only `independent_sampler`. Copies of this sampler differ by the numbers of their trials."""
         if self._independent is not None:
             self._independent.reseed_rng()
 
@@ -188,7 +190,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         try:
             minimizes(study)
         except InvalidSetting:
-            # Optuna does not end a trial if its sampler raises here.
+            # If its sampler raises an error here, Optuna does not end the trial.
             study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
             raise
         if self._independent is not None:
@@ -205,7 +207,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             if self._common is None or not self._common.is_of(study):
                 self._common = _CommonSpace(study)
             found = self._common.of(trials)
-        if found is None:  # no trial is complete
+        if found is None:  # the study has no completed trial
             found = max((each.distributions for each in trials), key=len, default={})
             found = dict(sorted(found.items()))
         return {name: distribution for name, distribution in found.items() if not distribution.single()}
@@ -221,7 +223,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         stale_before = None if self._stale_after is None else datetime.now() - self._stale_after
         read, self._read = self._read, None
         if not self._lock.acquire(blocking=False):
-            # Suggestions of other threads must be known here.
+            # Suggestions of other threads must be read first.
             self._lock.acquire()
             read = None
         try:
@@ -238,7 +240,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """Return a value for one parameter; eight consecutive trials use different eighths of its range."""
+        """Return a value for one parameter. Eight consecutive trials use different eighths of its range."""
         minimizes(study)
         trials = _trials_of(study)
         if self._warns and any(each.state == TrialState.COMPLETE for each in trials):
@@ -265,7 +267,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             self._independent.after_trial(study, trial, state, values)
 
     def _log_for(self, search_space: dict[str, BaseDistribution], reverse: bool, seed: int) -> OptunaLog:
-        """Return the log of an optimizer for this space; reuse the last one if it fits."""
+        """Return the log of an optimizer for this space. Reuse the last log if it has the same space."""
         wanted = (list(search_space.items()), reverse, seed)
         if self._log is None or self._made_for != wanted:
             space = Space({name: dimension_of(name, each) for name, each in search_space.items()})
@@ -292,7 +294,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
 
 
 def _checked_space(given: Any) -> dict[str, BaseDistribution]:
-    """Return the distributions with several values; raise an error if belated cannot search one of them."""
+    """Return the distributions with several values. Raise an error if belated cannot search a distribution."""
     if not isinstance(given, Mapping) or not all(isinstance(each, BaseDistribution) for each in given.values()):
         raise InvalidSetting(
             f"search_space={short_repr(given)} is not usable: pass a dict of parameter's name → distribution of Optuna"
@@ -310,13 +312,13 @@ def _not_nan(value: Any) -> float:
 
 
 def _trials_of(study: Study) -> list[FrozenTrial]:
-    """Return all trials of a study; with `HyperbandPruner`, `get_trials` returns only the trials of one bracket."""
+    """Return all trials of a study. With `HyperbandPruner`, `get_trials` returns only the trials of one bracket."""
     trials: list[FrozenTrial] = study._storage.get_all_trials(study._study_id, deepcopy=False)
     return trials
 
 
 def _seed_of(study: Study, trials: Sequence[FrozenTrial]) -> int:
-    """Return a seed that is the same in all processes of a study, but differs between studies."""
+    """Return a seed that is the same in all processes of a study and differs between studies."""
     began = next((trial.datetime_start for trial in trials if trial.datetime_start is not None), None)
     digest = hashlib.sha256(f"{study.study_name} {began}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1

@@ -1,17 +1,17 @@
-"""The log of an optimizer, derived from an Optuna study.
+"""The log of an optimizer, derived from a study of Optuna.
 
-Optuna's study is authoritative: the log is derived from its trials, and derived again whenever the trials no longer
-imply the earlier log. Facts that a trial does not show are stored in its system attributes when its point is suggested:
-the event of belated's log (the point, and the hyperparameters if they were fitted for it), the place in the log for
-which it was proposed, and the trials without a result at that moment. These trials determine an order of events on
-which all processes agree, without clocks:
+Optuna's study is authoritative. The log is derived from its trials, and derived again whenever the trials no longer
+imply the earlier log. Some data cannot be seen in a trial. These data are stored in the trial's system attributes when
+its point is suggested. The first item is the event of belated's log: the point, and the hyperparameters if they were
+fitted for it. The second item is the place in the log for which the point was proposed. The third item is the trials
+without a result at that time. These trials determine an order of events on which all processes agree, without clocks:
 
 * trials start in the order of their numbers;
-* the result of a trial comes before the first later suggestion that was made with it; several such results come in
-  the order of their trials' numbers.
+* the result of a trial comes before the first later suggestion that used it; several such results come in the order of
+  their trials' numbers.
 
-A pruned trial is observed with an estimate of its final value, marked as imputed in its attributes. Estimates depend on
-all completed trials of the study at that moment. They therefore change with each result, and the log is rebuilt.
+A pruned trial is observed with an estimate of its final value, which is marked as imputed in the attributes. Estimates
+depend on all completed trials of the study. They therefore change with each result, and the log is rebuilt.
 """
 
 import hashlib
@@ -32,13 +32,13 @@ from belated.study.from_optuna import Outcome, outcome_of, outcome_of_value
 # The system attribute of a trial that records how it was suggested.
 NOTE = "belated:suggested"
 
-# The format of that attribute, and of belated's events.
+# The format of that attribute and of belated's events.
 _FORMAT = 2
 
-# If a trial was first seen without a point this many seconds ago and still has none, it is not expected to get one.
+# A trial without a point is not expected to get a point after this number of seconds since it was first seen.
 _SAMPLED_WITHIN = 60.0
 
-# One step of the log: its kind and arguments. Steps are compared with the steps derived earlier.
+# A step of the log: its kind and its arguments. Steps are compared with the steps derived earlier.
 Step: TypeAlias = tuple[Any, ...]
 
 
@@ -49,21 +49,21 @@ class Start(NamedTuple):
     step: Step
     outcome: Outcome
     ended: float | None
-    # The numbers of the trials that had no result when it was suggested; None if belated did not suggest it.
+    # The numbers of the trials without a result when this trial was suggested; None if belated did not suggest it.
     pending: frozenset[int] | None
     # The place in the log for which its point was proposed; None if belated did not suggest it.
     place: int | None
-    # The step at which it was pruned, if it was pruned and can be observed with an estimate.
+    # The step at which the trial was pruned. None if it was not pruned, or cannot be observed with an estimate.
     stop: Stop | None
 
 
 class OptunaLog:
-    """The log that an optimizer would have if it had run the trials of an Optuna study.
+    """The log that an optimizer would have if it had run the trials of a study of Optuna.
 
     Parameters
     ----------
     optimizer : Optimizer
-        The optimizer that defines the log; it stays without trials.
+        The optimizer that defines the log. It does not get trials itself.
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
@@ -71,28 +71,28 @@ class OptunaLog:
         assert isinstance(optimizer.domain_, Space)
         self.space = optimizer.domain_
         definition = json.dumps([_FORMAT, repr(self.space), optimizer._definition()], sort_keys=True)
-        # Notes made under another definition belong to another model.
+        # Notes of an optimizer with another definition belong to another model.
         self.definition = hashlib.sha256(definition.encode()).hexdigest()[:16]
         self._core = self._new_core()
         self._steps: list[Step] = []
-        # Finished trials do not change: number → (trial, its start).
+        # Finished trials do not change: number → (trial, start of the trial).
         self._finished: dict[int, tuple[Any, Start | None]] = {}
-        # When this process first saw a trial without a point: (number, start by the clock of its machine) → seconds.
-        # Clocks of two machines are never compared.
+        # Times at which this process first saw a trial without a point: (number, start by the trial's machine) →
+        # seconds. Clocks of two machines are never compared.
         self._first_seen: dict[tuple[int, datetime | None], float] = {}
 
     def _new_core(self) -> _core.Optimizer:
         return self.optimizer._new_core()
 
     def suggest(self, trial: Any, trials: Sequence[Any], stale_before: datetime | None) -> tuple[dict[str, Any], Any]:
-        """Return a point for a trial, and the note to keep with it.
+        """Return a point for a trial, and the note to store with the trial.
 
-        `trials` are the trials of the study. Running ones that started before `stale_before` do not count as pending.
+        `trials` are the trials of the study. Running trials that started before `stale_before` do not count as pending.
         """
         others = [each for each in trials if each.number != trial.number]
         self._follow(self._derive(others, stale_before))
-        # Other processes will suggest points for these trials. Each point is drafted as its process would choose it, so
-        # that this trial's point differs from all of them.
+        # Other processes will suggest points for these trials. Each point is drafted in the same way, so that this
+        # trial's point differs from all of them.
         n_drafts = self._count_drafts(trial, others, stale_before)
         starts = [start for each in others if (start := self._start_of(each)) is not None]
         place, event = self._log_for(trial, others, stale_before)._choose(n_drafts, starts)
@@ -104,8 +104,8 @@ class OptunaLog:
     def _log_for(self, trial: Any, others: Sequence[Any], stale_before: datetime | None) -> "OptunaLog":
         """Return the log from which to choose a trial's point: this log, or the log of only the trials before it.
 
-        Some points depend only on their place in the log: points of an initial design, and random points. If trials
-        with larger numbers already have their points, this trial takes the place reserved for it.
+        Points of an initial design and random points depend only on their place in the log. If trials with larger
+        numbers already have their points, this trial takes the place reserved for it.
         """
         before = [each for each in others if each.number < trial.number]
         if not any(self._start_of(each) is not None for each in others if each.number > trial.number):
@@ -120,7 +120,7 @@ class OptunaLog:
     def _choose(self, n_drafts: int, starts: Sequence[Start]) -> tuple[int, str]:
         """Return the place and the event of the next trial, after `n_drafts` trials that other processes will suggest.
 
-        A place may already be taken if an earlier place was reserved for a trial that never got a point.
+        The place may already be taken, if an earlier place was reserved for a trial that never got a point.
         """
         first = len(self._core)
         taken = {
@@ -142,7 +142,7 @@ class OptunaLog:
         return self.space.params_at(list(_point(event)))
 
     def _count_drafts(self, trial: Any, others: Sequence[Any], stale_before: datetime | None) -> int:
-        """Return how many recently started trials with smaller numbers still wait for their points.
+        """Return how many recently started trials with smaller numbers do not have a point yet.
 
         A trial with only some of its parameters also counts, because the database may be read during a write.
         """
@@ -150,17 +150,17 @@ class OptunaLog:
         n = 0
         for each in others:
             if each.state.name == "RUNNING" and self._start_of(each) is None:
-                # The number is not a sufficient key, because a sampler may serve several studies.
+                # The number alone does not identify a trial, because a sampler may serve several studies.
                 age = now - self._first_seen.setdefault((each.number, each.datetime_start), now)
                 n += each.number < trial.number and age < _SAMPLED_WITHIN and not _is_stale(each, stale_before)
         return n
 
-    # Conversion of trials to steps.
+    # Conversion of trials to steps of the log.
 
     def _derive(self, trials: Sequence[Any], stale_before: datetime | None) -> list[Step]:
         steps: list[Step] = []
-        places: dict[int, int] = {}  # Optuna's number → the log's
-        waiting: dict[int, Start] = {}  # trials that have ended in Optuna, but not yet in the log
+        places: dict[int, int] = {}  # number in Optuna → number in the log
+        waiting: dict[int, Start] = {}  # trials that have ended in Optuna but not yet in the log
         started = [(trial, start) for trial in trials if (start := self._start_of(trial)) is not None]
         imputed = self._impute(started)
 
@@ -198,7 +198,7 @@ class OptunaLog:
         return impute(stops, curves, minimize=self.optimizer.direction == "minimize")
 
     def _start_of(self, trial: Any) -> Start | None:
-        """Return the start of a trial, or None if it has not started, or its point is unknown or outside the space."""
+        """Return the start of a trial, or None before it, or if the point is unknown or not in the space."""
         if trial.state.name == "WAITING":  # a trial that is run again already has its parameters
             return None
         known = self._finished.get(trial.number)
@@ -214,10 +214,10 @@ class OptunaLog:
         outcome, stop = _ended_how(trial)
         params = {name: trial.params[name] for name in self.space if name in trial.params}
         note = trial.system_attrs.get(NOTE, {})
-        # A copy of a trial has the other trial's note, for example if Optuna runs a failed trial again.
+        # A copy of a trial has the note of the original trial, for example if Optuna runs a failed trial again.
         if note.get("definition") == self.definition and note.get("number") == trial.number:
             suggested = self._params(note["event"])
-            # If the trial was run at another point, for example after a partly enqueued point, that point counts.
+            # If the trial was run at another point, that point is used, for example if part of the point was enqueued.
             if all(suggested[name] == value for name, value in params.items()):
                 step: Step = ("suggested", note["event"])
                 return Start(trial.number, step, outcome, ended, frozenset(note["pending"]), note["place"], stop)
@@ -238,7 +238,7 @@ class OptunaLog:
         n_same = len(self._steps)
         if steps[:n_same] != self._steps:
             self._core, n_same = self._new_core(), 0
-        # If an error interrupts this, the next call starts from the beginning.
+        # If an error interrupts this loop, the next call starts from the beginning.
         self._steps = [("unknown",)]
         for step in steps[n_same:]:
             self._log(step)
@@ -270,7 +270,7 @@ class OptunaLog:
 
 
 def _ended_how(trial: Any) -> tuple[Outcome, Stop | None]:
-    """Return the outcome of a trial, and its stop if it was pruned with a last report that can be used.
+    """Return the outcome of a trial. If it was pruned with a last report that can be used, also return its stop.
 
     A pruned trial without such a report has failed.
     """

@@ -1,4 +1,4 @@
-"""Estimates of the final values of pruned trials, from the learning curves of trials that went further."""
+"""Estimates of the final values of pruned trials from the learning curves of trials that went further."""
 
 import math
 from bisect import bisect_left
@@ -24,24 +24,24 @@ class Stop(NamedTuple):
 
 
 class _Level(NamedTuple):
-    """Statistics at a step of the trials that went further; larger values are better."""
+    """Statistics, at a step, of the trials that went further. Larger values are better."""
 
-    # Their reports at this step, in increasing order.
+    # The reports of these trials at this step, in increasing order.
     reports: list[float]
-    # For each of these reports, the worst final value of the trials with this report or a larger one.
+    # For each of these reports, the worst final value among the trials with this report or a larger report.
     bounds: list[float]
-    # The median of final value − report.
+    # The median of the differences, final value − report.
     gain: float
 
 
 def impute(stops: Mapping[int, Stop], completed: Sequence[Curve], *, minimize: bool) -> dict[int, float]:
     """Estimate the final values of pruned trials; the result has the keys of `stops`.
 
-    The estimate is the last report plus the median gain, from that step to the end, of the trials that went further:
-    completed trials, and trials that were pruned at a later step, with their own estimates. The estimate is not better
-    than the final value of any of these trials that was ahead at that step, nor than the best final value of a
-    completed trial. If none of these trials had a report by that step, the estimate is the worse of the last report and
-    the worst final value.
+    The estimate is the last report plus the median gain, from that step to the end, of the trials that went further.
+    These are completed trials, and trials that were pruned at a later step, with their own estimates. The estimate is
+    not better than the final value of any of these trials that was ahead at that step. It is not better than the best
+    final value of a completed trial. If these trials did not report up to that step, the estimate is the worse of the
+    last report and the worst final value.
     """
     sign = -1.0 if minimize else 1.0
     curves = [Curve(each.reported, sign * each.final) for each in completed]
@@ -57,7 +57,7 @@ def impute(stops: Mapping[int, Stop], completed: Sequence[Curve], *, minimize: b
 
 
 def _estimate(report: float, level: _Level | None, finals: list[float]) -> float:
-    """Return the estimate for a last report; `finals` are the completed trials' final values. Larger is better."""
+    """Return the estimate for a last report. `finals` are the final values of completed trials. Larger is better."""
     cautious = min([report, *finals])
     if level is None:
         return cautious

@@ -1,7 +1,8 @@
-"""`BelatedSearchCV`: scikit-learn's search over hyperparameters with cross-validation, asynchronous and model-based.
+"""`BelatedSearchCV`: an asynchronous, model-based search over hyperparameters with cross-validation.
 
-A task of a worker is one fit: a candidate on one split. The splits of a candidate therefore spread over the workers,
-few candidates are in progress at a time, and each is chosen with the results of almost all earlier ones.
+A task of a worker is one fit, a candidate on one split. The splits of a candidate therefore spread over the workers.
+Few candidates are in progress at a time, and the choice of a candidate uses the results of almost all earlier
+candidates.
 """
 
 import inspect
@@ -36,54 +37,61 @@ from belated.study.study import Study
 
 
 class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
-    """Search over hyperparameters with cross-validation; a model of the scores so far chooses the next candidate.
+    """Search over hyperparameters with cross-validation. A model of the scores so far chooses the next candidate.
 
-    It has the interface and the attributes of scikit-learn's `RandomizedSearchCV`. No worker waits for another: the
-    next candidate starts as soon as a worker is free, and its choice takes the candidates in progress into account.
+    The interface and the attributes are the same as in scikit-learn's `RandomizedSearchCV`. Workers do not wait for
+    each other. The next candidate starts as soon as a worker is free, and its choice takes the candidates in progress
+    into account.
 
     Parameters
     ----------
     estimator : estimator
-        As for `RandomizedSearchCV`; pipelines too.
+        As for `RandomizedSearchCV`; it may be a pipeline.
     space : mapping
-        Parameter's name → `Real`, `Integer`, `Ordinal`, `Categorical` or their shorthand, as `belated.Space` takes it
-        (a tuple is a range); a list of choices; an array or range, whose numbers are ordered if they rise or fall; or a
+        Parameter's name → `Real`, `Integer`, `Ordinal`, `Categorical` or their shorthand, as for `belated.Space` (a
+        tuple is a range); a list of choices; an array or a range, whose numbers are ordered if they rise or fall; or a
         frozen distribution of scipy.stats. With ``when=`` parameters may be conditional.
     n_iter : int, default 50
-        How many candidates to evaluate. The first 4 to 10 are spread over the space; the model chooses the others.
+        The number of candidates to evaluate. The first 4 to 10 candidates are spread over the space. The model chooses
+        the others.
     optimizer : callable, optional
-        Called as ``optimizer(space, seed=seed)``; returns the optimizer, or a `Study`, that chooses the candidates. It
-        may be an optimizer's class, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Default None: `BayesOpt`.
+        Called as ``optimizer(space, seed=seed)``, returns the optimizer or the `Study` that chooses the candidates. The
+        callable may be an optimizer's class, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Default None:
+        `BayesOpt`.
     objective : str, optional
-        The metric that the optimizer maximises, if there are several. Default None: the metric that `refit` names.
+        The metric that the optimizer maximises, if there are several metrics. Default None: the metric that `refit`
+        names.
     scoring : str, callable, list, tuple or dict, optional
         As for `RandomizedSearchCV`.
     n_jobs : int, optional
-        How many fits run at a time, on the workers of joblib's active backend; -1 for as many as there are CPUs.
+        The number of fits that run at a time, on the workers of joblib's active backend. With -1, it is the number of
+        CPUs.
     refit : bool, str or callable, default True
-        As for `RandomizedSearchCV`: the metric's name if there are several.
+        As for `RandomizedSearchCV`; with several metrics, the name of a metric.
     cv : int, splitter or iterable, optional
         As for `RandomizedSearchCV`. The splits are made once, so that all candidates are compared on the same splits.
     verbose : int, default 0
         As for `RandomizedSearchCV`.
     pre_dispatch : int or str, default "n_jobs+1"
-        How many fits are given to the workers at a time, as a number, "n_jobs", "2*n_jobs" or "n_jobs+1". One waiting
-        fit keeps the workers busy while results are read; with more, candidates are chosen with fewer results.
+        The number of fits that the workers have at a time, as a number, "n_jobs", "2*n_jobs" or "n_jobs+1". One waiting
+        fit keeps the workers busy while results are read. With more waiting fits, candidates are chosen with fewer
+        results.
     random_state : int, RandomState instance or None, default None
-        The source of the optimizer's seed. With an integer and ``n_jobs=1`` the candidates are always the same; with
-        several workers they depend on the order in which results come.
+        The source of the optimizer's seed. With an integer and ``n_jobs=1``, the candidates are always the same. With
+        several workers, they depend on the order in which results arrive.
     timeout : float, optional
-        Seconds after which no further candidate is started; candidates in progress are finished.
+        Seconds after which further candidates are not started. Candidates in progress are finished.
     error_score : "raise" or number, default nan
-        As for `RandomizedSearchCV`. With nan, a candidate with a failed fit or a score that is not finite is a failed
-        trial for the optimizer. With a number, its mean score is a value like any other.
+        As for `RandomizedSearchCV`. With nan, a candidate is a failed trial if one of its fits failed or its score is
+        not finite. With a number, the mean score of such a candidate is an ordinary value.
     return_train_score : bool, default False
         As for `RandomizedSearchCV`.
 
     Attributes
     ----------
     optimizer_ : Optimizer or Study
-        The optimizer that chose the candidates, with one trial for each: for plots, `recommend`, `trials_dataframe`.
+        The optimizer that chose the candidates, with one trial for each candidate. Use it for plots, `recommend` and
+        `trials_dataframe`.
     cv_results_ : dict
         As for `RandomizedSearchCV`; candidates are in the order in which they were chosen.
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, multimetric_
@@ -94,7 +102,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     Raises
     ------
     InvalidSpace, InvalidSetting
-        By `fit`: an argument is invalid.
+        Raised by `fit` if an argument is invalid.
 
     Examples
     --------
@@ -109,7 +117,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     (0.98, 20)
     """
 
-    # Versions of scikit-learn before 1.6 read it in their checks.
+    # Versions of scikit-learn before 1.6 read this attribute in their checks.
     _required_parameters = ("estimator", "space")
 
     def __init__(
@@ -151,7 +159,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, **params: Any) -> "BelatedSearchCV":
-        """Search, then fit the best estimator to all the data unless `refit` is False.
+        """Run the search, then fit the best estimator to all the data unless `refit` is False.
 
         Parameters
         ----------
@@ -160,7 +168,8 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The target.
         **params
-            Passed on to the estimator's `fit`, the scorer and the splitter (as ``groups``), as in `RandomizedSearchCV`.
+            Arguments for the estimator's `fit`, the scorer and the splitter (as ``groups``), as in
+            `RandomizedSearchCV`.
 
         Returns
         -------
@@ -186,7 +195,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         outcomes = candidates.outcomes()
         _validation._warn_or_raise_about_fit_failures(outcomes, self.error_score)
         if callable(self.scoring):
-            # With several metrics, scores of failed fits lack the metrics' names.
+            # With several metrics, scores of failed fits lack the names of the metrics.
             _validation._insert_error_scores(outcomes, self.error_score)
         results = self._format_results(candidates.values(), len(splits), outcomes)
         self.multimetric_ = isinstance(outcomes[0]["test_scores"], dict)
@@ -209,7 +218,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         arguments: Mapping[str, Any],
         objective: str | None,
     ) -> None:
-        """Fit candidates on all splits, as many at a time as there are workers, until the search is over."""
+        """Fit candidates on all splits until the search is over, with as many fits at a time as there are workers."""
         n_iter = candidates.n_iter
         base_estimator = clone(self.estimator)
         fit_and_score = _configured(_validation._fit_and_score)
@@ -239,7 +248,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
             with closing(completed(next_task, self.n_jobs, n_in_flight)) as in_order_of_completion:
                 for fit, outcome in in_order_of_completion:
                     if objective is None and isinstance(outcome["test_scores"], dict):
-                        # If scoring is a function, its metrics are known only now.
+                        # If scoring is a function, its metrics are unknown before the first fit.
                         objective = self._objective_of(list(outcome["test_scores"]))
                     candidates.take(fit, outcome, objective)
         finally:
@@ -247,13 +256,13 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def __sklearn_clone__(self) -> "BelatedSearchCV":
         cloned: BelatedSearchCV = super().__sklearn_clone__()
-        # Copied as a whole. If entries were copied one by one, estimators among the choices would differ from the ones
-        # in conditions.
+        # The whole space is copied at once. If entries were copied one by one, estimators among the choices would
+        # differ from the estimators in conditions.
         cloned.space = deepcopy(self.space)
         return cloned
 
     def _checked_limits(self) -> tuple[int, float]:
-        """Return the number of candidates, and the seconds in which to start them."""
+        """Return the number of candidates, and the number of seconds in which to start them."""
         n_iter = whole_number(self.n_iter)
         if n_iter is None or n_iter < 1:
             raise InvalidSetting(f"n_iter={short_repr(self.n_iter)} is not usable: pass an integer >= 1")
@@ -265,7 +274,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         return n_iter, timeout
 
     def _checked_pre_dispatch(self, n_fits: int) -> int:
-        """Return how many fits are given to the workers at a time."""
+        """Return the number of fits that the workers have at a time."""
         number = whole_number(self.pre_dispatch)
         if self.pre_dispatch == "all":
             number = n_fits
@@ -312,7 +321,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         return made
 
     def _objective_of(self, names: list[str] | None) -> str | None:
-        """Return the metric among `names` that the optimizer maximises; None if there is one metric, without a name."""
+        """Return the metric among `names` that the optimizer maximises, or None for a single metric without a name."""
         if names is None:
             if self.objective is not None and not callable(self.scoring):
                 raise InvalidSetting(f"objective={self.objective!r} is for several metrics: leave it out")
@@ -357,11 +366,11 @@ def _numbered(fit: Fit, fit_and_score: Callable[..., Outcome], *args: Any, **kwa
 
 
 def _configured(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function`, so that its calls use this thread's configuration of scikit-learn and its warning filters."""
+    """Return `function` with this thread's configuration of scikit-learn and its warning filters in each call."""
     wrapped: Any
     [wrapped, _, _] = delayed(function)()
     if hasattr(wrapped, "with_config_and_warning_filters"):
-        # If threads have separate filters, this function returns them.
+        # If each thread has its own filters, this function returns them.
         filters = getattr(warnings, "_get_filters", lambda: warnings.filters)()
         wrapped.with_config_and_warning_filters(get_config(), filters)
     else:
@@ -388,7 +397,7 @@ def _scorers_of(search: BelatedSearchCV) -> tuple[Any, Any]:
 
 
 def _names_of(scorers: Any) -> list[str] | None:
-    """Return the names of several metrics if they are known before the first fit; None for one metric."""
+    """Return the names of several metrics if they are known before the first fit. Return None for a single metric."""
     if isinstance(scorers, _MultimetricScorer):
         scorers = scorers._scorers
     return list(scorers) if isinstance(scorers, dict) else None

@@ -1,1 +1,1 @@
-"""`belated serve`: the studies of a store over HTTP, for programs in other languages than Python."""
+"""`belated serve`: the studies of a store over HTTP, for programs in languages other than Python."""

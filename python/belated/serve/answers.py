@@ -1,4 +1,4 @@
-"""Facts about a study as data for JSON. Everything here runs in a study's thread."""
+"""Information about a study as data for JSON. All functions here run in a study's thread."""
 
 import time
 from bisect import bisect_left
@@ -13,7 +13,7 @@ from belated.space.space import Space
 from belated.store.checksums import read_header
 from belated.study.study import Study
 
-#: A page of trials ends after this number of bytes of JSON, even if its limit is not reached.
+#: A page of trials ends after this number of bytes of JSON, even if the limit of the request is not reached.
 LARGEST_PAGE = 4 << 20
 
 STATES = ("pending", "observed", "failed", "abandoned")
@@ -50,7 +50,7 @@ def best_as_data(study: Study) -> dict[str, Any]:
 
 
 def trial_as_data(study: Study, number: int) -> dict[str, Any]:
-    """Return the trial with this number; raise UnknownTrial if there is none."""
+    """Return the trial with this number; raise UnknownTrial if it does not exist."""
     study.sync()
     return _trial(study, study._number_of(number))
 
@@ -61,8 +61,9 @@ def trials_as_data(study: Study, trials: list[Trial]) -> dict[str, Any]:
 
 
 def page_as_data(study: Study, state: str | None, start: int, limit: int, since: int) -> dict[str, Any]:
-    """Return trials of a study in order of their numbers, as `messages.Page` requests them."""
-    # The answer states the last event that it includes, so a crash must not replace the events up to this one.
+    """Return trials of a study in the order of their numbers, as `messages.Page` requests them."""
+    # The answer names the last event that it includes. After a crash, the store must therefore still have all events up
+    # to this event.
     study._log.sync_to_disk()
     log = study._log
     numbers = log.numbers(state)
@@ -114,7 +115,7 @@ def _trial(study: Study, number: int) -> dict[str, Any]:
 
 
 def _places(study: Study, record: TrialRecord) -> dict[str, Any]:
-    """Return the places where a trial was started and where it was run."""
+    """Return the place where a trial was started and the place where it was run."""
     domain, run = study._problem.domain, record.run
     if isinstance(domain, Space):
         params = domain.params_of(record)

@@ -44,7 +44,7 @@ _EVERYWHERE = {
 
 
 def _problems(here: dict[int, str] | None = None) -> dict[int | str, dict[str, Any]]:
-    """Return the descriptions of answers that are problems: those common to all paths, and those of this path."""
+    """Return the descriptions of answers that are problems, on all paths or on this path."""
     return {status: {"description": text, **_PROBLEM} for status, text in sorted((_EVERYWHERE | (here or {})).items())}
 
 

@@ -22,7 +22,7 @@ DONE = 0
 
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 1000
 
-# Seconds that clients may wait for requests in progress after the signal to end; the requests are completed in any
+# Seconds that clients may wait for requests in progress after the signal to end. The requests are completed in any
 # case.
 _PATIENCE = 30
 
@@ -33,7 +33,7 @@ _NEEDED = ("fastapi", "uvicorn")
 
 
 def add_to(commands: Any) -> None:
-    """Add ``serve``."""
+    """Add the command ``serve``."""
     text = "serve the studies of a store over HTTP"
     serve = commands.add_parser("serve", help=text, description=f"{text[0].upper()}{text[1:]}.")
     serve.add_argument(
@@ -71,7 +71,7 @@ def serve_command(arguments: argparse.Namespace) -> int:
     studies.read_names()  # raises an error now instead of at the first request
     with _ended_by_signals(), _listening(arguments.host, arguments.port) as listener:
         app = make_app(studies, token)
-        # Warnings are about requests that are not HTTP, and any client could fill the log with them.
+        # Warnings are about requests that are not HTTP. Any client could fill the log with such warnings.
         settings = {"http": limited_protocol(), "lifespan": "on", "ws": "none", "log_level": "error"}
         settings |= {
             "backlog": accepted_at_once(),
@@ -92,18 +92,18 @@ def serve_command(arguments: argparse.Namespace) -> int:
                 flush=True,
             )
         logging.basicConfig(level=logging.ERROR, format="belated: %(message)s")
-        # Requests that have begun are completed before it returns.
+        # Requests that have begun are completed before this call returns.
         server.run(sockets=[listener])
     return DONE
 
 
 def read_token(file: Path | None) -> str:
-    """Return the token of a file, or of the environment.
+    """Return the token from a file or from the environment.
 
     Raises
     ------
     InvalidSetting
-        There is no token, or it is too short to be secret. The message does not show it.
+        The token is missing, or too short to be secret. The message does not show the token.
     """
     if file is not None:
         try:
@@ -125,8 +125,8 @@ def read_token(file: Path | None) -> str:
 
 
 def _warn_if_others_can_read(file: Path) -> None:
-    # This is a warning and not an error, because the host of a container often provides a token with such a mode and
-    # controls access itself.
+    # This is a warning and not an error. The host of a container often provides a token with such a mode, and controls
+    # access itself.
     if os.name == "posix" and file.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
         print(f"belated: other users can read the token in {file}: chmod 600 {file}", file=sys.stderr, flush=True)
 
@@ -144,9 +144,10 @@ def _port(text: str) -> int:
 
 
 class _Listener(socket.socket):
-    """A socket at which many connections can wait, although asyncio accepts only few at a time.
+    """A socket at which many connections can wait, although asyncio accepts only a few at a time.
 
-    asyncio uses one number, `backlog`, for both. A client that finds no place to wait tries again after a second.
+    asyncio uses one number, `backlog`, for both limits. A client that does not find a place in the queue tries again
+    after a second.
     """
 
     def listen(self, backlog: int = _WAITING, /) -> None:
@@ -159,7 +160,7 @@ def _listening(host: str, port: int) -> socket.socket:
         listening = socket.create_server((host, port), family=family, backlog=_WAITING)
     except OSError as error:
         raise InvalidSetting(f"host={host!r}, port={port} cannot be listened at: {error}") from None
-    # If the socket names its protocol, asyncio sends small packets at once; otherwise each answer waits 40 ms for the
+    # If the socket names its protocol, asyncio sends small packets at once. Otherwise each answer waits 40 ms for the
     # client's delayed acknowledgement of its headers.
     return _Listener(listening.family, listening.type, socket.IPPROTO_TCP, listening.detach())
 
@@ -172,7 +173,7 @@ def _is_loopback(host: str) -> bool:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """A context in which SIGINT and SIGTERM end the program with the exit code of success."""
+    """Return a context in which SIGINT and SIGTERM end the program with the exit code of success."""
     before = {kind: signal.signal(kind, _stop) for kind in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

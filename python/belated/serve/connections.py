@@ -1,4 +1,4 @@
-"""Limits on connections: their number, and the time that each may take to send a request."""
+"""Limits on connections: their number, and the time in which a connection has to send a request."""
 
 import asyncio
 import logging
@@ -7,11 +7,11 @@ from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-#: Maximum number of connections at a time. Connections use at most half of the files that the process may open; the
-#: others are for studies.
+#: Maximum number of connections at a time. Connections use at most half of the files that the process may open, because
+#: studies need the other half.
 MOST_CONNECTIONS = 1000
 
-#: A connection is closed if it does not send the whole of its next request within this number of seconds.
+#: A connection is closed if it does not send its whole next request within this number of seconds.
 PATIENCE = 30.0
 
 # Seconds between two messages about refused connections.
@@ -21,7 +21,7 @@ _FULL = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-lengt
 
 
 def most_connections() -> int:
-    """Return how many connections are accepted at a time."""
+    """Return the maximum number of connections at a time."""
     try:
         import resource
     except ImportError:  # Windows
@@ -33,14 +33,14 @@ def most_connections() -> int:
 def accepted_at_once() -> int:
     """Return the number of connections that are accepted before connections above the limit are refused.
 
-    asyncio accepts up to this number in each pass of its loop, and closes a refused connection some three passes later.
-    Until then each of them has an open file, so a larger number would leave no files for studies.
+    asyncio accepts up to this number in each pass of its loop. It closes a refused connection about three passes later.
+    Until then, each refused connection has an open file. A larger number would leave too few files for studies.
     """
     return max(1, most_connections() // 8)
 
 
 class _Message:
-    """The message that connections are refused, logged at most once a minute."""
+    """The message that connections are refused. It is logged at most once a minute."""
 
     def __init__(self) -> None:
         self._last = -_BETWEEN_MESSAGES
@@ -57,7 +57,7 @@ def limited_protocol() -> type[asyncio.Protocol]:
     most, message = most_connections(), _Message()
 
     class Limited(AutoHTTPProtocol):
-        # The request at the last check, None before the first one.
+        # The request at the last check, or None before the first check.
         checked: Any = None
         check: asyncio.TimerHandle | None = None
 
@@ -80,7 +80,7 @@ def limited_protocol() -> type[asyncio.Protocol]:
             request = self.cycle
             is_carried_out = request is not None and not request.more_body and not request.response_complete
             if request is self.checked and not is_carried_out:
-                # `close` would wait until the client has read all data sent to it.
+                # `close` would wait until the client has read all data.
                 self.transport.abort()
                 return
             self.checked = request
@@ -90,7 +90,7 @@ def limited_protocol() -> type[asyncio.Protocol]:
 
 
 def log_refusals_rarely() -> None:
-    """Log once a minute that the system refuses connections; asyncio would log each of them with a traceback."""
+    """Log at most once a minute that the system refuses connections. asyncio would log a traceback for each of them."""
     message = _Message()
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""ASGI middleware that checks the token of every request, and that its body is empty or JSON of bounded size."""
+"""ASGI middleware that checks each request: its token, and that its body is empty or JSON of bounded size."""
 
 import asyncio
 import hmac
@@ -21,21 +21,21 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 #: Maximum number of bytes of a body.
 LARGEST_BODY = 1 << 20
 
-#: Maximum nesting of lists and objects in a body; the core's own reader allows a little more.
+#: Maximum nesting of lists and objects in a body. The core's own reader allows slightly deeper nesting.
 DEEPEST_BODY = 100
 
-#: Paths that contain no data of a study, which browsers request before they have a token.
+#: Paths without data of a study, which browsers request before they have a token.
 OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json"})
 
-#: Stands for "/" in a segment of a path; it is free because names of studies are printable.
+#: Replacement of "/" in a segment of a path. Names of studies are printable, so they do not contain it.
 SLASH = "\0"
 
-# Browsers and proxies must not cache answers or guess other types than the given ones.
+# Browsers and proxies must not cache answers, and must not guess other types than the given types.
 _HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
 class Refused(Exception):
-    """A request is answered with a problem: status, detail, and headers for the answer."""
+    """A request that is answered with a problem: status, detail, and headers for the answer."""
 
     def __init__(self, status: int, detail: str, *headers: tuple[bytes, bytes]) -> None:
         super().__init__(detail)
@@ -43,9 +43,9 @@ class Refused(Exception):
 
 
 class Gate:
-    """An application that requires a token and keeps only its hash.
+    """An application that requires a token, of which it keeps only the hash.
 
-    Once `closing` is True, each connection is closed after its answer. The server waits for connections to end, but
+    Once `closing` is True, each connection is closed after its answer. The server waits for connections to end, but it
     does not inform connections that it accepts while it stops. Calls that the server cancels are answered with 503, but
     their threads continue.
     """
@@ -115,13 +115,13 @@ async def _refuse(refused: Refused, answer: Send) -> None:
 
 
 def path_of(scope: Scope) -> str:
-    """Return the decoded path; an encoded slash stays within its segment."""
+    """Return the decoded path. An encoded slash stays within its segment."""
     segments = scope["raw_path"].split(b"?")[0].split(b"/")
     return "/".join(unquote_to_bytes(part).decode(errors="replace").replace("/", SLASH) for part in segments)
 
 
 async def checked_body(scope: Scope, receive: Receive) -> bytes:
-    """Return the whole body of a request: empty or a JSON object. Raise Refused if it is neither, or too large."""
+    """Return the whole body of a request, empty or a JSON object. Raise Refused for other or too large bodies."""
     headers = dict(scope["headers"])
     too_large = Refused(
         413, f"the body is larger than {LARGEST_BODY} bytes: send less at once", (b"connection", b"close")
@@ -148,12 +148,12 @@ async def checked_body(scope: Scope, receive: Receive) -> bytes:
 
 
 def check_json(body: bytes) -> None:
-    """Refuse a body that is not a JSON object; also NaN, infinity and lone surrogates, which Python reads as JSON.
+    """Refuse a body that is not a JSON object. Also refuse NaN, infinity and lone surrogates.
 
     Raises
     ------
     Refused
-        With status 400 if it is not JSON, and 422 if it is JSON that cannot be a request.
+        With status 400 if the body is not JSON. With status 422 if it is JSON that cannot be a request.
     """
     too_deep = Refused(422, f"the body is nested too deeply: send at most {DEEPEST_BODY} levels of lists and objects")
     try:
@@ -163,7 +163,7 @@ def check_json(body: bytes) -> None:
     except RecursionError:
         raise too_deep from None
     except ValueError as error:
-        # The error may also be about integers of thousands of digits.
+        # The error may also be about integers with thousands of digits.
         raise Refused(400, f"the body is not JSON: {str(error).splitlines()[0][:200]}") from None
     if not isinstance(data, dict):
         raise Refused(422, "the body is not a JSON object: send names and values, as in {}")
@@ -177,7 +177,7 @@ def check_json(body: bytes) -> None:
 
 
 def _is_deeper(data: Any, depth: int) -> bool:
-    """Whether data has more levels than `depth`; checked level by level, because the interpreter limits recursion."""
+    """Return whether data has more than `depth` levels. Check level by level, because Python limits recursion."""
     level = [data]
     for _ in range(depth + 1):
         # The contents of each collection of this level.
@@ -209,7 +209,7 @@ def _finite(text: str) -> float:
 
 
 def replaying(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that first gives the body that was already read."""
+    """Return a `receive` that first returns the body that was already read."""
     read = False
 
     async def again() -> Message:

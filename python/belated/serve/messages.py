@@ -133,7 +133,7 @@ class TrialErrorAnswer(BaseModel):
 
 
 class TrialAnswer(BaseModel):
-    """The current state of a trial. Fields for candidates, contexts or fidelities are null if the study has none."""
+    """The current state of a trial. Fields for candidates, contexts or fidelities are null in a study without them."""
 
     number: int
     params: dict[str, Any] | None = Field(description="Values by name; null for candidates.")

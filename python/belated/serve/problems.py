@@ -33,7 +33,7 @@ class StudyExists(BelatedError):
     """A study of this name exists with another definition."""
 
 
-# The first class that matches an error decides its status; all other errors of belated are about the request's data.
+# The first class that matches an error decides its status. All other errors of belated are about the request's data.
 _STATUSES: tuple[tuple[type[BelatedError], int], ...] = (
     (UnknownStudy, 404),
     (UnknownTrial, 404),
@@ -52,18 +52,18 @@ def status_of(error: BelatedError) -> int:
 
 
 def as_json(data: Any) -> bytes:
-    """Return the JSON of an answer in ASCII, so that no string of a study can make it unreadable."""
+    """Return the JSON of an answer in ASCII, so that all strings of a study are readable."""
     return json.dumps(data, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 def problem(status: int, detail: str, error: str | None = None) -> bytes:
-    """Return the body of an answer that describes a problem; `error` is the name of the error's class."""
+    """Return the body of an answer that describes a problem. `error` is the name of the error's class."""
     facts: dict[str, Any] = {"title": _TITLES.get(status, "Error"), "status": status, "detail": detail}
     return as_json(facts if error is None else facts | {"error": error})
 
 
 def problem_of(error: BelatedError) -> tuple[int, bytes]:
-    """Return status and body of the answer to a request that raised this error."""
+    """Return the status and the body of the answer to a request that raised this error."""
     status = status_of(error)
     # A KeyError prints as the repr of its message.
     message = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)

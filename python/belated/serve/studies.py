@@ -1,4 +1,4 @@
-"""The open studies of a server: one object for each study, used by one thread at a time."""
+"""The open studies of a server: one object for each study, which one thread uses at a time."""
 
 import time
 from collections import OrderedDict
@@ -18,22 +18,22 @@ from belated.study.study import Study
 
 T = TypeVar("T")
 
-#: Maximum number of studies that stay open without a call; the least recently used study is closed first.
+#: Maximum number of open studies without a running call. The least recently used study is closed first.
 MAX_OPEN = 64
 
-# The time that a request gives, if any.
+# The time that a request gives, or None.
 _NOW: ContextVar[float | None] = ContextVar("now", default=None)
 
 
 def clock() -> float:
-    """Return seconds: the request's time if it gives one, else the time of this machine."""
+    """Return the request's time in seconds, by default the time of this machine."""
     now = _NOW.get()
     return time.time() if now is None else now
 
 
 @contextmanager
 def at_time(study: Study, now: float | None) -> Iterator[None]:
-    """A context in which the study's clock shows `now`; None is the time of this machine."""
+    """Return a context in which the study's clock shows `now`; None stands for the time of this machine."""
     if now is not None and study.clock != "seconds":
         raise InvalidSetting(f"now={now!r} is given but not used: study {study.name!r} has clock='iterations'")
     token = _NOW.set(now)
@@ -47,7 +47,7 @@ class _Open:
     """A study that is open, or will be opened."""
 
     def __init__(self) -> None:
-        # Requests for one study wait here, in order of arrival and without holding a thread.
+        # Requests for one study wait here in the order of arrival, without holding a thread.
         self.turn = anyio.CapacityLimiter(1)
         self.study: Study | None = None
         self.n_calls = 0
@@ -68,7 +68,7 @@ class OpenStudies:
         Raises
         ------
         UnknownStudy
-            There is no study of this name.
+            The study does not exist.
         """
         return await self._in_turn(name, lambda entry: work(self._loaded(name, entry)))
 
@@ -86,7 +86,8 @@ class OpenStudies:
         def create(entry: _Open) -> tuple[bool, T]:
             optimizer = read_definition(definition)
             self.read_names()  # raises an error if the store is gone, instead of creating it again
-            # If another process creates it meanwhile, both answers say that it was created, but it exists once.
+            # If another process creates the study in the meantime, both answers say that the study was created. It
+            # exists only once.
             found = self._store.header(name) is not None
             try:
                 study = Study(name, self._store.url, optimizer, time=clock)
@@ -111,11 +112,11 @@ class OpenStudies:
         self._open.clear()
 
     def read_names(self) -> list[str]:
-        """Return the names as `names` does, in this thread; raise StoreError if the store cannot be read."""
+        """Return the names as `names` does, in this thread. Raise StoreError if the store cannot be read."""
         try:
             names = self._store.names()
         except StoreError:
-            # Before the first study is created there is no table, or no file, and every name is unknown.
+            # Before the first study is created, the table or the file is missing, and all names are unknown.
             if self._has_studies or self._store.header("study") is not None:
                 raise
             return []
@@ -142,7 +143,7 @@ class OpenStudies:
             try:
                 return work(entry)
             except StoreError:
-                # Opening the store again may remove the problem.
+                # Opening the store again may solve the problem.
                 entry.study = None
                 raise
 
@@ -163,7 +164,7 @@ class OpenStudies:
 
 
 def read_definition(definition: dict[str, Any]) -> Any:
-    """Return the optimizer of a definition that a client sent; raise InvalidSetting if it does not define one."""
+    """Return the optimizer of a definition that a client sent. Raise InvalidSetting if the definition is invalid."""
     if set(definition) != {"optimizer", "arguments"} or not isinstance(definition["arguments"], dict):
         raise InvalidSetting(
             'definition is not usable: pass {"optimizer": "BayesOpt", "arguments": {"space": [{"name": "x", '

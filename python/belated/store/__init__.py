@@ -1,4 +1,4 @@
-"""Stores of studies: their interface, and the conversion of a URL to a store."""
+"""Stores of studies: the interface of a store, and the conversion of a URL to a store."""
 
 import os
 from importlib import import_module
@@ -9,7 +9,7 @@ from belated.store.urls import shown
 
 __all__ = ["STORES", "Header", "Record", "Store", "StoreError", "Transaction", "open_store"]
 
-#: Scheme of a URL → the class that opens it, as "module:class"; a module is imported when its scheme is first used.
+#: Scheme of a URL → the class that opens it, as "module:class". A module is imported when its scheme is first used.
 STORES = {
     "sqlite": "belated.store.sqlite:SqliteStore",
     "postgresql": "belated.store.postgres:PostgresStore",

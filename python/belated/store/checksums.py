@@ -1,8 +1,9 @@
-"""The form of a stored log: records and headers with a checksum each.
+"""The format of a stored log: records and headers, each with a checksum.
 
-The checksum of a record covers all its other fields and its study, so a changed, moved or exchanged record is noticed.
+The checksum of a record covers its study and all its other fields. It reveals a record that was changed, moved or
+exchanged.
 
-Times are written without the sign of zero, because databases do not keep it.
+Times are written without the sign of zero, because databases do not keep the sign.
 """
 
 import json
@@ -13,12 +14,12 @@ from typing import Any
 from belated.short_repr import short_repr
 from belated.store.interface import Header, Record, StoreError
 
-#: The format of headers and records. Other versions are refused with an error that names them.
+#: The format of headers and records. An error names the version of a store in another format.
 VERSION = 4
 
 
 def _digest(*parts: object) -> bytes:
-    # As a JSON list, because different lists of parts never give the same text.
+    # The parts are written as a JSON list, because different lists never give the same text.
     return blake2b(json.dumps(parts).encode(), digest_size=16).digest()
 
 
@@ -35,7 +36,7 @@ def with_checksum(study: int, seq: int, key: str | None, at: float, body: str) -
 
 
 def is_intact(study: int, record: Record) -> bool:
-    """Whether a record is identical, to the last bit, to one that was written for the study with this id."""
+    """Return whether a record is identical, to the last bit, to the record that was written for this study."""
     seq, version, key, at, body, checksum = record
     return (
         type(body) is str
@@ -48,7 +49,7 @@ def is_intact(study: int, record: Record) -> bool:
 
 
 def verified(name: str, study: int, start: int, records: Iterable[Record]) -> list[Record]:
-    """Return records from number `start` on, each checked; raise StoreError at the first damaged one."""
+    """Return the records from number `start` on. Raise StoreError at the first damaged record."""
     checked = []
     for seq, record in enumerate(records, start):
         what = f"event {seq} of study {name!r}"
@@ -80,7 +81,7 @@ def header(study: int, name: str, definition: Mapping[str, Any], at: float) -> H
 
 
 def read_header(stored: Header) -> dict[str, Any]:
-    """Return the definition in a header; raise StoreError if it is damaged or of a version that cannot be read."""
+    """Return the definition in a header; raise StoreError if the header is damaged or has an unknown version."""
     study, name, text, at, version, checksum = stored
     if type(version) is int and version > VERSION:
         raise _other_version(f"study {name!r}", version)

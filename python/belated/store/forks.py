@@ -1,4 +1,4 @@
-"""Calls to studies and connections in a forked child, before any other code runs there."""
+"""Calls to studies and connections in a forked child, before other code runs in the child."""
 
 import os
 import weakref
@@ -11,23 +11,23 @@ class Forked(Protocol):
     def _after_fork(self) -> None: ...
 
 
-# Connections are called first: a study may read from its store, which then opens a new connection.
+# Connections are called first, because a study may read from its store, which then opens a new connection.
 _CONNECTIONS: "weakref.WeakSet[Forked]" = weakref.WeakSet()
 _STUDIES: "weakref.WeakSet[Forked]" = weakref.WeakSet()
 
 
 def register_connection(connection: Forked) -> None:
-    """From now on, call `_after_fork` of a connection in every forked child."""
+    """Call `_after_fork` of a connection in every forked child from now on."""
     _CONNECTIONS.add(connection)
 
 
 def register_study(study: Forked) -> None:
-    """From now on, call `_after_fork` of a study in every forked child, after all connections."""
+    """Call `_after_fork` of a study in every forked child from now on, after all connections."""
     _STUDIES.add(study)
 
 
 def never_collect(connection: Any) -> None:
-    """Keep a connection of the parent open and unused: closing it here would end the parent's work with it."""
+    """Keep a connection of the parent open and unused. If the child closed it, the parent could not use it any more."""
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))

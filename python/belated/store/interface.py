@@ -9,19 +9,19 @@ from belated._core import BelatedError
 
 
 class StoreError(BelatedError):
-    """A store cannot be read or written, or it contains data that no study of belated could have written."""
+    """A store cannot be read or written, or contains data that belated could not have written."""
 
 
 class NotWritten(StoreError):
-    """A transaction failed and certainly wrote nothing, so the same call can be repeated."""
+    """A transaction failed without writing, so the same call can be repeated."""
 
 
 class EventsGone(StoreError):
-    """Events that this process has read are no longer in the store."""
+    """Events that this process has read are missing from the store."""
 
 
 class Record(NamedTuple):
-    """A stored event: its number, the format's version, the key of its request, the time, JSON, checksum."""
+    """A stored event: its number, the format's version, the key of its request, time, JSON text and checksum."""
 
     seq: int
     version: int
@@ -32,7 +32,7 @@ class Record(NamedTuple):
 
 
 class Header(NamedTuple):
-    """A stored study without its events. Its id is drawn at random, once."""
+    """A stored study without its events. The id is drawn at random when the study is created."""
 
     id: int
     name: str
@@ -49,23 +49,23 @@ class Transaction(Protocol):
         """Return the events from number `start` on."""
 
     def append(self, records: Sequence[Record]) -> None:
-        """Add events, whose numbers continue after the last one."""
+        """Add events; their numbers continue after the last event."""
 
 
 class Store(ABC):
-    """A place for the logs of studies; it keeps records and does not interpret them.
+    """A place for the logs of studies. A store keeps records and does not interpret them.
 
-    An operation that fails raises StoreError and writes nothing, unless the message says that it may have written.
-    To add a store, write a subclass in a new file and add a line to `belated.store.STORES`.
+    An operation that fails raises StoreError. It has then written nothing, unless the message says that it may have
+    written. To add a store, write a subclass in a new file and add a line to `belated.store.STORES`.
     """
 
     #: The URL from which `open_store` opens this store, in any process.
     url: str
 
-    #: Whether `open_store` finds the same studies by this URL in any process.
+    #: Whether `open_store` finds the same studies at this URL in any process.
     opens_by_url = True
 
-    #: Whether readers can see events before they are on disk, so that a crash may undo them.
+    #: Whether readers can see events before these are on disk. A crash may remove such events.
     shows_unsynced = False
 
     @classmethod
@@ -79,19 +79,20 @@ class Store(ABC):
 
     @abstractmethod
     def create(self, header: Header, records: Sequence[Record]) -> bool:
-        """Start a study with these events; return False if a study of this name exists already."""
+        """Start a study with these events. Return False if a study of this name already exists."""
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
-        """Start several studies with their events; if names exist already, start none and return these names.
+        """Start several studies with their events. If names already exist, only return these names.
 
-        A store may override it with one transaction; here the studies are started one after another.
+        A store may override this method with a single transaction. By default, the studies are started one after
+        another.
         """
         taken = [header.name for header, _ in studies if self.header(header.name) is not None]
         return taken or [header.name for header, records in studies if not self.create(header, records)]
 
     @abstractmethod
     def header(self, name: str) -> Header | None:
-        """Return the study of this name, or None if there is none."""
+        """Return the study of this name, or None if it does not exist."""
 
     @abstractmethod
     def events(self, name: str, start: int) -> list[Record]:
@@ -99,21 +100,21 @@ class Store(ABC):
 
     @abstractmethod
     def writing(self, name: str) -> AbstractContextManager[Transaction]:
-        """A context in which the caller is the only writer of a study.
+        """Return a context in which the caller is the only writer of a study.
 
-        Appended events are durable when the ``with`` ends; if it ends with an exception, they are not written.
-        ``__exit__`` may be called twice: an interrupt may prevent the call by the ``with``, so callers repeat it. It
-        then ends all parts that have not ended, as a function with `contextlib.contextmanager` does.
+        Appended events are durable when the ``with`` ends. If the ``with`` ends with an exception, the events are not
+        written. Callers may call ``__exit__`` twice, because an interrupt may prevent the call by the ``with``. The
+        second call ends the parts that have not ended, as a function with `contextlib.contextmanager` does.
         """
 
     def flush(self, name: str) -> None:
-        """Wait until all events that readers of a study could see before this call are on disk; by default they are."""
+        """Wait until all events that readers could see before this call are on disk. By default, events always are."""
         return
 
     def check(self) -> None:
-        """Raise StoreError if the store finds itself damaged; by default it relies on the records' checksums."""
+        """Raise StoreError if the store is damaged. By default, only the checksums of the records reveal damage."""
         return
 
     def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
-        """Return the intact headers of a damaged store, and (study id, event) of all its intact events, in order."""
+        """Return the intact headers of a damaged store, and (study id, event) of all its intact events in order."""
         raise StoreError(f"store {self.url}: {type(self).__name__} cannot salvage anything from a damaged store")

@@ -8,7 +8,7 @@ from belated.store.interface import Header, Record, Store, StoreError, Transacti
 
 
 class MemoryStore(Store):
-    """Studies in memory; each instance is a separate store, and cannot be opened by its URL.
+    """Studies in memory. Each instance is a separate store, and cannot be opened by its URL.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class MemoryStore(Store):
 
     @classmethod
     def from_location(cls, location: str) -> "MemoryStore":
-        """Return a new store, because memory has no locations."""
+        """Return a new store; the location is ignored."""
         return cls()
 
     def names(self) -> list[str]:
@@ -36,7 +36,7 @@ class MemoryStore(Store):
         return list(self._studies)
 
     def create(self, header: Header, records: Sequence[Record]) -> bool:
-        """Start a study with these events; return False if a study of this name exists already."""
+        """Start a study with these events. Return False if a study of this name already exists."""
         with self._lock:
             if header.name in self._studies:
                 return False
@@ -44,7 +44,7 @@ class MemoryStore(Store):
             return True
 
     def header(self, name: str) -> Header | None:
-        """Return the study of this name, or None if there is none."""
+        """Return the study of this name, or None if it does not exist."""
         return self._studies[name][0] if name in self._studies else None
 
     def events(self, name: str, start: int) -> list[Record]:
@@ -53,7 +53,7 @@ class MemoryStore(Store):
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Transaction]:
-        """A context in which the caller is the only writer of a study."""
+        """Return a context in which the caller is the only writer of a study."""
         with self._lock:
             records = self._records(name)
             log = _Log(records)

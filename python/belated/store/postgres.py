@@ -1,7 +1,7 @@
 """Studies in a PostgreSQL database: the lock of a study, transactions, lost connections, and errors of the server.
 
-Layout: a schema `belated` with the tables of the SQLite store. A study's writer locks its row of `heads`, and numbers
-its events while it has the lock. See docs/postgresql.md.
+Layout: a schema `belated` with the same tables as the SQLite store. A writer locks the row of its study in `heads`, and
+numbers its events while it holds the lock. See docs/postgresql.md.
 """
 
 import os
@@ -20,18 +20,19 @@ T = TypeVar("T")
 #: The number of the layout below. Other layouts are refused.
 LAYOUT = 1
 
-# A writer commits without waiting for the disk, so that the next writer can continue. It then waits until the log is on
-# disk, and one sync serves all waiting writers. A standby logs nothing.
+# A writer commits without waiting for the disk, so that the next writer can continue. The writer then waits until the
+# log is on disk, and one sync serves all waiting writers. A standby does not write to its log.
 _SYNC = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'belated', '') END"
 _WITHOUT_WAITING = "SET LOCAL synchronous_commit TO OFF; "
-# The same for users without the right to call this function: locking a row also writes to the log.
+# The sync of users without the right to call this function. Locking a row also writes to the log.
 _SYNC_BY_LOCK = "SELECT n FROM belated.heads WHERE study = %s FOR UPDATE"
 # How often a sync is repeated if an administrator cancels it.
 _SYNCS = 3
 _BEFORE_REPEATING = "look at the study before you repeat it, or repeat it with the same key"
 
-# `events` has no foreign key, with which each insertion would lock, and so write, the row of its study. The client
-# draws `write_key` for each transaction; if the answer to a commit is lost, the key shows whether it took place.
+# `events` does not have a foreign key. With a foreign key, each insertion would lock the row of its study, which writes
+# to that row. The client draws a `write_key` for each transaction. If the answer to a commit is lost, the key shows
+# whether the commit took place.
 SCHEMA = (
     "CREATE SCHEMA IF NOT EXISTS belated",
     "CREATE TABLE belated.layout (layout integer NOT NULL)",
@@ -55,8 +56,9 @@ _HEADER = "SELECT id, name, definition, at, version, checksum FROM belated.studi
 class PostgresStore(Store):
     """A store in a database; any number of processes on any machines may use it at once.
 
-    A process opens a connection when it needs one, and opens it again after a loss. A forked child opens its own
-    connection and does not touch its parent's. Passwords stay in this process, and are neither shown nor pickled.
+    A process opens a connection when it needs one, and opens another one after a loss. A forked child opens its own
+    connection and does not use the parent's connection. Passwords stay in this process, and are neither shown nor
+    pickled.
     """
 
     shows_unsynced = True
@@ -64,11 +66,11 @@ class PostgresStore(Store):
     def __init__(self, url: str) -> None:
         self.url = url
         self._server = Server(url)
-        # The connection whose database was found to have this layout, and the process that is writing.
+        # The connection whose database was checked to have this layout, and the process that is writing.
         self._checked: Any = None
         self._writer: int | None = None
         self._ids: dict[str, int] = {}
-        # Study → number of the last event that this store has read, where the next read most likely starts.
+        # Study → number of the last event that this store has read. The next read probably starts there.
         self._known: dict[int, int] = {}
 
     def __repr__(self) -> str:
@@ -84,7 +86,7 @@ class PostgresStore(Store):
 
     @classmethod
     def from_location(cls, location: str) -> "PostgresStore":
-        """Open ``user:password@host:port/database?name=value``; for missing parts libpq uses PGHOST and so on."""
+        """Open ``user:password@host:port/database?name=value``. libpq reads missing parts from PGHOST and so on."""
         place, secrets = split_passwords(location)
         url = f"postgresql://{place}"
         psycopg = driver()
@@ -102,7 +104,7 @@ class PostgresStore(Store):
         return [name for (name,) in rows]
 
     def header(self, name: str) -> Header | None:
-        """Return the study of this name, or None if there is none."""
+        """Return the study of this name, or None if it does not exist."""
         with self._server.lock:
             if not self._has_tables():
                 return None
@@ -112,11 +114,11 @@ class PostgresStore(Store):
         return None
 
     def create(self, header: Header, records: Sequence[Record]) -> bool:
-        """Start a study with these events; return False if a study of this name exists already."""
+        """Start a study with these events. Return False if a study of this name already exists."""
         return not self.create_all([(header, records)])
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
-        """Start studies with their events in one transaction; if names exist, start none and return these names."""
+        """Start studies with their events in one transaction. If names exist, start no study and return these names."""
         tried = False
 
         def start(connection: Any) -> list[str]:
@@ -124,7 +126,7 @@ class PostgresStore(Store):
             self._create_tables(connection)
             connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
             taken = []
-            # In a fixed order, so that two such transactions do not wait for each other.
+            # The order is fixed, so that two such transactions do not wait for each other.
             for header, _ in sorted(studies, key=lambda study: study[0].name):
                 added = connection.execute(
                     "INSERT INTO belated.studies VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (name) DO NOTHING", header
@@ -133,7 +135,7 @@ class PostgresStore(Store):
                     taken.append(header)
             if taken:
                 connection.execute("ROLLBACK")
-                # Ids are drawn at random: if these ids are found, the commit whose answer was lost took place.
+                # Ids are drawn at random. If the database has these ids, the commit whose answer was lost took place.
                 statement = "SELECT 1 FROM belated.studies WHERE name = %s AND id = %s"
                 if tried and all(connection.execute(statement, (each.name, each.id)).fetchone() for each in taken):
                     return []
@@ -154,7 +156,8 @@ class PostgresStore(Store):
                 try:
                     self._server.roll_back()
                 except BaseException:
-                    # The transaction was interrupted, perhaps before it began. Closing the connection ends the lock.
+                    # The transaction was interrupted, perhaps before it began. Closing the connection releases the
+                    # lock.
                     self._server.close()
                     raise
 
@@ -165,7 +168,7 @@ class PostgresStore(Store):
             return self._noted(study, self._run(lambda connection: _events(connection, study, start)))
 
     def flush(self, name: str) -> None:
-        """Wait until all events that readers of a study could see before this call are on disk."""
+        """Wait until all events that readers could see before this call are on disk."""
         with self._server.lock:
             study = self._id(name)
 
@@ -179,7 +182,7 @@ class PostgresStore(Store):
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Transaction]:
-        """A context in which the caller is the only writer of a study."""
+        """Return a context in which the caller is the only writer of a study."""
         with self._server.lock:
             self._refuse_nested()
             log = _Transaction(self, self._id(name))
@@ -193,12 +196,13 @@ class PostgresStore(Store):
                 try:
                     self._server.roll_back()
                 except BaseException:
-                    # The transaction was interrupted, perhaps before it began. Closing the connection ends the lock.
+                    # The transaction was interrupted, perhaps before it began. Closing the connection releases the
+                    # lock.
                     self._server.close()
                     raise
 
     def check(self) -> None:
-        """Raise StoreError if events are missing, or have no study."""
+        """Raise StoreError if events are missing or do not belong to a study."""
         problems = self._fetch(
             "SELECT coalesce(name, 'study ' || e.study), n, count, least, most FROM (SELECT study, count(*), min(seq) "
             "AS least, max(seq) AS most FROM belated.events GROUP BY study) AS e FULL JOIN belated.heads USING (study) "
@@ -251,7 +255,8 @@ class PostgresStore(Store):
             raise self._server.error("a study is being written to by this process already: end that `with` first")
 
     def _run(self, action: Callable[[Any], T], create: bool = False) -> T:
-        """Call an action with a connection to a database of this layout; `create` also allows one without tables."""
+        """Call an action with a connection to a database of this layout. With `create`, a database without tables is
+        allowed."""
 
         def checked(connection: Any) -> T:
             if connection is not self._checked:
@@ -288,14 +293,14 @@ class PostgresStore(Store):
 
 
 class _Transaction:
-    """The `Transaction` of this store: a commit writes its events in one round trip."""
+    """The `Transaction` of this store. A commit writes its events in one round trip."""
 
     def __init__(self, store: PostgresStore, study: int) -> None:
         self._store = store
         self._study = study
         self._added: list[Record] = []
-        # The connection that holds the lock, and what it read: the events from number `_start` on, the checksum of the
-        # last one, and the length of the log.
+        # The connection that holds the lock, and the data that it read: the events from number `_start` on, the
+        # checksum of the last event, and the length of the log.
         self._connection: Any = None
         self._stored: list[Record] = []
         self._last: bytes | None = None
@@ -310,7 +315,7 @@ class _Transaction:
 
         def read(connection: Any) -> list[Record]:
             if connection is not self._connection:
-                # Nothing has been written yet, so a lost lock may be taken again.
+                # Nothing has been written yet, so the lock may be taken again after a loss.
                 self._lock(connection)
             return _events(connection, self._study, start)
 
@@ -320,23 +325,23 @@ class _Transaction:
         return self._store._noted(self._study, stored) + [record for record in self._added if record.seq >= start]
 
     def append(self, records: Sequence[Record]) -> None:
-        """Add events, whose numbers continue after the last one."""
+        """Add events; their numbers continue after the last event."""
         if records and records[0].seq != self._n + len(self._added):
             raise StoreError("the store's count of events changed within a transaction: it is damaged; restore a copy")
         self._added.extend(records)
 
     def commit(self) -> None:
-        """Write the appended events exactly once, even if the connection is lost meanwhile."""
+        """Write the appended events exactly once, even if the connection is lost in the meantime."""
         if not self._added:
             return
-        # `before` is the checksum of the event before the first one; `sent` is True if a commit may have taken place
-        # but its answer was lost.
+        # `before` is the checksum of the event before the first appended event. `sent` is True if a commit may have
+        # taken place but its answer was lost.
         first, before, key, sent = self._added[0].seq, self._last, os.urandom(16), False
 
         def write(connection: Any) -> None:
             nonlocal sent
             if connection is not self._connection:
-                # When the lock is free again, the lost transaction has ended, with or without a commit.
+                # Once the lock is free again, the lost transaction has ended, with or without a commit.
                 self._lock(connection)
                 if self._n > first:
                     found = connection.execute(_WRITE_KEY, (self._study, first), binary=True).fetchone()
@@ -365,7 +370,7 @@ class _Transaction:
                 sent = False
                 if found != (key,):
                     raise
-            # The events are there; only the wait for the disk was cancelled, for example by an administrator.
+            # The events are stored. Only the wait for the disk was cancelled, for example by an administrator.
             self._wait_for_disk(connection)
 
         try:
@@ -403,10 +408,10 @@ class _Transaction:
 
     def _lock(self, connection: Any) -> None:
         start, later = self._store._known.get(self._study, 0), self._store._server.may_sync_later
-        # All in one message, because the server's limit on silence applies between two messages. The advisory lock is a
-        # queue: without it, a writer that waits for a row which others update may be overtaken repeatedly. The events
-        # have a separate statement, because a statement that waits for a lock reads the other tables in their earlier
-        # state.
+        # All statements are sent in one message, because the server's limit on silence applies between two messages.
+        # The advisory lock is a queue. Without this queue, other writers may repeatedly overtake a writer that waits
+        # for a row. The events have a separate statement, because a statement that waits for a lock reads the other
+        # tables in their earlier state.
         found = connection.execute(
             f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_WITHOUT_WAITING if later else ''}"
             f"SELECT pg_advisory_xact_lock({self._study:d}); "
@@ -418,7 +423,7 @@ class _Transaction:
             found.nextset()
         n = found.fetchone()
         found.nextset()
-        # `events` raises an error if events that were read before are gone.
+        # `events` raises an error if events that were read before are missing.
         gone = n is not None and n[0] < start
         self._stored = [] if gone else _complete(found.fetchall(), start, None if n is None else n[0])
         self._start = n[0] if gone else start
@@ -439,7 +444,7 @@ def _events(connection: Any, study: int, start: int) -> list[Record]:
 
 
 def _complete(rows: list[Any], start: int, n: int | None) -> list[Record]:
-    """Return the events from number `start` on; raise an error unless they are complete up to the study's n events."""
+    """Return the events from number `start` on. Raise an error if events are missing among the study's n events."""
     if n is None:
         raise StoreError("the study's count of events is missing: the store is damaged; restore a backup")
     if n < start:
@@ -456,7 +461,7 @@ def _complete(rows: list[Any], start: int, n: int | None) -> list[Record]:
 
 
 def _layout(connection: Any) -> int | None:
-    """Return the number of the database's layout, or None if it has none."""
+    """Return the number of the database's layout, or None for a database without belated's tables."""
     [(there,)] = connection.execute("SELECT to_regclass('belated.layout') IS NOT NULL").fetchall()
     if not there:
         return None

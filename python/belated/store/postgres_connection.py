@@ -1,4 +1,4 @@
-"""A connection to a PostgreSQL server, which is opened when needed, reopened when lost, and not shared by a fork."""
+"""A connection to a PostgreSQL server: opened when needed, reopened when lost, not shared with a forked child."""
 
 import os
 import random
@@ -12,14 +12,14 @@ from belated.store.interface import StoreError
 
 T = TypeVar("T")
 
-# Seconds: how long a call waits for other writers; how long a writer may be silent while others wait for it (its
-# process may be stopped, or its machine gone); and how long a call tries to reach the server again.
+# Limits in seconds: how long a call waits for other writers; how long a writer may be silent while others wait for it,
+# because its process may be stopped or its machine unreachable; and how long a call tries to reach the server again.
 LOCK_TIMEOUT = 60
 _SILENCE = 30
 RECONNECT_TIMEOUT = 60.0
 _MAX_PAUSE = 1.0
 
-# Defaults of a connection in seconds (the last one in milliseconds), which the URL may override.
+# Defaults of a connection in seconds, except for the last default, which is in milliseconds. The URL may override them.
 _CONNECTION = {
     "connect_timeout": 10,
     "keepalives_idle": 30,
@@ -28,15 +28,15 @@ _CONNECTION = {
     "tcp_user_timeout": 60_000,
     "fallback_application_name": "belated",
 }
-# Whether the user may wait for the disk after a commit. This needs the right to call this function, which PUBLIC has
-# unless it was revoked. The function's arguments differ between versions of the server.
+# Whether the user may wait for the disk after a commit. The wait needs the right to call this function. PUBLIC has this
+# right unless it was revoked. The function's arguments differ between versions of the server.
 _MAY_SYNC_LATER = (
     "SELECT coalesce(bool_and(has_function_privilege(oid, 'EXECUTE')), false) FROM pg_catalog.pg_proc "
     "WHERE proname = 'pg_logical_emit_message'"
 )
 
-# An acknowledged commit is synced, with any default of the server; a stricter setting for standby servers is kept. Only
-# these two limits end a call. Times are read back bit for bit. Transactions are not read-only by default.
+# An acknowledged commit is on disk, with any default of the server. A stricter setting for standby servers is kept.
+# Only these two limits end a call. Times are read back bit for bit. By default, transactions are not read-only.
 _SESSION = (
     "SELECT set_config('lock_timeout', %s, false), set_config('idle_in_transaction_session_timeout', %s, false), "
     "set_config('statement_timeout', '0', false), set_config('extra_float_digits', '3', false), "
@@ -44,8 +44,8 @@ _SESSION = (
     "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END"
 )
 
-# Words in the server's messages before a connection exists, if no error code is given: errors that a new attempt does
-# not change, and errors of a server that will soon be ready.
+# Words in the server's messages before a connection exists, for errors without a code. They mark errors that a new
+# attempt does not change, and errors of a server that will soon be ready.
 _FINAL = ("authentication failed", "no password supplied", "does not exist", "pg_hba.conf", "permission denied")
 _NOT_READY = ("starting up", "shutting down", "recovery mode", "not yet accepting", "too many clients", "slots are")
 _REFUSALS = (
@@ -68,12 +68,12 @@ _CODES = {
     "XX002": "it is damaged: restore a backup, or save what is intact with: belated study export --salvage",
 }
 
-# URL without passwords → the passwords with which it was opened in this process, for stores unpickled here.
+# URL without passwords → the passwords with which this process opened it. Unpickled stores in this process use them.
 PASSWORDS: dict[str, dict[str, str]] = {}
 
 
 def driver() -> Any:
-    """Return the package psycopg, which is needed only for URLs of PostgreSQL."""
+    """Return the package psycopg, which only URLs of PostgreSQL need."""
     try:
         import psycopg
     except ImportError as error:
@@ -84,9 +84,9 @@ def driver() -> Any:
 
 
 class Server:
-    """A server and this process's connection to it: at most one, which one thread uses at a time.
+    """A server and this process's connection to it. There is at most one connection, which one thread uses at a time.
 
-    Passwords are not in its URL, but in this module, where they are neither shown nor pickled.
+    The URL does not contain passwords. This module keeps them, and they are neither shown nor pickled.
     """
 
     _connection: Any = None
@@ -104,7 +104,7 @@ class Server:
         self.close()
 
     def run(self, action: Callable[[Any], T]) -> T:
-        """Call an action with this process's connection; repeat it with a new one if the connection was lost."""
+        """Call an action with this process's connection. If it was lost, repeat the action with a new connection."""
         psycopg = driver()
         with self.lock:
             end, pause = None, 0.0
@@ -127,7 +127,7 @@ class Server:
                 pause = min(max(2 * pause, 0.05), _MAX_PAUSE)
 
     def roll_back(self) -> None:
-        """End a transaction that is still open, for example after an error; if that fails, close the connection."""
+        """End a transaction that is still open, for example after an error. Close the connection if this fails."""
         connection = self._connection
         if connection is None:
             return
@@ -138,7 +138,7 @@ class Server:
         except driver().Error:
             self.close()
         except BaseException:
-            # The lock must not outlive an interrupt.
+            # An interrupt must release the lock.
             self.close()
             raise
 
@@ -148,13 +148,13 @@ class Server:
             self.close()
 
     def _is_lost(self, error: Exception) -> bool:
-        """Whether an error means that the connection is lost and a new one may succeed."""
+        """Return whether an error means that the connection is lost and a new connection may succeed."""
         if self._connection is not None:
             return bool(self._connection.closed)
         text = str(error)
         if not isinstance(error, driver().OperationalError) or any(word in text for word in _FINAL):
             return False
-        # If the server was never reached, its address is probably wrong; it is less likely that the server is starting.
+        # If the server was never reached, a wrong address is more likely than a server that is starting.
         return self._was_connected or any(word in text for word in _NOT_READY)
 
     def _connected(self) -> Any:
@@ -184,7 +184,7 @@ class Server:
         [(self.may_sync_later,)] = connection.execute(_MAY_SYNC_LATER).fetchall()
 
     def close(self) -> None:
-        """Close the connection; the next call opens another one."""
+        """Close the connection; the next call opens another connection."""
         connection, self._connection = self._connection, None
         if connection is not None and self._process == os.getpid():
             connection.close()
@@ -208,7 +208,7 @@ class Server:
         return self.error(f"PostgreSQL refused: {said}" if message is None else f"{message} ({said})")
 
     def _after_fork(self) -> None:
-        """In a forked child: keep the parent's connection open and unused, and start without a connection."""
+        """Keep the parent's connection open and unused in a forked child, which starts without a connection."""
         self.lock = threading.RLock()
         self._process = os.getpid()
         connection, self._connection = self._connection, None

@@ -1,9 +1,9 @@
-"""Salvage of a damaged SQLite file: records are found by their form, even if the tables are not readable.
+"""Salvage of a damaged SQLite file: records are found by their format, even if the tables are not readable.
 
-A record in SQLite's format is a header (its own length, then per column a varint, the serial type, which encodes type
-and length) and the columns' bytes one after another. If it does not fit its page, it continues in a chain of overflow
-pages. Events end in a checksum of 16 bytes, serial type 0x2C. The whole file and its write-ahead log are searched for
-that form, and the checksum decides whether a match is an event.
+A record in SQLite's format is a header and the columns' bytes one after another. The header is its own length and a
+varint for each column, the serial type, which encodes type and length. A record that does not fit its page continues in
+a chain of overflow pages. Events end in a checksum of 16 bytes, serial type 0x2C. The whole file and its write-ahead
+log are searched for this format. The checksum decides whether a match is an event.
 """
 
 import json
@@ -18,7 +18,7 @@ from belated.store.interface import Header, Record, StoreError
 
 _NUMBER = rb"[\x01-\x09]"
 _VARINT = rb"[\x80-\xff]{0,5}[\x00-\x7f]"
-# A lookahead, because one match may begin within another.
+# The pattern is a lookahead, because one match may begin within another.
 _EVENT = re.compile(rb"(?=[\x08-\x18]" + _NUMBER * 3 + _VARINT + _NUMBER + _VARINT + rb"\x2c)", re.DOTALL)
 _HEADER = re.compile(rb"(?=[\x07-\x18]\x00" + _VARINT * 2 + _NUMBER * 2 + rb"\x2c)", re.DOTALL)
 _PAGE_SIZES = [1 << k for k in range(9, 17)]
@@ -26,8 +26,8 @@ _WIDTHS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 
 
 def salvage(path: str) -> tuple[list[Header], list[tuple[int, Record]]]:
-    """Return the studies whose definitions are intact, and (study id, event) of all intact events, in order."""
-    # SQLite follows symbolic links, so the log is beside the target.
+    """Return the studies whose definitions are intact, and (study id, event) of all intact events in order."""
+    # SQLite follows symbolic links, so the write-ahead log is beside the target.
     path = os.path.realpath(path)
     try:
         with open(path, "rb") as file:
@@ -40,7 +40,8 @@ def salvage(path: str) -> tuple[list[Header], list[tuple[int, Record]]]:
         raise StoreError(f"store {path}: cannot be read: {error}") from error
     headers: dict[int, Header] = {}
     events: dict[tuple[int, int], Record] = {}
-    # Short records are found with any page size, but records on several pages only with the right one: try all sizes.
+    # All page sizes are tried. Short records are found with any page size, but records on several pages only with the
+    # right size.
     layouts = [_Pages(data, log, size) for size in _PAGE_SIZES]
     for in_log, offset in _matches(_EVENT, data, log):
         for pages in layouts:
@@ -62,7 +63,7 @@ def salvage(path: str) -> tuple[list[Header], list[tuple[int, Record]]]:
 
 
 def _matches(form: "re.Pattern[bytes]", data: bytes, log: bytes) -> Iterator[tuple[bool, int]]:
-    """Yield the places where records may begin: whether the place is in the log, and its offset."""
+    """Yield the places at which records may begin: whether the place is in the write-ahead log, and its offset."""
     for in_log, content in ((False, data), (True, log)):
         for match in form.finditer(content):
             yield in_log, match.start()
@@ -77,7 +78,7 @@ def _is_json(text: str) -> bool:
 
 
 def _intact_header(content: bytes, start: int, row: tuple[Any, ...]) -> Header | None:
-    # The id is the row's number, a varint in front of the record; 48 bits take up to 7 bytes.
+    # The id is the row's number, a varint before the record. An id of 48 bits takes up to 7 bytes.
     for begin in range(max(start - 7, 0), start):
         study, end = _varint(content, begin)
         if end == start:
@@ -91,26 +92,26 @@ def _intact_header(content: bytes, start: int, row: tuple[Any, ...]) -> Header |
 
 
 class _Pages:
-    """The pages of a database and of its write-ahead log, given their size."""
+    """The pages of a database and of its write-ahead log, for a given page size."""
 
     def __init__(self, data: bytes, log: bytes, size: int) -> None:
         self.size = size
         self.data, self.log = memoryview(data), memoryview(log)
-        # For each page in the log, the offset of its last version.
+        # For each page in the write-ahead log, the offset of its last version.
         self.latest: dict[int, int] = {}
         for start in range(32, len(log) - 23, 24 + size):
             [number] = struct.unpack(">I", log[start : start + 4])
             self.latest[number] = start + 24
 
     def page(self, number: int) -> memoryview:
-        """Return the last version of a page, numbered from 1; empty if the file has no such page number."""
+        """Return the last version of a page, numbered from 1, or an empty view if the file does not have this page."""
         start = self.latest.get(number)
         if start is not None:
             return self.log[start : start + self.size]
         return self.data[(number - 1) * self.size : number * self.size] if number > 0 else self.data[:0]
 
     def record(self, in_log: bool, offset: int, columns: int, of_table: bool = False) -> tuple[Any, ...] | None:
-        """Return the `columns` columns of a possible record in the database or the log; None if it is invalid."""
+        """Return the `columns` columns of a possible record in the database or the log, or None if it is invalid."""
         content = self.log if in_log else self.data
         start = (offset - 32) % (24 + self.size) - 24 if in_log else offset % self.size
         if start < 0 or (in_log and offset < 56):
@@ -143,10 +144,10 @@ class _Pages:
         return tuple(row)
 
     def _payload(self, page: memoryview, start: int, total: int, of_table: bool) -> bytes | None:
-        """Return `total` bytes from `start` on, overflow pages included, or None if they are cut off.
+        """Return `total` bytes from `start` on, overflow pages included, or None if the file ends before.
 
-        SQLite's file format, section 1.6, with U = usable page size: a payload P > X keeps
-        K = M + (P - M) mod (U - 4) bytes on its page if K <= X, else M, and the rest goes to overflow pages.
+        See SQLite's file format, section 1.6. U is the usable page size. A payload P > X keeps K = M + (P - M) mod (U -
+        4) bytes on its page if K <= X, else M bytes. The other bytes are on overflow pages.
         """
         if total > len(self.data) + len(self.log):
             return None
@@ -174,7 +175,7 @@ class _Pages:
 
 
 def _varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """Return the varint at an offset, and the offset after it."""
+    """Return the varint at an offset, and the offset after the varint."""
     value = 0
     for _ in range(8):
         if at >= len(data):

@@ -1,7 +1,7 @@
 """Studies in one SQLite file: locking, transactions, and errors of the file or the disk.
 
-Layout: `studies` has a row per study; `events` has its events, numbered from 0 without gaps; and `heads` has their
-number, so that the loss of a last event is noticed. See docs/store.md.
+Layout: `studies` has a row for each study. `events` has the events of each study, numbered from 0 without gaps. `heads`
+has the number of events of each study, which reveals the loss of the last event. See docs/store.md.
 """
 
 import os
@@ -37,16 +37,16 @@ SCHEMA = (
     "CREATE UNIQUE INDEX keys ON events (study, key) WHERE key IS NOT NULL",
 )
 
-# Chosen by measurement, see docs/store.md.
+# Chosen by measurement; see docs/store.md.
 JOURNAL = "WAL"
 
-# Seconds: how long a call waits for other writers; the longest pause between two attempts; and the waiting time after
-# which pauses have shrunk to half of that.
+# Limits in seconds: how long a call waits for other writers; the longest pause between two attempts; and the waiting
+# time after which the pauses are half as long.
 BUSY_TIMEOUT = 60.0
 _MAX_PAUSE = 0.02
 _PAUSE_HALVED_AFTER = 0.03
 
-# Bytes. Everything that belated writes, even a million candidates, fits into a cell of this size.
+# The maximum size of a cell in bytes. All data of belated fit, even a million candidates.
 _MAX_CELL = 1 << 28
 
 # SQLite's primary result codes, and words of their messages for Python 3.10, whose exceptions lack the codes.
@@ -74,9 +74,10 @@ def _has_code(error: sqlite3.Error, code: int, words: str) -> bool:
 
 
 class SqliteStore(Store):
-    """A store in one file; any number of processes of one machine may use it at once.
+    """A store in one file. Any number of processes of one machine may use it at once.
 
-    Each process opens a connection when it needs one. A forked child opens its own and does not touch its parent's.
+    Each process opens a connection when it needs one. A forked child opens its own connection and does not use the
+    parent's connection.
     """
 
     def __init__(self, path: str) -> None:
@@ -86,7 +87,7 @@ class SqliteStore(Store):
         self._connection: sqlite3.Connection | None = None
         register_connection(self)
         self._file: tuple[int, int] | None = None
-        # About the present connection: whether the file is mounted by itself, and whether it is only for reading.
+        # Whether the file of the present connection is a mount point, and whether the connection can only read.
         self._is_mounted = self._reads_only = False
         self._ids: dict[str, int] = {}
 
@@ -94,8 +95,8 @@ class SqliteStore(Store):
         return f"SqliteStore({self.path!r})"
 
     def __del__(self) -> None:
-        # Close immediately and not at garbage collection, because the last connection that closes removes the
-        # write-ahead log.
+        # The connection is closed immediately and not at garbage collection, because the last connection to close
+        # removes the write-ahead log.
         self._disconnect()
 
     def __getstate__(self) -> dict[str, str]:
@@ -108,7 +109,7 @@ class SqliteStore(Store):
 
     @classmethod
     def from_location(cls, location: str) -> "SqliteStore":
-        """Open ``/relative.db`` or ``//absolute.db``, as in a URL ``sqlite:///relative.db``."""
+        """Open ``/relative.db`` or ``//absolute.db``, the part of ``sqlite:///relative.db`` after the second slash."""
         path = location[1:]
         if not location.startswith("/") or not path or path == ":memory:" or "\0" in path:
             raise InvalidSetting(
@@ -126,24 +127,24 @@ class SqliteStore(Store):
         )
 
     def header(self, name: str) -> Header | None:
-        """Return the study of this name, or None if there is none."""
+        """Return the study of this name, or None if it does not exist."""
         if not os.path.exists(self.path):
             return None
         return self._run(lambda connection: self._header(connection, name))
 
     def create(self, header: Header, records: Sequence[Record]) -> bool:
-        """Start a study with these events; return False if a study of this name exists already."""
+        """Start a study with these events. Return False if a study of this name already exists."""
         return not self.create_all([(header, records)])
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
-        """Start studies with their events in one transaction; if names exist, start none and return these names."""
+        """Start studies with their events in one transaction. If names exist, start no study and return these names."""
 
         def start(connection: sqlite3.Connection, changed: list[bool]) -> list[str]:
             taken = [header.name for header, _ in studies if self._header(connection, header.name) is not None]
             if taken:
                 return taken
             if self._fetch(connection, "SELECT 1 FROM sqlite_master, studies LIMIT 1"):
-                # If damage hides a study, it must not be created again.
+                # A study that damage hides must not be created again.
                 self._check_integrity(connection)
             for header, records in studies:
                 connection.execute("INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?)", header)
@@ -165,14 +166,14 @@ class SqliteStore(Store):
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Transaction]:
-        """A context in which the caller is the only writer of the file."""
+        """Return a context in which the caller is the only writer of the file."""
         with self._lock:
             try:
                 connection = self._ready(write=True)
                 study = self._id(connection, name)
                 changed: list[bool] = []
-                # Like `_in_transaction`, but in this frame, so that no interrupt can come between the lock and its
-                # release.
+                # The steps of `_in_transaction` are repeated in this frame, so that an interrupt cannot come between
+                # the lock and its release.
                 try:
                     self._when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
                     yield _Transaction(connection, study, changed)
@@ -188,11 +189,11 @@ class SqliteStore(Store):
                 raise self._failed(error) from error
 
     def check(self) -> None:
-        """Raise StoreError if SQLite finds the file damaged."""
+        """Raise StoreError if SQLite finds that the file is damaged."""
         self._run(self._check_integrity)
 
     def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
-        """Return the intact headers, and (study id, event) of all intact events, found without SQLite's help."""
+        """Return the intact headers, and (study id, event) of all intact events, which are found without SQLite."""
         from belated.store.salvage import salvage
 
         return salvage(self.path)
@@ -229,7 +230,7 @@ class SqliteStore(Store):
                 raise self._failed(error) from error
 
     def _ready(self, create: bool = False, write: bool = False) -> sqlite3.Connection:
-        """Return this process's connection to the file, opened if necessary; with `write`, one that may write."""
+        """Return this process's connection to the file, opened if necessary. With `write`, the connection may write."""
         connection = self._connection
         if connection is None:
             connection = self._connect(create)
@@ -248,9 +249,9 @@ class SqliteStore(Store):
         return connection
 
     def _failed(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
-        """Return the error to raise after an error of SQLite; drop the connection, whose cached pages may be wrong."""
+        """Return the error to raise after an error of SQLite. Drop the connection, whose cached pages may be wrong."""
         self._disconnect()
-        # SQLite's messages quote the file, and Python decodes them as text.
+        # SQLite's messages may quote bytes of a damaged file, which Python cannot always decode as text.
         return self._translated(error) if isinstance(error, sqlite3.Error) else self._error(_DAMAGED)
 
     def _identity(self) -> tuple[int, int] | None:
@@ -325,7 +326,7 @@ class SqliteStore(Store):
             )
 
     def _second_name(self) -> str | None:
-        """Return why the file may be open under another name with another log; None if it has only one name."""
+        """Return why the file may be open under another name with another log, or None if it has only one name."""
         try:
             status = os.stat(self.path)
         except OSError:
@@ -346,7 +347,7 @@ class SqliteStore(Store):
     def _in_transaction(
         self, connection: sqlite3.Connection, action: Callable[[sqlite3.Connection, list[bool]], T]
     ) -> T:
-        """Call an action in a write transaction; commit if it appends to its list, else roll back."""
+        """Call an action in a write transaction. Commit if the action appends to its list, otherwise roll back."""
         changed: list[bool] = []
         try:
             self._when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
@@ -355,7 +356,7 @@ class SqliteStore(Store):
                 self._when_free(lambda: connection.execute("COMMIT"))
             return result
         finally:
-            # These are functions in C, before which no interrupt can come.
+            # These are functions in C. An interrupt cannot come before their call.
             if connection.in_transaction:
                 try:
                     connection.execute("ROLLBACK")
@@ -366,12 +367,12 @@ class SqliteStore(Store):
         connection = vars(self).pop("_connection", None)
         self._connection = None
         if connection is not None:
-            # If closing fails, the connection is closed when it is garbage-collected.
+            # If closing fails, garbage collection closes the connection.
             with suppress(sqlite3.Error):
                 connection.close()
 
     def _when_free(self, action: Callable[[], T]) -> T:
-        """Call `action`, repeatedly while other writers hold the lock."""
+        """Call `action`, and repeat it while other writers hold the lock."""
         start = time.monotonic()
         while True:
             try:
@@ -380,7 +381,7 @@ class SqliteStore(Store):
                 waited = time.monotonic() - start
                 if not any(_has_code(error, *kind) for kind in _BUSY) or waited > BUSY_TIMEOUT:
                     raise
-            # A call that has waited longer tries more often, so that it is likely to be the next.
+            # A call that has waited longer tries more often, so that it probably gets the lock next.
             pause = _MAX_PAUSE / (1 + (waited / _PAUSE_HALVED_AFTER) ** 2)
             time.sleep(random.uniform(0, max(pause, 0.0005 if waited < 1.0 else 0.003)))
 
@@ -394,7 +395,7 @@ class SqliteStore(Store):
         return self._error(f"SQLite refused: {error}")
 
     def _after_fork(self) -> None:
-        """In a forked child: keep the parent's connection open and unused, and start without a connection."""
+        """Keep the parent's connection open and unused in a forked child, which starts without a connection."""
         self._lock = threading.RLock()
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -402,7 +403,7 @@ class SqliteStore(Store):
 
 
 class _Transaction:
-    """The `Transaction` of this store; it notes in `changed` that there are events to commit."""
+    """The `Transaction` of this store. It records in `changed` that there are events to commit."""
 
     def __init__(self, connection: sqlite3.Connection, study: int, changed: list[bool]) -> None:
         self._connection = connection
@@ -414,7 +415,7 @@ class _Transaction:
         return _events(self._connection, self._study, start)
 
     def append(self, records: Sequence[Record]) -> None:
-        """Add events, whose numbers continue after the last one."""
+        """Add events; their numbers continue after the last event."""
         if not records:
             return
         self._changed.append(True)

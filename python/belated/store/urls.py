@@ -1,4 +1,4 @@
-"""Passwords in URLs of stores: their position, and a form of the URL without them."""
+"""Passwords in URLs of stores: the places of passwords, and the URL without passwords."""
 
 import re
 from reprlib import Repr
@@ -6,7 +6,7 @@ from typing import Any
 
 from belated._core import InvalidSetting
 
-# user:password@hosts/database, all parts optional; the part after "?" is separate. Hosts may be [::1] or h1:1,h2:2.
+# user:password@hosts/database. All parts are optional. The part after "?" is separate. Hosts may be [::1] or h1:1,h2:2.
 _LOCATION = re.compile(r"(?:(?P<user>[^:@/\[\]]*)(?::(?P<password>[^:@/\[\]]*))?@)?(?P<rest>[^@]*)")
 
 _SECRET = r"\b((?:ssl)?password\s*=\s*)('[^']*'?|[^\s&]*)"
@@ -20,7 +20,7 @@ def split_passwords(location: str) -> tuple[str, dict[str, str]]:
     Raises
     ------
     InvalidSetting
-        The location is not of the form ``user:password@host:port/database?name=value``.
+        The location does not have the form ``user:password@host:port/database?name=value``.
     """
     from urllib.parse import unquote
 
@@ -45,7 +45,7 @@ def split_passwords(location: str) -> tuple[str, dict[str, str]]:
 
 
 def shown(store: Any) -> str:
-    """Return a store argument for a message: short, and with asterisks in place of passwords."""
+    """Return a store argument for a message, shortened and with asterisks in place of passwords."""
     if not isinstance(store, str):
         return _SHORT.repr(store)
     scheme, separator, rest = store.rpartition("://")

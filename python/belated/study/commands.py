@@ -71,7 +71,7 @@ def _loaded(store: Store) -> Iterator[tuple[str, Study | BelatedError]]:
 
 
 def list_command(arguments: argparse.Namespace) -> int:
-    """Print a line for each study; for a damaged study, the problem."""
+    """Print one line for each study. For a damaged study, print the problem."""
     code = DONE
     for name, study in _loaded(_store(arguments.store)):
         if isinstance(study, Study):
@@ -84,7 +84,7 @@ def list_command(arguments: argparse.Namespace) -> int:
 
 
 def show_command(arguments: argparse.Namespace) -> int:
-    """Print settings, best trial and last trials."""
+    """Print the settings, the best trial and the last trials."""
     store = _store(arguments.store)
     for name in _names(store, arguments.name):
         study = Study.load(name, store)
@@ -132,14 +132,14 @@ def _as_utf8(stream: Any) -> None:
 
 
 def header_line(found: Header, n_events: int, n_studies: int) -> str:
-    """Return a study's definition as a line of JSON, with its number of events and the number of studies exported."""
+    """Return a study's definition as a line of JSON, with the numbers of its events and of exported studies."""
     facts: dict[str, Any] = {"study": found.name, "id": found.id, "version": found.version, "at": found.at}
     facts |= {"checksum": found.checksum.hex(), "events": n_events, "studies": n_studies}
     return f'{json.dumps(facts)[:-1]}, "definition": {found.definition}}}'
 
 
 def event_line(name: str | None, study: int, record: Record) -> str:
-    """Return an event as a line of JSON, with its body as it was stored; `name` is None if the definition is lost."""
+    """Return an event as a line of JSON, with its body as it was stored. `name` is None if the definition is lost."""
     facts: dict[str, Any] = {
         "study": name,
         "id": study,
@@ -156,7 +156,7 @@ def _print_events(name: str | None, study: int, records: Iterable[Record]) -> No
 
 
 def import_command(arguments: argparse.Namespace) -> int:
-    """Copy the studies of an export into a store with their events unchanged, unless one of the names exists."""
+    """Copy the studies of an export, with unchanged events, into a store. Fail if a study of the same name exists."""
     store = _store(arguments.store)
     if arguments.file == "-":
         if sys.stdin is None:
@@ -185,7 +185,7 @@ def _opened(file: str) -> IO[str]:
 
 
 def check_command(arguments: argparse.Namespace) -> int:
-    """Check that the store is intact, every checksum right, no event number missing and every log possible."""
+    """Check that the store is intact, every checksum is right, all events are there, and every log is valid."""
     store, code = _store(arguments.store), DONE
     store.check()
     for name, study in _loaded(store):

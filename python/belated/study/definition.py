@@ -26,7 +26,7 @@ _KINDS_OF_NUMBER = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}
 
 
 def _value_as_data(value: Any, what: str) -> Any:
-    """Return a choice as JSON data from which an equal one of the same type is made; a tuple is {"tuple": [...]}."""
+    """Return a choice as JSON data; a tuple becomes {"tuple": [...]}. `_value` restores the value and its type."""
     value = value.item() if isinstance(value, np.generic) else value
     if type(value) is tuple:
         return {"tuple": [_value_as_data(entry, what) for entry in value]}
@@ -39,7 +39,7 @@ def _value_as_data(value: Any, what: str) -> Any:
 
 
 def _value(data: Any) -> Any:
-    """Return the choice that `_value_as_data` made the data of; raise InvalidSpace for other data."""
+    """Return the choice from the data that `_value_as_data` returned; raise InvalidSpace for other data."""
     if isinstance(data, dict):
         return tuple(_value(entry) for entry in data["tuple"])
     if isinstance(data, list):
@@ -48,14 +48,14 @@ def _value(data: Any) -> Any:
 
 
 def _dimension_as_data(dimension: Dimension, what: str) -> dict[str, Any]:
-    """Return a dimension as JSON data, without a step or conditions if it has none."""
+    """Return a dimension as JSON data. A step or conditions that the dimension does not have are left out."""
     data: dict[str, Any] = {"kind": type(dimension).__name__}
     for field in fields(dimension):
         given = getattr(dimension, field.name)
         if field.name in ("choices", "values"):
             data[field.name] = [_value_as_data(value, what) for value in given]
         elif field.name == "when" and given is not None:
-            # As pairs, because comparisons of JSON objects ignore their order.
+            # A condition is stored as pairs, because comparisons of JSON objects ignore the order.
             data["when"] = [
                 [name, [_value_as_data(value, f"{what} when {name}") for value in values]]
                 for name, values in given.items()
@@ -66,7 +66,7 @@ def _dimension_as_data(dimension: Dimension, what: str) -> dict[str, Any]:
 
 
 def _dimension(data: Mapping[str, Any]) -> Dimension:
-    """Return the dimension that `_dimension_as_data` made the data of."""
+    """Return the dimension from the data that `_dimension_as_data` returned."""
     arguments = {name: value for name, value in data.items() if name not in ("name", "kind")}
     for name in ("choices", "values"):
         if name in arguments:
@@ -117,7 +117,7 @@ def _fidelity_as_data(fidelity: Fidelity) -> dict[str, Any]:
 
 
 def _fidelity(data: Any) -> Any:
-    """Return the fidelity that `_fidelity_as_data` made the data of."""
+    """Return the fidelity from the data that `_fidelity_as_data` returned."""
     return from_data(data, {"Fidelity": Fidelity, "PowerCost": PowerCost})
 
 
@@ -141,13 +141,13 @@ def definition_of(optimizer: Optimizer) -> dict[str, Any]:
     if optimizer.fidelity is not None:
         arguments["fidelity"] = _fidelity_as_data(optimizer.fidelity)
     if optimizer._constraints is not None:
-        # Functions cannot be stored, so store their number and names.
+        # Functions cannot be stored, so the number and the names of the constraints are stored instead.
         arguments["constraints"] = optimizer._constraints.names
     return {"optimizer": kind.__name__, "arguments": arguments | settings}
 
 
 def differences(stored: Mapping[str, Any], given: Optimizer) -> list[str]:
-    """Describe the differences of a given optimizer from the stored definition; a missing seed agrees with any seed."""
+    """Describe how a given optimizer differs from the stored definition. A missing seed equals any seed."""
     definition = definition_of(given)
     if stored["optimizer"] != definition["optimizer"]:
         return [f"optimizer is {stored['optimizer']} there and {definition['optimizer']} here"]
@@ -164,12 +164,12 @@ def differences(stored: Mapping[str, Any], given: Optimizer) -> list[str]:
 
 
 def _shown(data: Any) -> str:
-    """Return data for a message; a dimension as source code."""
+    """Return data for an error message; a dimension is shown as source code."""
     return repr(data) if isinstance(data, tuple(_DIMENSIONS.values())) else short_repr(data)
 
 
 def _differences(name: str, there: Any, here: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield (nested name, there, here) for each difference between two pieces of data."""
+    """Yield (nested name, stored value, given value) for each difference between two pieces of data."""
     if name in ("space", "context") and there and here:
         names, our_names = [entry["name"] for entry in there], [entry["name"] for entry in here]
         if names != our_names:
@@ -186,12 +186,12 @@ def _differences(name: str, there: Any, here: Any) -> Iterator[tuple[str, Any, A
 
 
 def _kind(data: Any) -> Any:
-    """Return the class of a value, None for other data (the kind of candidates is the type of their numbers)."""
+    """Return the class of a stored value, or None for other data. For candidates, it is the type of their numbers."""
     return data["kind"] if isinstance(data, dict) and "rows" not in data else None
 
 
 def _same(a: Any, b: Any) -> bool:
-    # Compared as text, because 1, 1.0 and True are equal in Python.
+    # Values are compared as text, because 1, 1.0 and True are equal in Python.
     return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True) or (
         type(a) in (int, float) and type(b) in (int, float) and a == b
     )
@@ -207,7 +207,7 @@ def optimizer_from(
     time: Callable[[], float] | None,
     constraints: Sequence[Constraint] | None = None,
 ) -> Optimizer:
-    """Return the optimizer of a definition with an empty log; constraints must be passed, because none are stored."""
+    """Return the optimizer of a definition with an empty log. Constraints have to be passed; they are not stored."""
     kind = definition["optimizer"]
     made = Optimizer.registry.get(kind) if isinstance(kind, str) else None
     if made is None:

@@ -1,4 +1,4 @@
-"""Reading the output of `belated study export`: every line of a study is checked before any is written to a store."""
+"""Readers of the output of `belated study export`. They check all lines of a study before it is written."""
 
 import json
 import math
@@ -14,14 +14,14 @@ from belated.study.definition import optimizer_from
 from belated.study.shared_log import SharedLog
 from belated.study.study import LONGEST_NAME, is_usable_name
 
-# Definitions and events are read as text, because a checksum covers every digit of them. Quotes within strings are
+# Definitions and events are read as text, because a checksum covers every digit of the text. Quotes within strings are
 # escaped, so a definition or an event begins at the first match of this pattern.
 _BODY = re.compile(r', "(definition|event)": ')
 
-# The call, the number within the call, and the caller's key.
+# Parts of an event's key: the call, the number within the call, and the key that the caller passed.
 _KEY = re.compile(r"(suggest|observe):[0-9]{1,9}:(.+)", flags=re.DOTALL)
 
-# Number of random bits of an id.
+# The number of random bits of an id.
 _ID_BITS = 48
 
 _HEADER_FACTS = {"study": (str,), "id": (int,), "version": (int,), "at": (float,), "checksum": (str,)}
@@ -31,7 +31,7 @@ _EVENT_FACTS = {
     "seq": (int,),
     "key": (str, type(None)),
 }
-# Counts beside a definition: the events that its study has in the file, and the studies that the file has.
+# Counts in the line of a definition: the events of the study in the file, and the studies in the file.
 _COUNTS = {"events": (int,), "studies": (int,)}
 
 
@@ -51,13 +51,12 @@ class Exported(NamedTuple):
 
 
 def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[Exported]:
-    """Return the studies of an export, or only the study of this name, after checks that each is complete, intact and
-    possible.
+    """Return the studies of an export, or only the study of this name. Each study is checked.
 
     Raises
     ------
     StoreError
-        A line was changed, or is impossible in a study; an event or a study is missing; or a study has the same id as a
+        A line was changed, or cannot belong to a study; an event or a study is missing; or a study has the same id as a
         study of another name in `store`.
     """
     headers: dict[int, Header] = {}
@@ -103,11 +102,11 @@ def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[
 
 
 def _check_ids(headers: list[Header], store: Store) -> None:
-    """Raise an error if a study of another name in the store has the same id; equal names are refused when writing."""
+    """Raise an error if a study of another name in the store has the same id. Equal names are refused when writing."""
     try:
         there = [header for name in store.names() if (header := store.header(name)) is not None]
     except StoreError:
-        return  # there is no store yet, or writing to it will raise the same error
+        return  # the store does not exist yet, or writing to it will raise the same error
     names = {header.id: header.name for header in there}
     for header in headers:
         other = names.get(header.id, header.name)
@@ -128,20 +127,20 @@ def _checked(header: Header, events: dict[int, Record], n_events: int, store: St
         raise StoreError(
             f"the file was cut off: it has {len(events)} of {n_events} events of study {header.name!r}: export it again"
         )
-    # Opening a study makes the same check, so a study that cannot be opened is not written.
+    # Opening a study makes the same check. A study that cannot be opened is therefore not written.
     optimizer = optimizer_from(definition, lambda: header.at)
     SharedLog(optimizer._log, store, header.name, header.id, lambda: header.at).apply(records)
     return Exported(header, records)
 
 
 def _read_line(number: int, line: str) -> tuple[int, _Definition | Record]:
-    """Return (study's id, definition or record) of a line."""
+    """Return the study's id and the definition or record of a line."""
     found = _BODY.search(line)
     try:
         if found is None or not line.endswith("}"):
             raise ValueError
         facts = json.loads(f"{line[: found.start()]}}}")
-        line.encode()  # raises UnicodeEncodeError, a ValueError, if bytes were not UTF-8
+        line.encode()  # raises UnicodeEncodeError, a ValueError, if the bytes were not UTF-8
         expected = _HEADER_FACTS | _COUNTS if found[1] == "definition" else _EVENT_FACTS
         if not isinstance(facts, dict) or set(facts) != set(expected):
             raise ValueError
@@ -160,8 +159,8 @@ def _read_line(number: int, line: str) -> tuple[int, _Definition | Record]:
 
 
 def _check_facts(number: int, facts: dict[str, Any]) -> None:
-    """Raise an error for facts of the right type that a study cannot have, or that stores cannot keep."""
-    # The name of a study is lost together with its definition.
+    """Raise an error for values of the right type that a study cannot have or a store cannot keep."""
+    # If the definition is lost, the name of the study is lost too.
     name, key = facts["study"], facts.get("key")
     parts = None if key is None else _KEY.fullmatch(key)
     for right, fact, needed in (

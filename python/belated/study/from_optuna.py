@@ -21,13 +21,13 @@ from belated.space.space import Space
 from belated.study.definition import definition_of, optimizer_from
 from belated.warn import warn
 
-# Optuna keeps the values of constraints as a list under the key itself, or one value under each "constraints:name".
+# Optuna keeps the values of constraints in a list under the key itself, or each value under "constraints:name".
 CONSTRAINTS = "constraints"
 
-# Deeper nested attributes are cut off; the core's limit is 127.
+# Attributes are cut off at this depth of nesting; the core's limit is 127.
 _DEEPEST = 50
 
-# A parameter with more values is not considered as a parent of conditions.
+# A parameter with more values than this is not considered as the parent of a condition.
 _MOST_LEVELS = 100
 
 
@@ -42,8 +42,8 @@ class Outcome(NamedTuple):
 def outcome_of(trial: Any) -> Outcome:
     """Return the outcome of a trial of Optuna.
 
-    COMPLETE is observed, but failed if a constraint is violated (its value is above 0) or the value is not finite. FAIL
-    is failed, PRUNED abandoned, and RUNNING and WAITING pending.
+    A COMPLETE trial is observed. It is failed if a constraint is violated (its value is above 0) or the value is not
+    finite. A FAIL trial is failed, a PRUNED trial abandoned, and a RUNNING or WAITING trial pending.
     """
     state = trial.state.name
     if state == "COMPLETE":
@@ -55,7 +55,7 @@ def outcome_of(trial: Any) -> Outcome:
 
 
 def outcome_of_value(trial: Any, value: float) -> Outcome:
-    """Return observed with this value, or failed if it is not finite or the trial violates a constraint."""
+    """Return "observed" with this value, or "failed" if the value is not finite or the trial violates a constraint."""
     violated = [each for each in constraint_values(trial.system_attrs) if not each <= 0]
     if violated:
         return Outcome("failed", error=f"infeasible: constraints at {short_repr(violated)} are above 0")
@@ -65,13 +65,13 @@ def outcome_of_value(trial: Any, value: float) -> Outcome:
 
 
 def constraint_values(system_attrs: Mapping[str, Any]) -> list[float]:
-    """Return the values of the constraints of a trial, an empty list if it has none."""
+    """Return the values of a trial's constraints; the list is empty without constraints."""
     values = list(system_attrs.get(CONSTRAINTS) or ())
     return values + [value for key, value in system_attrs.items() if key.startswith(f"{CONSTRAINTS}:")]
 
 
 def dimension_of(name: str, distribution: Any) -> Dimension:
-    """Return the dimension with the values of a distribution of Optuna; a constant if it has a single value.
+    """Return the dimension with the values of a distribution of Optuna. A single value gives a constant.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def dimension_of(name: str, distribution: Any) -> Dimension:
 
 
 def minimizes(study: Any) -> bool:
-    """Whether a study of Optuna minimises its objective; it must have exactly one."""
+    """Return whether a study of Optuna minimises its objective. The study must have exactly one objective."""
     if len(study.directions) != 1:
         raise InvalidSetting(
             f"study {study.study_name!r} has {len(study.directions)} objectives, and belated optimises one: combine "
@@ -107,7 +107,7 @@ def minimizes(study: Any) -> bool:
     return bool(study.directions[0].name == "MINIMIZE")
 
 
-# The import of a study.
+# Import of a study.
 
 
 def load(storage: Any, name: str) -> Any:
@@ -132,15 +132,16 @@ def load(storage: Any, name: str) -> Any:
 
 
 def space_of(trials: Sequence[Any]) -> Space:
-    """Return the space of the parameters of trials, in the order in which they appear.
+    """Return the space of the parameters of trials, in the order of their first appearance.
 
-    A parameter that only some trials have gets a condition if one other parameter determines these trials.
+    Some parameters occur only in some of the trials. Such a parameter gets a condition if another parameter determines
+    these trials.
 
     Raises
     ------
     InvalidSpace
-        There are no parameters; a parameter cannot be searched or has several distributions; or it is in some trials,
-        and no condition determines these trials.
+        The trials have no parameters; a parameter cannot be searched, or has several distributions; or a parameter
+        occurs only in some trials, which are not determined by a condition.
     """
     distributions: dict[str, Any] = {}
     for trial in trials:
@@ -163,7 +164,7 @@ def space_of(trials: Sequence[Any]) -> Space:
 
 
 def _conditional(name: str, dimensions: Mapping[str, Dimension], points: Sequence[Mapping[str, Any]]) -> Dimension:
-    """Return a dimension with the condition that determines the points that have it."""
+    """Return a dimension with the condition that determines the points at which the parameter exists."""
     for parent, dimension in dimensions.items():
         n_levels = dimension.n_levels
         if parent == name or n_levels is None or n_levels > _MOST_LEVELS or not all(parent in each for each in points):
@@ -173,7 +174,7 @@ def _conditional(name: str, dimensions: Mapping[str, Dimension], points: Sequenc
         )
         if having and not having & others:
             if not isinstance(dimension, Categorical):
-                # For numbers prefer a threshold, so that values that no trial had are on one side of it too.
+                # Prefer a threshold for numbers, so that the condition also covers values that did not occur in trials.
                 if min(having) > max(others):
                     having = set(range(min(having), n_levels))
                 elif max(having) < min(others):
@@ -195,7 +196,7 @@ def _with_condition(dimension: Dimension, when: Mapping[str, Any]) -> Dimension:
 
 
 def optimizer_with_trials(storage: Any, name: str, given: Optimizer | None) -> Optimizer:
-    """Return an optimizer with all trials of a study of Optuna: a copy of `given`, or a `BayesOpt` for None."""
+    """Return an optimizer with all trials of a study of Optuna: a copy of `given`, by default a `BayesOpt`."""
     study = load(storage, name)
     reverse = minimizes(study)
     trials = study.get_trials(deepcopy=False)
@@ -233,7 +234,7 @@ def _check_given(given: Any, reverse: bool, name: str) -> None:
 
 
 def _add(optimizer: Optimizer, trial: Any) -> set[str]:
-    """Log a trial of Optuna in its present state; return the names of the user attributes that had to be changed."""
+    """Log a trial of Optuna in its present state. Return the names of the user attributes that had to be changed."""
     space = optimizer.domain_
     assert isinstance(space, Space)
     if trial.state.name == "WAITING":
@@ -246,7 +247,7 @@ def _add(optimizer: Optimizer, trial: Any) -> set[str]:
     outcome = outcome_of(trial)
     params = {key: value for key, value in trial.params.items() if key in space}
     if outcome.state != "observed" and _misses(space, params):
-        return set()  # its point is incomplete: it ended early, or is not that far yet
+        return set()  # the point is incomplete, because the trial ended early or is still sampling
     started, ended = (_on_clock(optimizer, at) for at in (trial.datetime_start, trial.datetime_complete))
     attrs = {}
     changed = set()
@@ -260,7 +261,7 @@ def _add(optimizer: Optimizer, trial: Any) -> set[str]:
     log = optimizer._log
     report = Report(attrs=attrs_as_json(attrs))
     number = log.record(Action.add(space.locate(params), None, None, report), started)
-    assert number is not None  # an added trial has one
+    assert number is not None  # a trial added by the user has a value
     if outcome.value is not None:
         value = optimizer._problem.check_value(outcome.value, f"trial {number}")
         took = trial.duration
@@ -275,8 +276,8 @@ def _add(optimizer: Optimizer, trial: Any) -> set[str]:
 
 
 def _json_data(value: Any, depth: int = 0) -> Any:
-    """Return JSON data as near as possible to a value."""
-    if hasattr(value, "tolist"):  # an array, or a number of NumPy
+    """Return the JSON data that is closest to a value."""
+    if hasattr(value, "tolist"):  # a NumPy array or number
         value = value.tolist()
     if value is None or isinstance(value, (bool, int)):
         return value
@@ -293,17 +294,17 @@ def _json_data(value: Any, depth: int = 0) -> Any:
 
 
 def _encodable(text: str) -> str:
-    """Return the text if it is valid UTF-8, else with escapes."""
+    """Return the text if it is valid UTF-8, otherwise the text with escapes."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def _on_clock(optimizer: Optimizer, at: datetime | None) -> float | None:
-    """Return a time on the optimizer's clock: the present if unknown, None if the core counts suggestions."""
+    """Return a time on the optimizer's clock, by default the present. If the core counts suggestions, return None."""
     return optimizer._problem.now() if at is None or optimizer.clock == "iterations" else at.timestamp()
 
 
 def _misses(space: Space, params: Mapping[str, Any]) -> bool:
-    """Whether params lack a name, or are not a point of the space."""
+    """Return whether params lack a name or are not a point of the space."""
     try:
         space.locate({key: value for key, value in params.items() if key in space})
     except InvalidPoint:

@@ -1,4 +1,4 @@
-"""The log that processes share: it has the methods of a core, and keeps its events in a store."""
+"""A log that processes share. It has the methods of a core and keeps its events in a store."""
 
 import itertools
 import math
@@ -21,21 +21,22 @@ from belated.warn import logger
 
 T = TypeVar("T")
 
-# The events to be written, each with its key.
+# The events to write, each with its key.
 Events: TypeAlias = list[tuple[str, str | None]]
 
 LOGGER = logger()
 
-# A proposal that takes less than this, in seconds, is repeated within the write lock: releasing it would take longer.
+# A proposal that takes less than this number of seconds is repeated while the write lock is held. Releasing the lock
+# would take longer.
 _QUICK = 0.002
 
-# The number of repetitions of a slow proposal without the lock, if other processes write during it.
+# How often a slow proposal is repeated without the lock, if other processes write in the meantime.
 _ATTEMPTS = 3
 
-# How often a call is repeated if its connection is lost before it writes anything, while other processes write.
+# How often a call is repeated if the connection is lost before the call writes, while other processes write.
 _LOST_CONNECTIONS = 20
 
-# If the last read is longer ago than this, in seconds, the log is read before the write lock is taken: transferring
+# If the last read was more than this number of seconds ago, the log is read before the write lock is taken. Reading
 # many events with the lock held would keep other processes from writing.
 _LONG_AGO = 1.0
 
@@ -43,8 +44,8 @@ _LONG_AGO = 1.0
 class SharedLog:
     """The log of a study: a core whose events are kept in a store. The stored log is authoritative.
 
-    The core has a prefix of the stored log. Events are validated against the whole log while the store's write lock is
-    held, and applied to the core after they are committed.
+    The core has the first events of the stored log. Events are validated against the whole log while the store's write
+    lock is held. They are applied to the core after they are committed.
     """
 
     def __init__(self, core: _core.Optimizer, store: Store, name: str, id: int, wall_time: Callable[[], float]) -> None:
@@ -55,39 +56,40 @@ class SharedLog:
         self.wall_time = wall_time
         self.history = History()
         self.lock = threading.RLock()
-        # The events that the present writer is about to commit, each with its key; None outside a write.
+        # The events that the present writer will commit, each with its key; None outside a write.
         self.uncommitted: Events | None = None
-        # Number of events recorded here, and the checksum of the last one.
+        # The number of events recorded here, and the checksum of the last event.
         self._n_applied = core.n_events()
         self._last: bytes | None = None
-        # (number, checksum) of the last event that is known to be on disk.
+        # The number and the checksum of the last event that is known to be on disk.
         self._synced: tuple[int, bytes] | None = None
-        # Number of complete re-reads of the log, and the time of the last read by the monotonic clock.
+        # The number of times the whole log was read again, and the time of the last read by the monotonic clock.
         self._readings = 0
         self._read_at = -math.inf
-        # Returns whether trials may be started; called with the write lock held. None: always.
+        # A function that returns whether trials may be started. It is called with the write lock held. None: they
+        # always may.
         self.may_start: Callable[[], bool] | None = None
-        # The events written by calls with a key: "call:i:key" → the number of the event. It has only strings and
-        # integers, because the garbage collector does not visit them. With other objects, the collector's long pauses
-        # would come after the same number of events in all processes of a study, one after another while the lock is
-        # held.
+        # The events written by calls with a key: "call:i:key" → the number of the event. The dict has only strings and
+        # integers, which the garbage collector does not visit. With other objects, all processes of a study would have
+        # long pauses of the collector after the same number of events. These pauses would follow one another while the
+        # lock is held.
         self._keyed: dict[str, int] = {}
 
-    # Reading and writing the store.
+    # Reading from the store and writing to it.
 
     def sync(self) -> int:
-        """Apply the events that other processes wrote; return how many were new."""
+        """Apply the events that other processes wrote; return the number of new events."""
         with self.lock:
             return self._apply_new(partial(self.store.events, self.name))
 
     def _apply_new(self, read_from: Callable[[int], list[Record]]) -> int:
-        """Apply the new events; `read_from` reads the events from a number on. Return how many were new."""
+        """Apply the new events; `read_from` reads the events from a number on. Return the number of new events."""
         known = self.core.n_events()
         if self._n_applied != known:
-            # The last call was interrupted after the core changed and before the change was recorded here.
+            # The last call was interrupted after the core had changed and before this object had recorded the change.
             return self._read_anew(read_from)
         try:
-            # Also read the last known event, to check that it is still there.
+            # The last known event is read again, to check that the store still has it.
             records = read_from(max(known - 1, 0))
             if known and (not records or records[0].checksum != self._last):
                 there = "another event in place of" if records else "no longer event"
@@ -107,7 +109,7 @@ class SharedLog:
         return len(records)
 
     def _check_that_only_unsynced(self, read_from: Callable[[int], list[Record]], gone: EventsGone) -> None:
-        """Raise EventsGone if events are gone that were on disk."""
+        """Raise EventsGone if the store has lost events that were on disk."""
         if not self.store.shows_unsynced:
             raise gone
         if self._synced is not None:
@@ -117,7 +119,7 @@ class SharedLog:
                 raise gone
 
     def _read_anew(self, read_from: Callable[[int], list[Record]]) -> int:
-        """Replace the known events by the whole log of the store; return its length."""
+        """Replace the known events by the whole log of the store; return the length of the log."""
         records = verified(self.name, self.id, 0, read_from(0))
         numbers = self._written_to(self.core.replace, records)
         self._keyed.clear()
@@ -128,7 +130,7 @@ class SharedLog:
         return len(records)
 
     def apply(self, records: list[Record]) -> None:
-        """Append verified events to the known ones."""
+        """Append verified events to the known events."""
         self._note(records, self._written_to(self.core.extend, records))
 
     def _written_to(self, write: Callable[[list[str]], list[int | None]], records: list[Record]) -> list[int | None]:
@@ -140,7 +142,7 @@ class SharedLog:
             raise StoreError(f"study {self.name!r} has an event that cannot have happened: {error}") from error
 
     def _note(self, records: list[Record], numbers: list[int | None]) -> None:
-        """Record facts about events that the core does not keep."""
+        """Record data about events that the core does not keep."""
         self.history.note(records, numbers)
         self._keyed.update((record.key, record.seq) for record in records if record.key is not None)
         if records:
@@ -152,9 +154,9 @@ class SharedLog:
         return self._readings, self.core.n_events()
 
     def _write(self, action: Callable[[Events], T]) -> T:
-        """Call an action with the write lock and an up-to-date core; commit the events that it appends to its list.
+        """Call an action with the write lock and an up-to-date core; commit the events that the action appends.
 
-        A call within another such call leaves the commit to the outer call.
+        A nested call leaves the commit to the outer call.
         """
         with self.lock:
             if self.uncommitted is not None:
@@ -169,27 +171,28 @@ class SharedLog:
                     self.uncommitted = []
                     result = action(self.uncommitted)
                     if self.uncommitted:
-                        # This is the time of the machine's clock, even if the study's clock is a function of the user.
+                        # The machine's clock gives this time, even if the user passed another clock for the study.
                         at, start = clocks.time(), self.core.n_events()
                         for seq, (body, key) in enumerate(self.uncommitted, start):
                             records.append(with_checksum(self.id, seq, key, at, body))
                         log.append(records)
             except BaseException as error:
-                # An interrupt just before the `with` statement is entered or left would not release the transaction.
+                # Without this, an interrupt just before the `with` statement is entered or left would keep the
+                # transaction open.
                 transaction.__exit__(type(error), error, error.__traceback__)
                 raise
             finally:
                 self.uncommitted = None
-            # The events are committed: if this is interrupted, the next sync finds them.
+            # The events are committed. If this step is interrupted, the next sync reads them.
             if records:
                 self._synced = records[-1].seq, records[-1].checksum
                 self.apply(records)
             return result
 
     def _until_written(self, call: Callable[[], T]) -> T:
-        """Make a call that writes, and repeat it if a lost connection kept it from writing anything.
+        """Make a call that writes. Repeat the call if it wrote nothing because the connection was lost.
 
-        When this returns, the events of other processes that the call depends on are on disk, too.
+        Afterwards, all events of other processes that the call depends on are on disk, too.
         """
         with self.lock:
             for _ in range(_LOST_CONNECTIONS):
@@ -206,7 +209,7 @@ class SharedLog:
         return StoreError(f"the server of {self.store.url} crashes again and again: call again once it runs")
 
     def sync_to_disk(self) -> int:
-        """Sync; then wait until the events read are on disk, so that a crash cannot undo them."""
+        """Sync, then wait until the events that were read are on disk, so that a crash cannot undo them."""
         with self.lock:
             for _ in range(_LOST_CONNECTIONS):
                 n_new = self.sync()
@@ -215,7 +218,7 @@ class SharedLog:
             raise self._crashes_again()
 
     def _is_on_disk(self) -> bool:
-        """Wait until all known events are on disk; return False if they were gone and the log was read again."""
+        """Wait until all known events are on disk. If events were gone, read the log again and return False."""
         last = self.core.n_events() - 1
         if not self.store.shows_unsynced or last < 0 or (self._synced is not None and self._synced[0] == last):
             return True
@@ -229,7 +232,7 @@ class SharedLog:
 
     @contextmanager
     def suggesting_while(self, may_start: Callable[[], bool]) -> Iterator[None]:
-        """A context in which `suggest` starts trials only if `may_start` holds for the whole log at that time."""
+        """Return a context in which `suggest` starts trials only if `may_start` holds for the whole log then."""
         with self.lock:
             self.may_start = may_start
             try:
@@ -238,7 +241,7 @@ class SharedLog:
                 self.may_start = None
 
     def keyed(self, call: str, key: str | None) -> list[tuple[int | None, str]]:
-        """Return (number of the trial concerned, event) for each event that an earlier call with this key wrote."""
+        """Return (number of the trial, event) for each event that an earlier call with this key wrote."""
         found: list[tuple[int | None, str]] = []
         if key is None:
             return found
@@ -250,7 +253,7 @@ class SharedLog:
             found.append((self.history.concerned(event), body))
         return found
 
-    # The methods of a core that write, some with more arguments.
+    # The methods of a core that write. Some of them have more arguments here.
 
     def suggest(
         self,
@@ -262,13 +265,13 @@ class SharedLog:
         feasible: Feasible | None = None,
         fidelity: float | None = None,
     ) -> list[int]:
-        """Start n trials or find the trials of the key; return their numbers, or none if `may_start` is False."""
+        """Start n trials, or find the trials of the key. Return their numbers, or [] if `may_start` returns False."""
 
         def proposal() -> list[str]:
             return self.core.propose(n, context, now(), self.wall_time(), expires_after, feasible, fidelity)
 
         def start(events: list[str], made_for: tuple[int, int], again: bool, uncommitted: Events) -> list[int] | None:
-            """Return the trials' numbers, or None if others wrote since the proposal and it is not repeated here."""
+            """Return the numbers of the trials, or None if others wrote after a proposal that is not repeated."""
             if self.keyed("suggest", key):
                 return self._earlier(n, context, fidelity, key)
             if self.may_start is not None and not self.may_start():
@@ -294,28 +297,28 @@ class SharedLog:
                 if started is not None:
                     return started
             started = self._write(partial(start, [], (-1, -1), True))
-            assert started is not None  # the last attempt repeats the proposal with the lock
+            assert started is not None  # the last attempt makes the proposal again with the lock
             return started
 
         return self._until_written(attempts)
 
     def _earlier(self, n: int, context: list[float] | None, fidelity: float | None, key: str | None) -> list[int]:
-        """Return the trials that a key started, if it was used for the same request."""
+        """Return the trials that a key started, if the key was used for the same request."""
         numbers = [number for number, _ in self.keyed("suggest", key) if number is not None]
         same = len(numbers) == n and all(self.core.trial(i).context == (context or []) for i in numbers)
         if fidelity is not None:
-            # Enqueued points may have a different fidelity.
+            # Enqueued points may have another fidelity.
             same = same and all(self.core.was_enqueued(i) or self.core.trial(i).fidelity == fidelity for i in numbers)
         if not same:
             raise InvalidSetting(f"key={key!r} started {len(numbers)} trials before, in a request other than this one")
         return numbers
 
     def record(self, action: Action, now: float | None) -> int | None:
-        """Log an action; return the number of the trial that it starts or concerns, None if nothing is logged."""
+        """Log an action. Return the number of the trial that it starts or changes, or None if nothing is logged."""
         return self._until_written(lambda: self._record(action, now, None))
 
     def record_all(self, actions: Sequence[Action], now: float | None) -> list[int | None]:
-        """Log actions, all of them or none."""
+        """Log either all actions or none."""
 
         def record() -> list[int | None]:
             return self._write(lambda _: [self._record(action, now, None) for action in actions])
@@ -328,7 +331,7 @@ class SharedLog:
             if valid is None:
                 return None
             event, number = valid
-            # Several actions in one call are always new trials or enqueued points.
+            # If a call has several actions, all of them are new trials or enqueued points.
             number = None if number is None else number + len(uncommitted)
             uncommitted.append((event, None if key is None else _stored_key("observe", 0, key)))
             return number
@@ -345,7 +348,7 @@ class SharedLog:
         now: float | None,
         key: str | None,
     ) -> None:
-        """Log a value, unless a call with this key did."""
+        """Log a value, unless an earlier call with this key logged it."""
 
         action = Action.observe(number, value, report, amend, replicate)
 
@@ -356,7 +359,7 @@ class SharedLog:
         self._until_written(lambda: self._write(observe))
 
     def _observed_with(self, key: str | None, action: Action) -> bool:
-        """Whether an earlier call with this key was carried out."""
+        """Return whether an earlier call with this key was carried out."""
         for other, event in self.keyed("observe", key):
             if not self.core.is_report_of(event, other, action):
                 raise InvalidSetting(
@@ -371,29 +374,29 @@ class SharedLog:
     def recommend(
         self, context: list[float] | None, now: float | None, feasible: Feasible | None = None
     ) -> tuple[Place, float, float] | None:
-        """Return (place, mean, std) of the best posterior mean; None while nothing is observed."""
+        """Return (place, mean, std) of the best posterior mean, or None before the first observation."""
         return self.core.recommend(context, now, feasible)
 
     def predict(self, points: Array, now: float | None, pending: bool) -> tuple[Array, Array] | None:
-        """Return posterior mean and standard deviation of f; None while nothing is observed."""
+        """Return the posterior mean and standard deviation of f, or None before the first observation."""
         return self.core.predict(points, now, pending, self.wall_time())
 
     def surrogate(self, now: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
-        """Return (model, mean, scale, log slope), as in the core; None while nothing is fitted."""
+        """Return (model, mean, scale, log slope), as the core does, or None before the first fit."""
         return self.core.surrogate(now, pending, self.wall_time())
 
     def acquisition(
         self, points: Array, context: list[float] | None, now: float | None, *, feasible: Feasible | None = None
     ) -> Array | None:
-        """Return the acquisition of the next suggestion; None while nothing is observed."""
+        """Return the acquisition of the next suggestion, or None before the first observation."""
         return self.core.acquisition(points, context, now, self.wall_time(), feasible)
 
     def leave_one_out(self, now: float | None) -> tuple[list[int], Array, Array] | None:
-        """Return (trial numbers, mean, std), each value predicted from all others; None while nothing is observed."""
+        """Return (trial numbers, mean, std), each value predicted from all others. None before any observation."""
         return self.core.leave_one_out(now, self.wall_time())
 
     def now(self, now: float | None) -> float:
-        """The time on the study's clock."""
+        """Return the time on the study's clock."""
         return self.core.now(now)
 
     def trial(self, number: int) -> _core.TrialRecord:
@@ -414,7 +417,7 @@ class SharedLog:
         return self.core.events(start)
 
     def n_events(self) -> int:
-        """The length of the log."""
+        """Return the length of the log."""
         return self.core.n_events()
 
     def __len__(self) -> int:

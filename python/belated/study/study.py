@@ -1,4 +1,4 @@
-"""Studies: an optimizer whose log is kept in a store, shared by many processes and kept after they end."""
+"""Studies: optimizers whose log is kept in a store. Many processes share a study, and it remains after they end."""
 
 import os
 import threading
@@ -26,41 +26,44 @@ from belated.study.definition import definition_of, differences, optimizer_from,
 from belated.study.from_optuna import optimizer_with_trials
 from belated.study.shared_log import SharedLog
 
-# In bytes of UTF-8. PostgreSQL's index takes rows of at most 2704 bytes; a key is stored with the study's id and call.
+# The longest key, in bytes of UTF-8. PostgreSQL's index takes rows of at most 2704 bytes, and a key is stored with the
+# study's id and the call.
 LONGEST_NAME = 2500
 
 
 class Study(LifeCycle[SharedLog]):
-    """An optimizer whose log is kept in a store: it outlives the process, and many processes can share it.
+    """An optimizer whose log is kept in a store. A study outlives the process, and many processes can share a study.
 
-    Suggesting and reporting work as with an optimizer, and a report is stored when the call returns. Any process may
-    report on any trial. Every report is accepted: late, twice, in any order, after `fail`, or after a lease ended.
-    Every method first reads the events of other processes; a `Trial` shows the state at the last such read.
+    Suggesting and reporting work as with an optimizer. A report is stored when the call returns. Any process may report
+    on any trial. Every report is accepted: late, twice, in any order, after `fail`, or after a lease ended. Every
+    method first reads the events of other processes. A `Trial` shows the state at the last read.
 
     Parameters
     ----------
     name : str
         The name of the study in the store.
     store : str or path
-        ``"sqlite:///file.db"`` (``sqlite:////`` for an absolute path). The file may hold several studies and serve
-        many processes of one machine, but must not be on a network file system. Processes of many machines share
+        ``"sqlite:///file.db"`` (``sqlite:////`` for an absolute path). The file may contain several studies, and many
+        processes of one machine may use it. It must not be on a network file system. Processes of many machines share
         ``"postgresql://user@host/database"``, which needs psycopg (``pip install 'belated[postgres]'``).
     optimizer : Optimizer, optional
-        Needed to create the study, which then has its trials. If the study exists, leave it out, or pass an equal one.
+        The optimizer of a new study, which starts with the optimizer's trials. If the study exists, leave it out or
+        pass an equal optimizer.
     time : callable, optional
-        A function that returns seconds, default `time.time`: for time stamps, leases and ``clock="seconds"``.
+        A function that returns seconds, used for time stamps, leases and ``clock="seconds"``. Default None:
+        `time.time`.
     constraints : list of callable, optional
-        The constraints of a study that was created with constraints, because a study stores only their number and
-        names. They must be the same functions, in the same order. Without them the study can do everything but suggest,
-        enqueue and recommend.
+        The constraints of an existing study that was created with constraints. A study stores only their number and
+        their names. Pass the same functions in the same order. Without them, `suggest`, `enqueue` and `recommend` raise
+        an error.
 
     Raises
     ------
     StoreError
         The store cannot be read or written, or is damaged; or the study does not exist and `optimizer` is None.
     InvalidSetting
-        The study exists with other settings than `optimizer`; the message names them. Or the number of constraints is
-        wrong, or a point that was suggested before violates one.
+        The study exists with other settings than `optimizer`, and the message names the differences. Or the number of
+        constraints is wrong, or the point of an earlier suggestion violates a constraint.
 
     Examples
     --------
@@ -116,9 +119,9 @@ class Study(LifeCycle[SharedLog]):
         Raises
         ------
         StoreError
-            There is no study of this name, or the store cannot be read.
+            The study does not exist, or the store cannot be read.
         InvalidSetting
-            The number of constraints is wrong, or a point that was suggested before violates one.
+            The number of constraints is wrong, or the point of an earlier suggestion violates a constraint.
         """
         return cls(name, store, time=time, constraints=constraints)
 
@@ -143,29 +146,28 @@ class Study(LifeCycle[SharedLog]):
         store : str or path, optional
             The store of the new study; see `Study`. Default None: this process's memory.
         optimizer : Optimizer, optional
-            An optimizer without trials and with the same direction; it is copied, and stays unchanged. Its space may
-            leave parameters out. Default None: `BayesOpt`, whose space has Optuna's distributions. If only some of the
-            completed trials have a parameter, it gets a condition (``when=``), if one other parameter determines these
-            trials.
+            An optimizer without trials and with the same direction. The study gets a copy of it. Its space may leave
+            parameters out. Default None: `BayesOpt`, whose space has Optuna's distributions. A parameter that only some
+            of the completed trials have gets a condition (``when=``), if another parameter determines these trials.
         study_name : str, optional
             The name of the new study. Default None: `name`.
 
         Raises
         ------
         InvalidSetting
-            The study does not exist, it has several objectives, its direction is not the direction of `optimizer`, or
-            the new study already exists.
+            The study of Optuna does not exist; it has several objectives; its direction differs from the direction of
+            `optimizer`; or the new study already exists.
         InvalidSpace
-            belated cannot search a distribution, a parameter has several, or no condition determines the trials that
-            have a parameter.
+            A distribution cannot be searched; a parameter has several distributions; or the trials that have a
+            parameter are not determined by a condition.
         InvalidPoint
             The point of a completed trial does not belong to the space of `optimizer`.
 
         Notes
         -----
-        Trials keep their order, but get new numbers if some are left out. User attributes become ``attrs``. NaN and
-        infinite numbers in them become None, with a warning, because JSON does not have them.
-        Intermediate values are not read; of the system attributes, only constraints are.
+        Trials keep their order, but their numbers change if trials are left out. User attributes become ``attrs``. NaN
+        and infinite numbers in them become None, with a warning, because they do not exist in JSON. Intermediate values
+        are not read. Of the system attributes, only the constraints are read.
 
         ======== ===================================================================================================
         Optuna   belated
@@ -178,7 +180,7 @@ class Study(LifeCycle[SharedLog]):
         WAITING  enqueued, if any of its point was given (see `Optimizer.enqueue`); else left out
         ======== ===================================================================================================
 
-        With ``clock="seconds"`` trials start and end at the times of Optuna.
+        With ``clock="seconds"``, trials start and end at the times in Optuna.
 
         Examples
         --------
@@ -267,7 +269,7 @@ class Study(LifeCycle[SharedLog]):
                 "pass one without, and add them with study.add"
             )
 
-    # Differences between a study's log and an optimizer's.
+    # Differences between the log of a study and the log of an optimizer.
 
     @property
     def _strategy_name(self) -> str:
@@ -303,13 +305,13 @@ class Study(LifeCycle[SharedLog]):
     def _number_of(self, trial: Trial | int) -> int:
         number = trial.number if isinstance(trial, Trial) else whole_number(trial)
         with self._log.lock:
-            # An unknown trial may just have been started by another process.
+            # Another process may just have started an unknown trial.
             if number is not None and number >= len(self._log):
                 self.sync()
             return super()._number_of(trial)
 
     def sync(self) -> int:
-        """Read the events that other processes wrote, as every method does; return how many were new."""
+        """Read the events that other processes wrote, as every method does; return the number of new events."""
         return self._log.sync()
 
     # The life cycle.
@@ -349,11 +351,12 @@ class Study(LifeCycle[SharedLog]):
         Parameters
         ----------
         fidelity : int or float, optional
-            The fidelity of the trial, if a fidelity was declared.
+            The fidelity of the trial, if the optimizer has a fidelity.
         key : str, optional
-            A name for this request. A repeated request with the same key, as after a crash, returns the same trials.
+            A name for this request. If the request is repeated with the same key, for example after a crash, it returns
+            the same trials.
         expires_after : float, optional
-            Seconds after which the model no longer counts on the trial's result. A later result is still accepted.
+            Seconds after which the model stops counting the trial as pending. A later result is still accepted.
         """
         _check_key(key)
         lease = None if expires_after is None else finite(expires_after)
@@ -385,25 +388,25 @@ class Study(LifeCycle[SharedLog]):
         replicate: bool = False,
         key: str | None = None,
     ) -> None:
-        """Report a trial's value: at any time, in any order, from any process; see `Optimizer.observe`.
+        """Report a trial's value at any time, in any order, from any process; see `Optimizer.observe`.
 
         Parameters
         ----------
         std, cost, duration : float, optional
             The standard deviation of this value's noise, the cost of the evaluation, and its duration in seconds.
         params : mapping; for candidates an index or a row; optional
-            The point that was really run, if it is not the suggested one.
+            The point that was run, if it differs from the suggested point.
         attrs : mapping, optional
-            Anything else to keep with the trial, as JSON.
+            Other data to keep with the trial, as JSON.
         fidelity : int or float, optional
-            The fidelity of the trial, as a check.
+            The fidelity of the trial. An error is raised if it differs from the trial's fidelity.
         amend : bool, default False
             Replace an earlier value.
         replicate : bool, default False
-            If there is already a value, record another measurement of the same point as another trial.
+            If the trial already has a value, record this value as another trial at the same point.
         key : str, optional
-            A name for this report. A second report with the same key changes nothing. It must agree with the first in
-            value, std, cost and params, or `InvalidSetting` is raised; duration and attrs may differ.
+            A name for this report. A second report with the same key changes nothing. Value, std, cost and params must
+            equal the first report, otherwise `InvalidSetting` is raised. Duration and attrs may differ.
         """
         _check_key(key)
         self._observe(trial, value, (std, cost, duration, params, attrs), fidelity, amend, replicate, key)
@@ -413,7 +416,7 @@ class Study(LifeCycle[SharedLog]):
     ) -> None:
         self._log.observe(number, value, report, amend, replicate, self._problem.now(), key)
 
-    # Facts about the study.
+    # Information about the study.
 
     @property
     def store(self) -> str:
@@ -443,7 +446,7 @@ class Study(LifeCycle[SharedLog]):
         return f"<p>Study {html.escape(repr(self.name))}</p>{super()._repr_html_()}"
 
     def _after_fork(self) -> None:
-        # If another thread was working here, the core may be in the middle of a change; the store is not.
+        # If another thread was using the study, the core may be in the middle of a change. The store is not affected.
         idle = self._log.lock.acquire(blocking=False)
         self._log.lock = threading.RLock()
         self._log.uncommitted = self._log.may_start = None
@@ -452,7 +455,7 @@ class Study(LifeCycle[SharedLog]):
 
 
 def is_usable_name(name: object) -> TypeGuard[str]:
-    """Whether this can be the name of a new study, or a key."""
+    """Return whether a text can be the name of a new study, or a key."""
     return _is_printable(name) and len(name.encode()) <= LONGEST_NAME
 
 

@@ -1,13 +1,14 @@
 """The experiments of Kandasamy et al. 2017 on synthetic functions: methods, functions, workers and evaluation times.
 
-Notation: M workers, T the duration of a run in simulated time, d dimensions, j counts trials, initial ones included.
+Notation: M is the number of workers, T the duration of a run in simulated time, and d the number of dimensions. j
+counts trials, including the initial trials.
 
 The paper states the methods, the functions, the noise and the distributions of evaluation times, which have mean 1. All
-methods share random initial points, and curves begin after them. For Hartmann6 it states about 12·30 evaluations, so M
-= 12 and T = 30. The titles of its figures give M and the distributions of the other panels; its text does not. The
-values below are ours, with more workers in more dimensions. The number of initial points is max(M, min(6d, 25)), as in
-the authors' code. Their values are known at time 0 here. The code starts them like all others, and asynchronously even
-for synchronous methods.
+methods share random initial points, and curves begin after these points. For Hartmann6 the paper states about 12·30
+evaluations, so M = 12 and T = 30. For the other panels, only the titles of the figures give M and the distributions.
+The values below are ours, with more workers in more dimensions. The number of initial points is max(M, min(6d, 25)), as
+in the authors' code. Here the values of the initial points are known at time 0. The authors' code starts initial points
+like all others, and asynchronously even for synchronous methods.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ FUNCTIONS: Mapping[str, Function] = {
         functions.HARTMANN18,
     )
 }
-#: M.
+#: The number of workers, M.
 WORKERS = dict(zip(FUNCTIONS, (4, 4, 8, 10, 10, 12, 12, 25, 20, 25), strict=True))
-#: All have mean 1. The power 5 of Pareto's distribution comes from the code.
+#: All distributions have mean 1. The power 5 of Pareto's distribution comes from the code.
 TIMES: Mapping[str, DelayDistribution] = {
     "uniform": Uniform(0.0, 2.0),
     "half-normal": HalfNormal(),
@@ -54,12 +55,13 @@ TIMES: Mapping[str, DelayDistribution] = {
     "Pareto": Pareto(power=5.0),
 }
 
-#: Number of evaluations by DIRECT, which the paper does not state: the smallest number of points that the code scores.
+#: Number of evaluations by DIRECT. The paper does not state it; this is the smallest number of points that the code
+#: scores.
 N_DIRECT = 2000
 
 #: Settings of the authors' code that the paper omits or states differently, as arguments of `belated.algorithm`.
 FAITHFUL: Mapping[str, Any] = {"surrogate__refit_every": 27, "surrogate__priors": False}
-#: The same for methods with upper confidence bounds.
+#: The same settings for methods with upper confidence bounds.
 FAITHFUL_UCB: Mapping[str, Any] = {"acquisition__beta": "kandasamy_code"}
 
 
@@ -95,7 +97,7 @@ PANELS = (
 
 
 def mode(method: str) -> Literal["synchronous", "asynchronous", "sequential"]:
-    """Return how the workers of a method are kept busy."""
+    """Return the mode in which a method uses its workers."""
     modes: Mapping[str, Literal["synchronous", "asynchronous", "sequential"]]
     modes = {"syn": "synchronous", "asy": "asynchronous", "seq": "sequential"}
     return modes[method[:3]]
@@ -118,9 +120,9 @@ def optimizer(
 ) -> bl.Optimizer:
     """A method by its name.
 
-    By default it follows the paper, but belated's own search maximises the acquisitions; the paper uses DIRECT, which
-    finds less in many dimensions. `direct` uses DIRECT. `faithful` follows the authors' code, which scores random
-    points.
+    By default the method follows the paper, but belated's own search maximises the acquisitions. The paper uses DIRECT,
+    which finds lower values in many dimensions. `direct` uses DIRECT. `faithful` follows the authors' code, which
+    scores random points.
     """
     if method.endswith("RAND") or not faithful:
         settings = {"acquisition__direct": N_DIRECT} if direct and not method.endswith("RAND") else {}
@@ -132,5 +134,5 @@ def optimizer(
 
 
 def n_scored(d: int, j: int) -> int:
-    """Return the number of random points that the authors' code scores at the last trial; here for all trials."""
+    """Return the number of random points that the authors' code scores at the last trial, for use at all trials."""
     return int(np.clip(10 * min(5, d) ** 2 * np.sqrt(min(j, 1000)), 2000, 30_000))

@@ -26,7 +26,7 @@ TS_FAMILY = ("GP-TS-SDF", "asy-TS", "GP-BTS")
 ALGORITHMS = UCB_FAMILY + TS_FAMILY
 FAMILIES = {"UCB": UCB_FAMILY, "TS": TS_FAMILY}
 
-N_INITIAL = 5  # uniform, suggested first and delayed like all others; from the authors' code, not the paper
+N_INITIAL = 5  # uniform, suggested first and delayed like all others; from the authors' code and not from the paper
 ITERATIONS = 100
 REPORTED = (20, 30, 50, 80, 99)
 
@@ -59,12 +59,12 @@ RIVALS = {family[0]: family[1:] for family in FAMILIES.values()}
 
 
 def is_sdf(algorithm: str) -> bool:
-    """Whether an algorithm censors pending trials."""
+    """Return whether an algorithm censors pending trials."""
     return algorithm.endswith("-SDF")
 
 
 def censoring(algorithm: str, late: str) -> dict[str, Any]:
-    """The floor 0, and the treatment of values later than the window, for the algorithms that censor."""
+    """Return the floor 0 and the treatment of values later than the window, for algorithms that censor."""
     return {"pending__floor": 0.0, "pending__late": late} if is_sdf(algorithm) else {}
 
 
@@ -88,14 +88,15 @@ def tasks(
 ) -> list[Task]:
     """Return all runs of all settings, setting by setting.
 
-    The algorithms share the initial points of a run. They also share its delays, unless these are published.
+    The algorithms share the initial points of a run. They also share the delays of the run, unless the delays are
+    published.
 
     Parameters
     ----------
     initial_points : callable
-        Draws the initial points of a run.
+        A function that draws the initial points of a run.
     published : callable
-        (algorithm, delays, run) → the published initial points and delays of that run, or None.
+        (algorithm, delays, run) → the published initial points and delays of this run, or None.
     """
     n_trials = N_INITIAL + (ITERATIONS if options.iterations is None else options.iterations)
     listed = []
@@ -161,7 +162,7 @@ def summarise(results: Sequence[RunResult], n_runs: int) -> list[dict[str, Any]]
 
 
 def worse(a: ArrayLike, b: ArrayLike) -> dict[str, Any]:
-    """Test with the one-sided Wilcoxon signed-rank test whether the paired regrets a are larger than b."""
+    """Test whether the paired regrets a are larger than b, with the one-sided Wilcoxon signed-rank test."""
     from scipy.stats import wilcoxon
 
     a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
@@ -175,7 +176,7 @@ def against_rivals(regrets: Mapping[str, ArrayLike]) -> list[dict[str, Any]]:
     Parameters
     ----------
     regrets : mapping
-        Algorithm → one regret per run; the six algorithms.
+        Algorithm → one regret per run, for the six algorithms.
     """
     return [
         {"algorithm": algorithm, "rival": rival} | worse(regrets[rival], regrets[algorithm])
@@ -185,7 +186,7 @@ def against_rivals(regrets: Mapping[str, ArrayLike]) -> list[dict[str, Any]]:
 
 
 def in_words(comparisons: Sequence[dict[str, Any]], digits: int) -> list[str]:
-    """Return a line for each of the paper's algorithms: its mean, its rivals' means, and the p-values."""
+    """Return a line for each of the paper's algorithms: its mean, the means of its rivals, and the p-values."""
     lines = []
     for algorithm in RIVALS:
         chosen = [each for each in comparisons if each["algorithm"] == algorithm]
@@ -206,7 +207,7 @@ def tables(
     extra_columns : mapping
         Header → function that gives the cell of a setting.
     extra_row : callable
-        Returns the cells of a second row for a setting, or None.
+        A function that returns the cells of a second row for a setting, or None.
     """
     extra_columns = extra_columns or {}
     parts = []
@@ -233,7 +234,8 @@ def draw(settings: Sequence[dict[str, Any]], path: Path) -> None:
         members = [s for s in settings if s["delays"] == delays and s["algorithm"] in FAMILIES[family]]
         published = [("_published", s["published_curve_mean"], 0.0) for s in members if "published_mean" in s]
         title = f"({letter}) {DELAYS[delays].title}"
-        plotting.plot_curves(published, ax, dashes=[":"], bands=False)  # its underscore keeps a label out of the legend
+        # A label that begins with an underscore is left out of the legend.
+        plotting.plot_curves(published, ax, dashes=[":"], bands=False)
         curves = [(s["algorithm"], s["curve_mean"], s["curve_stderr"]) for s in members]
         plotting.plot_curves(curves, ax, title=title, ylabel="Validation error (%)", dashes=["-"])
     if any("published_mean" in s for s in settings):
@@ -243,7 +245,7 @@ def draw(settings: Sequence[dict[str, Any]], path: Path) -> None:
 
 @dataclass(frozen=True)
 class Delays:
-    """A delay setting: its title, its distribution, and the window m = 2·mean, or m = 10 if no delay exceeds 10."""
+    """A delay setting: its title, its distribution, and the window m = 2·mean, or 10 if all delays are at most 10."""
 
     title: str
     distribution: DelayDistribution

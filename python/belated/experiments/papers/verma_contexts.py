@@ -1,12 +1,12 @@
 """The six algorithms of Verma et al. 2022 on tasks in sequence, identified by a context (section 6.3, Figure 4).
 
-Notation: task k = 0 … K−1 has the context z_k. Each task is tuned for 30 iterations, and one optimizer goes through all
-of them in turn. g_k(x) is an accuracy. The cumulative regret after t iterations is the sum of max g_k − g_k(x_s) over
-the iterations s < t, with k the task of s: an iteration counts from its start, not from its arrival (section 5).
+Notation: task k = 0 … K−1 has the context z_k and the accuracy g_k(x). Each task is tuned for 30 iterations, and one
+optimizer tunes all tasks in turn. The cumulative regret after t iterations is the sum of max g_k − g_k(x_s) over the
+iterations s < t, where k is the task of s. An iteration counts from its start, not from its arrival (section 5).
 
-The paper does not state how a run starts. Here, as in the authors' code for the experiments without contexts, N_INITIAL
-uniform points come first. They belong to the first context, are delayed like all others, and do not count in the
-regret.
+The paper does not state how a run starts. Here N_INITIAL uniform points come first, as in the authors' code for the
+experiments without contexts. These points belong to the first context, are delayed like all others, and do not count in
+the regret.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Run:
 
 @dataclass(frozen=True)
 class RunResult:
-    """The accuracies of a run's iterations, in order, and the total seconds of their suggestions."""
+    """The accuracies of a run's iterations, in order, and the total seconds of the run's suggestions."""
 
     accuracy: Array
     seconds: float
@@ -58,14 +58,14 @@ class RunResult:
 def runs(
     options: Options, n_runs: int, n_tasks: int, initial_points: Callable[[np.random.Generator], Sequence[Any]]
 ) -> list[Run]:
-    """Return all runs, algorithm by algorithm; run r has the same initial points and delays for all algorithms.
+    """Return all runs, algorithm by algorithm. Run r has the same initial points and delays for all algorithms.
 
     Parameters
     ----------
     n_tasks : int
-        K. ``options.iterations`` may end the sequence earlier.
+        The number of tasks, K. ``options.iterations`` may end the sequence earlier.
     initial_points : callable
-        Draws the initial points of a run.
+        A function that draws the initial points of a run.
     """
     n_iterations = n_tasks * ITERATIONS_PER_TASK
     if options.iterations is not None:
@@ -95,7 +95,7 @@ def execute(
     accuracy : callable
         (k, x) → g_k(x), in [0, 1]; x is the suggested point.
     contexts : sequence of length K
-        z_k by name.
+        The contexts z_k as mappings by name.
     **domain
         ``space`` or ``candidates``.
     """
@@ -104,7 +104,7 @@ def execute(
     if run.faithful:
         settings = verma.faithful_settings(run.algorithm, on_a_box="space" in domain)
     optimizer = bl.algorithm(run.algorithm, context=context_space, window=WINDOW, seed=run.seed, **domain, **settings)
-    # Tasks are identified by their place in the sequence, because several may have the same context.
+    # Tasks are identified by their place in the sequence, because several tasks may have the same context.
     in_order = iter(task)
     history = simulate(
         optimizer,
@@ -118,7 +118,7 @@ def execute(
 
 
 def task_of_trials(n_trials: int) -> list[int]:
-    """Return k of each trial; the initial points belong to the first task."""
+    """Return the task k of each trial. The initial points belong to the first task."""
     return [max(0, t - verma.N_INITIAL) // ITERATIONS_PER_TASK for t in range(n_trials)]
 
 

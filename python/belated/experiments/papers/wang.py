@@ -1,18 +1,19 @@
 """The experiments of Wang et al. 2022 on synthetic functions: functions, delays, settings of the scripts, results.
 
-Notation: z fidelity, C bias constant, b the range in DUCBV's bound, T the duration of a run in units of time (in the
-paper: seconds). A delay is in units of time, too.
+Notation: z is a fidelity, C the bias constant, b the range in DUCBV's bound, and T the duration of a run in units of
+time (in the paper: seconds). A delay is in units of time, too.
 
 The paper states five functions, ten runs of 600 s, a delay of 4 s or geometric delays of mean 10 s, and the noise.
-However, the authors' program adds no noise, because the search does not call the method that draws it, and the released
-version evaluates at z = 1. The settings of the scripts are given below, beside the settings of the paper if they
-differ. The differences are the variances given to DUCB1σ for CurrinExp and Borehole, the b of DUCBV with a factor for
-its last term, and the number of instances of POO. At lower fidelities the program's functions also differ from the
-printed ones: CurrinExp is the full function at z = 0, and Branin has only the first of its three shifts. nu = C =
-sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre depends on these functions; with them it equals the value in the paper's
-tables 5 and 9 to all digits. The settings in these tables differ from the scripts. The best instance of DUCBV has the
-rho of the second or third of three. For some functions nu is 1.4·C, which an instance gets only if cells have been
-evaluated at two fidelities. Each tree alone has about as many nodes as 600 s allow.
+However, the authors' program does not add noise, because the search never calls the method that draws the noise. The
+released version also evaluates at z = 1. The settings of the scripts are given below, beside the settings of the paper
+if they differ. The differences are the variances given to DUCB1σ for CurrinExp and Borehole, the b of DUCBV with a
+factor for its last term, and the number of instances of POO. At lower fidelities the program's functions also differ
+from the printed functions. CurrinExp is the full function at z = 0, and Branin has only the first of its three shifts.
+nu = C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre depends on these functions. With the program's functions, nu equals
+the value in the paper's tables 5 and 9 to all digits. The settings in these tables differ from the scripts. The best
+instance of DUCBV has the rho of the second or third of three instances. For some functions nu is 1.4·C, which an
+instance gets only if cells have been evaluated at two fidelities. Each tree alone has about as many nodes as 600 s
+allow.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ Array = NDArray[np.float64]
 DURATION = 600
 RUNS = 10
 B = 5.0  # a loose bound on f, for (D)UCBV unless the scripts are followed (appendix D.2.1)
-RHO_MAX = 0.95  # nu is C itself: their nu_max = 1 multiplies it
-#: The largest lateness of the program's results beyond their delay, by the time stamps of the recorded runs.
+RHO_MAX = 0.95  # nu is C itself, because their nu_max = 1 multiplies C
+#: The maximum delay of the program's results beyond the nominal delay, by the time stamps of the recorded runs.
 LATENESS = 0.01
 #: Number of instances of POO, in the scripts.
 INSTANCES: Mapping[str, int] = {"UCB1-sigma": 3, "UCBV": 1}
@@ -183,9 +184,9 @@ def run_program(
 ) -> list[Instance]:
     """Run instances of PCTS or MFPOO as in the authors' program, see `belated.experiments.reference_tree`.
 
-    The defaults are the released program, with its function and the bound of its scripts, in exact time.
-    ``as_tables`` runs three instances of the whole duration each. Results are then late by up to `LATENESS`, so that
-    results started together do not arrive at the same moment.
+    The defaults are the released program, with its function and the bound of its scripts, in exact time. ``as_tables``
+    runs three instances of the whole duration each. Results are then late by up to `LATENESS`, so that results that
+    started together do not arrive at the same time.
     """
     times = endless(DELAYS[delays], rng)
     if as_tables:
@@ -205,7 +206,7 @@ def run_program(
 
 
 def noise(kind: str, variance: float, rng: np.random.Generator) -> Callable[[], float] | None:
-    """Return a function that draws "Gaussian" or "Laplace" noise of mean 0, or None for "none"."""
+    """Return a function that draws "Gaussian" or "Laplace" noise of mean 0, or None if the noise is "none"."""
     if kind == "none":
         return None
     if kind == "Laplace":
@@ -214,6 +215,6 @@ def noise(kind: str, variance: float, rng: np.random.Generator) -> Callable[[], 
 
 
 def endless(distribution: DelayDistribution, rng: np.random.Generator) -> Iterator[float]:
-    """Yield delays, one after the other."""
+    """Yield delays one after the other."""
     while True:
         yield from np.atleast_1d(distribution.sample(rng, 256)).tolist()

@@ -1,23 +1,24 @@
 """The tuning experiments of Wang et al. 2022 (appendix D.3): their common parts, in simulated time.
 
-Notation: f(params, n) is the cross-validated accuracy on the first n rows; z in [0, 1] a fidelity, n samples from `low`
-(z = 0) to `high` (z = 1); C bounds the bias, |f_z − f_1| ≤ C·(1 − z); b is the range in DUCBV's bound.
+Notation: f(params, n) is the cross-validated accuracy on the first n rows. z in [0, 1] is a fidelity, with n samples
+from `low` (z = 0) to `high` (z = 1). C bounds the bias, |f_z − f_1| ≤ C·(1 − z). b is the range in DUCBV's bound.
 
-The clock: an evaluation of n samples keeps the machine busy for n/high of the time of a full one, and its result comes
-the paper's constant delay after its end. Algorithms that use delayed feedback start the next evaluation when the
-machine is free; algorithms that wait and act start it when the last result has arrived. All have the same time. A full
-evaluation takes the paper's time divided by the number of its evaluations: its trees had 81, 17 and 15 nodes, and all
-but the root were evaluated.
+The clock: an evaluation of n samples keeps the machine busy for n/high of the time of a full evaluation. Its result
+arrives after the paper's constant delay. Algorithms that use delayed feedback start the next evaluation when the
+machine is free. Algorithms that wait and act start it when the last result has arrived. All algorithms have the same
+time. A full evaluation takes the paper's time divided by the number of its evaluations. The paper's trees had 81, 17
+and 15 nodes, and all nodes except the root were evaluated.
 
 The paper leaves some settings open. With b = 1, the bonus of DUCBV is above 1, the range of all accuracies, in any cell
-with fewer than 3·log t values, so that DUCBV would visit cells in the order of their depth until the end. For other
-functions the authors' scripts multiply that term by 0.02; here b = 1·0.02, and 1 with ``--faithful``. No noise is added
-to the accuracies, as in the authors' program; DUCB1σ is given σ² = 0.02. C is estimated as in the program,
-C = √2·|f(0.8) − f(0.2)|/0.6 at the centre, before the clock starts; ν = C and ρ = 0.95, the largest of the paper's POO.
+with fewer than 3·log t values. DUCBV would then visit cells in the order of their depth until the end. For other
+functions the authors' scripts multiply the last term by 0.02. Here b = 1·0.02, and 1 with ``--faithful``. No noise is
+added to the accuracies, as in the authors' program; DUCB1σ is given σ² = 0.02. C is estimated as in the program, C =
+√2·|f(0.8) − f(0.2)|/0.6 at the centre, before the clock starts. ν = C and ρ = 0.95, the largest value of the paper's
+POO.
 
-A search is read at equal times: the reading is the accuracy at full fidelity of its recommendation at that time. If all
-evaluations are full evaluations, the recommendation is the best point so far; otherwise it is the recommendation of a
-tree. The figure shows the best of these readings so far, as in the paper; a search with fidelities does not know this
+A search is read at equally spaced times. A reading is the accuracy at full fidelity of the recommendation at this time.
+If all evaluations are full evaluations, the recommendation is the best point so far. Otherwise it is the recommendation
+of a tree. The figure shows the best reading so far, as in the paper. A search with fidelities does not know this
 maximum.
 """
 
@@ -48,7 +49,7 @@ Params = Mapping[str, Any]
 RUNS, QUICK_RUNS = 5, 2
 NOISE_STD = math.sqrt(0.02)
 B, B_FACTOR = 1.0, 0.02
-#: Lower limit of C, because the accuracies at the centre may happen to agree.
+#: Lower limit of C, because the accuracies at the centre may be equal by chance.
 MIN_BIAS = 0.01
 N_READINGS = 40
 ALGORITHMS = (
@@ -61,7 +62,7 @@ ALGORITHMS = (
     "RandomSearch",
     "BayesOpt",
 )
-#: The names of algorithms in the paper's rows: MFPOO is a tree search with fidelities that waits.
+#: The names of algorithms in the paper's rows. MFPOO is a tree search with fidelities that waits for each result.
 PUBLISHED_AS = {
     "PCTS+DUCB1-sigma": "PCTS + DUCB1-sigma",
     "PCTS+DUCBV": "PCTS + DUCBV",
@@ -125,7 +126,7 @@ class Task:
     options: Options
 
     def name(self) -> str:
-        """Return a name that contains everything that the result depends on."""
+        """Return a name that contains all data that the result depends on."""
         options, algorithm = self.options, self.algorithm.replace(", ", "-")
         data, samples = f"{self.source.kind}{self.source.n_rows}", "n{}-{}".format(*self.samples)
         parts = (
@@ -189,9 +190,9 @@ def published(data: Path | None, task: str) -> dict[str, dict[str, float]]:
 
 
 class Evaluations:
-    """f(params, n), each computed once; with a file, a restarted run continues from the stored values.
+    """A cache of f(params, n). With a file, a restarted run continues from the stored values.
 
-    The file has a line for each evaluation, [params, n, accuracy]; an unfinished line is ignored. A damaged file raises
+    The file has a line for each evaluation, [params, n, accuracy]. An unfinished line is ignored. A damaged file raises
     InvalidSetting.
     """
 
@@ -223,7 +224,7 @@ def _key(params: Params, n: int) -> str:
 
 
 def run_task(task: Task) -> dict[str, Any]:
-    """Return the full accuracy of the recommendation at each reading, and its cost."""
+    """Return the full accuracy of the recommendation at each reading, and the cost of the recommendation."""
     x, y = tuning_data.rows(task.source)
     file = None
     if task.options.keep is not None:
@@ -279,7 +280,7 @@ def bias_constant(space: Mapping[str, Any], f: Callable[[Params, int], float], l
 
 @dataclass
 class Found:
-    """The result of a search: recommendations at the readings (None before a first result), evaluations, their cost."""
+    """The result of a search: recommendations at the readings (None before a result), evaluations, and their cost."""
 
     recommended: list[Params | None]
     n_evaluations: int = 0
@@ -308,11 +309,12 @@ def search(
     high : int
         n of a full evaluation.
     evaluation : float
-        Seconds for which a full evaluation keeps the machine busy; one of n samples takes n/high of that.
+        Seconds for which a full evaluation keeps the machine busy. An evaluation of n samples takes n/high of this
+        time.
     delay : float
         Seconds from the end of an evaluation to its result.
     times : array, increasing
-        When the optimizer is asked for its recommendation.
+        The times at which the optimizer is asked for its recommendation.
     waits : bool
         Whether the next evaluation starts only when the last result has arrived.
     """
@@ -334,7 +336,7 @@ def search(
             trial = optimizer.suggest()
             n = trial.fidelity or high
             free = now + evaluation * n / high
-            # A result that comes after the end changes nothing, so it is not computed.
+            # A result that arrives after the end changes nothing, so it is not computed.
             value = f(trial.params, n) if free + delay <= times[-1] else math.nan
             in_flight.put(free + delay, found.n_evaluations, (trial, value))
             found.n_evaluations += 1
@@ -346,7 +348,7 @@ def search(
 
 
 def recommendation(optimizer: Any) -> Params:
-    """Return the present recommendation: with fidelities by the optimizer's rule, else the best point so far."""
+    """Return the recommendation: the optimizer's recommendation with fidelities, otherwise the best point so far."""
     params: Params = optimizer.best_params_ if optimizer.fidelity is None else optimizer.recommend()
     return params
 
@@ -397,7 +399,7 @@ def table(report: dict[str, Any]) -> str:
 
 
 def draw(report: dict[str, Any], path: Path) -> None:
-    """Draw Figure 3: the best accuracy of the recommendations so far, against time; the median over runs."""
+    """Draw Figure 3: the best accuracy of the recommendations so far against time, as the median over runs."""
     figure, (ax,) = plotting.grid(1, 1)
     curves = [(each["algorithm"], each["curve_best_median"], 0.0) for each in report["settings"]]
     dashes = ["-" if each["algorithm"].startswith("PCTS") else "--" for each in report["settings"]]
@@ -410,7 +412,7 @@ def draw(report: dict[str, Any], path: Path) -> None:
         bands=False,
         dashes=dashes,
     )
-    # The first results are far below the later ones.
+    # The first results are far below the later results.
     ends = [float(curve[-1]) for _, curve, _ in curves if not math.isnan(curve[-1])]
     if ends:
         ax.set_ylim(bottom=max(0.0, min(ends) - 0.1))

@@ -1,1 +1,1 @@
-"""Replays of published experiments, one module each; to add one, add its file."""
+"""Replays of published experiments, with one module for each replay. To add a replay, add its file."""

@@ -1,15 +1,15 @@
 """Kandasamy et al. 2017, Figures 2, 4 and 5: workers in simulated time on ten functions, eleven methods.
 
-M workers evaluate with noise. For synchronous and asynchronous methods, the curves show the simple regret of results
-that have arrived against simulated time. For seqTS, synTS and asyTS on Hartmann6 they show it against the number of
-evaluations; the search for the maximum of a draw is then DIRECT, as in the paper.
-`belated.experiments.papers.kandasamy` gives the sources of the settings. All methods of a run share initial points, and
-the k-th trial has the same evaluation time and noise. In addition, asyTS, synTS and asyRAND run on all ten functions
-with half-normal times, to count the functions on which asyTS is better.
+M workers evaluate with noise. For synchronous and asynchronous methods, the curves show the simple regret of the
+arrived results against simulated time. For seqTS, synTS and asyTS on Hartmann6, they show it against the number of
+evaluations. The maximum of a draw is then found by DIRECT, as in the paper. `belated.experiments.papers.kandasamy`
+gives the sources of the settings. All methods of a run share initial points, and the k-th trial has the same evaluation
+time and noise. In addition, asyTS, synTS and asyRAND run on all ten functions with half-normal times, to count the
+functions on which asyTS is better.
 
-``--iterations T`` is the simulated time of a run here, 30 by default; the panel by evaluations has M·T of them.
+``--iterations T`` is the simulated time of a run, 30 by default. A run of the panel by evaluations has M·T evaluations.
 ``--quick`` is five functions, T = 10 and 3 runs. ``--keep DIR`` keeps each finished run, so that a stopped replay can
-continue; all methods make their first run before any makes its second.
+continue. All methods make their first run before the second runs begin.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Task:
-    """One run of a method; ``times`` is "evaluations" in the panel by evaluations."""
+    """One run of a method. ``times`` is "evaluations" in the panel by evaluations."""
 
     function: str
     times: str
@@ -56,13 +56,13 @@ class Task:
     faithful: bool
 
     def name(self) -> str:
-        """Return a name that contains everything that the result depends on."""
+        """Return a name that contains all data that the result depends on."""
         parts = (self.function, self.times, self.method, f"T{self.duration}", f"seed{self.seed}", f"run{self.run}")
         return "_".join([*parts, *(["faithful"] if self.faithful else [])])
 
 
 def run(options: Options) -> dict[str, Any]:
-    """Run all methods; a run that two panels show is made once."""
+    """Run all methods. A run that two panels show is made once."""
     n_runs = options.runs or (QUICK_RUNS if options.quick else DEFAULT_RUNS)
     duration = options.iterations or (QUICK_DURATION if options.quick else DURATION)
     settings = list(dict.fromkeys(every_setting(QUICK_FUNCTIONS if options.quick else tuple(FUNCTIONS))))
@@ -158,7 +158,7 @@ def describe(function: str, times: str, method: str, results: Sequence[dict[str,
 def counts(described: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Count the functions with half-normal times on which asyTS ends with less regret than asyRAND.
 
-    Also count the functions on which it is worse than synTS by at most two standard errors of the paired difference.
+    Also count the functions on which asyTS is worse than synTS by at most two standard errors of the paired difference.
     """
     found: dict[str, Any] = {"functions": {}}
     for name in FUNCTIONS:
@@ -184,7 +184,7 @@ def counts(described: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def find(report: dict[str, Any], function: str, times: str) -> dict[str, dict[str, Any]]:
-    """Return method → its figures in a panel, with methods in the order of the paper."""
+    """Return method → its figures in a panel, with the methods in the order of the paper."""
     found = {s["method"]: s for s in report["settings"] if (s["function"], s["times"]) == (function, times)}
     order = dict.fromkeys((*kandasamy.METHODS, *kandasamy.BY_EVALUATIONS))
     return {method: found[method] for method in order if method in found}
@@ -248,7 +248,8 @@ def draw(report: dict[str, Any], path: Path) -> None:
     _draw_panel(axes[0], shown, f"{BY_EVALUATIONS}, M = {WORKERS[BY_EVALUATIONS]}", None)
     for panel, ax in zip(panels, axes[1:], strict=False):
         _draw_panel(ax, find(report, panel.function, panel.times), str(panel), readings(report["duration"]))
-        # Only one panel has a legend: the methods are the same in all panels, and a legend of ten lines hides curves.
+        # Only one panel has a legend, because the methods are the same in all panels, and a legend of ten lines hides
+        # curves.
         legend = ax.get_legend()
         if legend is not None and ax is not axes[1]:
             legend.remove()

@@ -1,19 +1,20 @@
 """Vakili et al. 2023, Figures 2-5: BPE-Delay, BPE and GP-UCB-SDF under Poisson delays, cumulative regret.
 
-f1 and f2 are drawn as in section 7. The kernel model interpolates 25 values on a 5 × 5 grid of [-5, 5]², drawn from a
-Gaussian process with squared-exponential kernel of lengthscale 0.8 or 1.0. Candidates are a 50 × 50 grid, and the noise
-has standard deviation 0.02. Delays are Poisson of mean λ = 0, 25 or 50, and BPE-Delay gets λ, ξ = 9 and b = 1. The
-functions of the paper's figures are not published. Here they follow from the seed and are the same in all runs.
+f1 and f2 are drawn as in section 7. The kernel model interpolates 25 values on a 5 × 5 grid of [-5, 5]². These values
+are drawn from a Gaussian process with squared-exponential kernel of lengthscale 0.8 or 1.0. Candidates are a 50 × 50
+grid, and the noise has standard deviation 0.02. Delays are Poisson of mean λ = 0, 25 or 50, and BPE-Delay is given λ, ξ
+= 9 and b = 1. The functions of the paper's figures are not published. Here the functions follow from the seed and are
+the same in all runs.
 
 All algorithms know the kernel of f and have bounds of sqrt(6) standard deviations, as in the authors' code.
 GP-UCB-SDF is the algorithm of Verma et al. 2022, with window 2λ and the given floor of f. BPE-Delay bounds delays by
 the larger term of Eq. 6, and its last round is cut to the horizon. BPE-Delay with estimated delays is added to the
 paper's algorithms. Figure 5 shows one function; here BPE and BPE-Delay also run on many functions drawn like f1.
 
-``--faithful`` follows the authors' code: model lengthscale 1 for both functions; its lengths of rounds, with a last one
-that is whole and ends beyond the horizon; and GP-UCB-SDF without the sum of standard deviations in its multiplier, for
-f shifted so that its floor is the prior mean, 0. With ``--data`` it also runs the f for which the authors recorded
-regrets (T = 200), and compares the regrets.
+``--faithful`` follows the authors' code in three points. The model has lengthscale 1 for both functions. The rounds
+have the code's lengths, and the last round is whole and ends beyond the horizon. GP-UCB-SDF has no sum of standard
+deviations in its multiplier, and f is shifted so that its floor is the prior mean, 0. With ``--data``, the replay also
+runs the f for which the authors recorded regrets (T = 200), and compares the regrets.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ REPORTED = (100, 200, 500, 1000)
 #: Functions drawn for each run of the figures, and runs on each.
 DRAWN, RUNS_DRAWN = 5, 3
 LENGTHSCALES = {"f1": 0.8, "f2": 1.0}
-SIDE = 10.0  # side of the square; the unit of encoded lengthscales
+SIDE = 10.0  # side of the square, and the unit of encoded lengthscales
 N_SIDE = 50
 NOISE = 0.02
 BETA = math.sqrt(6.0)
@@ -58,7 +59,7 @@ Array = NDArray[np.float64]
 
 
 def run(options: Options) -> dict[str, Any]:
-    """Run all settings, and compare with the recorded runs if they are there."""
+    """Run all settings, and compare with the recorded runs if these are available."""
     n_runs, horizon = options.runs or DEFAULT_RUNS, options.iterations or HORIZON
     settings = [Setting(f, *rest) for f in LENGTHSCALES for rest in (*CURVES, (ESTIMATED, 50))]
     tasks = [Task(s, i, horizon, options.seed, options.faithful) for s in settings for i in range(n_runs)]
@@ -76,7 +77,7 @@ def run(options: Options) -> dict[str, Any]:
     ]
     n_shown = len(tasks)
     tasks += drawn
-    # Slow runs start first, so that no processor is idle at the end.
+    # Slow runs start first, so that all processors are busy until the end.
     order = sorted(
         range(len(tasks)), key=lambda k: (tasks[k].setting.algorithm != "GP-UCB-SDF", -tasks[k].setting.mean)
     )
@@ -156,7 +157,7 @@ def run_task(task: Task) -> RunResult:
 
 
 def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: float = 0.0) -> bl.Optimizer:
-    """Return the optimizer of a setting, for an f with this floor; its candidates are scaled to the unit square."""
+    """Return the optimizer of a setting, for an f with this floor. The candidates are scaled to the unit square."""
     of_f = LENGTHSCALES.get(setting.function, 1.0)
     kernel: dict[str, Any] = {"lengthscale": (1.0 if faithful else of_f) / SIDE, "noise_std": NOISE, "signal_std": 1.0}
     common: dict[str, Any] = {"candidates": grid(), "seed": seed}
@@ -165,7 +166,7 @@ def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: 
         window = max(1, 2 * setting.mean)
         common |= {"surrogate": surrogate, "window": window, "initial": 0}
         if faithful:
-            # Without the sum of standard deviations, because no trial is ever pending, see `FloorFirst`.
+            # The sum of standard deviations is left out, because trials are never pending; see `FloorFirst`.
             return bl.BayesOpt(acquisition=bl.UCB(BETA), pending="ignore", **common)
         return bl.algorithm("GP-UCB-SDF", acquisition__beta=BETA, pending__floor=floor, **common)
     common |= kernel | {"horizon": horizon, "beta": BETA, "delta": DELTA}
@@ -177,11 +178,11 @@ def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: 
 
 
 class FloorFirst:
-    """GP-UCB-SDF, ten times as fast: a trial is observed at the floor at once, and amended when its result comes.
+    """GP-UCB-SDF, ten times as fast: a trial is observed at the floor at once, and amended when its result arrives.
 
-    If the kernel is given, the posterior is the same as with pending trials at the floor. Its rows never move, so
-    a step costs one row instead of one for every trial in flight. The multiplier sums over the same trials, the trials
-    within the window. A result later than the window is lost.
+    If the kernel is given, the posterior is the same as with pending trials at the floor. The rows of the model stay in
+    place, so a step adds a single row instead of a row for every trial in flight. The multiplier sums over the same
+    trials, the trials within the window. A result later than the window is lost.
     """
 
     clock, direction = "iterations", "maximize"
@@ -197,7 +198,7 @@ class FloorFirst:
         return trial
 
     def observe(self, trial: bl.Trial, value: float) -> None:
-        """Amend its value."""
+        """Replace the observed floor of a trial by its value."""
         if self.optimizer.n_trials - trial.number <= self.window:
             trial.observe(value, amend=True)
 
@@ -296,7 +297,7 @@ def over_functions(results: Sequence[RunResult], horizon: int) -> dict[str, Any]
 
 @dataclass(frozen=True)
 class Recorded:
-    """f on the candidates, and regrets under the authors' code by λ: a curve per run, at steps 10, 20, …"""
+    """f on the candidates, and regrets under the authors' code by λ. There is a curve per run, at steps 10, 20, …"""
 
     f: Array
     curves: Mapping[int, Array]
@@ -367,7 +368,7 @@ def _sentences(report: dict[str, Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Setting:
-    """A function ("f1", "f2", or "reference": the recorded one), an algorithm, and the mean λ of its delays."""
+    """A function ("f1", "f2", or "reference", the recorded function), an algorithm, and the mean λ of its delays."""
 
     function: str
     algorithm: str

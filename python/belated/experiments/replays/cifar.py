@@ -1,23 +1,23 @@
 """Kandasamy et al. 2017, Figure 3: a convolutional network of six layers, trained by four workers in real time.
 
-Appendix C.3: five layers of convolutions and a dense one. Skip connections lead from the first to the third and from
-the third to the fifth layer, by a linear map because their numbers of filters may differ. The number of filters of each
-layer (of nodes of the dense one) is tuned within [16, 256]: a larger network takes longer to train, so that results
-arrive out of order. Each method has the same time, in the paper 2 hours of four graphics cards at 4 to 16 minutes an
-evaluation: 20 epochs on 10,000 images, scored on 10,000 others. The best network of each method is then trained four
-times as long, and scored on test images.
+The network has five convolutional layers and a dense layer (appendix C.3). Skip connections lead from the first to the
+third layer and from the third to the fifth layer. They are linear maps, because the numbers of filters may differ. The
+number of filters of each layer (of nodes of the dense layer) is tuned within [16, 256]. A larger network takes longer
+to train, so results arrive out of order. Each method has the same time. In the paper this is 2 hours of four graphics
+cards, at 4 to 16 minutes per evaluation: 20 epochs on 10,000 images, scored on 10,000 others. The best network of each
+method is then trained four times as long, and scored on test images.
 
 The paper does not state the other settings. Here kernels have size 3. Max-pooling has size 4 after the first layer and
-size 2 after the third; after the fifth, it takes the maxima of a 2 × 2 grid. The activation is ReLU. After the dense
-layer there is a linear one with a score for each class. Training uses Adam with rate 1e-3 on batches of 16. There are
-12 initial points, uniform and the same for all methods of a run.
+size 2 after the third layer. After the fifth layer, it takes the maxima of a 2 × 2 grid. The activation is ReLU. The
+dense layer is followed by a linear layer with a score for each class. Training uses Adam with rate 1e-3 on batches of
+16. There are 12 initial points, uniform and the same for all methods of a run.
 
-By default an evaluation takes about as many seconds on a processor as it took minutes there: 2 epochs on 1,000 images,
-and 2 minutes for each method. `--faithful` uses the paper's numbers. CIFAR-10's binary files are read from `--data`. If
-they are missing, MNIST's 10,000 test digits replace them, and the output says so.
+By default an evaluation takes about as many seconds on a processor as it took minutes in the paper: 2 epochs on 1,000
+images, and 2 minutes for each method. `--faithful` uses the paper's numbers. CIFAR-10's binary files are read from
+`--data`. If they are missing, MNIST's 10,000 test digits replace them, and the output says so.
 
-``--keep DIR`` keeps each finished run, so that a stopped replay can continue; all methods make their first run before
-any makes its second.
+``--keep DIR`` keeps each finished run, so that a stopped replay can continue. All methods make their first run before
+the second runs begin.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ FAITHFUL = Scale((10_000, 10_000, 10_000), 20, 7200.0)
 
 @dataclass
 class Search:
-    """One run of one method: values in the order of their arrival, seconds after its start, and the final results."""
+    """One run of one method: values in order of arrival, their times in seconds after the start, and final results."""
 
     started: float
     arrivals: list[float]
@@ -87,19 +87,19 @@ class Search:
     test: float = np.nan
 
     def take(self, _: Any, trial: bl.Trial) -> None:
-        """Record a trial that has just been observed; a callback of a run."""
+        """Record a trial that has just been observed, as a callback of a run."""
         if trial.value is not None:
             self.arrivals.append(monotonic() - self.started)
             self.values.append(trial.value)
             self.durations.append(trial.duration or np.nan)
 
     def result(self) -> dict[str, Any]:
-        """Return the part that is stored."""
+        """Return the part of the search that is stored."""
         return {name: value for name, value in vars(self).items() if name != "started"}
 
     @classmethod
     def from_result(cls, result: dict[str, Any]) -> Search:
-        """Make a search from a stored result, which has null in place of NaN; its clock starts at 0."""
+        """Make a search from a stored result, which has null in place of NaN. Its clock starts at 0."""
         return cls(0.0, **{name: np.array(value, dtype=float).tolist() for name, value in result.items()})
 
 
@@ -114,7 +114,7 @@ class Task:
     options: Options
 
     def name(self, images: str) -> str:
-        """Return a name that contains everything that the result depends on, except the machine."""
+        """Return a name that contains all data that the result depends on, except the machine."""
         iterations, seed = self.options.iterations, f"seed{self.options.seed}"
         end = f"{self.scale.seconds:g}s" if iterations is None else f"T{iterations}"
         parts = (self.algorithm, images, f"workers{self.workers}", end, seed, f"run{self.run}")
@@ -124,12 +124,12 @@ class Task:
 def run(options: Options) -> dict[str, Any]:
     """Run the six methods one after another, so that each has all workers."""
     scale = FAITHFUL if options.faithful else SMALL
-    training_part, *_, which = cifar_or_digits(options.data, scale.images)  # raises before any process starts
+    training_part, *_, which = cifar_or_digits(options.data, scale.images)  # raises an error before any process starts
     n_runs = options.runs or DEFAULT_RUNS
     n_workers = N_WORKERS if options.workers is None else options.workers
     tasks = [Task(algorithm, run, scale, n_workers, options) for run in range(n_runs) for algorithm in ALGORITHMS]
     images = f"{'cifar' if which.startswith('CIFAR') else 'digits'}{len(training_part)}"
-    # In this process, because the run itself uses the workers.
+    # The settings run in this process, because each run itself uses the workers.
     kept = kept_map(run_task, {task.name(images): task for task in tasks}, options.keep, 0, "cifar")
     searches: dict[str, list[Search]] = {algorithm: [] for algorithm in ALGORITHMS}
     for task, result in zip(tasks, kept.values(), strict=True):
@@ -143,7 +143,7 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def run_task(task: Task) -> dict[str, Any]:
-    """Run one method once, and test the network that it found."""
+    """Run one method once, and test the best network of the run."""
     options, scale = task.options, task.scale
     seed = seed_of(options.seed, "optimizer", task.algorithm, task.run)
     optimizer = bl.algorithm(task.algorithm, space(), seed=seed)
@@ -168,14 +168,15 @@ def search(
     seconds: float,
     n_trials: int | None,
 ) -> Search:
-    """Evaluate the optimizer's suggestions until the time is up, or until there are `n_trials` trials.
+    """Evaluate the optimizer's suggestions until the time is over, or until there are `n_trials` trials.
 
     Parameters
     ----------
     batch : int, optional
-        How many trials start at a time, when all workers are free. None: one trial whenever a worker is free.
+        The number of trials that start at the same time, when all workers are free. None: one trial whenever a worker
+        is free.
     n_trials : int, optional
-        The number of trials; then without a limit of time.
+        The number of trials. If it is given, the time is not limited.
     """
     found = Search(monotonic(), [], [], [])
     end = found.started + seconds
@@ -217,7 +218,7 @@ def table(report: dict[str, Any]) -> str:
 
 
 def _accuracy(mean: float, stderr: float) -> str:
-    """Return "" if no evaluation was finished in time in one of the runs."""
+    """Return mean ± standard error, or "" if a run ended before its first evaluation."""
     return "" if np.isnan(mean) else plus_minus(mean, stderr)
 
 
@@ -257,7 +258,7 @@ def summarise(algorithm: str, runs: list[Search], times: np.ndarray) -> dict[str
 
 
 def space() -> dict[str, Any]:
-    """Return the space: the filters of each layer, and the nodes of the dense one."""
+    """Return the space: the filters of each layer, and the nodes of the dense layer."""
     return {layer: bl.Integer(*FILTERS) for layer in LAYERS}
 
 
@@ -283,9 +284,9 @@ def evaluate(
     seed: int,
     longer: int = 1,
 ) -> float:
-    """Train a network and return its accuracy: on the validation images, or after longer training on the test images.
+    """Train a network and return its accuracy on the validation images, or after longer training on the test images.
 
-    Weights and shuffling differ from trial to trial: the values are noisy, as in the paper.
+    Weights and shuffling differ from trial to trial, so the values are noisy, as in the paper.
     """
     images, validation, test, _ = cifar_or_digits(data, scale.images)
     with training.seeded(seed_of(seed, 0 if trial is None else 1 + trial.number)):
@@ -308,7 +309,7 @@ def network(sizes: list[int], channels: int) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.layers = nn.ModuleList(map(convolution, [channels, *filters[:-1]], filters))
-            # The linear maps of the skip connections, pixel by pixel.
+            # The skip connections are linear maps for each pixel.
             self.skips = nn.ModuleList([nn.Conv2d(filters[i], filters[i + 2], 1, bias=False) for i in (0, 2)])
             self.dense = nn.Linear(4 * filters[-1], nodes)
             self.scores = nn.Linear(nodes, N_CLASSES)

@@ -1,17 +1,17 @@
 """Verma et al. 2022, Figure 2 (e)-(h): a convolutional network on MNIST, six algorithms, late results.
 
-The paper (appendix C.2) trains one convolutional layer (8 channels, kernels of size 3), max-pooling of size 3 and one
-dense layer of 8 nodes with ReLU and Adam, and tunes the batch size in [128, 512], the learning rate and its decay in
-[1e-6, 1]. It does not state the other settings, so the figures need not agree. Here there are 2 epochs, and the rate of
-epoch e is lr / (1 + decay·e). The two rates have log scales, the batch size has a linear one. After the 8 nodes there
-is a linear layer with a score for each of the ten digits. Pixels are between 0 and 1. Initial weights and shuffling are
-the same for all trials of a run.
+The network of the paper (appendix C.2) has one convolutional layer (8 channels, kernels of size 3), max-pooling of size
+3, and one dense layer of 8 nodes with ReLU. It is trained with Adam. The batch size in [128, 512] and the learning rate
+and its decay in [1e-6, 1] are tuned. The paper does not state the other settings, so the figures need not agree. Here
+there are 2 epochs, and the rate of epoch e is lr / (1 + decay·e). The learning rate and the decay have log scales; the
+batch size has a linear scale. The 8 nodes are followed by a linear layer with a score for each of the ten digits.
+Pixels are between 0 and 1. Initial weights and shuffling are the same for all trials of a run.
 
-The digits are MNIST's usual 60,000 and 10,000 from torchvision. If nothing can be downloaded, `--data` names a folder
-with MNIST's files; if it has only the 10,000 test digits, 70 % of them are used for training.
+The digits are MNIST's usual 60,000 and 10,000 from torchvision. If a download is impossible, `--data` names a folder
+with MNIST's files. If the folder has only the 10,000 test digits, 70 % of them are used for training.
 
-``--keep DIR`` keeps each finished run, so that a stopped replay can continue; all settings make their first run before
-any makes its second.
+``--keep DIR`` keeps each finished run, so that a stopped replay can continue. All settings make their first run before
+the second runs begin.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NODES = 8
 
 def run(options: Options) -> dict[str, Any]:
     """All runs of the six algorithms under both delay settings."""
-    digits, _, which = mnist(options.data)  # raises before any process starts if the data are missing
+    digits, _, which = mnist(options.data)  # raises an error before any process starts if the data are missing
     n_runs = options.runs or DEFAULT_RUNS
     tasks = verma.tasks(options, n_runs, partial(lr.initial_points, batch_size=BATCH_SIZE))
     names = [name(task, options.seed, len(digits)) for task in tasks]
@@ -54,7 +54,7 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def name(task: verma.Task, seed: int, n_digits: int) -> str:
-    """Return a name with everything that a result depends on; the number of training digits identifies the data."""
+    """Return a name with all data that a result depends on. The number of training digits identifies the data."""
     parts = (task.algorithm, task.delays, f"n{n_digits}", f"T{len(task.delay) - verma.N_INITIAL}", f"seed{seed}")
     return "_".join([*parts, f"run{task.run}", *(["faithful"] if task.faithful else [])])
 
@@ -78,7 +78,7 @@ def run_task(task: verma.Task, training_seed: int) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def accuracy(data: Path | None, seed: int, batch_size: int, learning_rate: float, decay: float) -> float:
-    """Train with these hyperparameters; return the accuracy on the validation part. The same point is trained once."""
+    """Train with these hyperparameters and return the accuracy on the validation part. Each point is trained once."""
     training_part, validation, _ = mnist(data)
     with training.seeded(seed):
         made = network()
@@ -95,7 +95,7 @@ def network(side: int = 28) -> Any:
     pooled = (side - KERNEL + 1) // POOLING
     return nn.Sequential(
         nn.Conv2d(1, CHANNELS, KERNEL),
-        # The maximum of ReLU's values is ReLU of the maximum, and this order is faster.
+        # ReLU and the maximum can be exchanged. Taking the maximum first is faster.
         nn.MaxPool2d(POOLING),
         nn.ReLU(),
         nn.Flatten(),

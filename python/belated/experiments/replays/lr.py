@@ -1,12 +1,12 @@
 """Verma et al. 2022, Figure 3: logistic regression on breast cancer, six algorithms, late results.
 
-The paper (appendix C.2) tunes batch size in [32, 128], learning rate and learning-rate decay in [1e-6, 1] on a 70/30
+The paper (appendix C.2) tunes the batch size in [32, 128], and the learning rate and its decay in [1e-6, 1], on a 70/30
 split of the Wisconsin diagnostic data. It does not state the other settings, so the figures need not agree. Here
 training is 20 epochs of mini-batch gradient descent on the logistic loss, and the rate of epoch e is lr / (1 +
-decay·e). The two rates have log scales, the batch size has a linear one. Features are standardised by the training
-part. Initial weights are uniform in ±1/sqrt(30), as usual for linear layers (from zero weights, any tiny rate already
-classifies). The split is stratified and the same in all runs. Initial weights and shuffling are the same for all trials
-of a run.
+decay·e). The learning rate and the decay have log scales; the batch size has a linear scale. Features are standardised
+by the training part. Initial weights are uniform in ±1/sqrt(30), as usual for linear layers. With zero weights, any
+tiny rate would already classify. The split is stratified and the same in all runs. Initial weights and shuffling are
+the same for all trials of a run.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def run_task(task: verma.Task, training_seed: int) -> verma.RunResult:
 
 
 def accuracy(params: dict[str, Any], seed: int) -> float:
-    """Train with these hyperparameters; return the accuracy on the validation part."""
+    """Train with these hyperparameters and return the accuracy on the validation part."""
     x, y, x_validation, y_validation = breast_cancer()
     rng = np.random.default_rng(seed)
     w, b = train(x, y, int(params["batch_size"]), params["learning_rate"], params["decay"], rng)
@@ -86,7 +86,7 @@ def accuracy(params: dict[str, Any], seed: int) -> float:
 def train(
     x: Array, y: Array, batch_size: int, learning_rate: float, decay: float, rng: np.random.Generator
 ) -> tuple[Array, float]:
-    """Run mini-batch gradient descent on the mean logistic loss; return weights and intercept."""
+    """Run mini-batch gradient descent on the mean logistic loss; return the weights and the intercept."""
     n, d = x.shape
     w, b = rng.uniform(-1, 1, d) / np.sqrt(d), rng.uniform(-1, 1) / np.sqrt(d)
     for epoch in range(EPOCHS):

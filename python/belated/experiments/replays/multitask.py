@@ -1,13 +1,14 @@
 """Verma et al. 2022, Figure 4 (a), (b): 50 SVM tuning tasks in sequence, meta-features as context, six algorithms.
 
-The table of Wistuba, Schilling and Schmidt-Thieme (2015) has the validation accuracy of 288 configurations of a
-support vector machine on each of 50 data sets, and meta-features of these; the first six are the context (appendix
-C.3). The tasks come in the order of the file, 30 iterations each, with results Poisson(3) late and m = 6. Results of
-earlier tasks help later ones if the contexts are similar. Two pairs of tasks have the same six meta-features.
+The table of Wistuba, Schilling and Schmidt-Thieme (2015) has the validation accuracy of 288 configurations of a support
+vector machine on each of 50 data sets. It also has meta-features of the data sets, of which the first six are the
+context (appendix C.3). The tasks come in the order of the file, with 30 iterations each. Results are Poisson(3) late,
+and m = 6. Results of earlier tasks help later tasks if the contexts are similar. Two pairs of tasks have the same six
+meta-features.
 
-A pending trial counts as the floor 0, so min f = 0 has to hold (footnote 6): the smallest accuracy of each task is
-subtracted, which leaves regret unchanged. ``--faithful`` does not subtract it, because the authors' code for other
-tasks does not.
+A pending trial counts as the floor 0, so min f = 0 has to hold (footnote 6). The smallest accuracy of each task is
+therefore subtracted, which leaves regret unchanged. ``--faithful`` does not subtract it, because the authors' code for
+other tasks does not.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Benchmark:
 
 def run(options: Options) -> dict[str, Any]:
     """All runs of the six algorithms."""
-    tasks = benchmark(options.data)  # raises before any process starts if the data are missing
+    tasks = benchmark(options.data)  # raises an error before any process starts if the data are missing
     n_runs = options.runs or DEFAULT_RUNS
     n_configurations = len(tasks.configurations)
 

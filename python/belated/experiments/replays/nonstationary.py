@@ -1,11 +1,12 @@
 """Verma et al. 2022, Figure 4 (c), (d): an SVM tuned repeatedly while its data grow, six algorithms.
 
-The task of the replay ``svm`` on 20 growing prefixes of its training part and of its validation part. These were
-shuffled when the data were split. Each prefix contains the earlier ones, and the last one is all data. The index is the
-context. There are 30 iterations each, results Poisson(3) late, m = 6. The paper states only that the data grow.
+The task is the SVM of the replay ``svm`` on 20 growing prefixes of its training part and of its validation part. The
+parts were shuffled when the data were split. Each prefix contains the earlier prefixes, and the last prefix is all
+data. The index is the context. There are 30 iterations for each prefix, results are Poisson(3) late, and m = 6. The
+paper states only that the data grow.
 
-Regret is measured from the best accuracy of a prefix: the best of a 20 × 20 grid (C and gamma on logarithmic scales)
-and of all points that any of the runs evaluated.
+Regret is measured from the best accuracy of a prefix. It is the best accuracy of a 20 × 20 grid (C and gamma on
+logarithmic scales) and of all points that any of the runs evaluated.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from belated.experiments.runner import Options, about, parallel_map
 DEFAULT_RUNS = 10
 NEEDS = ("scipy", "sklearn")
 N_PREFIXES = 20
-N_GRID = 20  # values of each hyperparameter
+N_GRID = 20  # number of values of each hyperparameter
 
 Array = NDArray[np.float64]
 
 
 def run(options: Options) -> dict[str, Any]:
     """All runs of the six algorithms."""
-    svm.pima_diabetes(options.data)  # raises before any process starts if the data are missing
+    svm.pima_diabetes(options.data)  # raises an error before any process starts if the data are missing
     n_runs = options.runs or DEFAULT_RUNS
     runs = verma_contexts.runs(options, n_runs, N_PREFIXES, svm.initial_points)
     n_iterations = len(runs[0].delay) - verma.N_INITIAL
@@ -69,7 +70,7 @@ def run_task(run: verma_contexts.Run) -> verma_contexts.RunResult:
 
 @cache
 def accuracy(data: Path | None, k: int, C: float, gamma: float) -> float:
-    """Train on the data of prefix k; return the accuracy on its validation part. The same point is trained once."""
+    """Train on the data of prefix k and return the accuracy on its validation part. Each point is trained once."""
     from sklearn.svm import SVC
 
     x, y, x_validation, y_validation = prefix(data, k)

@@ -1,19 +1,19 @@
 """Wang et al. 2022, tables 4, 5, 8 and 9: tree search under delays on five functions, with its rivals.
 
 Runs have equal time, not equal evaluations: 600 units, with a constant delay of 4 or geometric delays of mean 10. PCTS
-starts one evaluation a unit, also while results are in flight. Algorithms without delayed feedback start the next
-evaluation when the last one has arrived. The value of a run is the noiseless value of the recommended point at full
+starts one evaluation per unit, also while results are in flight. Algorithms without delayed feedback start the next
+evaluation when the last result has arrived. The value of a run is the noiseless value of the recommended point at full
 fidelity. Tables show the median, and regret is measured from the paper's optimum. `belated.experiments.papers.wang` has
 the settings.
 
 By default algorithms follow the papers, and values are noisy. ``--faithful`` is the authors' program
 (`belated.experiments.reference_tree`): no noise, full fidelity, cell centres, and the settings of the scripts. This
-option runs the four tree searches, and a second version of each with the settings of tables 5 and 9: POO with three
-instances, 600 units of cost for each instance, the fidelity of the cells, and results that are late by milliseconds, as
-in real time. Its tables have both measures of a run: ``full`` is the value of the recommended point at full fidelity;
-``node`` is the largest value of a node at the fidelity of that node, which the program prints. ``--data`` adds the
-published medians. ``--iterations T`` is the time of a run. ``--quick`` is three runs of 200 units on the functions in
-two and three dimensions. ``--keep DIR`` keeps each finished run.
+option runs the four tree searches, and a second version of each with the settings of tables 5 and 9. This version has
+POO with three instances, 600 units of cost for each instance, and the fidelity of the cells. Its results are late by
+milliseconds, as in real time. The tables have both measures of a run: ``full`` is the value of the recommended point at
+full fidelity; ``node`` is the largest value of a node at the fidelity of this node, which the program prints.
+``--data`` adds the published medians. ``--iterations T`` is the time of a run. ``--quick`` is three runs of 200 units
+on the functions in two and three dimensions. ``--keep DIR`` keeps each finished run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ QUICK_FUNCTIONS = ("Hartmann3", "CurrinExp", "Branin")
 N_READINGS = 60
 #: The two values of a run (at full fidelity, and as the authors' program prints it) → their medians over runs.
 MEASURES = {"full": "median", "node": "node_median"}
-#: Marks the program with the settings of the paper's tables of trees, see `belated.experiments.papers.wang`.
+#: Label of the program with the settings of the paper's tables of trees; see `belated.experiments.papers.wang`.
 AS_TABLES = ", as the tables"
 
 Array = NDArray[np.float64]
@@ -65,7 +65,7 @@ class Task:
     faithful: bool
 
     def name(self) -> str:
-        """Return a name that contains everything that the result depends on."""
+        """Return a name that contains all data that the result depends on."""
         algorithm = self.algorithm.replace(AS_TABLES, "-tables")
         parts = (self.delays, self.function, algorithm, f"T{self.duration}", f"seed{self.seed}", f"run{self.run}")
         return "_".join([*parts, *(["faithful"] if self.faithful else [])])
@@ -193,8 +193,9 @@ def paper_search(
 ) -> tuple[float, int]:
     """Return the noiseless value of the recommendation of the paper's PCTS, and the number of its values.
 
-    One evaluation starts every unit, uniform in its cell, and its leaf is expanded at once. It is at full fidelity,
-    because the delay is the same at any fidelity and a lower one would save nothing.
+    One evaluation starts in every unit, at a uniform point of its cell, and its leaf is expanded at once. The
+    evaluation is at full fidelity, because the delay is the same at any fidelity and a lower fidelity would not save
+    time.
     """
     optimizer = tree_search(problem, algorithm, noise_std, int(rng.integers(2**31)))
 
@@ -214,7 +215,7 @@ def tree_search(problem: wang.Problem, algorithm: str, noise_std: float, seed: i
 
 
 def at_readings(times: Array, values: Array, duration: float) -> Array:
-    """Return values at equally spaced times; NaN before the first."""
+    """Return values at equally spaced times; NaN before the first value."""
     at = np.searchsorted(times, np.linspace(0, duration, N_READINGS + 1), side="right")
     return np.concatenate([[math.nan], values])[at]
 
@@ -256,7 +257,7 @@ def cells(
 ) -> dict[str, list[dict[str, Any]]]:
     """Return version and measure → for each setting, whether the better PCTS is as good as published.
 
-    Its median regret may be at most 1.1 times the published one plus the published standard deviation.
+    The median regret may be at most 1.1 times the published median plus the published standard deviation.
     """
     found: dict[str, list[dict[str, Any]]] = {}
     versions = (("", "as the scripts"), (AS_TABLES, "as the tables of trees show it"))

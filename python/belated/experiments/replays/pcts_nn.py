@@ -1,11 +1,11 @@
 """Wang et al. 2022, Figure 3 (c): a neural network on MNIST, tuned by tree search while results are late.
 
 The parameters are the sizes of three layers, the solver, the activation, the learning rate in [1e-5, 1e-1] on a
-logarithmic scale, and early stopping; lbfgs does not have the last two. There are 1,000 to 60,000 samples and 5 runs of
-1,800 s with a delay of 20 s. The accuracy is from 3-fold cross-validation. `belated.experiments.papers.wang_tuning` has
-the common parts of the paper's experiments, and docs/pcts_tuning.md the sources of the data. ``--iterations T`` is the
-time of a run, ``--quick`` 360 of scikit-learn's bundled digits and few iterations of training. ``--keep DIR`` keeps
-each evaluation, so that a stopped replay can continue.
+logarithmic scale, and early stopping. The solver lbfgs does not have the last two. There are 1,000 to 60,000 samples
+and 5 runs of 1,800 s with a delay of 20 s. The accuracy is from 3-fold cross-validation.
+`belated.experiments.papers.wang_tuning` has the common parts of the paper's experiments, and docs/pcts_tuning.md the
+sources of the data. ``--iterations T`` is the time of a run. ``--quick`` uses 360 of scikit-learn's bundled digits and
+few iterations of training. ``--keep DIR`` keeps each evaluation, so that a stopped replay can continue.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ DEFAULT_RUNS = wang_tuning.RUNS
 NEEDS = ("sklearn",)
 OPTIONS = ("quick", "keep")
 N_FOLDS = 3
-#: Iterations of training at most; the first is scikit-learn's default.
+#: Maximum number of iterations of training. The first value is scikit-learn's default.
 MAX_ITER, QUICK_MAX_ITER = 200, 10
 
 
 def space() -> dict[str, Any]:
-    """Return the space: the layers and their training; the last two only for solvers that have them."""
+    """Return the space: the layers and their training. Only some solvers have the last two parameters."""
     gradient = {"solver": ["sgd", "adam"]}
     return {
         "layer_1": bl.Integer(32, 128),
@@ -43,7 +43,7 @@ def space() -> dict[str, Any]:
 
 
 def accuracy(params: wang_tuning.Params, x: Any, y: Any, quick: bool) -> float:
-    """Return the accuracy of a perceptron with three hidden layers; NaN if its weights did not stay finite."""
+    """Return the accuracy of a perceptron with three hidden layers, or NaN if its weights became infinite or NaN."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
 
@@ -51,7 +51,7 @@ def accuracy(params: wang_tuning.Params, x: Any, y: Any, quick: bool) -> float:
     sizes = tuple(settings.pop(f"layer_{i}") for i in (1, 2, 3))
     settings |= {"hidden_layer_sizes": sizes, "max_iter": QUICK_MAX_ITER if quick else MAX_ITER, "random_state": 0}
     with warnings.catch_warnings():
-        # Training may not converge, and weights may overflow at large rates: both belong to the task.
+        # Training may not converge, and weights may overflow at large rates. Both are part of the task.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
@@ -69,7 +69,7 @@ EXPERIMENT = wang_tuning.Experiment(
     space=space(),
     accuracy=accuracy,
     samples=(1000, 60_000),
-    min_samples=180,  # early stopping holds out a tenth of two thirds, and needs each of ten classes there
+    min_samples=180,  # early stopping holds out a tenth of two thirds, and needs each of ten classes in this part
     evaluation=129,
     delay=20,
     duration=1800,

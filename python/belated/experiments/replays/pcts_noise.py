@@ -1,13 +1,14 @@
 """Wang et al. 2022 on noise: tree search whose noise variance is known or not, Gaussian and Laplace, under delays.
 
-DUCB1σ and UCB1σ are given the variance, DUCBV and UCBV estimate it (their sections 3.3 and D.2; by a remark in D.2.3,
-with Laplace noise of variance 0.05 PCTS reaches 3.2942 on Hartmann6 and the next method 3.2562). The variances are the
-paper's, and four times as large. MFPOO and GP-UCB wait and act. The delay is 4, runs have 600 units, and there are ten.
-The result is the median of the noiseless value of the recommended point.
+DUCB1σ and UCB1σ are given the variance of the noise; DUCBV and UCBV estimate it (sections 3.3 and D.2 of the paper). By
+a remark in D.2.3, with Laplace noise of variance 0.05 PCTS reaches 3.2942 on Hartmann6 and the next method 3.2562. The
+variances are the paper's, and four times as large. MFPOO and GP-UCB wait and act. The delay is 4, and there are ten
+runs of 600 units. The result is the median of the noiseless value of the recommended point.
 
-PCTS is the authors' program with the noise that its wrapper should have added: with ``--faithful`` at full fidelity and
-with the settings of the scripts, else at the fidelity of its cells and with the settings of the paper. The paper's
-algorithm is shown beside it. ``--iterations T`` is the time of a run, ``--quick`` three runs on two functions.
+PCTS is the authors' program with the noise that its wrapper should have added. With ``--faithful`` it runs at full
+fidelity and with the settings of the scripts. Otherwise it runs at the fidelity of its cells and with the settings of
+the paper. The paper's algorithm is shown beside it. ``--iterations T`` is the time of a run, ``--quick`` three runs on
+two functions.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ NOISES = {
     "Gaussian, 4 times the variance": ("Gaussian", 4.0),
 }
 GP_UCB = "GP-UCB"
-#: Marks PCTS as in the paper.
+#: Label of PCTS as described in the paper.
 PAPER = ", uniform in cells"
 
 
@@ -115,7 +116,7 @@ def describe(function: str, noise: str, algorithm: str, values: Sequence[float])
 
 
 def table(report: dict[str, Any]) -> str:
-    """Median values, functions and noises as rows."""
+    """Return median values, with functions and noises as rows."""
     algorithms = list(dict.fromkeys(each["algorithm"] for each in report["settings"]))
     found = {(s["function"], s["noise"], s["algorithm"]): s for s in report["settings"]}
     keys = list(dict.fromkeys((each["function"], each["noise"]) for each in report["settings"]))
@@ -128,7 +129,7 @@ def table(report: dict[str, Any]) -> str:
 
 
 def draw(report: dict[str, Any], path: Path) -> None:
-    """Median regret by noise, a panel for each function."""
+    """Draw median regret by noise, with a panel for each function."""
     names = list(dict.fromkeys(each["function"] for each in report["settings"]))
     figure, axes = plotting.grid(1, len(names))
     x = np.arange(len(NOISES))

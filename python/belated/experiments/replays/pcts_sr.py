@@ -1,8 +1,9 @@
 """Wang et al. 2022, Figure 5: PCTS with DUCBV and the rejection of cells, with a constant delay of 4.
 
-Their "SR" is Algorithm 2 of Locatelli and Carpentier 2018: at each level of a partition the centre of every remaining
-cell is evaluated many times, and the cell is then halved or rejected. Both evaluate at full fidelity; five runs of 600
-units. An algorithm that waits and acts has one evaluation in flight; the authors' script has 30, and both are here.
+"SR" of the paper is Algorithm 2 of Locatelli and Carpentier 2018. At each level of a partition, the centre of every
+remaining cell is evaluated many times. The cell is then halved or rejected. Both algorithms evaluate at full fidelity,
+in five runs of 600 units. An algorithm that waits for each result has one evaluation in flight. The authors' script
+has 30, and this replay runs both versions.
 
 By default values are noisy, and PCTS follows the paper. ``--faithful`` is the authors' program, without noise.
 ``--iterations T`` is the time of a run, ``--quick`` three functions.
@@ -118,7 +119,7 @@ def table(report: dict[str, Any]) -> str:
 
 
 def draw(report: dict[str, Any], path: Path) -> None:
-    """Figure 5: median regret against time."""
+    """Draw Figure 5: median regret against time."""
     names = list(dict.fromkeys(each["function"] for each in report["settings"]))
     figure, axes = plotting.grid(1, len(names))
     x = np.linspace(0, report["duration"], N_READINGS + 1)

@@ -3,8 +3,8 @@
 The parameters are C and gamma, both in [1e-5, 1e5] on a logarithmic scale (the text prints [e^-5, e^5], but its results
 are outside of this range). There are 100 to 7,000 samples and 5 runs of 700 s with a delay of 4 s. The accuracy is from
 5-fold cross-validation. `belated.experiments.papers.wang_tuning` has the common parts of the paper's experiments, and
-docs/pcts_tuning.md the sources of the data. ``--iterations T`` is the time of a run, ``--quick`` 400 of scikit-learn's
-bundled digits. ``--keep DIR`` keeps each evaluation, so that a stopped replay can continue.
+docs/pcts_tuning.md the sources of the data. ``--iterations T`` is the time of a run. ``--quick`` uses 400 of
+scikit-learn's bundled digits. ``--keep DIR`` keeps each evaluation, so that a stopped replay can continue.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ N_FOLDS = 5
 
 
 def space() -> dict[str, Any]:
-    """The penalty and the width of the kernel."""
+    """Return the space: the penalty and the width of the kernel."""
     return {"C": bl.Real(1e-5, 1e5, log=True), "gamma": bl.Real(1e-5, 1e5, log=True)}
 
 

@@ -1,10 +1,10 @@
 """Wang et al. 2022, Figure 3 (b): XGBoost on MNIST, tuned by tree search while results are late.
 
-There are five parameters, two of them whole numbers; 500 to 20,000 samples; and 5 runs of 1,700 s with a delay of 10 s.
-The accuracy is from 3-fold cross-validation. `belated.experiments.papers.wang_tuning` has the common parts of the
-paper's experiments, and docs/pcts_tuning.md the sources of the data. ``--iterations T`` is the time of a run,
-``--quick`` 200 of scikit-learn's bundled digits. ``--keep DIR`` keeps each evaluation, so that a stopped replay can
-continue.
+There are five parameters, of which two are whole numbers. There are 500 to 20,000 samples, and 5 runs of 1,700 s with a
+delay of 10 s. The accuracy is from 3-fold cross-validation. `belated.experiments.papers.wang_tuning` has the common
+parts of the paper's experiments, and docs/pcts_tuning.md the sources of the data. ``--iterations T`` is the time of a
+run. ``--quick`` uses 200 of scikit-learn's bundled digits. ``--keep DIR`` keeps each evaluation, so that a stopped
+replay can continue.
 """
 
 from __future__ import annotations

@@ -1,19 +1,20 @@
 """Verma et al. 2022, Figures 1 and 5: samples of a Gaussian process on a grid, delays and windows of several lengths.
 
 f is drawn on 1000 equally spaced points of [0, 1] from a Gaussian process with squared-exponential kernel of
-lengthscale 0.02, and rescaled to [0, 1]; another f per run (appendix C.1). The paper does not state the other settings.
-Here the observation noise has standard deviation 0.01. There are five initial points drawn uniformly, and 150
+lengthscale 0.02, and rescaled to [0, 1]. Each run has a different f (appendix C.1). The paper does not state the other
+settings. Here the observation noise has standard deviation 0.01. There are five initial points drawn uniformly, and 150
 iterations after them. The regret is 1 before the first result. For algorithms with a window, results later than the
-window are lost (as section 3.1 defines it). All settings of a run share f, the initial points and the noise; their
+window are lost, as defined in section 3.1. All settings of a run share f, the initial points and the noise. Their
 Poisson delays are quantiles of the same uniform numbers, so that a larger mean delays every trial at least as much.
 
-With ``--given`` nothing is fitted, and the hyperparameters are the values in `GIVEN`. Hyperparameters decide how the
-algorithms compare, so there are three outcomes: with a given kernel, with a kernel fitted to the observed values (the
-default), and with one that is fitted to the censored zeros too, as in the authors' code (``--faithful``).
+With ``--given``, hyperparameters are not fitted, but have the values in `GIVEN`. Hyperparameters decide how the
+algorithms compare, so there are three versions of the results: with a given kernel; with a kernel fitted to the
+observed values (the default); and with a kernel that is also fitted to the censored zeros, as in the authors' code
+(``--faithful``).
 
-The curves count only converted results, and for an algorithm with a window only results within it, as the authors' code
-does. A short window then has two costs: the model learns less, and good points that it found do not count. To separate
-the two costs, the report also has the regret in which every result counts from its arrival.
+The curves count only converted results. For an algorithm with a window, they count only results within the window, as
+the authors' code does. A short window then has two costs: the model gets fewer results, and late results at good points
+do not count. To separate the two costs, the report also has the regret in which every result counts from its arrival.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ NOISE = 0.01  # standard deviation, where f ranges over [0, 1]
 ITERATIONS = 150
 REPORTED = (25, 50, 100, 150)
 TESTED = 100
-#: About the standard deviation of the rescaled draws.
+#: Approximately the standard deviation of the rescaled draws.
 SIGNAL_STD = math.sqrt(0.05)
 #: With --given: the lengthscale with which f is drawn, the true noise, and the floor of f as prior mean.
 GIVEN: Mapping[str, Any] = {
@@ -58,7 +59,7 @@ GIVEN: Mapping[str, Any] = {
         targets="raw",
     ),
 }
-#: Without --faithful and --given: the paper's kernel and refit cadence (appendix C); otherwise belated's defaults.
+#: Without --faithful and --given: the paper's kernel and refit interval (appendix C), otherwise belated's defaults.
 SETTINGS: Mapping[str, Any] = {
     "surrogate__kernel": "squared_exponential",
     "surrogate__refit_every": 10,
@@ -68,7 +69,7 @@ Array = NDArray[np.float64]
 
 
 def run(options: Options) -> dict[str, Any]:
-    """Run all settings; a setting that several panels show is run once."""
+    """Run all settings. A setting that several panels show is run once."""
     if options.given and options.faithful:
         raise bl.InvalidSetting(
             "--given and --faithful exclude each other: the authors' code fits the kernel; pass one"
@@ -93,7 +94,7 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def table(report: dict[str, Any]) -> str:
-    """Simple regret per panel, tests of the mechanism and against the rivals, the ranking of the six algorithms."""
+    """Return simple regret per panel, tests of the mechanism and against the rivals, and the ranking."""
     parts = []
     for panel, (title, members) in panels(report["given"]).items():
         chosen = [find(report["settings"], setting) for setting in members]
@@ -112,7 +113,7 @@ def table(report: dict[str, Any]) -> str:
 
 
 def draw(report: dict[str, Any], path: Path) -> None:
-    """Figures 1 (a)-(d) and 5 (a), (b)."""
+    """Draw Figures 1 (a)-(d) and 5 (a), (b)."""
     figure, axes = plotting.grid(2, 3)
     for (panel, (title, members)), ax in zip(PANELS.items(), axes, strict=True):
         chosen = [find(report["settings"], setting) for setting in members]
@@ -179,7 +180,7 @@ def sample(seed: int) -> Array:
 
 @lru_cache(maxsize=1)
 def covariance_root() -> Array:
-    """Return L with L·Lᵀ = K + 1e-10·I; the factorisation of so smooth a K needs the jitter."""
+    """Return L with L·Lᵀ = K + 1e-10·I. K is so smooth that the factorisation needs the jitter."""
     x = grid()
     k = np.exp(-0.5 * ((x[:, None] - x) / LENGTHSCALE) ** 2)
     return np.asarray(np.linalg.cholesky(k + 1e-10 * np.eye(N_CANDIDATES)), dtype=float)
@@ -216,14 +217,14 @@ def find(described: Sequence[dict[str, Any]], setting: Setting) -> dict[str, Any
 
 
 def labels(members: Sequence[Setting]) -> list[str]:
-    """Return the labels of a panel's curves: the algorithms, or, if they are the same, mean delays and windows."""
+    """Return the labels of a panel's curves: algorithms, or mean delays and windows if the algorithm is the same."""
     if len({setting.algorithm for setting in members}) > 1:
         return [setting.algorithm for setting in members]
     return [f"μ = {setting.mu}, m = {setting.window}" for setting in members]
 
 
 def tests(described: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Test the mechanism on paired regrets of GP-UCB-SDF: long delays and short windows hurt, long windows do not."""
+    """Test on paired regrets of GP-UCB-SDF that long delays and short windows hurt, and long windows do not."""
     iteration = TESTED if TESTED in described[0]["iteration"] else described[0]["iteration"][-1]
 
     def at(setting: Setting, counted: str = "regret_per_run") -> Array:
@@ -309,7 +310,7 @@ def _sentences(report: dict[str, Any]) -> list[str]:
 class Setting:
     """An algorithm under a delay distribution ("poisson" or "constant") of mean mu, with the window m.
 
-    With --given, the standard deviation of f around its mean has the value for the rescaled draws, or another given
+    With --given, the standard deviation of f around its mean is the value for the rescaled draws, or another given
     value.
     """
 
@@ -334,11 +335,11 @@ class Task:
 
 @dataclass(frozen=True)
 class RunResult:
-    """Simple regret of a run after 0, 1, 2, … iterations, counted as in the paper and with late results counted too."""
+    """Simple regret after 0, 1, 2, … iterations, counted as in the paper, and counted with late results included."""
 
     regret: Array
     regret_late_too: Array
-    seconds: float  #: per suggestion
+    seconds: float  # : seconds per suggestion
 
 
 def sdf(mu: int, window: int) -> Setting:
@@ -359,7 +360,7 @@ PANELS = {  # figure and panel of the paper: (title, settings)
     "5(a)": ("Poisson(10), m = 20", family(verma.TS_FAMILY, "poisson", 20)),
     "5(b)": ("constant 10, m = 10", family(verma.TS_FAMILY, "constant", 10)),
 }
-#: With --given, also the panel with variance 1, which the paper assumes of its kernels (section 2).
+#: With --given, there is also a panel with variance 1, which the paper assumes of its kernels (section 2).
 UNIT_VARIANCE = {
     "1(a), k(x, x) = 1": (
         "Poisson(μ), m = 2μ",

@@ -1,8 +1,9 @@
 """Verma et al. 2022, Figure 2 (a)-(d): a support vector machine on Pima diabetes, six algorithms, late results.
 
-A 70/30 split, stratified, ``random_state=0``; features unscaled; RBF kernel; C in [1e-4, 100] and gamma in [1e-4, 10],
-both on a linear scale, as in the authors' code, because the paper does not state it. If the data folder has the
-authors' 120 published runs, run r takes the initial points and delays of their run r, and their figures are shown too.
+The data have a stratified 70/30 split with ``random_state=0``, and features are unscaled. The SVM has an RBF kernel. C
+in [1e-4, 100] and gamma in [1e-4, 10] are both on a linear scale, as in the authors' code, because the paper does not
+state the scale. If the data folder has the authors' 120 published runs, run r takes the initial points and delays of
+their run r. The published figures are then shown too.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ BOUNDS = {"C": (1e-4, 100.0), "gamma": (1e-4, 10.0)}
 DATA_FILE = "pima_diabetes.csv"
 PUBLISHED_FILE = "verma2022_svm_runs.json.gz"
 
-GOOD_ERROR = 24.3  # %: nearly all better points lie at gamma's lower bound
+GOOD_ERROR = 24.3  # %: nearly all better points are at gamma's lower bound
 COMPARED = (50, 99)  # iterations at which our figures are compared with the published ones
 
 Array = NDArray[np.float64]
@@ -36,7 +37,7 @@ Array = NDArray[np.float64]
 
 def run(options: Options) -> dict[str, Any]:
     """All runs of the six algorithms under both delay settings."""
-    pima_diabetes(options.data)  # raises before any process starts if the data are missing
+    pima_diabetes(options.data)  # raises an error before any process starts if the data are missing
     n_runs = options.runs or DEFAULT_RUNS
     published = published_runs(options.data)
     tasks = verma.tasks(options, n_runs, initial_points, partial(_published_start, published))
@@ -92,7 +93,7 @@ def run_task(task: verma.Task) -> verma.RunResult:
 
 @cache
 def accuracy(data: Path | None, C: float, gamma: float) -> float:
-    """Train with these hyperparameters; return the accuracy on the validation part. The same point is trained once."""
+    """Train with these hyperparameters and return the accuracy on the validation part. Each point is trained once."""
     from sklearn.svm import SVC
 
     x, y, x_validation, y_validation = pima_diabetes(data)
@@ -118,7 +119,7 @@ def published_runs(data: Path | None) -> dict[tuple[str, str, int], dict[str, An
 
 
 def published_errors(published: dict[tuple[str, str, int], dict[str, Any]], algorithm: str, delays: str) -> Array:
-    """Return the best converted error in % after 0, 1, 2, … iterations: a row per published run, NaN before results."""
+    """Return the best converted error in % after 0, 1, 2, … iterations: a row per run, NaN before the first result."""
     runs = [run for key, run in sorted(published.items()) if key[:2] == (algorithm, delays)]
     return 100.0 * (1.0 - np.array([run["best_converted"] for run in runs], dtype=float))
 
@@ -155,7 +156,7 @@ def _compare(setting: dict[str, Any], published: dict[tuple[str, str, int], dict
 
 
 def _verdict(settings: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the number of comparisons within the margin, and a list of the others."""
+    """Return the number of comparisons within the margin, and a list of the other comparisons."""
     compared = [(setting, comparison) for setting in settings for comparison in setting["comparison"]]
     return {
         "comparisons": len(compared),
@@ -188,12 +189,12 @@ def _csv(path: Path) -> tuple[Array, Array]:
 
 
 def _openml() -> tuple[Array, Array]:
-    """Return the same from OpenML, data set 37."""
+    """Return the same features and labels from OpenML, data set 37."""
     from sklearn.datasets import fetch_openml
 
     try:
         found = fetch_openml(name="diabetes", version=1, as_frame=False, parser="liac-arff")
-    except Exception as error:  # without network, behind a proxy, …: each layer raises different exceptions
+    except Exception as error:  # without a network, behind a proxy, …: each layer raises different exceptions
         raise MissingData(_how_to_get_data(f"OpenML did not answer ({error})")) from error
     return found.data.astype(float), (found.target == "tested_positive").astype(float)
 

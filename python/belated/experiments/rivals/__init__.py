@@ -1,8 +1,8 @@
-"""The algorithms that Wang et al. 2022 compare with, as functions that request values until the time is up.
+"""Algorithms with which Wang et al. 2022 compare, as functions that request values until the time is over.
 
-Notation: x in the unit cube of d dimensions, z a fidelity in [0, 1] with cost λ(z); all algorithms maximise. μ and σ
-are a posterior's mean and standard deviation, β multiplies the variance. A rival takes ``evaluate(x, z)``, d and a
-generator. It does not return; `wait_and_act` ends it.
+Notation: x is in the unit cube of d dimensions, and z is a fidelity in [0, 1] with cost λ(z). All algorithms maximise.
+μ and σ are a posterior's mean and standard deviation, and β multiplies the variance. A rival takes ``evaluate(x, z)``,
+d and a generator. A rival does not return; `wait_and_act` ends it.
 """
 
 from belated.experiments.rivals.bayesian import (

@@ -1,7 +1,7 @@
 """Bayesian optimisation, without and with fidelities: GP-UCB, GP-EI, MF-GP-UCB, BOCA, MF-SKO.
 
-Notation: x in the unit cube of d dimensions, z a fidelity with cost λ(z); m and l count fidelities upwards. μ and
-σ are a posterior's mean and standard deviation, β multiplies the variance.
+Notation: x is in the unit cube of d dimensions, and z is a fidelity with cost λ(z). m and l count fidelities upwards. μ
+and σ are a posterior's mean and standard deviation, and β multiplies the variance.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from belated.functions import box
 Array = NDArray[np.float64]
 Cost = Callable[[float], float]
 
-#: Points scored for the maximum of an acquisition: uniform points, and Gaussian steps from the best of them.
+#: Numbers of points scored for the maximum of an acquisition: uniform points, and Gaussian steps from the best of them.
 N_UNIFORM, N_NEAR = 2000, 500
 #: Hyperparameters are fitted again after this many values.
 REFIT_EVERY = 10
@@ -69,7 +69,7 @@ class Posterior:
             self.gp.fit(rows, targets)
 
     def at(self, points: Array) -> tuple[Array, Array]:
-        """Return μ and σ of the posterior, or of the prior if there is no value."""
+        """Return μ and σ of the posterior, or of the prior before the first value."""
         if not self.y:
             return np.zeros(len(points)), np.ones(len(points))
         mean, std = self.gp.predict(np.ascontiguousarray(points))
@@ -77,7 +77,7 @@ class Posterior:
 
 
 def best_point(score: Callable[[Array], Array], d: int, rng: np.random.Generator) -> Array:
-    """Return the best of random points, and of steps from it."""
+    """Return the best of random points, and of steps from the best random point."""
     points = rng.random((N_UNIFORM, d))
     best = points[np.argmax(score(points))]
     near = np.clip(best + 0.05 * rng.standard_normal((N_NEAR, d)), 0.0, 1.0)
@@ -95,8 +95,8 @@ def mf_gp_ucb(
     """MF-GP-UCB (Kandasamy et al. 2016, Algorithm 1 and section 5) with a Gaussian process for each of a few
     fidelities.
 
-    ζ starts at 1 % of the range of the initial values, and so does γ; both are doubled by the rule of their section 5.
-    There are 2d initial points at the lowest fidelity and d at each of the other fidelities.
+    ζ starts at 1 % of the range of the initial values, and γ also starts there. Both are doubled by the rule of section
+    5 of the paper. There are 2d initial points at the lowest fidelity and d at each of the other fidelities.
     """
     last = len(fidelities) - 1
     models = [Posterior(rng) for _ in fidelities]
@@ -141,7 +141,7 @@ def mf_gp_ucb(
 
 
 def boca(evaluate: WaitAndAct, d: int, rng: np.random.Generator, cost: Cost) -> None:
-    """BOCA (Kandasamy et al. 2017, Algorithm 1): one process over fidelity and point, columns (z, x)."""
+    """BOCA (Kandasamy et al. 2017, Algorithm 1): one process over fidelity and point, with the columns (z, x)."""
     model = Posterior(rng)
     for _ in range(2 * d):
         z, x = float(rng.random()), rng.random(d)
@@ -258,9 +258,9 @@ def mf_sko(
 ) -> None:
     """MF-SKO (Huang et al. 2006, section 4): augmented expected improvement over points and fidelities.
 
-    The acquisition is EI of the highest fidelity over the effective best point, times α_1, α_2 and α_3. α_1 is the
-    correlation of the highest fidelity with the evaluated one, α_2 discounts by the noise, and α_3 is the ratio of
-    costs.
+    The acquisition is the product of EI of the highest fidelity over the effective best point, α_1, α_2 and α_3. α_1 is
+    the correlation of the highest fidelity with the evaluated fidelity. α_2 discounts by the noise, and α_3 is the
+    ratio of costs.
     """
     top = len(fidelities) - 1
     model = CoKriging(top + 1)

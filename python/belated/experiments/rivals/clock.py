@@ -1,4 +1,4 @@
-"""Simulated time for algorithms without delayed feedback: they wait for each evaluation, or for each batch."""
+"""Simulated time for algorithms without delayed feedback. They wait for each evaluation, or for each batch."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class TimeIsUp(Exception):
 
 
 class Evaluate(Protocol):
-    """Returns the value at a point; the caller waits until it has arrived."""
+    """A function that returns the value at a point. The caller waits until the value has arrived."""
 
     def __call__(self, x: Array, z: float = 1.0) -> float: ...
 
 
 @dataclass
 class WaitAndAct:
-    """Evaluations for algorithms without delayed feedback: each one starts when the last has arrived.
+    """Evaluations for algorithms without delayed feedback. Each evaluation starts when the last result has arrived.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class WaitAndAct:
     delays : iterator
         The delay of each value.
     duration : float
-        Later values raise `TimeIsUp`.
+        The duration of a run. Later values raise `TimeIsUp`.
     noise : callable, optional
         The noise of each value.
     """
@@ -73,8 +73,7 @@ class WaitAndAct:
         self.chosen[len(self.values) - 1] = np.array(x, dtype=float)
 
     def recommendations(self) -> list[Array]:
-        """Return, after each value, the last recommended point, or the point of the best value so far at the highest
-        requested fidelity."""
+        """Return, after each value, the last recommended point, or the best point so far at the highest fidelity."""
         found: list[Array] = []
         best, highest = -math.inf, -math.inf
         for i, (x, z, value) in enumerate(zip(self.points, self.fidelities, self.values, strict=True)):
@@ -86,7 +85,7 @@ class WaitAndAct:
 
 
 def wait_and_act(rival: Callable[..., None], evaluate: WaitAndAct, *arguments: Any, **settings: Any) -> WaitAndAct:
-    """Run a rival until the time is up."""
+    """Run a rival until the time is over."""
     with suppress(TimeIsUp):
         rival(evaluate, *arguments, **settings)
     return evaluate
@@ -94,7 +93,7 @@ def wait_and_act(rival: Callable[..., None], evaluate: WaitAndAct, *arguments: A
 
 @dataclass
 class Batches:
-    """Evaluations of many points at once by a number of workers; the caller waits for all of them."""
+    """Evaluations of many points at once by a number of workers. The caller waits for all of them."""
 
     f: Callable[[Array, float], float]
     delays: Iterator[float]

@@ -1,7 +1,7 @@
-"""Gradient ascent on values: d + 1 values give a gradient, which may come late.
+"""Gradient ascent on values: d + 1 values give a gradient, which may arrive late.
 
-Notation: x in the unit cube of d dimensions, e_k its unit vectors, δ the step of the differences, η the step of the
-ascent.
+Notation: x is in the unit cube of d dimensions, and e_k are its unit vectors. δ is the step of the differences, and η
+is the step of the ascent.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def query_points(x: Array, step: float) -> Array:
 def ogd(evaluate: Evaluate, d: int, rng: np.random.Generator, eta: float = 0.05, step: float = 0.02) -> None:
     """Run gradient ascent with d + 1 values a step (Agarwal et al. 2010; DBGD of Li et al. 2019 without delays).
 
-    The gradient is divided by its norm's running root mean square, because the theory's η assumes known Lipschitz
-    constants; x stays where x + δ·e_k is in the cube.
+    The gradient is divided by the running root mean square of its norm, because the η of the theory assumes known
+    Lipschitz constants. x is clipped so that x + δ·e_k is in the cube.
     """
     x = rng.random(d) * (1 - step)
     square, n = 0.0, 0
@@ -42,10 +42,10 @@ def ogd(evaluate: Evaluate, d: int, rng: np.random.Generator, eta: float = 0.05,
 
 
 def dbgd(clock: WaitAndAct, d: int, rng: np.random.Generator, eta: float = 0.05, step: float = 0.02) -> None:
-    """Run DBGD (Li et al. 2019, Algorithm 2): as `ogd`, but one evaluation starts every unit of time.
+    """Run DBGD (Li et al. 2019, Algorithm 2). It is the same as `ogd`, but one evaluation starts in every unit of time.
 
-    A gradient is used when its d + 1 values have arrived: for each gradient that has arrived since the last slot, x
-    makes a step. Only f, the delays and the noise of the clock are used.
+    A gradient is used when its d + 1 values have arrived. x makes a step for each gradient that has arrived since the
+    last slot. Only f, the delays and the noise of the clock are used.
     """
     x = rng.random(d) * (1 - step)
     square, n = 0.0, 0

@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 def successive_rejects(draw: Callable[[int], float], n_arms: int, budget: int) -> int:
-    """Return the last remaining arm (Audibert et al. 2010, Figure 3): each of K − 1 phases rejects the worst mean.
+    """Return the last remaining arm (Audibert et al. 2010, Figure 3). Each of K − 1 phases rejects the worst mean.
 
     n_k = ⌈(n − K)/(logbar(K)·(K + 1 − k))⌉, logbar(K) = 1/2 + Σ_(i=2)^K 1/i.
     """
@@ -40,8 +40,8 @@ def rejecting_cells(
     """Run "SR" of Wang et al. 2022, appendix D.5 (Locatelli and Carpentier 2018, Algorithm 2), with the settings of
     their script; return the centre of the best cell after each level.
 
-    At level l the centre of every active cell is evaluated t_l times, all at once. Cells with a mean more than B_l
-    below the best mean are rejected, and the other cells are halved.
+    At level l the centre of every active cell is evaluated t_l times, all at once. Cells are rejected if their mean is
+    more than B_l below the best mean. The other cells are halved.
     """
     active: list[Cell] = [((0.0, 1.0),) * d]
     level = 0

@@ -1,4 +1,4 @@
-"""belated on Ray: an executor for runs, and a searcher for Tune, which is imported only when it is used."""
+"""belated on Ray: an executor for runs, and a searcher for Tune. Tune is imported only when the searcher is used."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -7,12 +7,12 @@ from belated.optimizers.optimizer import Optimizer
 from belated.short_repr import short_repr
 from belated.space.space import Space
 
-# Tune's modes and their directions.
+# Modes of Tune and their directions.
 DIRECTIONS = {"max": "maximize", "min": "minimize"}
 
 
 def check_metric(metric: Any, mode: Any) -> None:
-    """Refuse several metrics or modes, and values other than a metric's name, "max" and "min"."""
+    """Refuse several metrics or modes. Refuse a metric that is not a name, and modes except "max" and "min"."""
     for name, given in (("metric", metric), ("mode", mode)):
         if isinstance(given, (list, tuple)):
             raise InvalidSetting(f"{name}={short_repr(given)}: belated optimises one metric: pass its name")
@@ -23,7 +23,7 @@ def check_metric(metric: Any, mode: Any) -> None:
 
 
 def check_optimizer(optimizer: Any, direction: str, space: Space) -> None:
-    """Refuse an optimizer with another space or direction, or one that trials of Tune cannot serve."""
+    """Refuse an optimizer with another space or direction, or an optimizer that trials of Tune cannot serve."""
     settings = optimizer.get_params(deep=False)
     if settings["direction"] != direction:
         raise InvalidSetting(f"optimizer has direction={settings['direction']!r}: use the given direction")
@@ -35,7 +35,7 @@ def check_optimizer(optimizer: Any, direction: str, space: Space) -> None:
 
 
 def check_made(made: Any) -> Optimizer:
-    """Return the result of the user's function if it is an optimizer, else raise an error."""
+    """Return the result of the user's function if it is an optimizer; otherwise raise an error."""
     if not isinstance(made, Optimizer):
         raise InvalidSetting(f"optimizer returned {short_repr(made)}, which is not an optimizer of belated")
     return made

@@ -1,7 +1,7 @@
-"""The file of a search, and Tune's own table of its trials beside it.
+"""The file of a search, and Tune's table of trials in the same folder.
 
-The file is JSON text: the settings, the optimizer's seed and its log of events, and the optimizer's trial for each
-trial of Tune. Nothing in it is executed when it is read.
+The file is JSON text: the settings, the optimizer's seed, its log of events, and the optimizer's trial for each trial
+of Tune. Reading the file does not execute code.
 """
 
 import json
@@ -27,7 +27,8 @@ class DamagedFile(InvalidSetting):
 class SavedSearch:
     """The content of the file of a search.
 
-    `space` has the dimensions as data, `settings` the optimizer's definition, `trials` a number for each id of Tune.
+    `space` has the dimensions as data, `settings` the optimizer's definition, and `trials` a number for each id of
+    Tune.
     """
 
     metric: str
@@ -45,7 +46,7 @@ class SavedSearch:
 
     @classmethod
     def read(cls, path: str) -> "SavedSearch":
-        """Read a file; raise DamagedFile if belated did not write it, and InvalidSetting if it has another version."""
+        """Read a file. Raise DamagedFile if belated did not write it, and InvalidSetting if it has another version."""
         try:
             data = json.loads(Path(path).read_bytes())
             if data["format"] != FORMAT:
@@ -63,7 +64,7 @@ class SavedSearch:
         return saved
 
     def differences(self, other: "SavedSearch") -> list[str]:
-        """Describe the differences from another search; settings that only one of the two has are left out."""
+        """Describe the differences from another search. Settings that only one of the searches has are left out."""
         pairs: list[tuple[str, Any, Any]] = [
             ("metric", self.metric, other.metric),
             ("mode", self.mode, other.mode),
@@ -79,7 +80,7 @@ class SavedSearch:
 
 @dataclass(frozen=True)
 class TuneTrial:
-    """A trial in Tune's table; its configs are the nested one, and the flattened one of its suggestion."""
+    """A trial in Tune's table. It has two configs: the nested config, and the flattened config of its suggestion."""
 
     id: str
     status: str
@@ -88,18 +89,18 @@ class TuneTrial:
 
     @property
     def is_finished(self) -> bool:
-        """Whether Tune considers it terminated or failed."""
+        """Return whether the trial is terminated or failed in Tune."""
         return self.status in ("TERMINATED", "ERROR")
 
 
 def tune_trials(folder: str) -> list[TuneTrial] | None:
-    """Return the trials of the table that Tune restores in an experiment's folder, or None if there is no table."""
-    # Tune's choice: the names contain the time at which a session began.
+    """Return the trials of the table that Tune restores in an experiment's folder, or None if the table is missing."""
+    # Tune makes the same choice: the names contain the time at which a session began.
     paths = sorted(Path(folder).glob("experiment_state-*.json"))
     if not paths:
         return None
-    # The folder is a copy of the storage, with tables of sessions that never reached the storage. Tune chooses from
-    # there.
+    # The folder is a copy of the storage. It also has tables of sessions that never reached the storage. Tune chooses
+    # among the tables of the storage.
     table = _trial_data(paths[-1])
     there = _names_in_storage(table)
     chosen = [path for path in paths if path.name in there][-1:]
@@ -114,16 +115,17 @@ def _trial_data(path: Path) -> list[tuple[str, str]]:
 
 
 def _names_in_storage(table: list[tuple[str, str]]) -> set[str]:
-    """Return the names of the files in the storage of an experiment; an unreachable storage has none."""
+    """Return the names of the files in an experiment's storage; the list is empty if the storage is unreachable."""
     try:
         storage = dict(_decoded({"storage": json.loads(table[0][0])["storage"]}))["storage"]
-        # Tune depends on the package of FileSelector.
+        # The package of `FileSelector` is a dependency of Tune.
         from pyarrow.fs import FileSelector
 
         files = storage.storage_filesystem.get_file_info(FileSelector(storage.experiment_fs_path))
         return {file.base_name for file in files}
     except Exception:
-        # For example an experiment that was moved, or a pickle of another release: reading one may raise any error.
+        # Examples are an experiment that was moved and a pickle of another release. Reading such a pickle may raise any
+        # error.
         return set()
 
 
@@ -133,7 +135,7 @@ def _tune_trial(state: dict[str, Any], data: dict[str, Any]) -> TuneTrial:
 
 
 def _decoded(given: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (flattened name, value) of a dict of Tune's table, in which values that are not JSON are pickles."""
+    """Yield (flattened name, value) of a dict in Tune's table. Values that are not JSON are stored there as pickles."""
     for key, value in given.items():
         if isinstance(value, dict) and value.get("_type") == "CLOUDPICKLE_FALLBACK":
             # Tune itself has already unpickled this file.

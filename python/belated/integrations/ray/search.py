@@ -27,50 +27,51 @@ LOGGER = logger()
 class BelatedSearch(Searcher):  # type: ignore[misc]
     """A search algorithm for Ray Tune: ``tune.TuneConfig(search_alg=BelatedSearch())``.
 
-    Running trials count as pending. Suggestions take them into account, so any number may run at a time.
+    Running trials count as pending. Suggestions take them into account, so any number of trials may run at a time.
 
     Parameters
     ----------
     space : Space or mapping, optional
-        Parameter's name → dimension of belated, shorthand for one, or domain of Tune, also in nested dicts; a parameter
-        called ``"optim/lr"`` is ``config["optim"]["lr"]``. Default None: Tune's ``param_space``, whose constants are
-        not searched.
+        Parameter's name → dimension of belated, shorthand for a dimension, or domain of Tune, also in nested dicts. A
+        parameter called ``"optim/lr"`` is ``config["optim"]["lr"]``. Default None: Tune's ``param_space``, whose
+        constants are not searched.
     metric : str, optional
-        The result to optimise; its last value in a trial counts. Default None: the metric of Tune's configuration.
+        The result to optimise. The last value of a trial is used. Default None: the metric of Tune's configuration.
     mode : {"max", "min"}, optional
-        Default None: the mode of Tune's configuration.
+        The direction of the optimisation. Default None: the mode of Tune's configuration.
     optimizer : Optimizer or callable, optional
-        An optimizer of belated, with its space; or a class or function that returns one, called as
+        An optimizer of belated, with its space; or a class or a function that returns an optimizer, called as
         ``optimizer(space, direction=direction, seed=seed)``. Default None: `belated.BayesOpt`.
     points_to_evaluate : list of dict, optional
         Configs to try first.
     seed : int, optional
-        Seed of the optimizer, unless an optimizer is given. Default None: a random one.
+        The seed of the optimizer, unless an optimizer is given. Default None: a random seed.
 
     Attributes
     ----------
     optimizer_ : Optimizer
-        The optimizer that chooses, with a trial for each of Tune's; InvalidSetting until space and mode are known.
+        The optimizer that chooses the points. It has a trial for each trial of Tune. Reading it raises InvalidSetting
+        until the space and the mode are known.
 
     Raises
     ------
     InvalidSetting
-        There are several metrics or modes; the optimizer has a context, a fidelity or candidates; or arguments exclude
-        each other.
+        There are several metrics or modes; the optimizer has a context, a fidelity or candidates; or two arguments
+        exclude each other.
     InvalidSpace
         The space cannot be searched: it contains ``tune.grid_search``, ``tune.sample_from`` or ``tune.randn``.
 
     Notes
     -----
-    Tune saves the searcher and its own table of trials, and ``Tuner.restore`` restores both. One of them may be newer.
-    The searcher therefore reads Tune's table as well. It adds a trial that only Tune has. A trial that ended in the
-    table takes its result from there. If Tune does not know a suggested trial, its point is suggested again to the next
-    trial.
+    Tune saves the searcher and its own table of trials, and ``Tuner.restore`` restores both. The searcher or the table
+    may be newer. The searcher therefore also reads Tune's table. It adds trials that only Tune has. A trial that ended
+    in the table takes its result from the table. If Tune does not know a suggested trial, the point of this trial is
+    suggested again to the next trial.
 
-    A trial whose results lack the metric, or have no finite number for it, fails. A trial that ended without any result
-    is abandoned. If a trial is run again, its value is replaced.
+    A trial fails if its results lack the metric or a finite number for it. A trial that ended without a result is
+    abandoned. If a trial is run again, its value is replaced.
 
-    ``ConcurrencyLimiter``, and ``max_concurrent_trials``, set how many trials run at a time; this searcher keeps the
+    ``ConcurrencyLimiter`` and ``max_concurrent_trials`` set how many trials run at a time. This searcher keeps the
     limit itself, so ``batch=True`` has no effect.
 
     Examples
@@ -88,7 +89,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     _metric: Any
     _mode: Any
 
-    # Text, not a pickle.
+    # The state is text and not a pickle.
     CKPT_FILE_TMPL = "searcher-state-{}.json"
 
     def __init__(
@@ -110,7 +111,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         # Whether the space comes from Tune's configuration.
         self._is_from_config = False
         self._optimizer: Optimizer | None = None
-        # For Tune's trials by id: the optimizer's numbers, the running trials, and the last finite values.
+        # For the trials of Tune by id: the optimizer's numbers, the running trials, and the last finite values.
         self._trials: dict[str, int] = {}
         self._running: set[str] = set()
         self._latest: dict[str, float] = {}
@@ -154,9 +155,9 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     # Methods that Tune calls.
 
     def set_search_properties(self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any) -> bool:
-        """Take the metric, the mode and, if it is missing, the space from Tune's configuration.
+        """Take the metric and the mode from Tune's configuration, and also the space if it is missing.
 
-        Returns False, which makes Tune raise an error, if there is a space and the configuration also has one.
+        Return False if this searcher and the configuration both have a space; Tune then raises an error.
         """
         check_metric(metric, mode)
         for name, given, own in (("metric", metric, self._metric), ("mode", mode, self._mode)):
@@ -179,9 +180,9 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return True
 
     def set_max_concurrency(self, max_concurrent: int) -> bool:
-        """Run at most this many trials at a time; return True, because this searcher keeps the limit itself.
+        """Run at most this many trials at a time. Return True, because this searcher keeps the limit itself.
 
-        Tune's own limiter drops results of trials that it does not know, which may happen after a restore.
+        Tune's own limiter drops results of unknown trials. A restore may lead to such results.
         """
         number = whole_number(max_concurrent)
         if number is None or number < 1:
@@ -243,11 +244,11 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         parameters : mapping
             The config; constants in it are ignored.
         value : float or None
-            The metric's value, or None if there is none.
+            The metric's value, or None if it is missing.
         error : bool, default False
-            The trial failed.
+            Whether the trial failed.
         pruned : bool, default False
-            Whether the trial was stopped early. Its value counts like the value of a trial of this search.
+            Whether the trial was stopped early. Its value is used like the value of a trial of this search.
         intermediate_values : list of float, optional
             Not used.
         """
@@ -275,7 +276,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         Raises
         ------
         InvalidSetting
-            The file is not the file of a BelatedSearch with these arguments; or this searcher has trials that are not
+            The file does not belong to a BelatedSearch with these arguments, or this searcher has trials that are not
             in the file.
         """
         self._restore(checkpoint_path, None)
@@ -283,8 +284,8 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     def restore_from_dir(self, checkpoint_dir: str) -> None:
         """Continue the newest search in the folder of an experiment, after reading Tune's table of its trials.
 
-        Damaged files, as a killed Tune leaves them, are skipped. If none is left, the search continues from the table,
-        which has the trials but not the fitted model.
+        Damaged files are skipped; a killed Tune may leave such files. If all files are damaged, the search continues
+        from the table, which has the trials but not the fitted model.
         """
         paths = sorted(Path(checkpoint_dir).glob(self.CKPT_FILE_TMPL.format("*")), reverse=True)
         try:
@@ -301,19 +302,19 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                 )
             self._reconcile(table)
         except Exception as error:
-            # Tune would only log the error and restart the experiment.
+            # Without this, Tune would only log the error and restart the experiment.
             self._failure = error
             raise
 
     # Helpers of the methods above.
 
     def _set_up(self) -> None:
-        """Make the optimizer, now that space and mode are known."""
+        """Make the optimizer once the space and the mode are known."""
         self._metric = self._metric or DEFAULT_METRIC
         self._optimizer = self._new_optimizer(None)
 
     def _new_optimizer(self, seed: int | None) -> Optimizer:
-        """Return the optimizer with its first points; `seed` is the seed of a saved search to continue."""
+        """Return the optimizer with its first points. `seed` is the seed of a saved search to continue."""
         assert self._space is not None and self._mode is not None
         space, direction = self._space.space, DIRECTIONS[self._mode]
         if not isinstance(self._make, Optimizer):
@@ -331,7 +332,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return made
 
     def _ready(self) -> tuple[Optimizer, TuneSpace]:
-        """Return the optimizer and its space; raise InvalidSetting if they are missing or not the experiment's."""
+        """Return the optimizer and its space; raise InvalidSetting if they are missing or do not fit Tune."""
         if self._failure is not None:
             raise InvalidSetting(
                 f"the search could not be restored: {self._failure}; nothing is suggested, because the "
@@ -349,7 +350,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return self._optimizer, self._space
 
     def _number(self, trial_id: str, result: Mapping[str, Any]) -> int | None:
-        """Return the number of a trial of Tune; a trial restarted under another id is recognised by its config."""
+        """Return the number of a trial of Tune. A trial restarted under another id is recognised by its config."""
         if trial_id not in self._trials and self._optimizer is not None and self._space is not None:
             prefix = "config/"
             config = {name.removeprefix(prefix): value for name, value in result.items() if name.startswith(prefix)}
@@ -357,7 +358,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             trials = [(earlier, Trial(self._optimizer, number)) for earlier, number in self._trials.items() if params]
             same = [earlier for earlier, t in trials if t.state in ("pending", "failed") and t.params == params]
             ended = [earlier for earlier in same if earlier not in self._running]
-            # If several of them run, it is not known which one was restarted.
+            # If several such trials are running, it is unknown which trial was restarted.
             for earlier in ended[:1] or same * (len(same) == 1):
                 self._trials[trial_id] = self._trials.pop(earlier)
                 if earlier in self._running:
@@ -416,12 +417,12 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         )
 
     def _restore(self, path: str, table: list[TuneTrial] | None) -> None:
-        """Continue a saved search, and reconcile it with Tune's table of trials; on an error nothing changes."""
+        """Continue a saved search, and reconcile it with Tune's table of trials. On an error, change nothing."""
         saved = SavedSearch.read(path)
         before = self.__dict__.copy()
         try:
             if self._space is None:
-                # Tune passes its param_space on only if Tuner.restore is given it again.
+                # Tune passes its param_space on only if the user passes it to Tuner.restore again.
                 self._space, self._is_from_config = TuneSpace(space_from_data(saved.space)), True
             self._metric, self._mode = self._metric or saved.metric, self._mode or saved.mode
             if self._optimizer is None:
@@ -451,11 +452,11 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             raise
 
     def _reconcile(self, table: list[TuneTrial]) -> None:
-        """Take from Tune's table the trials that this search does not have, and changes of the trials that it has."""
+        """Add the trials of Tune's table that this search does not have, and update the trials that it has."""
         optimizer, space = self._ready()
         ids = {row.id for row in table}
         lost = self._running - ids
-        # With restart_errored, Tune restarts a failed trial under another id, and forgets the first one.
+        # With restart_errored, Tune restarts a failed trial under another id and forgets the failed trial.
         restarted = [
             each
             for each, number in self._trials.items()
@@ -469,8 +470,8 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             if number is None:
                 params = space.params(*row.configs)
                 try:
-                    # If a session was killed before it saved the search, it gave this row the point of a trial that
-                    # Tune had lost.
+                    # A session that was killed before it saved the search gave this row the point of a trial that Tune
+                    # had lost.
                     at_point = [trial for trial in unstarted if Trial(optimizer, trial).params == params]
                     again = [each for each in restarted if Trial(optimizer, self._trials[each]).params == params]
                     if again:

@@ -1,6 +1,7 @@
-"""Search spaces in the form of Ray Tune's users, nested and with Tune's domains; conversion to and from Tune's configs.
+"""Search spaces as Ray Tune's users write them, and conversion to and from Tune's configs.
 
-A parameter in nested dicts has as name the keys that lead to it, joined by "/", as in Tune's tables of results.
+The name of a parameter in nested dicts is its keys from the outermost dict on, joined by "/", as in Tune's tables of
+results.
 """
 
 import json
@@ -28,8 +29,8 @@ class TuneSpace:
     Parameters
     ----------
     given : Space or mapping
-        Parameter's name → dimension, shorthand for one as `belated.Space` takes it, a domain of Tune
-        (``tune.uniform(…)``), or a dict of such.
+        Parameter's name → dimension, a shorthand of `belated.Space`, a domain of Tune (``tune.uniform(…)``), or a dict
+        of these.
 
     Attributes
     ----------
@@ -39,7 +40,7 @@ class TuneSpace:
     Raises
     ------
     InvalidSpace
-        The argument is not a mapping, or has an entry that cannot be searched.
+        The argument is not a mapping, or an entry cannot be searched.
 
     Examples
     --------
@@ -75,10 +76,10 @@ class TuneSpace:
         return config
 
     def params(self, *sources: Mapping[str, Any]) -> dict[str, Any]:
-        """Return params read from configs, nested or flattened ("optim/lr"); the first config that has a name counts.
+        """Return params read from configs, nested or flattened ("optim/lr"). The first config that has a name is used.
 
-        Tuples among the choices are recognised even if JSON turned them into lists. Names that no config has are left
-        out.
+        Tuples among the choices are recognised even if JSON turned them into lists. Names that all configs lack are
+        left out.
         """
         found: dict[str, Any] = {}
         for name, dimension in self.space.items():
@@ -93,7 +94,7 @@ class TuneSpace:
 
 
 def searched_part(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of Tune's ``param_space`` to search: its domains by name; constants are left to Tune."""
+    """Return the part of Tune's ``param_space`` to search: its domains by name. Tune keeps the constants."""
     found: dict[str, Any] = {}
     for name, value in _leaves(config, refuse_slash=True):
         if isinstance(value, sample.Domain):
@@ -104,7 +105,7 @@ def searched_part(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def space_as_data(space: Space) -> dict[str, Any]:
-    """Return the dimensions by name as JSON data; objects among choices appear only by their types."""
+    """Return the dimensions by name as JSON data. Objects among choices are replaced by their types."""
     return {
         name: {"kind": type(each).__name__, **{f.name: _as_data(getattr(each, f.name)) for f in fields(each)}}
         for name, each in space.items()
@@ -112,7 +113,7 @@ def space_as_data(space: Space) -> dict[str, Any]:
 
 
 def space_from_data(data: Mapping[str, Any]) -> Space:
-    """Return the space from `space_as_data`; raise InvalidSpace if there were objects among its choices."""
+    """Return the space from the data of `space_as_data`. Raise InvalidSpace if there were objects among its choices."""
     kinds: dict[str, Any] = {"Real": Real, "Integer": Integer, "Ordinal": Ordinal, "Categorical": Categorical}
     return Space(
         {
@@ -149,7 +150,8 @@ def _choice(dimension: Categorical | Ordinal, value: Any) -> Any:
     """Return the choice that equals a value from a config, or _ABSENT."""
     with suppress(ValueError):
         return dimension.check(value)
-    # Compared as text, in which a tuple equals the list that a file made of it; objects do not have such a text.
+    # Values are compared as text, in which a tuple equals the list that JSON made of it. Objects do not have such a
+    # text.
     with suppress(TypeError):
         wanted = json.dumps(value)
         for choice in dimension.choices if isinstance(dimension, Categorical) else dimension.values:
@@ -229,7 +231,7 @@ def _dimension(domain: Any) -> Dimension:
         return Integer(first, last, step=q) if first < last else Categorical([first])
     if q is None or is_log:
         return Real(domain.lower, domain.upper, log=is_log)
-    # Tune has checked that the bounds are multiples of q; as decimals they are exact multiples.
+    # Tune has checked that the bounds are multiples of q. As decimals, they are exact multiples.
     exact = Fraction(repr(float(q)))
     low, high = (float(exact * round(bound / q)) for bound in (domain.lower, domain.upper))
     return Real(low, high, step=q) if low < high else Categorical([low])

@@ -24,12 +24,12 @@ def executor(n_workers: int | None = None, **options: Any) -> "RayExecutor":
     Parameters
     ----------
     n_workers : int, optional
-        The number of calls that Ray has at a time; further calls wait here. Default None: the number that fits into the
-        cluster now. Pass it if the cluster grows by itself.
+        The maximum number of calls that Ray has at a time. Further calls wait in this executor. Default None: the
+        number that fits into the cluster now. Pass it if the cluster grows by itself.
     **options
         Options of ``ray.remote`` for each call: ``num_cpus`` (default 1), ``num_gpus``, ``resources``, ``runtime_env``
-        and so on. ``max_retries`` is 0 unless it is given: Ray would silently repeat the call of a worker that died,
-        and the trial would have been run twice. `belated.maximize` repeats the call itself.
+        and so on. The default of ``max_retries`` is 0. Otherwise Ray would silently repeat the call of a worker that
+        died, and the trial would run twice. `belated.maximize` repeats the call itself.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def executor(n_workers: int | None = None, **options: Any) -> "RayExecutor":
     ------
     InvalidSetting
         Ray was not started; n_workers is not an integer >= 1; Ray does not know an option; or n_workers is missing, and
-        the cluster has no room for one call.
+        the cluster cannot run a single call.
 
     Examples
     --------
@@ -82,14 +82,14 @@ class _Call(NamedTuple):
 class RayExecutor(Executor):
     """A `concurrent.futures.Executor` whose calls are tasks of Ray; `executor` creates it.
 
-    A future has the result of the call, the exception that it raised, or Ray's exception if the worker died
-    (``ray.exceptions.WorkerCrashedError`` and others). Calls that wait here can be cancelled; calls that were handed to
-    Ray cannot.
+    A future has the result of the call, the exception that the call raised, or Ray's exception if the worker died
+    (``ray.exceptions.WorkerCrashedError`` and others). Calls that wait in this executor can be cancelled. Calls that
+    were submitted to Ray cannot.
 
     Attributes
     ----------
     num_workers : int
-        How many calls are with Ray at a time.
+        The maximum number of calls that Ray has at a time.
     """
 
     def __init__(self, num_workers: int, options: Mapping[str, Any]) -> None:
@@ -103,7 +103,7 @@ class RayExecutor(Executor):
         self._n_running = 0
         self._unfinished: set[Future[Any]] = set()
         self._is_shut_down = False
-        # Starts calls that had to wait. Ray's thread, which reports results, must not wait, so it cannot do this.
+        # Starts the waiting calls. Ray's thread that reports results cannot start them, because it must not wait.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="belated-ray")
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
@@ -135,7 +135,7 @@ class RayExecutor(Executor):
         return call.future
 
     def _start(self, call: _Call) -> None:
-        """Hand a call to Ray, unless it was cancelled."""
+        """Submit a call to Ray, unless the call was cancelled."""
         if not call.future.set_running_or_notify_cancel():
             self._end_one()
             return
@@ -143,8 +143,8 @@ class RayExecutor(Executor):
         result.add_done_callback(partial(self._finish, call.future))
 
     def _finish(self, future: "Future[Any]", result: "Future[Any]") -> None:
-        """Pass a result of Ray on, in Ray's thread."""
-        # First make room, because whoever receives the result may submit the next call at once.
+        """Set the result of a call, in Ray's thread."""
+        # Make room first, because the receiver of the result may submit the next call at once.
         self._end_one()
         error = result.exception()
         if error is None:
@@ -175,14 +175,14 @@ class RayExecutor(Executor):
             call.future.set_exception(error)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no further calls.
+        """Refuse further calls.
 
         Parameters
         ----------
         wait : bool, default True
-            Return when all calls have ended.
+            Whether to return only after all calls have ended.
         cancel_futures : bool, default False
-            Cancel the calls that wait here. Calls that were handed to Ray continue.
+            Whether to cancel the waiting calls. Calls that were submitted to Ray continue.
         """
         with self._lock:
             self._is_shut_down = True
