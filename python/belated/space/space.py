@@ -257,7 +257,7 @@ class Space(Mapping[str, Dimension]):
         return [self.without_missing(dict(zip(names, row, strict=True))) for row in np.asarray(array).tolist()]
 
     def points(self, params: Any) -> NDArray[np.float64]:
-        """Return encoded points, shape (n, width), from one set of params, or several in a list, a table or an array."""
+        """Return encoded points, shape (n, width), from one set of params or several in a list, table or array."""
         return np.array([self.encode(one) for one in self.split(params)]).reshape(-1, self.width)
 
 
