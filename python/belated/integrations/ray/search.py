@@ -50,8 +50,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     Attributes
     ----------
     optimizer_ : Optimizer
-        The optimizer that chooses the points. It has a trial for each trial of Tune. Reading it raises InvalidSetting
-        until the space and the mode are known.
+        The optimizer that chooses the points. Reading it raises InvalidSetting until the space and mode are known.
 
     Raises
     ------
