@@ -1,4 +1,4 @@
-"""Requirements on every store: on SQLite, on PostgreSQL, and on one in memory that a line in `STORES` registers."""
+"""Requirements on every store: SQLite, PostgreSQL, and a store in memory that a line in `STORES` registers."""
 
 import os
 import pickle
@@ -64,7 +64,7 @@ def test_several_studies_are_started_in_one_transaction(kind, request, tmp_path)
     url = request.getfixturevalue("postgres").url() if kind == "postgresql" else f"sqlite:///{tmp_path / 'studies.db'}"
     opened = store.open_store(url)
     opened.create(header(), [])
-    # The second one has the id of another study. The store notices this after writing the first one.
+    # The second study has the id of another study. The store detects this after writing the first study.
     with pytest.raises(bl.StoreError):
         opened.create_all([(header("t", 8), [record(0, study=8)]), (header("u", 7), [])])
     assert opened.names() == store.open_store(url).names() == ["s"]

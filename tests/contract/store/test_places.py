@@ -1,4 +1,4 @@
-"""Locations of stores: URLs of no known store, the file system of a path, and files with a second name."""
+"""Locations of stores: URLs of unknown kinds, the file system of a path, and files with a second name."""
 
 import io
 import os

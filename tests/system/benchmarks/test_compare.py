@@ -144,7 +144,7 @@ def test_one_at_a_time_cma_is_a_loop_of_pycma(compare):
     assert ours == theirs[:40]
 
 
-@pytest.mark.parametrize("workers", [4, 9])  # a generation is of 6
+@pytest.mark.parametrize("workers", [4, 9])  # a generation has 6 trials
 def test_cma_takes_results_that_come_late_and_out_of_order(compare, workers):
     pytest.importorskip("cma")
     setting = replace(compare.SETTINGS["branin-uniform"], n_evaluations=60, workers=workers)

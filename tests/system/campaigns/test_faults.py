@@ -1,6 +1,6 @@
-"""The fault programs of campaigns, at small counts.
+"""The fault programs of campaigns, with small counts.
 
-Times are not judged here, because they measure the machine.
+Times are not tested, because they depend on the machine.
 """
 
 import importlib
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kills, limits a
 
 @pytest.fixture
 def program(monkeypatch):
-    """A fault program by its name. The name is the one by which its workers import it."""
+    """A fault program, imported under the name that its workers use."""
     monkeypatch.syspath_prepend(str(FAULTS))
     return importlib.import_module
 
 
 def clean(figures):
-    """The figures, after a check that they contain no failure."""
+    """The figures, after a check that they do not contain a failure."""
     harness = importlib.import_module("harness")
     assert harness.failures_in(figures) == 0, figures
     return figures
@@ -34,7 +34,7 @@ def test_killed_writers_lose_no_acknowledged_call(program):
 
 @pytest.fixture
 def postgresql(program):
-    """Skips where no server can be started."""
+    """Skips the test if a server cannot be started."""
     reason = program("server").missing()
     if reason is not None:
         pytest.skip(reason)

@@ -73,7 +73,7 @@ def test_calls_return_and_raise_as_in_threads(pool):
         pool.submit(lambda: 1 / 0).result(SECONDS)
     with pytest.raises(TypeError, match="serialize"):
         pool.submit(lambda lock: lock, threading.Lock())
-    # A call that cannot be sent takes no worker.
+    # A call that cannot be sent does not occupy a worker.
     assert [each.result(SECONDS) for each in [pool.submit(abs, -i) for i in range(4)]] == [0, 1, 2, 3]
 
 

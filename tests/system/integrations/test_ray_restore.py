@@ -42,7 +42,7 @@ def test_a_restored_search_continues_like_the_saved_one(make, tmp_path):
     search.save(path)
     assert b"cloudpickle" not in (tmp_path / "search").read_bytes()
     json.loads((tmp_path / "search").read_bytes())
-    # With its space, and without it, as after Tuner.restore without param_space.
+    # With the space, and without the space as after Tuner.restore without param_space.
     restored = [BelatedSearch(optimizer=make), searched(optimizer=make)]
     restored[1] = BelatedSearch(optimizer=make)
     restored[1].set_search_properties("loss", "min", PARAM_SPACE)
@@ -107,7 +107,7 @@ def ahead():
     return search
 
 
-# A file and Tune's table of trials, one older than the other.
+# A file of the search and Tune's table of trials, of which one is older.
 
 
 def write_table(folder, rows, name="experiment_state-2026.json", **state):
@@ -149,7 +149,7 @@ def test_trials_only_in_the_table_of_tune_are_taken_over(tmp_path):
     ]
     assert states(restored) == expected
     assert [restored.suggest(trial_id) for trial_id in "abcdef"] == list(configs.values())
-    # Two trials run, so one more may start.
+    # Two trials are running, so one more may start.
     new = restored.suggest("g")
     assert new not in configs.values() and restored.suggest("h") is None
     for trial_id, value in (("b", 4.0), ("e", 5.0)):
@@ -319,7 +319,7 @@ def test_a_storage_that_cannot_be_read_does_not_end_the_restore(error, tmp_path)
     config = search.suggest("a")
     search.save_to_dir(str(tmp_path), "1")
     pickled = {"_type": "CLOUDPICKLE_FALLBACK", "value": cloudpickle.dumps(Unreadable(error("no"))).hex()}
-    # Fields beside the storage are not read.
+    # Fields other than the storage are not read.
     write_table(tmp_path, [("a", "RUNNING", config, {})], storage=pickled, other=pickled)
     restored = BelatedSearch()
     restored.restore_from_dir(str(tmp_path))

@@ -218,7 +218,7 @@ def test_a_horizon_ends_the_search():
     assert found[20:] == [Searcher.FINISHED] * 2 and all(isinstance(config, dict) for config in found[:20])
 
 
-# Which optimizer.
+# The optimizer.
 
 
 def test_an_optimizer_as_a_whole():
@@ -278,7 +278,7 @@ def test_what_tune_configures():
         search.set_search_properties("loss", None, {"epochs": 1})
     with pytest.raises(bl.InvalidSetting, match="metric=\\['a', 'b'\\]"):
         search.set_search_properties(["a", "b"], ["min", "min"], {"epochs": 1})
-    # Two spaces: Tune turns False into an error.
+    # There are two spaces. The search returns False, and Tune raises an error.
     assert search.set_search_properties("loss", "min", PARAM_SPACE) is False
     assert search.set_search_properties("loss", "min", {"epochs": 1}) is True
     with pytest.raises(bl.InvalidSetting, match="mode='max' in Tune's configuration, and 'min' in the searcher"):

@@ -1,4 +1,4 @@
-"""BelatedSearchCV against scikit-learn itself: its searches, its cross-validation, its checks of estimators."""
+"""BelatedSearchCV compared with scikit-learn: its searches, its cross-validation, its checks of estimators."""
 
 import functools
 import pickle
@@ -64,7 +64,7 @@ def assert_same_results(found, expected):
         assert np.ma.compressed(found[name]).tolist() == np.ma.compressed(column).tolist(), name
 
 
-# The searches for scikit-learn's checks, and the check that RandomizedSearchCV also fails with the first one.
+# The searches for scikit-learn's checks, and a check that RandomizedSearchCV also fails for the first search.
 CHECKED = {
     BelatedSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, n_iter=2, cv=2, error_score="raise", random_state=0): {
         "check_supervised_y_2d": "DataConversionWarning not caught"
@@ -89,7 +89,7 @@ def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-# Comparisons with the same numbers computed in other ways.
+# Comparisons with the same quantities computed in other ways.
 
 
 @pytest.mark.parametrize("scoring, refit", [(None, True), (["accuracy", "f1"], "f1")])
@@ -187,13 +187,13 @@ def test_workers_give_the_results_of_one(backend):
     expected = search_of(optimizer=bl.RandomSearch).fit(X, Y)
     with joblib.parallel_config(backend=backend):
         search = search_of(optimizer=bl.RandomSearch, n_jobs=2).fit(X, Y)
-    # Random search does not look at results, so that candidates cannot depend on their order.
+    # Random search ignores results, so its candidates do not depend on the order of results.
     assert_same_results(search.cv_results_, expected.cv_results_)
     assert search.best_params_ == expected.best_params_
 
 
 class Waiting(ClassifierMixin, BaseEstimator):
-    """A classifier whose fit, if it is the slow one, lasts until twelve others are done."""
+    """A classifier; the fit of the slow classifier lasts until twelve other fits are done."""
 
     others_are_done = threading.Event()
     others = []
@@ -228,7 +228,7 @@ def test_a_slow_candidate_does_not_block_other_workers():
     arguments = {"optimizer": scripted, "n_iter": 13, "cv": ShuffleSplit(1, random_state=0), "error_score": "raise"}
     with joblib.parallel_config(backend="threading"):
         search = search_of(Waiting(), {"slow": [0, 1]}, n_jobs=2, refit=False, **arguments).fit(X, Y)
-    # In the order in which they were chosen, not in the order of their ends.
+    # In the order in which candidates were chosen, although they ended in another order.
     assert [params["slow"] for params in search.cv_results_["params"]] == [1] + [0] * 12
 
 

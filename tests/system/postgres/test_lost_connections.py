@@ -19,7 +19,7 @@ def random_search():
 
 
 def hang_up(server):
-    """End all sessions of belated, as an administrator or a network may."""
+    """End all sessions of belated, as an administrator or a network failure would."""
     server.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'belated'")
 
 
@@ -27,7 +27,7 @@ def hang_up(server):
 
 
 class Interrupted(Exception):
-    """Raised by a signal handler, as the time limit of a test may be."""
+    """Raised by a signal handler, for example the time limit of a test."""
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no timer that sends a signal")

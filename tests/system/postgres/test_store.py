@@ -29,7 +29,7 @@ def random_search():
 
 @pytest.fixture
 def locked(postgres):
-    """The URL of a store that a user with a password may use, without that password."""
+    """The URL, without the password, of a store whose user has a password."""
     bl.Study("s", postgres.url(), random_search()).suggest()
     postgres.execute("GRANT USAGE ON SCHEMA belated TO locked")
     postgres.execute("GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA belated TO locked")
@@ -71,7 +71,7 @@ def test_a_wrong_password_is_refused_at_once_and_not_shown(locked):
     seen = "".join(str(frame.f_locals) for frame, _ in frames if "belated/store" in frame.f_code.co_filename)
     seen += "".join(traceback.format_exception(caught.value)) + str(caught.value.__context__)
     assert locked not in postgres_connection.PASSWORDS
-    # The argument of the caller does not count.
+    # The caller's keyword argument is ignored.
     assert "wr0ng" not in seen.replace(wrong, "").replace(wrong.partition("://")[2], "")
 
 
@@ -284,7 +284,7 @@ def test_limits_and_formats_of_the_server_change_nothing(url, postgres):
             study.suggest()
             other.add({"x": 0.5}, 0.5)
         study._store._fetch("SELECT pg_sleep(0.3)")
-        # As for a user who may not wait for the disk after the commit.
+        # As for a user who lacks the privilege to wait for the disk after the commit.
         study._store._server.may_sync_later = False
         study._store.flush("s")
     finally:

@@ -86,7 +86,7 @@ def test_the_10000_digits_are_mnists():
     assert training.pixels.shape == (7000, 1, 28, 28) and validation.pixels.shape == (3000, 1, 28, 28)
     counts = np.bincount(np.concatenate([training.classes, validation.classes]))
     assert list(counts) == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
-    # Digits are drawn in the middle: a zero has a hole there, and a one has none.
+    # Digits are in the middle of the image. A zero has a hole in the middle; a one does not.
     middle = [training.pixels[training.classes == c, 0, 13:15, 13:15].mean() for c in (0, 1)]
     assert middle[0] < 40 < 200 < middle[1]
 

@@ -55,7 +55,7 @@ def test_kept_runs_are_not_made_again(replay, trained, tmp_path):
     again = replay.run(options)
     assert len(trained) == n_trained
     np.testing.assert_equal(again, report)
-    # As without files, except for times.
+    # The report equals a report without files, except for times.
     np.testing.assert_equal(untimed(replay.run(replace(options, keep=None))), untimed(report))
 
 

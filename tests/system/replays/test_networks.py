@@ -1,4 +1,4 @@
-"""Networks of the replays and their training against numpy, torchvision's digits, and a small replay of cnn."""
+"""Networks of the replays: training compared with numpy, torchvision's digits, and a small replay of cnn."""
 
 import os
 from pathlib import Path
@@ -102,7 +102,8 @@ def test_adam_moves_by_the_rate_of_each_epoch_along_the_gradient(decay):
         scores, before = array(network(pixels)), array(network[-1].bias)
         rate = 1e-5  # so small that both epochs have the same gradient
         training.train(network, some, epochs=2, batch_size=30, learning_rate=rate, decay=decay)
-    # The gradient of the mean cross-entropy by the last biases; Adam's first steps have the size of the rate.
+    # The gradient of the mean cross-entropy with respect to the last biases; Adam's first steps have the size of the
+    # rate.
     share = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     gradient = (share - np.eye(10)[some.classes]).mean(axis=0)
     clear = np.abs(gradient) > 1e-3

@@ -1,4 +1,5 @@
-"""The authors' program of PCTS: its tree against a recomputation, its clock, and a run recorded by the authors."""
+"""The authors' program of PCTS: its tree compared with a recomputation, its clock, and a run recorded by the
+authors."""
 
 from __future__ import annotations
 
@@ -114,7 +115,7 @@ def test_delay_expands_more_leaves_than_waiting_and_selection_waits_at_a_pending
     found = run_instance(made, 0.1, 0.9, UCB1Sigma(0.01), 400.0, np.random.default_rng(0))
     assert set(found.times) <= {4.0 * k for k in range(101)}
     per_moment = [found.times[1:].count(time) for time in sorted(set(found.times))]
-    # First only the root, then one of its children before the other.
+    # First only the root, then one child before the other child.
     assert per_moment[0] == 1 and 1 <= np.mean(per_moment) < 4
     assert found.n_expansions > 1.2 * 50
 
@@ -165,7 +166,7 @@ def test_the_bias_constant_of_the_program_equals_the_tables(name, nu):
 
 
 def test_hartmann3_ends_where_the_authors_run_on_record_ends():
-    """Theirs, with DUCBV: 3.86254291643 at (0.12890625, 0.5546875, 0.8515625), 577 nodes, height 24."""
+    """The authors' run with DUCBV: 3.86254291643 at (0.12890625, 0.5546875, 0.8515625), 577 nodes, height 24."""
     problem = PROBLEMS["Hartmann3"]
     (found,) = wang.run_program(problem, "constant", "PCTS+DUCBV", np.random.default_rng(0))
     assert found.points[-1].tolist() == [0.12890625, 0.5546875, 0.8515625]

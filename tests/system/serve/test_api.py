@@ -146,7 +146,7 @@ def test_times_of_writing_are_the_servers(client, create, path):
     (trial,) = ok(client.post(f"{path}/suggest", json={"now": 100}))["trials"]
     found = ok(client.post(f"{path}/trials/0/observe", json={"value": 1.0, "now": 130.5}))
     assert start - 1 < trial["started_at"] <= found["changed_at"] < time.time() + 1
-    # Another process also gives its own time.
+    # Another process also passes the time of its clock.
     bl.Study.load(study.name, study._store.url, time=lambda: 200.0).suggest()
     (_, other) = ok(client.get(f"{path}/trials"))["trials"]
     assert other["suggested_at"] == 200.0 and other["started_at"] > start - 1
@@ -261,7 +261,7 @@ def test_a_call_with_a_key_takes_effect_once(client, study, path):
     refused(client.post(f"{path}/suggest", json=body | {"n": 3}), 422, "key='jöb 1' started 2 trials before")
     refused(client.post(f"{path}/trials/0/observe", json=report | {"value": 2.0}), 422, "key='r'")
     refused(client.post(f"{path}/suggest", json={"key": "a\nb"}), 422, "printable")
-    # Reports of failures need no key, because repeating them changes nothing.
+    # Reports of failures do not need a key, because repeating them does not change the study.
     for kind in ("fail", "abandon"):
         assert ok(client.post(f"{path}/trials/1/{kind}")) == ok(client.post(f"{path}/trials/1/{kind}"))
     assert synced(study)._log.n_events() == 5

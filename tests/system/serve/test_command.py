@@ -59,7 +59,7 @@ def test_a_token_that_is_not_usable_is_refused_and_not_shown(capsys, monkeypatch
 @pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe" * 10])
 def test_a_file_without_a_token_is_refused(capsys, monkeypatch, url, tmp_path, content):
     (tmp_path / "token").write_bytes(content)
-    # A token in the environment does not replace it, because it may be a different one.
+    # A token in the environment does not replace the token of the file, because the two may differ.
     assert "token" in refusal(capsys, monkeypatch, url, "--token-file", tmp_path / "token", token=TOKEN)
     assert "none" in refusal(capsys, monkeypatch, url, "--token-file", tmp_path / "none", token=TOKEN)
 
@@ -256,7 +256,7 @@ def test_every_error_has_a_status_of_4xx_except_errors_of_the_store():
 
 
 def test_answers_are_not_held_back_for_an_acknowledgement():
-    # asyncio switches Nagle's algorithm off where the listening socket names its protocol.
+    # asyncio disables Nagle's algorithm only if the listening socket specifies its protocol.
     with command._listening("127.0.0.1", 0) as listening:
         assert listening.proto == socket.IPPROTO_TCP and listening.getsockname()[1] > 0
 

@@ -10,7 +10,7 @@ from campaigns import service
 
 @pytest.fixture
 def serve(monkeypatch):
-    """The fault program, imported by its own name."""
+    """The fault program, imported by its name."""
     pytest.importorskip("schemathesis")
     reason = service.missing()
     if reason is not None:

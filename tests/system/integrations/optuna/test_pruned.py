@@ -1,4 +1,4 @@
-"""`BelatedSampler` with Optuna's pruners: the values that pruned trials count as."""
+"""`BelatedSampler` with Optuna's pruners: the estimated values of pruned trials."""
 
 import json
 import math

@@ -80,7 +80,7 @@ def test_points_equal_those_of_belateds_loop_when_values_come_late_or_never(open
             own.observe(k, value)
             study.tell(k, value)
     derived = log_of(study)
-    # All are equal bit for bit, including hyperparameters fitted by several samplers.
+    # All samplers agree bit for bit, including the fitted hyperparameters.
     assert events(derived) == events(own._log)
     assert sum("note" in event.get("Suggested", {}) for event in events(own._log)) > 5
 
@@ -149,7 +149,7 @@ def test_a_sampler_forgets_the_space_of_a_study_of_the_same_name():
         assert list(sampler.infer_relative_search_space(study, study.trials[-1])) == [name]
 
 
-# The rest.
+# Arguments and refused studies.
 
 
 def test_independent_sampling_warns_and_uses_the_other_sampler(caplog):
