@@ -20,7 +20,7 @@ smooth = pytest.mark.parametrize("kernel", SMOOTH)
 
 
 def shape(kernel, lengthscale, bounds=(1e-5, 1e5)):
-    """scikit-learn's kernel of the same name, without its variance."""
+    """The kernel of scikit-learn with the same name, without its variance."""
     if kernel == "squared_exponential":
         return RBF(lengthscale, length_scale_bounds=bounds)
     return Matern(lengthscale, nu=NU[kernel], length_scale_bounds=bounds)

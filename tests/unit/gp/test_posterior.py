@@ -1,4 +1,4 @@
-"""Posterior and evidence against scikit-learn, and an extended factor against a fresh one."""
+"""Posterior and evidence compared with scikit-learn, and an extended factor with a factor computed at once."""
 
 import warnings
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def extreme(kernel):
-    """The largest supported problem, which is nearly the worst conditioned one."""
+    """The largest supported problem, with nearly the largest condition number."""
     rng = np.random.default_rng(1)
     x = rng.random((500, 10))
     return kernel, np.full(10, 3.0), 2.0, 2e-3, x, wave(x, rng), rng.random((30, 10))

@@ -86,7 +86,7 @@ def test_acquisition_at_changes_no_suggestion(settings):
 def test_one_point_or_several_in_any_form():
     opt = bl.BayesOpt(BOX, seed=0)
     run(opt, 12)
-    # These points are far from an incumbent. Near one, the variance has few correct digits.
+    # These points are far from incumbents. Near an incumbent the variance has few correct digits.
     points = [{"x": -0.25, "n": 3}, {"x": -0.5, "n": 8}]
     forms = [pd.DataFrame(points), pd.DataFrame(points)[["n", "x"]], np.array([[-0.25, 3], [-0.5, 8]])]
     expected = opt.acquisition_at(points), *opt.predict(points)

@@ -1,4 +1,4 @@
-"""`add`: earlier data and users' points, one or many, are accepted or refused as a whole."""
+"""`add`: one or many points are either all accepted or all rejected."""
 
 import math
 

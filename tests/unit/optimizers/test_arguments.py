@@ -1,4 +1,4 @@
-"""Arguments of optimizers can be read and set as in scikit-learn, and invalid ones are refused by name."""
+"""Arguments of optimizers can be read and set as in scikit-learn; the error for an invalid argument names it."""
 
 import math
 

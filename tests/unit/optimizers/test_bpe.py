@@ -102,7 +102,7 @@ def test_values_count_where_they_were_run_and_points_where_they_were_suggested()
         for trial in opt.suggest(n=8):
             elsewhere = 59 - trial.index
             trial.observe(f[elsewhere] if opt is moved else f[trial.index], params=elsewhere if opt is moved else None)
-    # The exploration is the same; the bounds use the values at the points where they were measured.
+    # The exploration does not change. The bounds use the values at the points where they were measured.
     assert [t.index for t in plain.trials] == [t.index for t in moved.trials]
     moved.suggest()
     dense = dense_bpe.DenseBPE(X, [8, 42], (SE, 0.15, 1.0, 0.05**2), 2.5)
@@ -181,7 +181,7 @@ def test_the_bounds_on_a_box_follow_theorem_6_2(name, squared, regularization):
     assert len(found) == len(expected)
 
 
-# The theorem's promise.
+# The theorem.
 
 
 def test_bounds_cover_f_and_nothing_eliminated_is_suggested():

@@ -1,4 +1,4 @@
-"""The rounds of BPE-Delay, in one process and in many: their decisions, estimated delays, and refusals."""
+"""The rounds of BPE-Delay, in one process and in many: eliminations, estimated delays, and errors."""
 
 import json
 import math
@@ -27,7 +27,7 @@ def refusal(call):
     return str(caught.value)
 
 
-# The decision of a round.
+# The elimination at the end of a round.
 
 
 def test_a_round_is_decided_once():
@@ -97,7 +97,7 @@ def test_added_and_enqueued_trials_do_not_count_in_rounds():
     assert other.suggest().index == 3
 
 
-# Delays that are estimated.
+# Estimated delays.
 
 
 def test_results_that_come_at_once_make_rounds_of_bpe():
@@ -132,7 +132,7 @@ def test_a_round_waits_for_a_first_result_and_not_for_lost_ones():
     opt = make(100, delay="estimated")
     trials = opt.suggest(n=30)
     assert opt.round_ == 1 and opt.rounds_[0].length is None and opt.rounds_[0].delay is None
-    # Half of all results never come; the others take five suggestions.
+    # Half of all results never arrive; the others take five suggestions.
     while opt.round_ == 1 and opt.n_trials < 100:
         trials.append(opt.suggest())
         if trials[-6].number % 2:
@@ -219,7 +219,7 @@ def test_a_batch_equals_its_drafts_and_a_cancelled_batch_leaves_no_trace(argumen
     assert opt._log.status() == other._log.status() == strategies.replayed(opt)._log.status()
 
 
-# Refusals, and problems that do not stop a search.
+# Errors, and problems that do not stop a search.
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_batch_equals_its_drafts_and_a_cancelled_batch_leaves_no_trace(argumen
 def test_refusals_name_the_argument(name, arguments):
     message = refusal(lambda: make(**arguments))
     assert name in message
-    # Both the constructor and `set_params` refuse it.
+    # Both the constructor and `set_params` raise an error.
     opt = make()
     before = opt.get_params()
     assert name in refusal(lambda: opt.set_params(**arguments))
@@ -312,7 +312,7 @@ def test_bpe_refuses_a_delay_model():
 
 
 def test_a_point_that_failed_is_tried_again_later_each_time():
-    """One candidate always fails: its tries within a round are 2 steps apart, then 4, then 8; it stays active."""
+    """One candidate always fails: its evaluations within a round are 2 steps apart, then 4, then 8; it stays active."""
     opt = bl.BPEDelay(candidates=X[::6], horizon=4000, lengthscale=0.15, noise_std=0.05, seed=0, delay="none")
     tries = []
     while opt.n_trials < 60:

@@ -162,7 +162,7 @@ def test_inactive_differences_do_not_make_two_configurations():
 
 @pytest.mark.parametrize("acquisition", ["log_ei", "ucb", "thompson", "max_variance", "ucb_pe"])
 def test_all_active_configurations_are_in_flight_once(acquisition):
-    # The batch has each configuration once, and then they are repeated.
+    # The batch has each configuration once, then repeats configurations.
     opt = bl.BayesOpt(FINITE, seed=2, acquisition=acquisition, initial=3)
     opt.suggest().observe(1.0)
     batch = opt.suggest(n=len(CONFIGURATIONS) - 1)
@@ -255,8 +255,8 @@ def test_random_search_draws_parents_uniformly():
 
 
 def test_every_configuration_of_a_finite_space_is_counted_once():
-    # There are more flat combinations than are enumerated, but few active ones. Each active one is tried before any is
-    # repeated.
+    # There are more flat combinations than the optimizer enumerates, but few active configurations. Each active
+    # configuration is tried before any is repeated.
     space = {"k": bl.Integer(0, 9)}
     space |= {f"p{i}": bl.Integer(0, 8, when={"k": i}) for i in range(10)}
     batch = bl.BayesOpt(space, seed=0, initial=5).suggest(n=90)

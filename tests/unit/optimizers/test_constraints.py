@@ -1,4 +1,5 @@
-"""Known constraints: suggestions satisfy them and are still good; infeasible points and bad functions are refused."""
+"""Known constraints: suggestions satisfy them and are still good; infeasible points and invalid functions raise
+errors."""
 
 import copy
 import json
@@ -29,7 +30,7 @@ def satisfied(params, constraints):
 
 
 def run(optimizer, n, batch=4, lag=2):
-    """Suggest n batches, and observe each `lag` batches later; return the params."""
+    """Suggest n batches, observe each batch `lag` batches later, and return the params."""
     batches = []
     for _ in range(n):
         batches.append(optimizer.suggest(batch))
@@ -60,7 +61,7 @@ def test_bayesopt_suggests_nothing_that_violates_a_constraint(name, arguments):
     suggested = run(optimizer, 8)
     assert len(suggested) == 32 and all(satisfied(params, constraints) for params in suggested)
     assert satisfied(optimizer.recommend(), constraints)
-    assert len({json.dumps(params) for params in suggested}) > 24  # and they are not all the same
+    assert len({json.dumps(params) for params in suggested}) > 24  # the suggestions differ from each other
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -191,7 +192,7 @@ def test_an_observed_feasible_point_is_enough_to_start_from():
         trial.observe(quadratic(trial.params))
 
 
-# What is observed.
+# Observed, added and enqueued points.
 
 
 @both
@@ -341,7 +342,7 @@ def test_threads_share_a_constrained_optimizer(kind):
     assert all(below_one(trial.params) for trial in trials)
 
 
-# The argument.
+# The argument `constraints`.
 
 
 @both

@@ -1,4 +1,4 @@
-"""Contexts: required with every call if they are declared, refused otherwise, and used by the model."""
+"""Contexts: required by every call if declared, an error otherwise, and used by the model."""
 
 import numpy as np
 import pandas as pd
@@ -70,7 +70,7 @@ def pair(domain, **settings):
 
 
 def in_lockstep(plain, contextual, n_trials=14):
-    """Run both with results three suggestions late, and yield their trials."""
+    """Run both optimizers with results three suggestions late, and yield their trials."""
     context = {"z": 1.3, "ward": "b"}
     trials = []
     for _ in range(n_trials):

@@ -31,12 +31,13 @@ def states(opt):
 
 @pytest.mark.parametrize("lie_together", [False, True])
 def test_the_logarithm_of_the_chance_of_success_is_added(lie_together):
-    """Compare with a twin that has only the observed trials and one that also has the failures, by a dense solve."""
+    """Compare with an optimizer that has only the observed trials, and with a dense solve that includes the
+    failures."""
     opt, twin = (bl.BayesOpt(SQUARE, surrogate=GIVEN, pending="hallucinate", initial=0, seed=0) for _ in range(2))
     rng = np.random.default_rng(1)
     points = rng.random((12, 2))
     if not lie_together:
-        # Each failure has a success beside it.
+        # Each failure is next to a success.
         points[:, 0] = np.where(np.arange(12) % 2, 0.505, 0.495)
         points[1::2, 1] = points[::2, 1]
     for x, y in points:
@@ -47,7 +48,7 @@ def test_the_logarithm_of_the_chance_of_success_is_added(lie_together):
             twin.add({"x": x, "y": y}, value(x, y))
     assert 3 <= states(opt).count("failed") <= 9
     assert np.array_equal(opt.predict(GRID), twin.predict(GRID))
-    # The mode of the prior on lengthscales, 0.29, is below the shortest one.
+    # The mode of the prior on lengthscales, 0.29, is below the smallest allowed lengthscale.
     log_p, shortfall, together = success(points, points[:, 0] > 0.5, GRID)
     assert together == lie_together and (shortfall < 0).any()
     expected = np.where((shortfall < 0) & together, -np.inf, log_p)
@@ -134,7 +135,7 @@ def test_failures_alone_change_nothing_of_the_initial_design():
         failing.suggest().fail()
         plain.suggest()
     assert [trial.params for trial in failing.trials] == [trial.params for trial in plain.trials]
-    # The design continues while nothing is observed.
+    # The design continues until a first value is observed.
     failing.suggest().fail()
     assert states(failing) == ["failed"] * 7 and failing.best_value_ is None
 
@@ -183,7 +184,8 @@ def test_a_border_is_resolved(acquisition):
             report(opt.suggest(), lambda x, y: -((x - 0.3) ** 2) - (y - 0.7) ** 2, lambda x, y: x < 0.5)
         shares.append(states(opt)[60:].count("failed") / 60)
         regrets.append(-0.04 - opt.best_value_)
-    # About a quarter fails over many seeds (benchmarks/failures.py); all fail if the border is not resolved.
+    # Over many seeds about a quarter of the trials fails (benchmarks/failures.py); all fail if the border is not
+    # resolved.
     assert np.median(shares) < 1 / 3 and np.median(regrets) < 1e-4
 
 

@@ -113,7 +113,7 @@ def test_a_point_that_keeps_failing_is_avoided(space):
             trial.fail()
         else:
             trial.observe(0.1 * trial.number % 0.4)
-    # It is tried a few times, because the first failures may have been accidents.
+    # The point is tried a few times, because the first failures may have been random.
     assert again <= 3
 
 

@@ -175,8 +175,7 @@ def test_candidates_that_were_run_elsewhere_come_back_where_they_were_run(way):
         other.add(table)
 
 
-# `run_x` is a parameter beside `x`, so the column of points that were run needs another name. `run__x` also takes that
-# name.
+# `run_x` or `run__x` is a parameter too, so the columns of points that were run have another prefix.
 NAMED_LIKE_RUNS = ({"x": (0.0, 1.0), "run_x": (1, 9)}, {"x": (0.0, 1.0), "run_x": (1, 9), "run__x": ["a", "b"]})
 
 

@@ -1,4 +1,4 @@
-"""Names from other packages: the error for each names the replacement here."""
+"""Names from other packages: the error message gives the name in belated."""
 
 import copy
 import inspect

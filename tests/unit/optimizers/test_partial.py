@@ -1,4 +1,4 @@
-"""Partial points, which `enqueue` completes and `add` refuses; and arrays of points."""
+"""Partial points, which `enqueue` completes and `add` rejects; and arrays of points."""
 
 import pickle
 

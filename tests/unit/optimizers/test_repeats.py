@@ -35,7 +35,7 @@ def test_exact_values_are_not_observed_again(acquisition, declared):
     opt = bl.BayesOpt(SQUARE, acquisition=acquisition, surrogate=surrogate, seed=1)
     points = suggested(opt, 45, std=0.0 if declared == "std" else None)
     assert least_distance(points) > 1e-9
-    assert max(quadratic(*point) for point in points) > -1e-6  # and the maximum is found
+    assert max(quadratic(*point) for point in points) > -1e-6  # the maximum is found
 
 
 def test_exact_values_are_not_observed_again_under_constraints():

@@ -1,4 +1,4 @@
-"""Cost, duration, attributes and errors that come with a value or a failure are kept, shown, copied or refused."""
+"""Cost, duration, attributes and errors of a report: stored and copied if valid, otherwise an error."""
 
 import copy
 import json
@@ -14,7 +14,7 @@ import belated as bl
 from belated.optimizers.report import TrialError
 from tests.unit.optimizers.problem import BOX, ROWS, both
 
-# Text that UTF-8 cannot encode is refused.
+# Text that UTF-8 cannot encode raises an error.
 TEXT = st.text(st.characters(codec="utf-8"))
 PLAIN = st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
 DATA = st.recursive(

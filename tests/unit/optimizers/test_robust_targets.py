@@ -41,7 +41,7 @@ def last_warp(opt):
 
 @pytest.mark.parametrize("seed", [21, 22, 23])
 def test_values_stay_compressed_at_later_fits(seed):
-    """A search that starts only from the hyperparameters of the plain values ends in a poor optimum."""
+    """A search that starts only from the hyperparameters of the untransformed values ends in a poor optimum."""
     opt = bl.BayesOpt(HARTMANN6.space, seed=seed)
     bad = 0
     for _ in range(50):

@@ -1,4 +1,5 @@
-"""`observe(params=)`: trials that were run elsewhere than suggested; the model learns the value there."""
+"""`observe(params=)`: trials that were run at other points than suggested; the model uses the value at the point
+run."""
 
 import pickle
 
@@ -9,7 +10,7 @@ import belated as bl
 from tests.unit.optimizers.problem import BOX, ROWS, both
 
 GRID = [{"x": x, "n": n} for x in np.linspace(-1, 1, 7) for n in (1, 4, 8)]
-# θ is given, so that results do not depend on the time of a fit.
+# θ is given, so results do not depend on the time of a fit.
 GIVEN = {"surrogate": bl.GP(lengthscale=0.4, signal_std=1.0, noise_std=0.1), "initial": 0}
 ELSEWHERE = {"x": -0.25, "n": 3}
 
@@ -53,7 +54,7 @@ def test_amending_moves_the_value_and_back():
     trial, same = opt.suggest(), twin.suggest()
     trial.observe(2.0)
     same.observe(2.0)
-    opt.predict(GRID)  # so that the model has a state that may be out of date
+    opt.predict(GRID)  # the model now has a state that may be out of date
     there = opt.predict(GRID)
     trial.observe(2.0, params=ELSEWHERE, amend=True)
     assert not np.allclose(opt.predict(GRID), there) and trial.params_run == ELSEWHERE

@@ -1,4 +1,4 @@
-"""Settings: values and their shorthand, nested names, hints for unknown names, and the definition made of them."""
+"""Settings: values and their shorthand, nested names, hints for unknown names, and definitions."""
 
 import dataclasses
 import inspect
@@ -237,7 +237,7 @@ def test_values_in_units_of_f_change_sign_with_the_direction(value, field, rever
     assert up[field] == getattr(value, field) and down == up | {field: reverse}
 
 
-# The data in the core.
+# Settings in the core.
 
 
 def test_given_params_are_returned_unchanged():

@@ -36,7 +36,7 @@ def run(optimizer, n, f, delay=0):
 def test_minimum_is_found_with_and_without_delay(bound, delay):
     searches = [bl.TreeSearch(SPACE, bound=bound, direction="minimize", seed=seed) for seed in range(7)]
     best = [run(search, 1000, sphere, delay).best_value_ for search in searches]
-    # Of 1,000 random points the best one is at 0.0024 in the median.
+    # The median of the best value among 1,000 random points is 0.0024.
     assert np.median(best) < 5e-4
 
 
@@ -77,7 +77,7 @@ def test_trees_are_shown_and_several_share_the_trials():
     run(optimizer, 200, lambda p: -sphere(p))
     trees = optimizer.trees_
     assert [tree.rho for tree in trees] == [0.9, 0.7, 0.5] and {tree.nu for tree in trees} == {1.0}
-    # Each instance visits as many cells as it took turns. Together they took more turns than there are trials.
+    # Each instance visits as many cells as it took turns. The total number of turns exceeds the number of trials.
     assert all(tree.n_cells > 200 / 3 for tree in trees) and sum(tree.n_cells for tree in trees) > 200
     assert trees[0].depth <= trees[2].depth <= 200
     one = run(bl.TreeSearch(SPACE, seed=0), 50, lambda p: -sphere(p)).trees_
@@ -171,9 +171,9 @@ def test_optimum_is_found_after_one_failure_near_it(name):
 def test_optimum_beside_a_failing_region_is_found_with_few_failures(fails, volume):
     runs = [regret(bl.TreeSearch(box(2), seed=seed), 800, distance, fails) for seed in range(10)]
     regrets, shares = np.array(runs).T
-    # Of 800 random points the best one is at 4e-4.
+    # The best value among 800 random points is 4e-4.
     assert (regrets > 1e-4).sum() <= 1 and np.median(regrets) < 1e-6
-    # Some trials are still in the failing region, but fewer than with random points.
+    # Some trials are still in the failing region, but fewer than among random points.
     assert 0.005 < np.mean(shares) < 0.8 * volume
 
 
@@ -186,7 +186,7 @@ def test_random_failures_cost_little_more_than_the_failed_trials(d, decades):
             runs.append(regret(bl.TreeSearch(box(d), seed=seed), 800, distance, lambda u: rng.random() < share)[0])  # noqa: B023
         return np.log10(np.median(runs))
 
-    # In two dimensions 560 trials without failures are 1.4 decades behind 800.
+    # In two dimensions the regret after 560 trials without failures is 1.4 decades larger than after 800.
     assert median(0.3) < median(0.0) + decades
 
 
@@ -302,7 +302,7 @@ def test_the_bias_is_estimated_from_two_trials_at_the_centre():
     first, second = optimizer.suggest(n=2)
     assert first.params == second.params == {"x": 0.5, "y": -0.5}
     assert (first.fidelity, second.fidelity) == (0.8, 0.2)
-    # Until both are known, trials are full evaluations.
+    # Until both values are known, trials are full evaluations.
     assert optimizer.suggest().fidelity == 1.0
     first.observe(1.0)
     second.observe(0.4)

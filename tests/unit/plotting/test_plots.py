@@ -35,7 +35,7 @@ def f(params):
 
 
 def late(search, n=14, lag=3):
-    """Run n trials, each observed `lag` suggestions later; number 2 fails, and number 4 is abandoned."""
+    """Run n trials, each observed `lag` suggestions later; trial 2 fails, and trial 4 is abandoned."""
     for i in range(n):
         search.suggest()
         if i >= lag:
@@ -125,7 +125,7 @@ def test_lanes_hold_one_trial_at_a_time_and_are_as_many_as_run_at_once(spans):
     for lane in set(lanes):
         own = [span for span, each in zip(spans, lanes, strict=True) if each == lane]
         assert all(one[1] <= other[0] for one, other in zip(own, own[1:], strict=False))
-    # A trial that ends as it starts needs a lane besides the trials that run at that moment.
+    # A trial that ends when it starts needs a lane in addition to the trials that run at that moment.
     at_once = max((sum(s <= t < e for s, e in spans) for t in range(30)), default=0)
     assert set(lanes) == set(range(1, len(set(lanes)) + 1))
     assert at_once <= max(lanes, default=0) <= at_once + any(s == e for s, e in spans)
