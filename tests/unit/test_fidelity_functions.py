@@ -1,4 +1,4 @@
-"""The functions with a fidelity against their printed formulas, the full functions, and searches for their maxima."""
+"""Functions with a fidelity compared with the printed formulas, the full functions, and searches for the maxima."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""The benchmark functions against published points, and their maxima against searches from many sides."""
+"""Benchmark functions compared with published points, and their maxima compared with searches from many starts."""
 
 import math
 import pickle

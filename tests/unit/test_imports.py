@@ -1,4 +1,5 @@
-"""A room imports only from rooms before it; imports are read from the sources without executing them."""
+"""A room (a group of modules) imports only from earlier rooms; imports are read from the sources without executing
+them."""
 
 import ast
 import re
@@ -26,7 +27,7 @@ ALLOWED = {
 }
 USERS = {"integrations", "experiments"}
 
-# Packages that an integration may import when it is loaded: its own package and that package's dependencies.
+# Packages that an integration may import when it is loaded: the integrated package and its dependencies.
 INTEGRATED = {
     "belated.integrations.sklearn": {"joblib", "sklearn"},
     "belated.integrations.joblib_tasks": {"joblib"},
@@ -143,7 +144,7 @@ def test_only_integrations_import_integrations():
 
 
 def rust_paths():
-    """(file, line, room) of each path `crate::room` in the sources, tests and comments left out."""
+    """(file, line, room) of each path `crate::room` in the sources without tests and comments."""
     for path in sorted(CORE.rglob("*.rs")):
         file = path.relative_to(CORE).as_posix()
         if file.endswith("tests.rs") or "/tests/" in file:

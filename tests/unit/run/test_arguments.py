@@ -156,7 +156,7 @@ def test_the_size_of_an_executor(attributes, n_workers, size):
 
 
 class ClientExecutor(Sized):
-    """Replaces Dask's executor, whose client knows the number of threads of each worker."""
+    """A replacement of Dask's executor, whose client knows the number of threads of each worker."""
 
     __module__ = "distributed.cfexecutor"
 
@@ -197,7 +197,7 @@ def test_the_direction_of_a_study_counts(tmp_path):
 
 
 class Counter:
-    """A callback with one parameter too many."""
+    """A callback with three parameters."""
 
     def __call__(self, optimizer, trial, more):
         raise AssertionError

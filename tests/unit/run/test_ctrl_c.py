@@ -64,7 +64,7 @@ def test_ctrl_c(workers, wait, end, prompt):
     if prompt:
         assert (child.returncode, err) == (0, "") and out == f"returned\n{end}\n"
     else:
-        # Python ends like this at a Ctrl-C that is not handled; a shell shows 130.
+        # The exit code of Python after an unhandled Ctrl-C; a shell shows 130.
         assert child.returncode == -signal.SIGINT and err.endswith("KeyboardInterrupt\n") and out == end + "\n"
 
 

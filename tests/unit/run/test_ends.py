@@ -1,4 +1,4 @@
-"""Ends of runs: after no trials, at a total over all processes, by a stopper; and the log."""
+"""Ends of runs: at once for zero trials, at a total over all processes, by a stopper; and the log."""
 
 import copy
 import html
@@ -17,7 +17,7 @@ from belated.run import total
 from belated.run.result import Result
 from tests.unit.run.runs import SECONDS, SPACE, by_params, f, forks, states
 
-# Runs of no trials.
+# Runs of zero trials.
 
 
 @pytest.mark.parametrize("arguments", [{"n_trials": 0}, {"n_trials_total": 0}, {"n_trials": 0, "timeout": SECONDS}])
@@ -95,7 +95,7 @@ def test_runs_in_threads_never_exceed_a_total(kind, tmp_path):
 
 
 def slow_proposals(study):
-    """The study with slow proposals, which are first made without the lock while others write."""
+    """A study with slow proposals, which are first computed without the lock while other processes write."""
     propose, core = study._log.core.propose, study._log.core
 
     class Core:
@@ -190,7 +190,7 @@ def test_a_fork_while_another_thread_suggests_leaves_a_usable_child():
     thread.join()
 
 
-# Failures alone.
+# Runs with failures only.
 
 
 @pytest.mark.filterwarnings("ignore::belated.BelatedWarning")

@@ -87,7 +87,7 @@ def test_the_place_of_an_error_is_the_last_line_that_is_not_of_a_library():
     place = last_line_of_user(error)
     line = error.__traceback__.tb_next.tb_lineno
     assert place == Place("numpy.linalg.LinAlgError", __file__, line) and str(place) == f" at {__file__}, line {line}"
-    # Without a line of the user, the place is the last line of a library. Without any line there is no place.
+    # Without a line of the user, the place is the last line of a library. An error without lines does not have a place.
     error.__traceback__ = error.__traceback__.tb_next.tb_next
     in_numpy = last_line_of_user(error)
     assert "numpy" in in_numpy.file and in_numpy.line > 0
@@ -175,7 +175,7 @@ def test_trial_attributes_of_other_packages_are_answered_with_advice(names, advi
 
 
 class FailsWith(ManualExecutor):
-    """Its second future ends with the given error."""
+    """An executor whose second future ends with the given error."""
 
     def __init__(self, error):
         super().__init__()
@@ -227,7 +227,7 @@ def test_trials_that_still_run_at_the_timeout_are_named(n, named):
 
 
 class Running(ManualExecutor):
-    """Its evaluations begin and never end."""
+    """An executor whose evaluations begin and never end."""
 
     def submit(self, fn, /, *args):
         future = super().submit(fn, *args)

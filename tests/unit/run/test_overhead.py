@@ -61,7 +61,7 @@ def work(opt, n, **arguments):
         return count
 
     before = sys.gettrace(), sys.getprofile()
-    # Its callbacks are also counted as calls, and come at arbitrary times.
+    # Callbacks of the garbage collector are also counted as calls, and happen at arbitrary times.
     gc.disable()
     sys.setprofile(count)
     sys.settrace(count)

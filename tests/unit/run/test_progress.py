@@ -20,7 +20,7 @@ def test_progress(capsys):
     assert "12/12" in shown and f"best={best.best_value_:.3g}" in shown and f"failed={best.n_failed_}" in shown
     bl.maximize(f, SPACE, n_trials=3, progress=False)
     bl.maximize(f, SPACE, n_trials=3)
-    assert capsys.readouterr().err == ""  # which is not a terminal
+    assert capsys.readouterr().err == ""  # standard error is not a terminal
 
 
 class Bar:
@@ -135,7 +135,7 @@ def test_a_bar_is_shown_by_default_in_terminals_and_notebooks(bars, monkeypatch,
     if errors is not None:
         errors.isatty = lambda: terminal
     shell = SimpleNamespace(**({"kernel": 1} if notebook == "kernel" else {}))
-    # IPython may have been imported where none of its shells runs.
+    # IPython may have been imported in a process without an IPython shell.
     ipython = SimpleNamespace(get_ipython=lambda: None if notebook is None else shell)
     monkeypatch.setattr(sys, "stderr", errors)
     for module in (ipython, None) if notebook is None else (ipython,):

@@ -1,4 +1,4 @@
-"""Evaluations that an executor loses are started again under their number, or their trials fail."""
+"""Lost evaluations are started again under their number, or their trials fail."""
 
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from time import monotonic

@@ -26,7 +26,7 @@ from tests.unit.run.runs import (
     wait_for,
 )
 
-# What is found.
+# Results.
 
 
 def test_best_trial_and_its_params():
@@ -101,7 +101,7 @@ def test_one_worker_is_the_calling_thread():
 
 
 def test_n_workers_evaluations_run_at_a_time():
-    barrier = threading.Barrier(4)  # passed only by four evaluations that are running at once
+    barrier = threading.Barrier(4)  # the barrier opens only if four evaluations run at the same time
     running, largest, lock = 0, 0, threading.Lock()
 
     def together(params):
@@ -193,7 +193,7 @@ def test_processes(method):
         assert pool.submit(int, "7").result(SECONDS) == 7
 
 
-# The end.
+# Ends of runs.
 
 
 @pytest.fixture
@@ -349,7 +349,7 @@ def test_retry_pending_evaluates_trials_pending_before_the_run(kind, tmp_path):
         opt = bl.Study.load("s", store)
     with pytest.warns(bl.BelatedWarning, match="^trials 0, 2 were pending before this run.*retry_pending=True"):
         best = bl.maximize(f, optimizer=opt, n_trials_total=8)
-    # They count, so only five of the eight trials are started.
+    # Earlier trials count, so only five of the eight trials are started.
     assert len(best.trials) == 5 and best.pending_ == [] and best.n_pending_ == 2
     params = {trial.number: trial.params for trial in opt.pending_}
     best = bl.maximize(f, optimizer=opt, n_trials_total=8, retry_pending=True)

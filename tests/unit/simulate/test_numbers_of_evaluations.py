@@ -36,7 +36,7 @@ def renewal(cdf, workers, duration=T, n=3000):
     steps = np.diff(cdf(np.arange(n + 1) * h) ** workers)
     u = np.ones(n + 1)
     for i in range(1, n + 1):
-        # U in the middle of each step of G is the mean of its values at the ends; one of them is U(t).
+        # In the middle of each step of G, U is the mean of its values at the ends; one of these values is U(t).
         middles = 0.5 * (u[1:i] + u[: i - 1])[::-1]
         u[i] = (1 + 0.5 * steps[0] * u[i - 1] + middles @ steps[1:i]) / (1 - 0.5 * steps[0])
     # One batch starts at 0, the others start in the middle of steps of U.

@@ -1,4 +1,4 @@
-"""Delay distributions against their closed forms, and the iteration clock and regrets against direct definitions."""
+"""Delay distributions compared with closed forms; the iteration clock and regrets compared with direct definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results that come at the very end of an algorithm's window."""
+"""Results whose delay equals the window of an algorithm."""
 
 import numpy as np
 import pytest

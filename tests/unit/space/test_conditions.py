@@ -1,4 +1,4 @@
-"""Conditional parameters: which are active, their encoding, and the refusal of impossible conditions and params."""
+"""Conditional parameters: active parameters, their encoding, and errors for impossible conditions and params."""
 
 import itertools
 import pickle
@@ -170,7 +170,7 @@ def test_encoding_is_idempotent_and_inactive_differences_vanish(dimensions, data
         assert value == (pytest.approx(params[name]) if isinstance(space[name], Real) else params[name])
     np.testing.assert_allclose(space.encode(space.decode(point)), point, atol=1e-12)
     assert space.params_at(space.locate(params)) == params
-    # A row that differs only in inactive columns gives the same params, and so the same point.
+    # A row that differs only in inactive columns gives the same params and therefore the same point.
     other, start = np.array(data.draw(columns)), 0
     for name, dimension in space.items():
         if name in params:
@@ -210,7 +210,7 @@ def test_rows_of_tables_leave_out_what_is_inactive():
     table["degree"] = table["degree"].astype(float)
     assert SVM.split(table) == rows
     np.testing.assert_array_equal(SVM.points(table), [SVM.encode(row) for row in rows])
-    # A missing active parameter is refused.
+    # A missing active parameter raises an error.
     table.loc[1, "gamma"] = np.nan
     with pytest.raises(InvalidPoint, match=r"params\['gamma'\]=nan is not usable"):
         SVM.points(table)

@@ -1,4 +1,4 @@
-"""Fidelities: units, cost, bias and refusals."""
+"""Fidelities: units, cost, bias and errors."""
 
 import copy
 import math
@@ -173,7 +173,7 @@ def test_biases_that_are_refused(bias):
         bl.Fidelity(1, 3, bias=bias)
 
 
-# As a value.
+# Comparison and pickling.
 
 
 def test_fidelities_are_values():

@@ -1,4 +1,4 @@
-"""Steps, ordinals and constants: values, encodings and refusals."""
+"""Steps, ordinals and constants: values, encodings and errors."""
 
 import json
 import math
@@ -26,7 +26,7 @@ def test_a_stepped_real_has_the_decimals_that_its_user_means(low, step, n, part)
         value = dimension.decode(np.array([k / n]))
         assert value == float(low + k * step) and dimension.low <= value <= dimension.high
         assert dimension.encode(value)[0] == k / n and dimension.level(value) == k
-        assert dimension.check(dimension.low + k * dimension.step) == value  # as floats add up
+        assert dimension.check(dimension.low + k * dimension.step) == value  # the rounding error of a sum of floats
     assert json.loads(dimension.core.coordinate) == {"kind": "Integer", "low": 0, "high": n, "log": False}
 
 
@@ -193,7 +193,7 @@ def test_reading_choices_takes_linear_time():
     assert time.process_time() - start < 1.0
 
 
-# One value, and the members nearest to a column.
+# Dimensions with one value, and the members nearest to a column.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Salvage finds the same data in the bytes of a file as SQLite, for any layout of the file."""
+"""Salvage finds the same data as SQLite in the bytes of a file, for any layout of the file."""
 
 import json
 import os

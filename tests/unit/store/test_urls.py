@@ -1,4 +1,4 @@
-"""URLs with passwords are read as by PostgreSQL, and shown without the password."""
+"""URLs with passwords are parsed as by PostgreSQL, and shown without the password."""
 
 import re
 from urllib.parse import quote, unquote

@@ -1,4 +1,4 @@
-"""`belated study import` adds an exported study to another store unchanged, or adds nothing."""
+"""`belated study import` adds an exported study unchanged to another store, or leaves the store unchanged."""
 
 import io
 import json
@@ -14,7 +14,7 @@ EMPTY_AGAIN = "nothing was imported"
 
 @pytest.fixture
 def url(tmp_path):
-    """A store of two studies with everything that an event can hold."""
+    """A store of two studies whose events have all possible fields."""
     url = f"sqlite:///{tmp_path / 'studies.db'}"
     space = {"x": bl.Real(1e-4, 1.0, log=True), "kind": [("a", 1), "b", None]}
     context = {"day": (0.0, 7.0)}

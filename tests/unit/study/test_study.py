@@ -384,7 +384,7 @@ def test_threads_share_a_study_object(store):
 
 @pytest.mark.parametrize("quick", [0.0, 1e9])
 def test_simultaneous_suggestions_equal_sequential_ones(store, monkeypatch, quick):
-    """If another study suggests during a proposal, the proposal is made again with the other's point pending."""
+    """If another process suggests during a proposal, the proposal is made again with the other point pending."""
     monkeypatch.setattr("belated.study.shared_log._QUICK", quick)
 
     def make():
@@ -400,7 +400,7 @@ def test_simultaneous_suggestions_equal_sequential_ones(store, monkeypatch, quic
     def now():
         nonlocal asked
         asked += 1
-        if other._log.uncommitted is None:  # the write lock is not held: others may write
+        if other._log.uncommitted is None:  # the write lock is not held, so other processes may write
             one.suggest()
         return seconds()
 
