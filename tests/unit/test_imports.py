@@ -105,7 +105,7 @@ def test_rooms_import_only_rooms_before_them():
     assert not wrong, "\n".join(wrong)
 
 
-def test_there_is_no_circle():
+def test_imports_are_not_circular():
     graph = {}
     for name in MODULES:
         graph[name] = set()
@@ -177,7 +177,7 @@ def test_rooms_of_the_core_import_only_rooms_before_them():
 
 
 @needs_sources
-def test_the_log_and_the_trait_know_no_model():
+def test_the_log_and_the_trait_do_not_import_models():
     models = [f"{file}:{line} imports {there}" for file, line, there in rust_paths() if there in MODEL]
     wrong = [each for each in models if each.startswith(MODEL_FREE)]
     assert not wrong, "\n".join(wrong)
@@ -285,7 +285,7 @@ def cycles(graph):
 
 
 @needs_sources
-def test_files_of_the_core_import_each_other_in_no_circle():
+def test_imports_of_the_core_are_not_circular():
     assert not cycles(rust_imports())
 
 
@@ -295,8 +295,8 @@ def test_dir_lists_only_the_public_names():
     )
 
 
-def test_files_are_short_and_import_no_underscore_names_of_others():
-    """The imports inside functions are part of `test_there_is_no_circle`."""
+def test_files_are_short_and_do_not_import_private_names_of_others():
+    """The imports inside functions are part of `test_imports_are_not_circular`."""
     wrong = []
     for name, path in MODULES.items():
         source = path.read_text(encoding="utf-8")

@@ -222,7 +222,7 @@ def test_copies_and_readings_do_not_change_suggestions(plan, readings, travels):
 
 @few
 @given(plan=plans())
-def test_a_batch_is_its_trials_one_by_one(plan):
+def test_a_batch_equals_single_suggestions(plan):
     singly = []
     for what, number in plan["steps"]:
         singly += [("suggest", number)] * (2 + number % 2) if what == "batch" else [(what, number)]

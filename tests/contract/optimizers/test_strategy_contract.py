@@ -38,7 +38,7 @@ class Stopped(Exception):
 
 
 @every_strategy
-def test_every_strategy_takes_every_kind_of_space(cls):
+def test_every_strategy_supports_every_kind_of_space(cls):
     for name in ("mixed", "continuous", "discrete"):
         made(cls, **DOMAINS[name])
 
@@ -87,7 +87,7 @@ def test_copies_made_at_any_moment_continue_bit_for_bit(make, steps, data):
 
 
 @histories(1)
-def test_recommend_and_predict_leave_no_trace(make, steps, data):
+def test_recommend_and_predict_have_no_side_effects(make, steps, data):
     opt, never = make(), make()
     for step in steps:
         play(opt, *step)
@@ -138,7 +138,7 @@ def goes_on_in_another_instance(make, steps, store):
 
 
 @histories(1)
-def test_a_batch_is_its_drafts_one_by_one(make, steps, data):
+def test_a_batch_equals_its_proposals_one_by_one(make, steps, data):
     opt = make()
     for what, number in steps:
         if what == "batch":
@@ -203,7 +203,7 @@ def cut_short(opt, how, number):
 
 @in_main_thread
 @histories(2)
-def test_an_interrupted_batch_leaves_no_trace(make, steps, data):
+def test_an_interrupted_batch_does_not_change_the_optimizer(make, steps, data):
     opt, never = make(), make()
     cuts = data.draw(st.lists(st.tuples(st.sampled_from(CUTS), st.integers(0, 10**6)), min_size=1, max_size=4))
     places = sorted(data.draw(st.integers(0, len(steps))) for _ in cuts)

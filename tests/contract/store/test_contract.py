@@ -45,7 +45,7 @@ def test_written_records_are_read_back(url):
     again.check()
 
 
-def test_no_study_is_started_if_one_of_the_names_exists(url):
+def test_studies_are_not_created_if_one_of_the_names_exists(url):
     opened = store.open_store(url)
     assert opened.create_all([]) == [] and opened.header("s") is None
     first, second = (header(), [record(0), record(1)]), (header("t", 8), [record(0, study=8)])
@@ -99,7 +99,7 @@ def test_writers_take_turns(url):
     assert [each.seq for each in store.open_store(url).events("s", 0)] == list(range(40))
 
 
-def test_names_and_keys_have_the_same_longest_length(url):
+def test_names_and_keys_have_the_same_maximum_length(url):
     # Letters of 1 to 4 bytes that cannot be compressed.
     letters = random.Random(0).choices(
         [chr(n) for n in (*range(0x4E00, 0x9000), *range(0x20000, 0x24000), *b"ab")], k=990

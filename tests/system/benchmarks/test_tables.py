@@ -89,7 +89,7 @@ def plain_run(table, points, workers):
 
 
 @pytest.mark.parametrize("failing", [0.0, 0.2])
-def test_workers_ask_when_they_are_free_and_are_busy_for_the_mean_training_time(compare, tables, failing):
+def test_workers_start_trials_when_free_and_are_busy_for_the_mean_training_time(compare, tables, failing):
     table, setting = tiny(tables, failing)
     recorder = Recorder(table.space, 2)
     history = compare.run_one(recorder, table, setting, 2)

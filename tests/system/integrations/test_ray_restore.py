@@ -226,7 +226,7 @@ def test_a_point_that_was_suggested_again_is_known_to_an_older_file(tmp_path):
     assert search.suggest("z") not in configs.values() and len(states(search)) == 4
 
 
-def test_trials_of_the_optimizer_that_are_not_tunes_are_not_suggested(tmp_path):
+def test_trials_of_the_optimizer_unknown_to_tune_are_not_suggested(tmp_path):
     def made():
         opt = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
         own = opt.suggest().params
@@ -288,7 +288,7 @@ def test_the_table_is_used_where_no_file_is_intact(tmp_path):
 
 
 @pytest.mark.parametrize("content", [{}, {"version": VERSION}, {"version": VERSION, "metric": "loss"}])
-def test_a_file_that_lacks_something_is_passed_over(content, tmp_path):
+def test_incomplete_files_are_skipped(content, tmp_path):
     search = searched()
     config = search.suggest("a")
     search.save_to_dir(str(tmp_path), "1")
@@ -326,7 +326,7 @@ def test_a_storage_that_cannot_be_read_does_not_end_the_restore(error, tmp_path)
     assert restored.suggest("a") == config
 
 
-def test_an_unknown_trial_takes_the_place_of_one_that_ended(tmp_path):
+def test_an_unknown_trial_replaces_a_trial_that_ended(tmp_path):
     points = [{"k": "p"}] * 3
     search = BelatedSearch({"k": ["p", "q"]}, metric="loss", mode="min", points_to_evaluate=points)
     for trial_id in "abc":

@@ -57,7 +57,7 @@ def trials_of(folder, **arguments):
     return search.optimizer_.trials
 
 
-def test_a_run_that_is_stopped_and_restored_repeats_and_loses_no_trial(tmp_path, monkeypatch):
+def test_a_stopped_and_restored_run_has_every_trial_once(tmp_path, monkeypatch):
     notes, run = tmp_path / "notes", tmp_path / "run"
     monkeypatch.setattr(StopsAfter, "n", 2)
     with pytest.raises(Stop):

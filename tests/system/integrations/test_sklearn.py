@@ -93,7 +93,7 @@ def test_checks_of_scikit_learn(estimator, check):
 
 
 @pytest.mark.parametrize("scoring, refit", [(None, True), (["accuracy", "f1"], "f1")])
-def test_results_are_those_of_a_grid_search_over_the_same_candidates(scoring, refit):
+def test_results_equal_a_grid_search_over_the_same_candidates(scoring, refit):
     search = search_of(scoring=scoring, refit=refit, return_train_score=True).fit(X, Y)
     grid = [{name: [value] for name, value in params.items()} for params in search.cv_results_["params"]]
     expected = GridSearchCV(SVC(), grid, cv=3, scoring=scoring, refit=refit, return_train_score=True).fit(X, Y)
@@ -104,7 +104,7 @@ def test_results_are_those_of_a_grid_search_over_the_same_candidates(scoring, re
     assert search.predict(X).tolist() == expected.predict(X).tolist()
 
 
-def test_scores_are_those_of_cross_validate():
+def test_scores_equal_the_scores_of_cross_validate():
     cv = ShuffleSplit(4, random_state=7)
     search = search_of(cv=cv, scoring=["accuracy", "roc_auc"], refit="roc_auc", n_iter=4).fit(X, Y)
     for i, params in enumerate(search.cv_results_["params"]):
@@ -183,7 +183,7 @@ def test_a_space_is_searched_as_by_a_model():
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_workers_give_the_results_of_one(backend):
+def test_several_workers_give_the_results_of_one_worker(backend):
     expected = search_of(optimizer=bl.RandomSearch).fit(X, Y)
     with joblib.parallel_config(backend=backend):
         search = search_of(optimizer=bl.RandomSearch, n_jobs=2).fit(X, Y)
@@ -317,7 +317,7 @@ def test_a_number_as_error_score_is_a_value():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_errors_are_raised_where_wanted_and_candidates_given_up(n_jobs):
+def test_error_score_raise_ends_the_search(n_jobs):
     search = search_of(Fragile(), DEPTHS, error_score="raise", n_jobs=n_jobs)
     with joblib.parallel_config(backend="threading"), pytest.raises(RuntimeError, match="too deep"):
         search.fit(X, Y)
@@ -377,7 +377,7 @@ def test_a_search_can_be_cloned_changed_and_pickled():
     assert pickle.loads(pickle.dumps(search)).fit(X, Y).best_score_ == search.fit(X, Y).best_score_
 
 
-def test_arguments_are_those_of_randomized_search():
+def test_arguments_equal_the_arguments_of_randomized_search():
     own = set(BelatedSearchCV(SVC(), SPACE).get_params(deep=False))
     assert set(RandomizedSearchCV(SVC(), {}).get_params(deep=False)) - own == {"param_distributions"}
 

@@ -182,7 +182,7 @@ def test_synced_events_survive_a_crash(url, lazy):
     assert study._log.sync_to_disk() == 0 and study.n_trials == 3
 
 
-def test_a_user_who_may_not_wait_for_the_disk_later_waits_within_the_commit(url, lazy):
+def test_without_the_privilege_to_wait_later_the_commit_waits_for_the_disk(url, lazy):
     study, other = bl.Study("s", url, random_search()), bl.Study.load("s", url)
     lazy.execute("CREATE ROLE worker LOGIN")
     for statement in (
@@ -208,7 +208,7 @@ def test_a_user_who_may_not_wait_for_the_disk_later_waits_within_the_commit(url,
         lazy.execute("DROP ROLE worker")
 
 
-def test_a_wait_for_the_disk_that_is_ended_does_not_undo_the_commit(opened, postgres, monkeypatch):
+def test_an_interrupted_wait_for_the_disk_does_not_undo_the_commit(opened, postgres, monkeypatch):
     monkeypatch.setattr(module, "_SYNC", "SELECT 1/0")
     written = "the events were written, but the server does not say whether they are on disk"
     with pytest.raises(bl.StoreError, match=written), opened.writing("s") as log:

@@ -48,7 +48,7 @@ def test_evaluations_are_counted_one_by_one():
     assert lengths == {11}
 
 
-def test_methods_have_the_paper_s_settings_or_those_of_its_code():
+def test_methods_have_the_settings_of_the_paper_or_its_code():
     function = kandasamy.FUNCTIONS["hartmann6"]
     for method in kandasamy.METHODS:
         plain, code = (kandasamy.optimizer(method, function, 0, n_trials=385, faithful=f) for f in (False, True))
@@ -75,7 +75,7 @@ def square(number):
     return {"square": number**2, "nothing": float("nan")}
 
 
-def test_stored_results_are_not_made_again(tmp_path):
+def test_stored_results_are_not_computed_again(tmp_path):
     tasks = {f"n{number}": number for number in range(4)}
     made = kept_map(square, tasks, tmp_path / "new" / "folder", 0, "squares")
     assert made["n3"] == {"square": 9, "nothing": None}

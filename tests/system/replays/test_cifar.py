@@ -97,7 +97,7 @@ def test_a_curve_is_the_best_of_the_arrived_results():
     assert (setting["test_mean"], setting["evaluations"]) == (pytest.approx(70.0), [3, 1])
 
 
-def test_the_table_is_empty_where_no_network_was_ready_in_time():
+def test_the_table_is_empty_for_methods_without_a_finished_network():
     ready = cifar.Search(0.0, [1.0], [0.5], [1.0], 0.6)
     times = np.arange(3.0)
     settings = [

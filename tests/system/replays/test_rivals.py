@@ -70,7 +70,7 @@ def test_a_model_may_recommend_an_untried_point():
     assert [float(x[0]) for x in evaluate.recommendations()] == [0.9, 0.5, 0.5]
 
 
-def test_noise_is_added_to_what_is_seen():
+def test_noise_is_added_to_observed_values():
     evaluate = clock(lambda x, z: 1.0, 3, noise=iter([0.5, -0.5]).__next__)
     assert [evaluate(np.zeros(1)), evaluate(np.zeros(1))] == [1.5, 0.5]
 
@@ -108,7 +108,7 @@ def test_the_posterior_is_in_the_units_of_the_values():
     assert np.all(std < 1.0)
 
 
-def test_mf_gp_ucb_asks_only_its_fidelities_and_goes_up_when_the_lower_ones_are_known():
+def test_mf_gp_ucb_uses_only_its_fidelities_and_increases_them():
     evaluate = wait_and_act(rivals.mf_gp_ucb, clock(bump, 45), 1, np.random.default_rng(0), cost=cost)
     assert set(evaluate.fidelities) <= {0.333, 0.667, 1.0}
     assert evaluate.fidelities[:4] == [0.333, 0.333, 0.667, 1.0]
@@ -208,7 +208,7 @@ def test_dbgd_with_tiny_delays_is_ogd():
     assert delayed.times == [1.0 + k for k in range(300)]
 
 
-def test_dbgd_starts_one_evaluation_a_unit_and_learns_from_late_gradients():
+def test_dbgd_starts_one_evaluation_a_unit_and_uses_late_gradients():
     delayed = WaitAndAct(bump, itertools.repeat(20.0), 600.0)
     wait_and_act(rivals.dbgd, delayed, 2, np.random.default_rng(3))
     assert len(delayed.times) == 581 and max(delayed.times) == 600.0 and delayed.times == sorted(delayed.times)
@@ -252,7 +252,7 @@ def test_batches_take_the_time_of_their_workers():
     assert evaluate.now == 12.0
 
 
-def test_cells_with_the_maximum_are_never_given_up():
+def test_cells_with_the_maximum_are_never_rejected():
     calls = []
 
     def evaluate(points):

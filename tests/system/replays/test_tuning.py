@@ -69,7 +69,7 @@ def searched(optimizer, f=lambda params, n: params["x"], *, evaluation=1, delay=
     return wang_tuning.search(optimizer, f, 100, evaluation=evaluation, delay=delay, times=times, waits=waits)
 
 
-def test_a_result_comes_when_the_evaluation_and_then_the_delay_have_passed():
+def test_a_result_arrives_after_the_evaluation_and_the_delay():
     diary = Diary()
     found = searched(diary)
     assert (found.n_evaluations, found.n_observed, found.cost) == (10, 7, 10.0)
@@ -122,7 +122,7 @@ def test_evaluations_whose_results_would_come_too_late_are_not_computed():
     assert len(computed) == 7
 
 
-def test_a_tree_that_does_not_wait_sees_more_and_finds_more():
+def test_a_tree_that_does_not_wait_has_more_results_and_less_regret():
     def f(params, n):
         return -((params["x"] - 0.3) ** 2) - (params["y"] - 0.7) ** 2
 

@@ -140,7 +140,7 @@ def test_the_time_may_be_given_if_the_clock_counts_seconds(client, create, path)
     assert synced(study).trial(1).suggested_at > 1e9
 
 
-def test_times_of_writing_are_the_servers(client, create, path):
+def test_times_of_writing_come_from_the_server(client, create, path):
     study = create(bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", seed=0))
     start = time.time()
     (trial,) = ok(client.post(f"{path}/suggest", json={"now": 100}))["trials"]
@@ -163,7 +163,7 @@ def test_times_without_finite_differences_are_refused(client, create, path, now)
     ok(client.get(path))
 
 
-def test_a_log_with_an_infinite_delay_is_answered(client, create, path, monkeypatch):
+def test_a_log_with_an_infinite_delay_is_returned_as_json(client, create, path, monkeypatch):
     study = create(bl.BayesOpt({"x": (0.0, 1.0)}, clock="seconds", seed=0))
     times = iter([1.7e308, -1.7e308])
     monkeypatch.setattr(study._optimizer._problem, "now", lambda: next(times))

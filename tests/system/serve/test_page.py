@@ -223,7 +223,7 @@ def test_every_input_has_a_label_and_every_region_a_name(browser, served):
         assert browser.execute_script(wide), width
 
 
-def test_the_page_sends_requests_to_no_other_host(served):
+def test_the_page_sends_requests_only_to_its_server(served):
     import httpx
 
     running, _ = served

@@ -61,7 +61,7 @@ def test_the_maximum_is_reached_on_faces_and_corners_exactly(ends, kernel, seed)
 
 
 @smooth
-def test_the_maximum_beats_a_grid(kernel):
+def test_the_maximum_is_at_least_the_maximum_of_a_grid(kernel):
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 101)] * 2), axis=-1).reshape(-1, 2)
     for seed in range(30 if FULL else 4):
         gp = fitted(kernel, n=15, seed=seed)

@@ -225,9 +225,9 @@ class Dense:
         return mean, prior - (k * np.linalg.solve(self.a, k.T).T).sum(axis=1)
 
     def weights(self, z):
-        """The length of the vector w of weights of the targets in the mean w'y at each row of z.
+        """The norm of the vector w of weights of the targets in the mean w'y at each row of z.
 
-        An error δA of the matrix changes the mean by w'δA A⁻¹y. Under a linear kernel, w is long far from the rows.
+        An error δA of the matrix changes the mean by w'δA A⁻¹y. With a linear kernel, w is large far from the rows.
         """
         n = len(self.y)
         return np.linalg.norm(np.linalg.solve(self.a[:n, :n], self.covariance(z, self.x[:n]).T), axis=0)

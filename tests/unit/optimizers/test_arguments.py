@@ -115,6 +115,6 @@ def test_valid_settings_of_bayes_opt_are_accepted():
     assert opt.window == 20
 
 
-def test_the_base_is_not_an_optimizer():
+def test_the_base_class_cannot_be_instantiated():
     with pytest.raises(bl.InvalidSetting, match="use BayesOpt"):
         bl.Optimizer(BOX)

@@ -258,7 +258,7 @@ def test_direct_is_refused_where_it_cannot_search():
 
 
 @pytest.mark.parametrize("name", [name for name in bl.algorithms() if name.startswith(("syn", "asy", "seq"))])
-def test_a_batch_is_the_same_all_at_once_and_one_by_one(name):
+def test_a_batch_equals_single_suggestions(name):
     """All results arrive just before the next batch."""
     initial = {} if name.endswith("RAND") else {"initial__n": 4}
     at_once, singly = (bl.algorithm(name, SQUARE, seed=1, **initial) for _ in range(2))

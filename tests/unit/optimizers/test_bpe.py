@@ -65,7 +65,7 @@ def test_every_step_follows_algorithm_1(delay, arguments, reference):
 
 @given(st.integers(1, 3000), st.floats(0, 40), st.floats(0, 10), st.floats(0, 3), st.floats(1e-4, 0.5))
 @settings(max_examples=40, deadline=None)
-def test_lengths_of_rounds_equal_those_of_the_paper_or_of_its_code(horizon, mean, xi, b, delta):
+def test_lengths_of_rounds_agree_with_the_paper_or_its_code(horizon, mean, xi, b, delta):
     delay = bl.SubExponential(mean, xi=xi, b=b)
     for tail, code in [("max", False), ("min", False), ("min", True)]:
         expected = dense_bpe.lengths(horizon, delta, mean, xi, b, tail, code)
@@ -95,7 +95,7 @@ def test_minimising_mirrors_maximising():
     assert_array_equal(up.surviving_, down.surviving_)
 
 
-def test_values_count_where_they_were_run_and_points_where_they_were_suggested():
+def test_bounds_use_points_that_were_run_and_variances_suggested_points():
     f, _ = rkhs_function(np.random.default_rng(3))
     plain, moved = make(50), make(50)
     for opt in (plain, moved):

@@ -30,7 +30,7 @@ def refusal(call):
 # The elimination at the end of a round.
 
 
-def test_a_round_is_decided_once():
+def test_points_are_eliminated_once_for_each_round():
     f, _ = rkhs_function(np.random.default_rng(0))
     opt = make(60, delay=bl.SubExponential(3))
     trials = play(opt, 12, f, late=3)
@@ -100,7 +100,7 @@ def test_added_and_enqueued_trials_do_not_count_in_rounds():
 # Estimated delays.
 
 
-def test_results_that_come_at_once_make_rounds_of_bpe():
+def test_rounds_without_delays_equal_the_rounds_of_bpe():
     f, _ = rkhs_function(np.random.default_rng(0))
     known, estimated = make(60), make(60, delay="estimated")
     for opt in (known, estimated):
@@ -109,7 +109,7 @@ def test_results_that_come_at_once_make_rounds_of_bpe():
     assert [r.n_suggested for r in known.rounds_] == [r.n_suggested for r in estimated.rounds_]
 
 
-def test_notes_have_the_estimates_that_decide_the_round():
+def test_notes_have_the_estimates_that_end_the_round():
     f, _ = rkhs_function(np.random.default_rng(0))
     table = {tuple(row): value for row, value in zip(X, f, strict=True)}
     opt = make(400, delay="estimated", delta=0.05)
@@ -128,7 +128,7 @@ def test_notes_have_the_estimates_that_decide_the_round():
     assert [each.delay is None for each in opt.rounds_] == [False, False, False]
 
 
-def test_a_round_waits_for_a_first_result_and_not_for_lost_ones():
+def test_a_round_needs_a_first_result_but_not_lost_results():
     opt = make(100, delay="estimated")
     trials = opt.suggest(n=30)
     assert opt.round_ == 1 and opt.rounds_[0].length is None and opt.rounds_[0].delay is None
@@ -199,7 +199,7 @@ def test_copies_and_studies_continue_bit_for_bit(arguments, steps, data):
 
 @given(ARGUMENTS, st.integers(0, 23), st.integers(1, 24))
 @settings(max_examples=200 if FULL else 25, deadline=None)
-def test_a_batch_equals_its_drafts_and_a_cancelled_batch_leaves_no_trace(arguments, before, n):
+def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(arguments, before, n):
     opt = small(arguments)
     for number in range(before):
         trial = opt.suggest()
@@ -269,7 +269,7 @@ def test_kernels_too_rough_for_theorem_6_2_are_refused_only_on_boxes():
     assert "SubExponential" in refusal(lambda: make(delay="exponential"))
 
 
-def test_overflowing_bounds_eliminate_nothing():
+def test_overflowing_bounds_do_not_eliminate_points():
     opt = make(60)
     for trial in opt.suggest(n=8):
         trial.observe(1.7e308 * (-1) ** trial.number)

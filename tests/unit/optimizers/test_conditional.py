@@ -127,7 +127,7 @@ def test_studies_name_the_dimension_that_differs(tmp_path):
 
 @few
 @given(conditional_spaces(), st.integers(0, 5))
-def test_a_refused_point_changes_nothing(space, seed):
+def test_a_refused_point_leaves_the_optimizer_unchanged(space, seed):
     opt = bl.BayesOpt(space, seed=seed, initial=2)
     for trial in opt.suggest(n=4):
         trial.observe(value(trial.params))

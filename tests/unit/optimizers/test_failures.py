@@ -30,7 +30,7 @@ def states(opt):
 
 
 @pytest.mark.parametrize("lie_together", [False, True])
-def test_the_logarithm_of_the_chance_of_success_is_added(lie_together):
+def test_the_logarithm_of_the_probability_of_success_is_added(lie_together):
     """Compare with an optimizer that has only the observed trials, and with a dense solve that includes the
     failures."""
     opt, twin = (bl.BayesOpt(SQUARE, surrogate=GIVEN, pending="hallucinate", initial=0, seed=0) for _ in range(2))
@@ -57,7 +57,7 @@ def test_the_logarithm_of_the_chance_of_success_is_added(lie_together):
 
 
 @pytest.mark.parametrize("arguments", [{"space": SQUARE}, {"candidates": np.random.default_rng(0).random((400, 2))}])
-def test_suggestions_avoid_where_trials_fail(arguments):
+def test_suggestions_avoid_regions_where_trials_fail(arguments):
     late, best = 0, []
     for seed in range(3):
         opt = bl.BayesOpt(seed=seed, **arguments)
@@ -72,7 +72,7 @@ def test_suggestions_avoid_where_trials_fail(arguments):
     assert max(best) <= 0 and min(best) > -2e-3
 
 
-def test_a_single_failure_leaves_its_surroundings_open():
+def test_a_single_failure_does_not_exclude_points_near_it():
     """The best point has failed once, at random; later suggestions are close to it again."""
     opt = bl.BayesOpt(SQUARE, seed=0)
     opt.add({"x": 0.6, "y": 0.4})
@@ -129,7 +129,7 @@ def test_other_acquisitions_are_maximised_over_points_likely_to_succeed(acquisit
     assert twin.acquisition_at(here)[0] >= plain[allowed].max() - 1e-3 * np.ptp(plain)
 
 
-def test_failures_alone_change_nothing_of_the_initial_design():
+def test_failures_do_not_change_the_initial_design():
     failing, plain = (bl.BayesOpt(SQUARE, seed=0, initial=6) for _ in range(2))
     for _ in range(6):
         failing.suggest().fail()

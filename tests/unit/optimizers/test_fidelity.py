@@ -133,7 +133,7 @@ def test_unusable_costs_are_refused(cost):
     assert trial.state == "pending" and opt.n_trials == 1
 
 
-def test_the_constructor_takes_only_a_fidelity_object():
+def test_the_constructor_accepts_only_a_fidelity_object():
     for wrong in ((100, 7000), 500, bl.Integer(1, 2), {"low": 1, "high": 2}):
         refused(lambda wrong=wrong: search(fidelity=wrong), r"^fidelity=.* pass bl\.Fidelity\(low", bl.InvalidSetting)
 

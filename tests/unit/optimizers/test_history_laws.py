@@ -61,7 +61,7 @@ def test_given_theta_the_order_of_arrival_does_not_matter(n, seed, pending, targ
 
 @pytest.mark.parametrize("space", [{"space": BOX}, {"candidates": ROWS}], ids=["box", "candidates"])
 @pytest.mark.parametrize("theta", [{}, GIVEN], ids=["fitted", "given"])
-def test_hallucinations_leave_the_mean_and_shrink_the_deviation(space, theta):
+def test_hallucinations_reduce_the_std_without_changing_the_mean(space, theta):
     for seed in range(50 if FULL else 5):
         opt = make(**space, pending="hallucinate", seed=seed, surrogate__n_restarts=1, **theta)
         rng = np.random.default_rng(seed)

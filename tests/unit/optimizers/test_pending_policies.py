@@ -116,7 +116,7 @@ def test_noisy_expected_improvement_averages_joint_draws_in_the_querys_context(n
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize(("lie", "truth"), [("min", np.min), ("mean", np.mean), ("max", np.max), (4.5, lambda y: 4.5)])
-def test_a_lie_keeps_its_value_where_the_prior_mean_is_estimated(direction, lie, truth):
+def test_the_constant_liar_keeps_its_value_if_the_prior_mean_is_estimated(direction, lie, truth):
     """Ten equal points count little more than one, so the estimated mean is far from the mean of the values."""
     opt = liar(lie, direction)
     x = np.append(np.linspace(0.1, 0.12, 10), 0.9)

@@ -42,7 +42,7 @@ policies = pytest.mark.parametrize(
 @policies
 @pytest.mark.parametrize("between", [False, True])
 @pytest.mark.parametrize("pending", [False, True])
-def test_a_trial_that_failed_and_was_then_abandoned_is_forgotten(arguments, between, pending):
+def test_a_failed_trial_that_is_abandoned_leaves_the_model(arguments, between, pending):
     opt, trial = history(["fail", "abandon"], between, **arguments)
     assert trial.state == "abandoned"
     never, other = history(["abandon"], between, **arguments)

@@ -29,7 +29,7 @@ def pair(**arguments):
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize("before", ["pending", "failed", "abandoned"])
-def test_the_model_learns_the_value_where_it_was_measured(direction, before):
+def test_the_model_has_the_value_at_the_point_where_it_was_measured(direction, before):
     opt, twin = pair(direction=direction)
     trial, given_up = opt.suggest(), twin.suggest()
     given_up.abandon()
@@ -100,7 +100,7 @@ def test_the_best_params_are_the_params_that_were_run(kind):
 
 
 @both
-def test_running_the_suggested_params_changes_nothing(kind):
+def test_reporting_the_suggested_params_equals_omitting_them(kind):
     opt = kind(BOX, seed=0)
     for trial in opt.suggest(n=5):
         trial.observe(1.0, params=trial.params)
@@ -124,7 +124,7 @@ def test_params_that_do_not_belong_are_refused(kind, params):
     assert pickle.dumps(opt) == before and trial.state == "pending"
 
 
-def test_another_place_needs_amend_or_replicate():
+def test_another_point_needs_amend_or_replicate():
     opt, _ = pair()
     trial = opt.suggest()
     trial.observe(2.0, params=ELSEWHERE)

@@ -124,7 +124,7 @@ def test_nested_names_are_read_and_set():
     assert twin._definition() == opt._definition()
 
 
-def test_a_refused_change_changes_nothing():
+def test_a_refused_change_leaves_the_settings_unchanged():
     opt = bl.BayesOpt(SPACE, acquisition=bl.UCB(), seed=3)
     before = opt.get_params()
     for change in ({"surrogate__noise_std": -1.0}, {"acquisition__draws": "pathwise"}, {"pending__k": 3}):

@@ -47,7 +47,7 @@ def test_minimizing_is_maximizing_the_negative():
     assert low.recommend() == high.recommend()
 
 
-def test_values_in_other_units_change_nothing():
+def test_the_unit_of_the_values_does_not_change_suggestions():
     # The settings are computed from the values, and a power of two scales the values without rounding.
     plain = run(bl.TreeSearch(SPACE, seed=3), 400, lambda p: -sphere(p))
     scaled = run(bl.TreeSearch(SPACE, seed=3), 400, lambda p: -sphere(p) * 1024.0)
@@ -178,7 +178,7 @@ def test_optimum_beside_a_failing_region_is_found_with_few_failures(fails, volum
 
 
 @pytest.mark.parametrize(("d", "decades"), [(2, 2.0), (6, 0.5)])
-def test_random_failures_cost_little_more_than_the_failed_trials(d, decades):
+def test_random_failures_increase_the_regret_only_moderately(d, decades):
     def median(share):
         runs = []
         for seed in range(6):
@@ -229,7 +229,7 @@ def test_a_late_value_replaces_a_failure():
     assert late == search(lambda trial: trial.observe(0.0)) != search(bl.Trial.fail)
 
 
-def test_value_counts_where_the_trial_was_run():
+def test_value_belongs_to_the_cell_where_the_trial_was_run():
     optimizer = bl.TreeSearch({"x": (0.0, 1.0)}, nu=1e-3, bound=bl.DUCBV(b=0.0), seed=0)
     for _ in range(40):
         trial = optimizer.suggest()
@@ -283,7 +283,7 @@ def test_only_tree_search_has_trees():
             getattr(optimizer, name)
 
 
-def test_a_search_at_low_fidelity_goes_up_as_its_cells_shrink():
+def test_fidelity_increases_as_cells_shrink():
     fidelity = bl.Fidelity(0.0, 1.0, cost=bl.PowerCost(0.1, exponent=2.0), bias=1.0)
     optimizer = bl.TreeSearch(SPACE, fidelity=fidelity, nu=1.0, rho=0.7, seed=0)
     for _ in range(300):

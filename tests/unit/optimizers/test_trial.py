@@ -30,7 +30,7 @@ def test_a_trial_has_params_or_a_row():
     assert (trial.params == trial.x).all() and (trial.x == ROWS[trial.index]).all()
 
 
-def test_changing_what_a_trial_shows_changes_nothing():
+def test_changing_returned_params_does_not_change_the_trial():
     trial = bl.RandomSearch(candidates=ROWS, seed=0).suggest()
     before = trial.x.copy()
     trial.x[:] = 0.0

@@ -119,7 +119,7 @@ def test_convergence():
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 9))))
-def test_lanes_hold_one_trial_at_a_time_and_are_as_many_as_run_at_once(spans):
+def test_there_are_as_many_lanes_as_simultaneous_trials(spans):
     spans = sorted((start, start + length) for start, length in spans)
     lanes = lanes_of(spans)
     for lane in set(lanes):
@@ -276,7 +276,7 @@ def test_intervals_of_importance_are_wider_with_fewer_values():
 
 
 @given(st.integers(5, 99), st.integers(1, 5), st.integers(0, 99))
-def test_points_are_even_in_each_dimension_and_in_pairs(n, d, seed):
+def test_points_are_evenly_spread_in_each_dimension_and_pair(n, d, seed):
     a, b = paired_points(n, d, np.random.default_rng(seed))
     assert a.shape == b.shape == (n, d)
     assert (np.sort((a * n).astype(int), axis=0) == np.arange(n)[:, None]).all()

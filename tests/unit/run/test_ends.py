@@ -21,7 +21,7 @@ from tests.unit.run.runs import SECONDS, SPACE, by_params, f, forks, states
 
 
 @pytest.mark.parametrize("arguments", [{"n_trials": 0}, {"n_trials_total": 0}, {"n_trials": 0, "timeout": SECONDS}])
-def test_a_run_of_no_trials_returns_at_once(arguments):
+def test_a_run_of_zero_trials_returns_at_once(arguments):
     def never(params):
         raise AssertionError
 
@@ -55,7 +55,7 @@ def test_a_total_counts_suggested_trials_that_are_not_abandoned():
     assert len(bl.maximize(f, optimizer=opt, n_trials_total=11, n_trials=5).trials) == 1
 
 
-def test_a_total_and_workers():
+def test_a_total_holds_with_several_workers():
     opt = bl.RandomSearch(SPACE, seed=0)
     assert len(bl.maximize(f, optimizer=opt, n_trials_total=7, n_workers=4).trials) == 7
     assert len(bl.maximize(f, optimizer=opt, n_trials_total=9, n_workers=4).trials) == 2
@@ -141,7 +141,7 @@ def test_processes_never_exceed_a_total(method, slow, tmp_path):
     assert study.n_trials == suggested(study) == 25
 
 
-def test_no_trial_is_suggested_after_another_process_reached_the_total(tmp_path):
+def test_trials_are_not_suggested_after_another_process_reached_the_total(tmp_path):
     study = open_optimizer("study", tmp_path)
     other = bl.Study.load("s", study.store)
     before = study._log.core.n_events()

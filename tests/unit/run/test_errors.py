@@ -269,7 +269,7 @@ def test_a_run_within_a_run_keeps_its_own_result():
 
 
 @failures_expected
-def test_an_interrupt_has_the_result_and_a_prompt_gets_it_returned(monkeypatch):
+def test_an_interrupt_has_the_result_and_a_prompt_returns_it(monkeypatch):
     def interrupted(params):
         if params["n"] == 8:
             raise KeyboardInterrupt

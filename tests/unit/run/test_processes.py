@@ -171,7 +171,7 @@ def test_calls_after_the_end_are_refused():
 
 
 @posix
-def test_a_process_that_dies_before_it_is_ready_loses_no_evaluation(monkeypatch):
+def test_an_evaluation_is_kept_if_a_process_dies_before_it_is_ready(monkeypatch):
     # The function is sent by name, so the worker calls the original one.
     starts, start = [], processes._Worker
 

@@ -161,7 +161,7 @@ def test_own_threads_end_with_the_run():
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("belated")]
 
 
-def test_executor_stays_open_and_its_size_is_read():
+def test_an_executor_is_not_shut_down_and_determines_the_number_of_workers():
     barrier = threading.Barrier(3)
 
     def together(params):
@@ -298,7 +298,7 @@ def test_results_that_arrived_by_the_end_are_observed():
 # Optimizers and studies that continue.
 
 
-def test_earlier_trials_are_left_alone():
+def test_a_run_does_not_change_earlier_trials():
     opt = bl.BayesOpt(SPACE, seed=0)
     earlier = opt.suggest(n=3)
     earlier[0].observe(0.5)
@@ -309,7 +309,7 @@ def test_earlier_trials_are_left_alone():
     assert len(bl.maximize(f, optimizer=opt, n_trials=2).trials) == 2 and opt.n_trials == 9
 
 
-def test_a_value_reported_elsewhere_stays():
+def test_a_value_reported_by_another_process_is_kept():
     hand = ManualExecutor({2: [0]})
 
     def meddle(optimizer, trial):

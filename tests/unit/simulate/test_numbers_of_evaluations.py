@@ -69,7 +69,7 @@ def evaluations(law, workers, mode):
 
 @pytest.mark.parametrize("workers", [1, 4, 12, 30])
 @pytest.mark.parametrize("name", [*LAWS, "pareto"])
-def test_asynchronous_workers_finish_m_t_and_a_correction(name, workers):
+def test_asynchronous_workers_finish_as_many_evaluations_as_renewal_theory_predicts(name, workers):
     """E[N(T)] = M·(T/θ + (cv² − 1)/2), θ = 1, by the elementary renewal theorem's second term."""
     law, cdf, _, cv2 = LAWS.get(name, PARETO)
     expected = workers * (T + (cv2 - 1) / 2)

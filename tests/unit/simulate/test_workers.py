@@ -111,7 +111,7 @@ def test_batches_are_suggested_together_and_the_last_may_be_smaller():
     assert run(workers=99, mode="synchronous")[0].batches == [8]
 
 
-def test_no_trial_starts_at_the_end_of_the_duration_and_a_result_at_the_end_counts():
+def test_at_the_end_of_the_duration_results_count_but_trials_do_not_start():
     recorder, history = run(1.0, workers=2, duration=3.0)
     np.testing.assert_array_equal(history.started, [0, 0, 1, 1, 2, 2])
     assert len(recorder.observed) == 6
@@ -169,7 +169,7 @@ def test_times_and_noise_equal_those_on_the_iteration_clock():
     np.testing.assert_array_equal(history.observed, iterations.observed)
 
 
-def test_a_seed_decides_a_run():
+def test_a_seed_determines_a_run():
     def once(seed):
         opt = bl.BayesOpt(BOX, initial=4, surrogate=bl.GP(n_restarts=1), seed=1)
         return sim.simulate_workers(opt, bowl, workers=3, times=sim.Exponential(), duration=4, noise=0.1, seed=seed)
@@ -386,7 +386,7 @@ def test_unusable_arguments_are_refused_and_change_nothing(arguments, message):
 
 
 class Broken(sim.DelayDistribution):
-    """An object whose third time is the given time."""
+    """A distribution whose third time is the given value."""
 
     mean = 1.0
 

@@ -116,7 +116,7 @@ def test_longer_circles_and_exclusive_conditions_are_refused():
         )
 
 
-def test_contexts_have_no_conditions():
+def test_conditions_in_contexts_are_refused():
     with pytest.raises(InvalidSpace, match=r"context has conditions, of \['b'\].*drop when="):
         ContextSpace({"a": ["u", "v"], "b": Integer(1, 5, when={"a": "u"})})
 
@@ -182,7 +182,7 @@ def test_encoding_is_idempotent_and_inactive_differences_vanish(dimensions, data
 
 
 @given(conditional_spaces(), st.data())
-def test_missing_and_superfluous_params_are_refused(dimensions, data):
+def test_missing_and_additional_params_are_refused(dimensions, data):
     space = Space(dimensions)
     params = space.decode(np.array(data.draw(st.lists(st.floats(0, 1), min_size=space.width, max_size=space.width))))
     space.encode(params)
@@ -200,7 +200,7 @@ def test_missing_and_superfluous_params_are_refused(dimensions, data):
                 space.encode(params | {name: value})
 
 
-def test_rows_of_tables_leave_out_what_is_inactive():
+def test_inactive_parameters_are_absent_from_rows_of_tables():
     rows = [
         {"kernel": None, "C": 0.5},
         {"kernel": "poly", "degree": 1, "gamma": 0.5, "C": 0.5},

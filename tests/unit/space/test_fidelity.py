@@ -105,7 +105,7 @@ def test_a_logarithmic_range_is_positive():
 # Cost and bias.
 
 
-def test_costs_are_those_of_the_paper():
+def test_costs_agree_with_the_paper():
     """Hartmann's 0.05 + 0.95 z³, Currin's 0.1 + z² and Borehole's 0.1 + z^1.5 (Wang et al. 2022, appendix D.2)."""
     z = np.linspace(0, 1, 11)
     for cost, expected in (

@@ -18,7 +18,7 @@ decimals = st.decimals(-1000, 1000, places=3)
 
 
 @given(decimals, st.decimals("0.001", 100, places=3), st.integers(1, 500), st.decimals(0, "0.999", places=3))
-def test_a_stepped_real_has_the_decimals_that_its_user_means(low, step, n, part):
+def test_a_stepped_real_has_exact_decimal_values(low, step, n, part):
     # Exact in decimal arithmetic; low + k * step in floats is not.
     dimension = Real(float(low), float(low + n * step + part * step), step=float(step))
     assert dimension.n_levels == n + 1

@@ -135,7 +135,7 @@ def test_given_params_are_kept_bit_for_bit():
 
 
 @pytest.mark.parametrize("choice", [Real(0.0, 1.0), Integer(1, 3), Categorical(["a", "b"])])
-def test_a_dimension_is_not_a_choice(choice):
+def test_dimensions_as_choices_are_refused(choice):
     for choices in ([choice, 3], ["a", choice]):
         with pytest.raises(InvalidSpace, match=r"write the dimension itself, as in \{\"x\""):
             Space({"x": choices})
@@ -274,7 +274,7 @@ def test_names_may_be_any_strings_and_unknown_names_any_objects():
         space.encode({"it's": 0.5})
 
 
-def test_contexts_are_refused_as_contexts():
+def test_errors_for_contexts_name_the_context():
     with pytest.raises(InvalidContext, match="context\\['age'\\]"):
         ContextSpace({"age": (0.0, 100.0)}).encode({"age": 101.0})
     with pytest.raises(InvalidSpace, match="context is empty"):

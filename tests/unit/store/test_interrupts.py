@@ -84,7 +84,7 @@ def place(request, tmp_path):
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="reads the tables of handlers, which 3.10 does not have")
 @pytest.mark.parametrize("call", ["create", "suggest", "observe"])
-def test_after_an_interrupt_at_any_place_others_write_at_once(place, call):
+def test_after_an_interrupt_other_processes_write_at_once(place, call):
     url, postgres = place
     search = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
     store = open_store(url)

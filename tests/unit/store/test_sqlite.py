@@ -290,7 +290,7 @@ def test_locations_without_a_file_are_refused(location):
         SqliteStore.from_location(location)
 
 
-def test_an_existing_study_is_not_created_again(opened):
+def test_creating_an_existing_study_does_not_replace_it(opened):
     assert opened.create(header(id=9, at=0.5), [record(0, 9)]) is False
     assert opened.header("s") == header() and opened.events("s", 0) == [record(0), record(1)]
     assert SqliteStore(opened.path).salvage() == ([header()], [(ID, record(0)), (ID, record(1))])

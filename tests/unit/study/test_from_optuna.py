@@ -115,7 +115,7 @@ def test_user_attributes_that_are_not_json_data_are_changed_with_a_warning(stora
         assert attrs[4] == {"whole": {"n": [1, None, "é"]}}
 
 
-def test_converted_study_equals_one_made_by_hand(storage):
+def test_converted_study_equals_a_study_built_by_calls(storage):
     theirs = create(storage)
     theirs.optimize(lambda t: t.suggest_float("x", -1.0, 2.0) ** 2 + t.suggest_int("n", 1, 9), 12)
     study = bl.Study.from_optuna(storage, "theirs", optimizer=None)
@@ -170,7 +170,7 @@ def test_a_condition_on_one_parameter_is_found(storage):
         assert ("C" in params) is (params["model"] == "svc")
 
 
-def test_a_threshold_covers_numbers_that_no_trial_had(storage):
+def test_a_threshold_includes_unobserved_numbers(storage):
     trials = [
         trial_of(
             {"n": n} | ({"x": 0.5} if n >= 4 else {}),

@@ -8,7 +8,7 @@ import pytest
 import belated as bl
 
 
-def test_times_and_changes_are_those_of_the_stored_events(tmp_path):
+def test_times_and_changes_agree_with_the_stored_events(tmp_path):
     url, ticks = f"sqlite:///{tmp_path / 's.db'}", itertools.count(100.0)
     study = bl.Study("s", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0), time=lambda: next(ticks))
     other = bl.Study.load("s", url, time=lambda: next(ticks))

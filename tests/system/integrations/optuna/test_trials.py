@@ -165,7 +165,7 @@ def test_processes_share_a_database(url):
     assert len(log_of(study).numbers("observed")) == 12
 
 
-def test_results_are_ordered_by_the_suggestions_that_knew_them():
+def test_results_precede_the_suggestions_that_used_them():
     study = study_of()
     for _ in range(3):
         study.ask(DISTRIBUTIONS)
@@ -233,7 +233,7 @@ def test_a_note_that_contradicts_the_order_is_dropped():
     assert "note" not in events(late.sampler._log._core)[0]["Suggested"]
 
 
-def test_notes_of_another_optimizer_are_left_alone():
+def test_notes_of_another_optimizer_are_ignored():
     study = study_of()
     for _ in range(12):
         trial = study.ask(DISTRIBUTIONS)
@@ -308,7 +308,7 @@ def test_a_constraint_that_is_nan_is_refused():
         study.tell(study.ask(DISTRIBUTIONS), 1.0)
 
 
-def test_given_points_count_where_they_were_run():
+def test_given_points_are_observed_where_they_were_run():
     study = study_of()
     point = {"decay": 0.5, "kind": "b", "layers": 3, "rate": 0.25, "share": 0.2}
     study.enqueue_trial(point)
