@@ -150,7 +150,7 @@ def rust_paths():
         if file.endswith("tests.rs") or "/tests/" in file:
             continue
         source, _, _ = path.read_text(encoding="utf-8").partition("#[cfg(test)]")
-        # Comments become spaces, so that lines keep their numbers.
+        # Comments become spaces, so lines keep their numbers.
         source = re.sub(r"//[^\n]*", "", source)
         for match in re.finditer(r"\bcrate::(?:(\w+)|\{([^;]*)\};)", source):
             line = source.count("\n", 0, match.start()) + 1
@@ -243,7 +243,7 @@ def rust_imports():
             found[module].append(tuple(path.split("::")[1:]))
 
     def resolved(path):
-        """The module that defines what this path names."""
+        """The module that defines the item of this path."""
         seen = set()
         while path in exported and path not in seen and path not in files:
             seen.add(path)

@@ -133,7 +133,7 @@ def test_a_file_with_a_second_hard_link_is_opened_read_only(tmp_path, capsys):
     for path in (one, other):
         n, error = run_worker(path)
         assert "2 names" in error and str(path) in error
-    # This also holds for the process that opened the file earlier, and a refused call changes nothing.
+    # This also holds for the process that opened the file earlier. A refused call does not change the study.
     with pytest.raises(bl.StoreError, match="2 names"):
         study.observe(0, 1.0)
     assert study.n_trials == 2 and study.best_value_ is None
@@ -174,7 +174,8 @@ def test_a_file_that_is_a_mount_point_is_opened_read_only(tmp_path):
     study = bl.Study("s", one, search())
     study.suggest()
     other.touch()
-    # A separate namespace, so that no mount remains. If this user may not mount, the test is skipped.
+    # The mount is in a separate namespace, so it is removed at the end. If this user may not mount, the test is
+    # skipped.
     prefix = ["unshare", "--mount", "sh", "-c", f"mount --bind '{one}' '{other}' && exec \"$@\"", "sh"]
     try:
         subprocess.run([*prefix, "true"], check=True, capture_output=True, timeout=60)

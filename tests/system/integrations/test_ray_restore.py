@@ -275,7 +275,7 @@ def test_the_table_is_used_where_no_file_is_intact(tmp_path):
         assert states(restored) == [("observed", 1.0), ("pending", None)]
         assert [restored.suggest(trial_id) for trial_id in "ab"] == list(configs.values())
         (tmp_path / "searcher-state-1.json").write_text("")
-    # If the space is unknown, the experiment must not start from the beginning, as Tune would do.
+    # If the space is unknown, the search must not start the experiment from the beginning, as Tune would do.
     restored = BelatedSearch()
     with (
         pytest.warns(bl.BelatedWarning),

@@ -1,4 +1,4 @@
-"""The PostgreSQL store after lost connections or answers: no event is lost or written twice."""
+"""The PostgreSQL store after lost connections or answers: every event is written exactly once."""
 
 import signal
 from concurrent.futures import ThreadPoolExecutor

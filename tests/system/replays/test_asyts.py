@@ -113,7 +113,7 @@ def test_counts_use_paired_differences():
     assert list(found["functions"]) == ["branin", "park1"]
     assert (found["beats_random"], found["no_worse_than_synTS"]) == (2, 1)
     assert found["functions"]["park1"]["difference_to_synTS"] == pytest.approx(0.7 / 3)
-    # One run has no standard error, so comparisons that need one are left out.
+    # A single run does not have a standard error, so comparisons that need it are omitted.
     one = asyts.counts(described("branin", {method: values[:1] for method, values in better.items()}))
     assert (one["beats_random"], one["no_worse_than_synTS"]) == (1, None)
 

@@ -213,7 +213,7 @@ def test_dbgd_starts_one_evaluation_a_unit_and_uses_late_gradients():
     wait_and_act(rivals.dbgd, delayed, 2, np.random.default_rng(3))
     assert len(delayed.times) == 581 and max(delayed.times) == 600.0 and delayed.times == sorted(delayed.times)
     assert bump(delayed.recommendations()[-1]) > -0.01
-    # There is no gradient before unit 21, so the first slots are at one point.
+    # The first gradient is known at unit 21, so the first slots are at one point.
     first = np.array(delayed.points)[:18:3]
     assert np.all(first == first[0])
 

@@ -1,4 +1,4 @@
-"""`acquisition_at` has the values of the formulas, its maximum is the next suggestion, and it has no side effects."""
+"""`acquisition_at` agrees with the formulas, its maximum is the next suggestion, and it does not have side effects."""
 
 import numpy as np
 import pandas as pd

@@ -33,7 +33,7 @@ def optimizer(candidates, noise, beta, predictive_std=False, **arguments):
 
 
 def candidates(seed, n=200):
-    """Return points that fill the unit square, so that encoded and plain coordinates are the same."""
+    """Return points that span the unit square, so encoded and plain coordinates are the same."""
     rows = np.random.default_rng(seed).random((n, 2))
     rows[:2] = [[0.0, 0.0], [1.0, 1.0]]
     return rows

@@ -321,7 +321,7 @@ def test_a_parameter_without_a_value_at_the_recommended_point_has_no_line():
         trial.observe(float(trial.params["kernel"] == "rbf"))
     kernel, degree = plotting.plot_slice(opt)
     assert opt.recommend() == {"kernel": "rbf"}
-    # "poly" without a degree has no value.
+    # "poly" without a degree does not have a value.
     assert np.isnan(kernel.containers[0].lines[0].get_ydata()).tolist() == [False, True]
     assert list(drawn(degree)) == ["observed"]
     with pytest.raises(bl.InvalidSetting, match=r"at the recommended point there are \[\]: pass their names"):

@@ -227,7 +227,7 @@ import belated as bl
 
 def f(params):
     os.write(1, b"running\\n")
-    while True:  # short: a signal that arrives just before a call that waits is handled only after it
+    while True:  # waits are short, because a signal just before a wait is handled only after the wait
         time.sleep(0.01)
 
 if __name__ == "__main__":

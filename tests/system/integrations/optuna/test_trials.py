@@ -128,7 +128,7 @@ def test_a_trial_without_a_point_is_drafted_for_a_minute_only(monkeypatch, hours
     alone = study_of(name="u")
     alone.sampler = drafted.sampler
     alone.add_trial(dead)
-    # Here the dead trial has no effect: the next point is the first point of the batch.
+    # In this process the dead trial does not have an effect: the next point is the first point of the batch.
     assert alone.ask(DISTRIBUTIONS).params == batch[0].params
 
 
