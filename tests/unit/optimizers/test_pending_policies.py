@@ -1,9 +1,8 @@
 """The values assumed for pending trials: expected improvement compared with joint draws, and the constant liar.
 
-Notation: D are the points of the draws: the observed ones moved to the query's context c, and the pending ones in their
-own contexts. f* is the incumbent. The value of x is log E max(0, f(x, c) − f*), f* being the largest of E[f(x_D, c) |
-f(D)] over D (Letham et al. 2019 and Balandat et al. 2020; with everything in one context f* is the largest f(D)
-itself).
+Notation: D are the points of the draws. Observed points are moved to the query's context c; pending points keep their
+contexts. The value of x is log E max(0, f(x, c) − f*). The incumbent f* is the largest of E[f(x_D, c) | f(D)] over D
+(Letham et al. 2019 and Balandat et al. 2020). If there is only one context, f* is the largest f(D).
 """
 
 import numpy as np

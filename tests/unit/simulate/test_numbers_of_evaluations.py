@@ -1,7 +1,7 @@
 """The number of evaluations in simulated time (Table 1 of Kandasamy et al. 2017), compared with renewal theory.
 
-Notation: M workers, T the duration, F the distribution function (cdf) of the evaluation times, N(T) the number of
-results that are in by T, cv² the squared coefficient of variation.
+Notation: M is the number of workers, T the duration, F the distribution function (cdf) of the evaluation times, N(T)
+the number of results that arrived by T, and cv² the squared coefficient of variation.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ T = 30.0
 def renewal(cdf, workers, duration=T, n=3000):
     """Evaluations that M synchronous workers finish in a duration, including evaluations of unfinished batches.
 
-    A batch starts at the renewals of G(t) = F(t)^M. Their expected number solves U(t) = 1 + ∫ U(t − s) dG(s); a batch
-    that starts at s finishes M·F(T − s) evaluations by T, so that E[N(T)] = M ∫ F(T − s) dU(s).
+    A batch starts at each renewal of G(t) = F(t)^M. The expected number of renewals solves
+    U(t) = 1 + ∫ U(t − s) dG(s). A batch that starts at s finishes M·F(T − s) evaluations by T on average, so
+    E[N(T)] = M ∫ F(T − s) dU(s).
     """
     h = duration / n
     steps = np.diff(cdf(np.arange(n + 1) * h) ** workers)
