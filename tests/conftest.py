@@ -12,12 +12,12 @@ from hypothesis import settings
 import belated
 from campaigns import server
 
-# Deadlines measure the machine, not the code. Continuous integration runs the same examples each time; other runs draw
-# new examples.
+# Deadlines would measure the speed of the machine, so they are off. Continuous integration runs the same examples each
+# time; other runs draw new examples.
 settings.register_profile("belated", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("belated")
 
-# A background job of a shell ignores Ctrl-C, and so would the processes that tests interrupt.
+# A background job of a shell ignores Ctrl-C, and its child processes inherit this. Tests interrupt such processes.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -45,7 +45,7 @@ def mypy(tmp_path_factory):
     """
     pytest.importorskip("mypy")
     package = Path(belated.__file__).parents[1]
-    # mypy finds an installed package without a path and refuses a path.
+    # mypy finds an installed package by its name; a path to it is an error.
     path = "" if package.name == "site-packages" else package
     cache = tmp_path_factory.mktemp("mypy_cache")
 

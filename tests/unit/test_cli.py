@@ -27,7 +27,7 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"belated {_core.__version__}\n"
 
 
-def test_without_a_command_there_is_help(capsys):
+def test_help_is_shown_without_a_command(capsys):
     assert run() == cli.DONE
     assert "replay" in capsys.readouterr().out
 
@@ -55,7 +55,7 @@ def test_unusable_arguments_are_refused(arguments, capsys):
     assert "error" in capsys.readouterr().err
 
 
-def test_a_missing_library_is_named_with_the_extra_that_brings_it(capsys, monkeypatch):
+def test_error_for_a_missing_library_names_the_extra(capsys, monkeypatch):
     pytest.importorskip("sklearn")
     from belated.experiments import runner
 
@@ -75,7 +75,7 @@ def test_replays_that_train_networks_name_the_extra_that_installs_torch(replay, 
     assert "this needs torch: pip install 'belated[torch]'" in capsys.readouterr().err
 
 
-def test_a_file_that_cannot_be_written_is_noticed_before_the_work(capsys, tmp_path, monkeypatch):
+def test_a_file_that_cannot_be_written_is_an_error_before_the_run(capsys, tmp_path, monkeypatch):
     pytest.importorskip("sklearn")
     monkeypatch.setattr("belated.experiments.replays.lr.run", lambda options: pytest.fail("worked first"))
     assert run("replay", "lr", "--json", str(tmp_path / "none" / "x.json")) == cli.FAILED
@@ -143,7 +143,7 @@ def test_a_closed_pipe_ends_a_command_quietly(tmp_path, command):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="uses head")
-def test_the_first_line_is_enough_for_head(tmp_path):
+def test_output_can_be_piped_to_head(tmp_path):
     study = bl.Study("s", tmp_path / "s.db", bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
     study.suggest(n=2000)  # more than a pipe holds
     script = f"{sys.executable} -m belated.cli study export {tmp_path / 's.db'} | head -1; echo ${{PIPESTATUS[0]}}"

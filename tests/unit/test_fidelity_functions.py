@@ -1,4 +1,4 @@
-"""The functions with a fidelity against their printed formulas, the full functions, and searches for their maxima."""
+"""Functions with a fidelity compared with the printed formulas, the full functions, and searches for the maxima."""
 
 import itertools
 import math
@@ -132,7 +132,7 @@ def test_costs_are_as_printed():
         assert BRANIN_MF.cost(z) == pytest.approx(0.05 + z**3)
 
 
-def test_the_optimum_of_borehole_is_in_a_corner_and_no_search_finds_more():
+def test_the_optimum_of_borehole_is_in_a_corner_and_the_best_that_searches_find():
     """The authors' figure is 309.523221, at which their code clips."""
     optimize = pytest.importorskip("scipy.optimize")
     corners = BOREHOLE_MF(list(itertools.product(*bounds(BOREHOLE_MF))))
@@ -186,7 +186,7 @@ def test_rows_of_an_array_have_the_values_of_the_parameters(function):
 
 
 @every_function
-def test_an_optimizer_takes_the_space_and_a_process_the_function(function):
+def test_an_optimizer_accepts_the_space_and_a_process_the_function(function):
     params = bl.RandomSearch(function.space, seed=0).suggest().params
     copy = pickle.loads(pickle.dumps(function))
     assert copy(params, 0.3) == function(params, 0.3) and copy.cost(0.3) == function.cost(0.3)

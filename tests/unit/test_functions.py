@@ -1,4 +1,4 @@
-"""The benchmark functions against published points, and their maxima against searches from many sides."""
+"""Benchmark functions compared with published points, and their maxima compared with searches from many starts."""
 
 import math
 import pickle
@@ -70,7 +70,7 @@ def test_the_optimum_is_the_best_that_searches_find(function):
         (functions.PARK2, (1, 1, 1, 0), 5.92604),
     ],
 )
-def test_values_equal_the_published_ones(function, x, value):
+def test_values_equal_the_published_values(function, x, value):
     assert at(function, *x) == pytest.approx(value, rel=1e-4 if function.name.startswith("currin") else 5e-6)
 
 
@@ -92,7 +92,7 @@ def test_the_edges_of_the_box_have_values_that_continue_the_inside(function):
 
 
 @every_function
-def test_an_optimizer_takes_the_space_and_a_process_the_function(function):
+def test_an_optimizer_accepts_the_space_and_a_process_the_function(function):
     params = bl.RandomSearch(function.space, seed=0).suggest().params
     assert pickle.loads(pickle.dumps(function))(params) == function(params) < function.optimum
 
@@ -115,7 +115,7 @@ def test_sums_add_up_groups_of_coordinates(function, part, count):
 
 
 @pytest.mark.parametrize(("function", "part", "count"), SUMS, ids=[function.name for function, _, _ in SUMS])
-def test_searches_of_a_sum_end_at_its_optimum_and_not_above(function, part, count):
+def test_searches_of_a_sum_end_at_its_optimum(function, part, count):
     """Searches start from the part's maximum in every group, and from random points."""
     bounds = [(dimension.low, dimension.high) for dimension in function.space.values()]
     width = len(part.space)
@@ -152,7 +152,7 @@ def test_arrays_of_another_shape_are_refused(points):
         functions.BRANIN(points)
 
 
-def test_the_noise_equals_that_of_the_paper():
+def test_the_noise_equals_the_noise_of_the_paper():
     assert {function.name: function.noise_std for function in EVERY if function.noise_std != 0.2} == {
         function.name: 1.0 for function, _, _ in SUMS
     }

@@ -1,4 +1,5 @@
-"""A room imports only from rooms before it; imports are read from the sources without executing them."""
+"""A room (a group of modules) imports only from earlier rooms; imports are read from the sources without executing
+them."""
 
 import ast
 import re
@@ -26,7 +27,7 @@ ALLOWED = {
 }
 USERS = {"integrations", "experiments"}
 
-# Packages that an integration may import when it is loaded: its own package and that package's dependencies.
+# Packages that an integration may import when it is loaded: the integrated package and its dependencies.
 INTEGRATED = {
     "belated.integrations.sklearn": {"joblib", "sklearn"},
     "belated.integrations.joblib_tasks": {"joblib"},
@@ -104,7 +105,7 @@ def test_rooms_import_only_rooms_before_them():
     assert not wrong, "\n".join(wrong)
 
 
-def test_there_is_no_circle():
+def test_imports_are_not_circular():
     graph = {}
     for name in MODULES:
         graph[name] = set()
@@ -143,13 +144,13 @@ def test_only_integrations_import_integrations():
 
 
 def rust_paths():
-    """(file, line, room) of each path `crate::room` in the sources, tests and comments left out."""
+    """(file, line, room) of each path `crate::room` in the sources without tests and comments."""
     for path in sorted(CORE.rglob("*.rs")):
         file = path.relative_to(CORE).as_posix()
         if file.endswith("tests.rs") or "/tests/" in file:
             continue
         source, _, _ = path.read_text(encoding="utf-8").partition("#[cfg(test)]")
-        # Comments become spaces, so that lines keep their numbers.
+        # Comments become spaces, so lines keep their numbers.
         source = re.sub(r"//[^\n]*", "", source)
         for match in re.finditer(r"\bcrate::(?:(\w+)|\{([^;]*)\};)", source):
             line = source.count("\n", 0, match.start()) + 1
@@ -176,7 +177,7 @@ def test_rooms_of_the_core_import_only_rooms_before_them():
 
 
 @needs_sources
-def test_the_log_and_the_trait_know_no_model():
+def test_the_log_and_the_trait_do_not_import_models():
     models = [f"{file}:{line} imports {there}" for file, line, there in rust_paths() if there in MODEL]
     wrong = [each for each in models if each.startswith(MODEL_FREE)]
     assert not wrong, "\n".join(wrong)
@@ -242,7 +243,7 @@ def rust_imports():
             found[module].append(tuple(path.split("::")[1:]))
 
     def resolved(path):
-        """The module that defines what this path names."""
+        """The module that defines the item of this path."""
         seen = set()
         while path in exported and path not in seen and path not in files:
             seen.add(path)
@@ -284,7 +285,7 @@ def cycles(graph):
 
 
 @needs_sources
-def test_files_of_the_core_import_each_other_in_no_circle():
+def test_imports_of_the_core_are_not_circular():
     assert not cycles(rust_imports())
 
 
@@ -294,8 +295,8 @@ def test_dir_lists_only_the_public_names():
     )
 
 
-def test_files_are_short_and_import_no_underscore_names_of_others():
-    """The imports inside functions are part of `test_there_is_no_circle`."""
+def test_files_are_short_and_do_not_import_private_names_of_others():
+    """The imports inside functions are part of `test_imports_are_not_circular`."""
     wrong = []
     for name, path in MODULES.items():
         source = path.read_text(encoding="utf-8")

@@ -42,7 +42,7 @@ DOMAINS = {
 CONTEXT = {"age": (0.0, 50.0), "site": ["a", "b"]}
 FIDELITY = bl.Fidelity(2, 50, cost=bl.PowerCost(0.1, 2.0), bias=3.0)
 
-# Features besides a space, and the words of the refusal of each.
+# Features besides a space, with the words of the error if a strategy does not support the feature.
 FEATURES = {
     "candidates": (DOMAINS["candidates"], "candidates"),
     "context": (DOMAINS["mixed"] | {"context": CONTEXT}, "context"),
@@ -67,7 +67,7 @@ class Clock:
         return self.now
 
 
-# Every strategy, with every combination of the values that its arguments take.
+# Every strategy with every combination of the values of its arguments.
 
 
 def strategies():
@@ -77,7 +77,7 @@ def strategies():
 
 
 def variants():
-    """(class, arguments) for every strategy and every combination of values that it takes."""
+    """(class, arguments) for every strategy and every combination of supported values."""
     for name, cls in strategies():
         quick = REQUIRED.get(name, {}) | QUICK.get(name, {})
         families = {field.name: family_of(cls, field.name) for field in fields(cls)}
@@ -91,7 +91,7 @@ def variants():
             try:
                 cls(**DOMAINS["continuous"], **arguments)
             except bl.InvalidSetting as error:
-                assert any(argument in str(error) for argument in choices)  # two arguments that exclude each other
+                assert any(argument in str(error) for argument in choices)  # these two arguments exclude each other
             else:
                 yield pytest.param(cls, arguments, id="-".join([name, *values]))
 
@@ -107,7 +107,7 @@ def made(cls, **arguments):
 
 
 def supported(cls, feature):
-    """Whether a class supports a feature; another test checks the name in the refusal."""
+    """Whether a class supports a feature; another test checks the name in the error."""
     try:
         made(cls, **FEATURES[feature][0])
     except bl.BelatedError:
@@ -128,7 +128,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 10**6)), min_s
 
 @st.composite
 def situations(draw, cls):
-    """Return the arguments that every strategy shares, as far as this one supports them."""
+    """Return the shared arguments of all strategies that this class supports."""
     domains = [name for name in DOMAINS if name not in FEATURES or supported(cls, name)]
     arguments = dict(DOMAINS[draw(st.sampled_from(domains))])
     if supported(cls, "context") and draw(st.booleans()):
@@ -201,14 +201,14 @@ def a_context(opt, rng):
 
 
 def a_fidelity(opt, rng):
-    """Return a fidelity for half of the trials, else None; draw nothing if none is declared."""
+    """Return a fidelity for half of the trials, otherwise None. Without a declared fidelity, do not draw a number."""
     if opt._problem.fidelity is None:
         return None
     return int(rng.integers(2, 51)) if rng.random() < 0.5 else None
 
 
 def play(opt, what, number):
-    """Make one step; it is the same for two optimizers in the same state."""
+    """Make one step; two optimizers in the same state make the same step."""
     rng = np.random.default_rng(number)
     value = float(np.round(3 * rng.normal(), 1))
     std = 0.1 + (number % 7) / 10 if number % 4 == 0 else None
@@ -265,7 +265,7 @@ def twin_of(opt):
 
 
 def replayed(opt):
-    """Return the optimizer as another process would have it, from the same definition and the events of the log."""
+    """Return a copy of the optimizer as in another process: the same definition and the events of the log."""
     other = twin_of(opt)
     fresh = opt._new_core()
     fresh.extend(opt._log.events(0))

@@ -1,6 +1,6 @@
-"""Every kind of optimizer under random use: after each step, laws are checked that hold for any strategy.
+"""Every kind of optimizer under random use: each step is followed by a check of laws that hold for any strategy.
 
-Trials are suggested, observed, failed and abandoned in any order; values are mistyped and corrected, and outliers come.
+Trials are suggested, observed, failed and abandoned in any order. Values may be mistyped and corrected, or be outliers.
 """
 
 import math
@@ -79,10 +79,10 @@ class RandomUse(RuleBasedStateMachine):
         # Values without noise are declared as exact.
         self.std = 0.0 if exact else None
         self.states, self.values, self.mistyped = {}, {}, set()
-        # Points of abandoned trials after which no result has come yet.
+        # Points of trials that were abandoned after the last result.
         self.given_up = []
 
-    # What is done.
+    # The random actions.
 
     @rule(n=st.integers(1, 3))
     def suggest(self, n):
@@ -133,7 +133,7 @@ class RandomUse(RuleBasedStateMachine):
     @rule(data=st.data(), value=st.sampled_from([-1e8, -1e3, 0.0, 1e3, 1e6, 1e300, -5e-324]))
     def outlier(self, data, value):
         if self.kind == "bpe":
-            return  # only its own points count for eliminations
+            return  # only suggested points count for eliminations
         trial = self.opt.trials[data.draw(st.integers(0, len(self.states) - 1))] if self.states else self.opt.suggest()
         self.states.setdefault(trial.number, "pending")
         point = trial.params if trial.index is None else trial.index
@@ -162,7 +162,7 @@ class RandomUse(RuleBasedStateMachine):
         if not amend and trial.number in self.values:
             return
         trial.observe(value, std=self.std, amend=amend)
-        # The value that the trial has already is no news.
+        # Repeating the value of the trial does not change it.
         if self.states[trial.number] != "observed" or self.values[trial.number] != value:
             self.given_up.clear()
         self.states[trial.number], self.values[trial.number] = "observed", value

@@ -1,4 +1,4 @@
-"""Seed and history decide every suggestion, bit for bit: across copies, processes and readings of the model between."""
+"""Seed and history determine every suggestion, bit for bit, also in copies and after readings of the model."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ FULL = os.environ.get("BELATED_FULL") == "1"
 LONGEST = 120 if FULL else 60
 
 BOX = {"x": (-1.0, 1.0), "y": bl.Real(1e-3, 1.0, log=True), "n": (1, 6), "c": ["u", "v", "w"]}
-# A lattice has many equal distances, so that acquisitions tie up to rounding: the hardest case for equal bits.
+# A lattice has many equal distances, so acquisitions tie up to rounding. This is the hardest case for equal bits.
 LATTICE = np.array([[i, j] for i in range(7) for j in range(6)], dtype=float)
 SCATTERED = np.random.default_rng(0).random((60, 3))
 CONTEXT = {"age": (0.0, 1.0), "site": ["a", "b"]}
@@ -41,7 +41,7 @@ def make(plan):
     if plan["context"]:
         arguments["context"] = CONTEXT
     if arguments.get("clock") == "seconds":
-        arguments["time"] = np.zeros(()).item  # pickles together with the array that holds the time
+        arguments["time"] = np.zeros(()).item  # is pickled together with the array that holds the time
     return optimizer(**DOMAINS[plan["domain"]], **arguments)
 
 
@@ -64,12 +64,12 @@ def params_of(plan, u):
 
 
 def read_model(opt, plan, which):
-    """Calls that must not change later suggestions: reads of the model, and refused calls."""
+    """Calls that must not change later suggestions: reads of the model, and calls that raise an error."""
     context = CONTEXTS[which % 3] if plan["context"] else None
     for call in (
         lambda: opt.recommend(context),
         lambda: opt._log.surrogate(opt._problem.now(), which % 2 == 0),
-        lambda: opt._log.propose(1 + which % 3, opt._context_numbers(context), opt._problem.now()),  # and never logged
+        lambda: opt._log.propose(1 + which % 3, opt._context_numbers(context), opt._problem.now()),  # not logged
         lambda: opt.predict([params_of(plan, 0.3)], context, pending=which % 3 == 0),
         lambda: opt.suggest(context={"age": 7}),
         lambda: opt.add(params_of(plan, 0.3), float("nan"), context=context),
@@ -84,7 +84,7 @@ def step(opt, plan, what, number):
     """One event in the life of an optimizer; `number` chooses the trial, the point and the value."""
     context = CONTEXTS[number % 3] if plan["context"] else None
     u = number // 3 % 100 / 100
-    value = np.round(8 * u) / 4 - 1  # coarse: equal values are the rule
+    value = np.round(8 * u) / 4 - 1  # coarse, so equal values are frequent
     if what == "suggest":
         opt.suggest(context=context)
     elif what == "batch":
@@ -191,14 +191,14 @@ def plans(draw):
         )
     if draw(st.booleans()):
         arguments |= {"surrogate__lengthscale": draw(st.sampled_from([0.4, 4.0])), "surrogate__signal_std": 1.0}
-        arguments["surrogate__noise_std"] = draw(st.sampled_from([1e-1, 1e-3, 10**-7.5]))  # the last one needs jitter
+        arguments["surrogate__noise_std"] = draw(st.sampled_from([1e-1, 1e-3, 10**-7.5]))  # the last needs jitter
     if domain == "box":
         arguments |= draw(st.sampled_from([{}, {"acquisition__multistart": (40, 2)}, {"acquisition__direct": 60}]))
     if arguments["acquisition"] == "thompson":
         arguments["acquisition__n_features"] = 32
     if domain == "box" and arguments["acquisition"] == "thompson":
         arguments["acquisition__draws"] = draw(st.sampled_from(["pathwise", "weight_space"]))
-    # The length is drawn first, because lists of free length are short, and short histories never reach the model.
+    # The length is drawn first. Otherwise most lists are short, and short histories end before the model is used.
     length = draw(st.integers(5, LONGEST))
     steps = draw(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2999)), min_size=length, max_size=length))
     return {"domain": domain, "context": draw(st.booleans()), "arguments": arguments, "steps": steps}
@@ -222,7 +222,7 @@ def test_copies_and_readings_do_not_change_suggestions(plan, readings, travels):
 
 @few
 @given(plan=plans())
-def test_a_batch_is_its_trials_one_by_one(plan):
+def test_a_batch_equals_single_suggestions(plan):
     singly = []
     for what, number in plan["steps"]:
         singly += [("suggest", number)] * (2 + number % 2) if what == "batch" else [(what, number)]
@@ -230,8 +230,8 @@ def test_a_batch_is_its_trials_one_by_one(plan):
 
 
 def lattice_indices(settings, readings=False, travels=False, rounds=30):
-    """Return indices suggested on a lattice where only distances count, so that scores tie up to rounding."""
-    # Coordinates that are exact in binary, and values that are all the prior mean.
+    """Return indices suggested on a lattice on which only distances matter, so scores tie up to rounding."""
+    # Coordinates are exact in binary, and all values are the prior mean.
     lattice = np.array([[i, j] for i in range(9) for j in range(9)], dtype=float)
     theta = {"surrogate__lengthscale": 0.5, "surrogate__signal_std": 1.0, "surrogate__noise_std": 0.1}
     opt = optimizer(candidates=lattice, surrogate__targets="raw", initial=1, **theta, **settings)
@@ -276,7 +276,7 @@ def test_scores_that_tie_up_to_rounding_give_the_same_suggestions(pending, acqui
     ids=["fitted", "given"],
 )
 def test_copies_with_many_rows_continue_bit_for_bit(n, pending, acquisition, domain, theta):
-    # The factor of a copy has another capacity, and so other strides. Results must not depend on them.
+    # The factor of a copy has another capacity and therefore other strides. Results must not depend on strides.
     plan = {"domain": domain, "context": False, "arguments": {"acquisition": acquisition, "pending": pending}}
     plan["arguments"] |= {"seed": 1, "initial": 1, "surrogate__n_restarts": 2, **theta}
     plan["arguments"] |= {"acquisition__n_features": 64} if acquisition == "thompson" else {}

@@ -1,5 +1,5 @@
-"""Requirements on every strategy. A class of `Optimizer.registry` is tested without a line here, except for the
-arguments that it requires. It supports each feature or refuses it at construction."""
+"""Requirements on every strategy. Every class of `Optimizer.registry` is tested automatically; only its required
+arguments are listed here. A class supports each feature or raises an error at construction."""
 
 import gc
 import json
@@ -34,11 +34,11 @@ CUTS = ("exception", "interrupt", "propose")
 
 
 class Stopped(Exception):
-    """Raised by interrupted calls here in place of KeyboardInterrupt, which would stop pytest."""
+    """Raised by interrupted calls in these tests in place of KeyboardInterrupt, which would stop pytest."""
 
 
 @every_strategy
-def test_every_strategy_takes_every_kind_of_space(cls):
+def test_every_strategy_supports_every_kind_of_space(cls):
     for name in ("mixed", "continuous", "discrete"):
         made(cls, **DOMAINS[name])
 
@@ -55,7 +55,7 @@ def test_unsupported_features_are_refused_by_name(cls, feature):
     with pytest.raises(bl.InvalidSetting) as caught:
         made(cls, **asked)
     assert cls.__name__ in str(caught.value) and words in str(caught.value)
-    # Other ways to make an optimizer refuse the same arguments as the constructor.
+    # Other ways to make an optimizer raise an error for the same arguments as the constructor.
     opt = made(cls, **DOMAINS["mixed"], seed=0)
     with pytest.raises(bl.InvalidSetting):
         opt.set_params(**({"space": None} if "space" not in asked else {}), **asked)
@@ -63,7 +63,7 @@ def test_unsupported_features_are_refused_by_name(cls, feature):
 
 
 def assert_same(one, other):
-    """Compare the logs, and the suggestions from here on, one by one and as a batch."""
+    """Compare the logs and the next suggestions, one by one and as a batch."""
     assert core_of(one).events(0) == core_of(other).events(0)
     assert core_of(one).to_bytes() == core_of(other).to_bytes()
     for number in (4, 5):
@@ -87,7 +87,7 @@ def test_copies_made_at_any_moment_continue_bit_for_bit(make, steps, data):
 
 
 @histories(1)
-def test_recommend_and_predict_leave_no_trace(make, steps, data):
+def test_recommend_and_predict_have_no_side_effects(make, steps, data):
     opt, never = make(), make()
     for step in steps:
         play(opt, *step)
@@ -138,7 +138,7 @@ def goes_on_in_another_instance(make, steps, store):
 
 
 @histories(1)
-def test_a_batch_is_its_drafts_one_by_one(make, steps, data):
+def test_a_batch_equals_its_proposals_one_by_one(make, steps, data):
     opt = make()
     for what, number in steps:
         if what == "batch":
@@ -160,7 +160,7 @@ in_main_thread = pytest.mark.skipif(
 
 
 def interrupted(call, after):
-    """Make a call, with a signal `after` seconds into it whose handler raises, as for Ctrl-C."""
+    """Make a call and send a signal `after` seconds into the call. The handler raises an exception, as for Ctrl-C."""
 
     def handler(_signal, _frame):
         raise Stopped
@@ -183,7 +183,7 @@ def cut_short(opt, how, number):
     context = a_context(opt, np.random.default_rng(number))
     n = 1 + number % 4
     if how == "interrupt":
-        # A batch too long to wait for. Either all trials are logged or none.
+        # The batch is too long to finish in the test. Its trials are logged completely or not at all.
         interrupted(lambda: opt.suggest(n=1_000_000, context=context), [1e-4, 2e-3, 0.01, 0.03][number % 4])
     elif how == "propose":
         numbers = None if context is None else opt.context_space_.numbers(context)
@@ -203,7 +203,7 @@ def cut_short(opt, how, number):
 
 @in_main_thread
 @histories(2)
-def test_an_interrupted_batch_leaves_no_trace(make, steps, data):
+def test_an_interrupted_batch_does_not_change_the_optimizer(make, steps, data):
     opt, never = make(), make()
     cuts = data.draw(st.lists(st.tuples(st.sampled_from(CUTS), st.integers(0, 10**6)), min_size=1, max_size=4))
     places = sorted(data.draw(st.integers(0, len(steps))) for _ in cuts)

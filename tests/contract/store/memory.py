@@ -1,4 +1,4 @@
-"""A store in this process's memory that has locations, as if a URL of a new scheme opened it."""
+"""A store in the memory of this process, with locations that a URL of a new scheme can name."""
 
 from belated.store import memory
 
@@ -6,7 +6,7 @@ _LOCATIONS = {}
 
 
 class MemoryStore(memory.MemoryStore):
-    """Stores with the same location have the same content, as with a file."""
+    """A store in memory; stores with the same location share their content, like a file."""
 
     opens_by_url = True
 

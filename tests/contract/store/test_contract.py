@@ -1,4 +1,4 @@
-"""Requirements on every store: on SQLite, on PostgreSQL, and on one in memory that a line in `STORES` registers."""
+"""Requirements on every store: SQLite, PostgreSQL, and a store in memory that a line in `STORES` registers."""
 
 import os
 import pickle
@@ -45,7 +45,7 @@ def test_written_records_are_read_back(url):
     again.check()
 
 
-def test_no_study_is_started_if_one_of_the_names_exists(url):
+def test_studies_are_not_created_if_one_of_the_names_exists(url):
     opened = store.open_store(url)
     assert opened.create_all([]) == [] and opened.header("s") is None
     first, second = (header(), [record(0), record(1)]), (header("t", 8), [record(0, study=8)])
@@ -64,7 +64,7 @@ def test_several_studies_are_started_in_one_transaction(kind, request, tmp_path)
     url = request.getfixturevalue("postgres").url() if kind == "postgresql" else f"sqlite:///{tmp_path / 'studies.db'}"
     opened = store.open_store(url)
     opened.create(header(), [])
-    # The second one has the id of another study. The store notices this after writing the first one.
+    # The second study has the id of another study. The store detects this after writing the first study.
     with pytest.raises(bl.StoreError):
         opened.create_all([(header("t", 8), [record(0, study=8)]), (header("u", 7), [])])
     assert opened.names() == store.open_store(url).names() == ["s"]
@@ -99,7 +99,7 @@ def test_writers_take_turns(url):
     assert [each.seq for each in store.open_store(url).events("s", 0)] == list(range(40))
 
 
-def test_names_and_keys_have_the_same_longest_length(url):
+def test_names_and_keys_have_the_same_maximum_length(url):
     # Letters of 1 to 4 bytes that cannot be compressed.
     letters = random.Random(0).choices(
         [chr(n) for n in (*range(0x4E00, 0x9000), *range(0x20000, 0x24000), *b"ab")], k=990

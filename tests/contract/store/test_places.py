@@ -1,4 +1,4 @@
-"""Locations of stores: URLs of no known store, the file system of a path, and files with a second name."""
+"""Locations of stores: URLs of unknown kinds, the file system of a path, and files with a second name."""
 
 import io
 import os
@@ -20,7 +20,7 @@ def test_unknown_urls_are_refused_with_the_known_schemes(given):
         store.open_store(given)
 
 
-def test_all_schemes_are_named(monkeypatch):
+def test_error_names_all_url_schemes(monkeypatch):
     monkeypatch.setitem(store.STORES, "memory", "tests.contract.store.memory:MemoryStore")
     with pytest.raises(bl.InvalidSetting, match="pass a URL 'sqlite://…' or 'postgresql://…' or 'memory://…', as in"):
         store.open_store("other://x")
@@ -82,7 +82,7 @@ def test_a_file_system_that_cannot_be_found_is_unknown(monkeypatch):
     assert mounts.file_system("/none/x.db") == "" and not mounts.is_mount_point("/none/x.db")
 
 
-def test_files_that_are_mounted_by_themselves_are_found(mountinfo, tmp_path):
+def test_files_that_are_mount_points_are_found(mountinfo, tmp_path):
     for path in ("/none/c/b.db", "/none/c/../c/b.db", "/none/c/a \\b.db"):
         assert mounts.is_mount_point(path)
     (tmp_path / "link.db").symlink_to("/none/c/b.db")
@@ -125,7 +125,7 @@ def run_worker(path, *prefix):
 
 
 @pytest.mark.filterwarnings("ignore:store .* is opened for reading only")
-def test_a_file_with_a_second_hard_link_is_read_and_not_written(tmp_path, capsys):
+def test_a_file_with_a_second_hard_link_is_opened_read_only(tmp_path, capsys):
     one, other = (tmp_path / name for name in ("one.db", "other.db"))
     bl.Study("s", one, search()).suggest(n=2)
     study = bl.Study.load("s", one)
@@ -133,7 +133,7 @@ def test_a_file_with_a_second_hard_link_is_read_and_not_written(tmp_path, capsys
     for path in (one, other):
         n, error = run_worker(path)
         assert "2 names" in error and str(path) in error
-    # This also holds for the process that opened the file earlier, and a refused call changes nothing.
+    # This also holds for the process that opened the file earlier. A refused call does not change the study.
     with pytest.raises(bl.StoreError, match="2 names"):
         study.observe(0, 1.0)
     assert study.n_trials == 2 and study.best_value_ is None
@@ -167,14 +167,15 @@ def test_a_reader_under_a_second_name_does_not_write_its_log_into_the_file(tmp_p
     assert one.read_bytes() == before
 
 
-def test_a_file_that_is_mounted_by_itself_is_read_and_not_written(tmp_path):
+def test_a_file_that_is_a_mount_point_is_opened_read_only(tmp_path):
     inside = tmp_path / "container"
     inside.mkdir()
     one, other = tmp_path / "one.db", inside / "other.db"
     study = bl.Study("s", one, search())
     study.suggest()
     other.touch()
-    # A separate namespace, so that no mount remains. If this user may not mount, the test is skipped.
+    # The mount is in a separate namespace, so it is removed at the end. If this user may not mount, the test is
+    # skipped.
     prefix = ["unshare", "--mount", "sh", "-c", f"mount --bind '{one}' '{other}' && exec \"$@\"", "sh"]
     try:
         subprocess.run([*prefix, "true"], check=True, capture_output=True, timeout=60)

@@ -1,6 +1,6 @@
 """A study on SQLite under random use: strange clocks and names, several names of its file, interrupted calls.
 
-The file contains the events of acknowledged calls and nothing else. A second reader checks this after each step.
+The file contains exactly the events of acknowledged calls. A second reader checks this after each step.
 """
 
 import os
@@ -49,7 +49,7 @@ def interrupted(call, after):
         nonlocal left
         if not frame.f_code.co_filename.startswith((f"{PACKAGE}/store", f"{PACKAGE}/study")):
             return None
-        # An exception cannot leave a finalizer.
+        # An exception cannot propagate out of a finalizer.
         if event == "line" and frame.f_code.co_name != "__del__":
             left -= 1
             if left == 0:
@@ -123,7 +123,7 @@ class RandomUse(RuleBasedStateMachine):
         except bl.BelatedError:
             done = False
         with sqlite3.connect(self.path, timeout=0, isolation_level=None) as other:
-            other.execute("BEGIN IMMEDIATE")  # no process holds the file
+            other.execute("BEGIN IMMEDIATE")  # the file is not open in any process
             other.execute("ROLLBACK")
         other.close()
         n = bl.Study.load(self.name, self.path, time=self.clock).n_trials
@@ -148,7 +148,7 @@ class RandomUse(RuleBasedStateMachine):
         return f"鍵 {self.n_keys}"
 
     def call(self, which, action, outcome, number=None):
-        """Make a call that is either acknowledged, or refused because of its clock and changes nothing."""
+        """Make a call that is either acknowledged, or raises an error about its clock and does not change the study."""
         try:
             action(self.studies[which])
         except bl.BelatedError:

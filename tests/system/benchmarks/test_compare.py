@@ -81,13 +81,13 @@ def test_every_problem_has_values_below_its_optimum(compare):
         ("mixed-uniform", ["b", "disc", 7, 0.3, 0.7, 0.7]),
     ],
 )
-def test_the_optimum_of_a_problem_is_where_it_should_be(compare, name, x):
+def test_problems_have_their_optimum_at_the_stated_point(compare, name, x):
     problems = importlib.import_module("problems")
     function = problems.SETTINGS[name].problem(0)
     assert function(dict(zip(function.space, x, strict=True))) == pytest.approx(function.optimum, abs=1e-9)
 
 
-def test_problems_of_many_dimensions_have_their_optimum_where_it_should_be(compare):
+def test_problems_of_many_dimensions_have_their_optimum_at_the_stated_point(compare):
     dimension = importlib.import_module("dimension")
     for d in (20, 50, 100):
         rosenbrock = dimension.SETTINGS[f"rosenbrock-{d}"].problem(0)
@@ -108,7 +108,7 @@ def test_rosenbrock_equals_scipys(compare):
         assert function(trial.params) == pytest.approx(-optimize.rosen(list(trial.params.values())), rel=1e-12)
 
 
-def test_the_scales_of_the_regression_equal_those_of_an_anisotropic_kernel(compare):
+def test_the_scales_of_the_regression_equal_an_anisotropic_kernel(compare):
     gaussian_process = pytest.importorskip("sklearn.gaussian_process")
     svm = pytest.importorskip("sklearn.svm")
     dimension = importlib.import_module("dimension")
@@ -144,8 +144,8 @@ def test_one_at_a_time_cma_is_a_loop_of_pycma(compare):
     assert ours == theirs[:40]
 
 
-@pytest.mark.parametrize("workers", [4, 9])  # a generation is of 6
-def test_cma_takes_results_that_come_late_and_out_of_order(compare, workers):
+@pytest.mark.parametrize("workers", [4, 9])  # a generation has 6 trials
+def test_cma_accepts_late_and_unordered_results(compare, workers):
     pytest.importorskip("cma")
     setting = replace(compare.SETTINGS["branin-uniform"], n_evaluations=60, workers=workers)
     function = setting.problem(0)

@@ -1,4 +1,5 @@
-"""Tables of tuning experiments: the rules of a run against a plain loop, their files and grids, and peers on them."""
+"""Tables of tuning experiments: the rules of a run compared with a plain loop, files and grids, and other
+optimizers."""
 
 import gzip
 import hashlib
@@ -88,7 +89,7 @@ def plain_run(table, points, workers):
 
 
 @pytest.mark.parametrize("failing", [0.0, 0.2])
-def test_workers_ask_when_they_are_free_and_are_busy_for_the_mean_training_time(compare, tables, failing):
+def test_workers_start_trials_when_free_and_are_busy_for_the_mean_training_time(compare, tables, failing):
     table, setting = tiny(tables, failing)
     recorder = Recorder(table.space, 2)
     history = compare.run_one(recorder, table, setting, 2)
@@ -231,7 +232,7 @@ def test_a_grid_has_each_point_of_its_space_once(tables, space):
     assert len(found) == len(set(found)) and set(found) == expected
     assert [grid.find(point) for point in points] == list(range(len(points)))
     for point in points:
-        dimensions.encode(point)  # is accepted
+        dimensions.encode(point)  # this call is accepted
 
 
 @pytest.mark.parametrize("space", [_SPACE, _CONDITIONAL])

@@ -1,6 +1,6 @@
-"""The fault programs of campaigns, at small counts.
+"""The fault programs of campaigns, with small counts.
 
-Times are not judged here, because they measure the machine.
+Times are not tested, because they depend on the machine.
 """
 
 import importlib
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kills, limits a
 
 @pytest.fixture
 def program(monkeypatch):
-    """A fault program by its name. The name is the one by which its workers import it."""
+    """A fault program, imported under the name that its workers use."""
     monkeypatch.syspath_prepend(str(FAULTS))
     return importlib.import_module
 
 
 def clean(figures):
-    """The figures, after a check that they contain no failure."""
+    """The figures, after a check that they do not contain a failure."""
     harness = importlib.import_module("harness")
     assert harness.failures_in(figures) == 0, figures
     return figures
@@ -34,13 +34,13 @@ def test_killed_writers_lose_no_acknowledged_call(program):
 
 @pytest.fixture
 def postgresql(program):
-    """Skips where no server can be started."""
+    """Skips the test if a server cannot be started."""
     reason = program("server").missing()
     if reason is not None:
         pytest.skip(reason)
 
 
-def test_killed_writers_lose_nothing_in_postgresql(program, postgresql):
+def test_killed_writers_lose_no_acknowledged_call_in_postgresql(program, postgresql):
     figures = clean(program("kill").run(kills=4, workers=4, kills_per_study=4, longest=3.0, store="postgresql"))
     assert figures["acknowledged"] > 0 and figures["kills"] >= 4
 
@@ -63,7 +63,7 @@ def test_many_processes_make_every_call_exactly_once_in_postgresql(program, post
     assert figures["mixed"]["calls"] == 150
 
 
-def test_a_fault_at_a_write_or_fsync_leaves_the_event_whole_or_not_at_all(program):
+def test_a_fault_at_a_write_or_fsync_leaves_a_complete_event_or_none(program):
     syscalls = program("syscalls")
     reason = syscalls.missing()
     if reason is not None:
@@ -87,7 +87,7 @@ def test_a_crowd_makes_every_call_exactly_once(program):
     assert clean(program("crowd").run(workers=6, calls=25, suggesters=0))["mixed"]["calls"] == 150
 
 
-def test_points_that_are_pending_together_lie_apart(program):
+def test_simultaneously_pending_points_have_a_minimum_distance(program):
     figures = program("crowd").run(workers=0, suggesters=4, suggestions=60)
     assert figures["separation"]["suggestions"] == 60
     clean(figures)
@@ -107,7 +107,7 @@ def test_opening_needs_no_refit(program):
     assert figures["tree_search"]["events"] == 2005
 
 
-def test_hostile_stores_are_refused_and_nothing_in_them_runs(program):
+def test_hostile_stores_are_refused_and_never_executed(program):
     assert clean(program("hostile").run(every=9, megabytes=2))["cases"] > 30
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 DOCS = Path(__file__).parents[3] / "docs"
 # Pages that show a program for another package, and then the same program for belated.
 COMPARISONS = sorted(DOCS.glob("from_*.md"))
-# All others; their blocks continue one another.
+# All other pages; their blocks continue one another.
 GUIDES = sorted(set(DOCS.glob("*.md")) - set(COMPARISONS))
 
 
@@ -30,7 +30,8 @@ class Block:
 
     @property
     def source(self) -> str:
-        """The code with as many empty lines before it as the page has, so that errors name the line of the page."""
+        """The code after as many empty lines as it has lines before it on the page. Errors then name the line of the
+        page."""
         return "\n" * self.line + self.code
 
 
@@ -70,5 +71,5 @@ def source_of(block: Block) -> str:
 
 
 def n_statements(code: str) -> int:
-    """The number of statements, nested ones included."""
+    """The number of statements, including nested statements."""
     return sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(code)))

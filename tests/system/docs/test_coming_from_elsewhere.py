@@ -12,7 +12,7 @@ PAGES = {"optuna", "scikit_optimize", "bayesian_optimization", "ax", "ray_tune",
 
 
 def sections(page):
-    """The blocks of each section that has any."""
+    """The blocks of each section with blocks."""
     return [list(group) for _, group in groupby(blocks(page), lambda block: block.heading)]
 
 
@@ -25,13 +25,13 @@ def test_there_is_a_page_for_each_package():
     assert len(PROGRAMS) >= 30
 
 
-def test_every_section_has_a_program_of_the_other_package_and_one_of_belated():
+def test_every_section_has_programs_for_both_packages():
     wrong = [str(pair[0]) for pair in PAIRS if [bool(block.package) for block in pair] != [True, False]]
     assert not wrong
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: str(pair[0]))
-def test_no_program_has_more_statements_than_the_one_for_the_other_package(pair):
+def test_programs_for_belated_do_not_have_more_statements(pair):
     theirs, ours = (n_statements(block.code) for block in pair)
     assert ours <= theirs
 

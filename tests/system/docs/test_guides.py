@@ -14,7 +14,7 @@ from tests.system.docs.pages import COMPARISONS, DOCS, GUIDES, blocks, is_progra
 pytestmark = pytest.mark.skipif(not GUIDES, reason="the installed package comes without its pages")
 
 README = DOCS.parent / "README.md"
-# Libraries that a page is about.
+# The libraries that each page requires.
 NEEDED = {"dask": "distributed", "processes": "loky", "ray": "ray.tune"}
 
 WITH_CODE = [page for page in GUIDES if blocks(page)]

@@ -38,7 +38,7 @@ def complaints(tmp_path_factory, mypy):
     return mypy(folder)[:-1]
 
 
-def test_programs_of_the_pages_are_clean(complaints):
+def test_programs_of_the_pages_have_no_type_errors(complaints):
     assert [line for line in complaints if not line.startswith("wrong_")] == []
 
 

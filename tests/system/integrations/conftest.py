@@ -7,7 +7,7 @@ import pytest
 def ray():
     """Ray on this machine, with four workers, started once for the tests."""
     ray = pytest.importorskip("ray", reason="Ray is not installed")
-    if ray.is_initialized():  # not by these tests
+    if ray.is_initialized():  # started outside of these tests
         pytest.skip("Ray was started elsewhere")
     arguments = {
         "num_cpus": 4,

@@ -1,4 +1,5 @@
-"""Spaces for scikit-learn's users: a uniform draw from the optimizer's space has the given distribution."""
+"""Spaces made from scikit-learn's distributions: a uniform draw from the optimizer's space has the given
+distribution."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tasks that depend on earlier results, on threads and on processes: all are done, and none too early."""
+"""Tasks that depend on earlier results, in threads and in processes: all tasks are done, and only after the results."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def run(n, n_jobs, n_in_flight, function=square):
 def test_all_tasks_are_done_and_each_is_requested_when_a_worker_is_free(n, n_jobs, n_in_flight):
     with joblib.parallel_config(backend="threading"):
         seen, under_way = run(n, n_jobs, n_in_flight)
-    # Tasks this short may all be done before the next request; joblib alone would then end.
+    # Short tasks may all be done before the next request; joblib alone would then end.
     assert sorted(seen) == [(x, x * x) for x in range(n)]
     assert max(under_way) < n_in_flight
 

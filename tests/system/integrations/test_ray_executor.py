@@ -73,7 +73,7 @@ def test_calls_return_and_raise_as_in_threads(pool):
         pool.submit(lambda: 1 / 0).result(SECONDS)
     with pytest.raises(TypeError, match="serialize"):
         pool.submit(lambda lock: lock, threading.Lock())
-    # A call that cannot be sent takes no worker.
+    # A call that cannot be sent does not occupy a worker.
     assert [each.result(SECONDS) for each in [pool.submit(abs, -i) for i in range(4)]] == [0, 1, 2, 3]
 
 
@@ -161,7 +161,7 @@ def test_a_function_that_workers_cannot_import_is_not_tried_again(pool):
         bl.maximize(NotImportedElsewhere(), SPACE, n_trials=3, executor=pool, retries=3)
 
 
-def test_default_number_of_workers_is_the_room_of_the_cluster(ray):
+def test_default_number_of_workers_is_the_capacity_of_the_cluster(ray):
     assert [executor(num_cpus=n).num_workers for n in (1, 2, 3, 0.1)] == [4, 2, 1, 40]
     assert executor(3, num_cpus=0).num_workers == 3
 
@@ -178,7 +178,7 @@ def test_default_number_of_workers_is_the_room_of_the_cluster(ray):
         ({"num_returns": 2}, "num_returns=2: a call returns one object"),
     ],
 )
-def test_refusals(ray, arguments, message):
+def test_invalid_arguments_are_refused(ray, arguments, message):
     with pytest.raises(bl.InvalidSetting, match=message):
         executor(**arguments)
 

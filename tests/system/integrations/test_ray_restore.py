@@ -42,7 +42,7 @@ def test_a_restored_search_continues_like_the_saved_one(make, tmp_path):
     search.save(path)
     assert b"cloudpickle" not in (tmp_path / "search").read_bytes()
     json.loads((tmp_path / "search").read_bytes())
-    # With its space, and without it, as after Tuner.restore without param_space.
+    # With the space, and without the space as after Tuner.restore without param_space.
     restored = [BelatedSearch(optimizer=make), searched(optimizer=make)]
     restored[1] = BelatedSearch(optimizer=make)
     restored[1].set_search_properties("loss", "min", PARAM_SPACE)
@@ -107,7 +107,7 @@ def ahead():
     return search
 
 
-# A file and Tune's table of trials, one older than the other.
+# A file of the search and Tune's table of trials, of which one is older.
 
 
 def write_table(folder, rows, name="experiment_state-2026.json", **state):
@@ -149,7 +149,7 @@ def test_trials_only_in_the_table_of_tune_are_taken_over(tmp_path):
     ]
     assert states(restored) == expected
     assert [restored.suggest(trial_id) for trial_id in "abcdef"] == list(configs.values())
-    # Two trials run, so one more may start.
+    # Two trials are running, so one more may start.
     new = restored.suggest("g")
     assert new not in configs.values() and restored.suggest("h") is None
     for trial_id, value in (("b", 4.0), ("e", 5.0)):
@@ -226,7 +226,7 @@ def test_a_point_that_was_suggested_again_is_known_to_an_older_file(tmp_path):
     assert search.suggest("z") not in configs.values() and len(states(search)) == 4
 
 
-def test_trials_of_the_optimizer_that_are_not_tunes_are_not_suggested(tmp_path):
+def test_trials_of_the_optimizer_unknown_to_tune_are_not_suggested(tmp_path):
     def made():
         opt = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
         own = opt.suggest().params
@@ -275,7 +275,7 @@ def test_the_table_is_used_where_no_file_is_intact(tmp_path):
         assert states(restored) == [("observed", 1.0), ("pending", None)]
         assert [restored.suggest(trial_id) for trial_id in "ab"] == list(configs.values())
         (tmp_path / "searcher-state-1.json").write_text("")
-    # If the space is unknown, the experiment must not start from the beginning, as Tune would do.
+    # If the space is unknown, the search must not start the experiment from the beginning, as Tune would do.
     restored = BelatedSearch()
     with (
         pytest.warns(bl.BelatedWarning),
@@ -288,7 +288,7 @@ def test_the_table_is_used_where_no_file_is_intact(tmp_path):
 
 
 @pytest.mark.parametrize("content", [{}, {"version": VERSION}, {"version": VERSION, "metric": "loss"}])
-def test_a_file_that_lacks_something_is_passed_over(content, tmp_path):
+def test_incomplete_files_are_skipped(content, tmp_path):
     search = searched()
     config = search.suggest("a")
     search.save_to_dir(str(tmp_path), "1")
@@ -319,14 +319,14 @@ def test_a_storage_that_cannot_be_read_does_not_end_the_restore(error, tmp_path)
     config = search.suggest("a")
     search.save_to_dir(str(tmp_path), "1")
     pickled = {"_type": "CLOUDPICKLE_FALLBACK", "value": cloudpickle.dumps(Unreadable(error("no"))).hex()}
-    # Fields beside the storage are not read.
+    # Fields other than the storage are not read.
     write_table(tmp_path, [("a", "RUNNING", config, {})], storage=pickled, other=pickled)
     restored = BelatedSearch()
     restored.restore_from_dir(str(tmp_path))
     assert restored.suggest("a") == config
 
 
-def test_an_unknown_trial_takes_the_place_of_one_that_ended(tmp_path):
+def test_an_unknown_trial_replaces_a_trial_that_ended(tmp_path):
     points = [{"k": "p"}] * 3
     search = BelatedSearch({"k": ["p", "q"]}, metric="loss", mode="min", points_to_evaluate=points)
     for trial_id in "abc":

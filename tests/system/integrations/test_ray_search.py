@@ -140,7 +140,7 @@ def test_values_reach_the_optimizer_in_its_direction_and_any_order():
     assert search.optimizer_.trials[2].attrs == {"tune_trial": "c"}
 
 
-def test_suggestions_are_those_of_the_optimizer():
+def test_suggestions_equal_the_suggestions_of_the_optimizer():
     search, opt = searched(), bl.BayesOpt(TuneSpace(PARAM_SPACE["optim"]).space, direction="minimize", seed=0)
     search = BelatedSearch(PARAM_SPACE["optim"], metric="loss", mode="min", seed=0)
     for i in range(12):
@@ -186,7 +186,7 @@ def test_a_trial_that_is_stopped_while_it_is_paused_has_its_last_value():
     assert states(search) == [("observed", 0.25)]
 
 
-def test_points_of_before():
+def test_evaluated_points_are_added_and_points_to_evaluate_come_first():
     first = {"optim": {"lr": 1e-2, "momentum": 0.5}, "layers": 2, "units": "wide"}
     search = searched(points_to_evaluate=[first])
     search.add_evaluated_point({"optim/lr": 1e-3, "optim/momentum": 0.1, "layers": 1, "units": [32], "epochs": 1}, 3.0)
@@ -199,7 +199,7 @@ def test_points_of_before():
         search.add_evaluated_point({"optim/lr": 1e-3, "optim/momentum": 0.1}, 3.0)
 
 
-def test_a_limit_of_trials_at_a_time():
+def test_the_number_of_simultaneous_trials_is_limited():
     search = searched()
     limiter = ConcurrencyLimiter(search, max_concurrent=2)
     assert limiter.suggest("a") and limiter.suggest("b") and limiter.suggest("c") is None
@@ -218,10 +218,10 @@ def test_a_horizon_ends_the_search():
     assert found[20:] == [Searcher.FINISHED] * 2 and all(isinstance(config, dict) for config in found[:20])
 
 
-# Which optimizer.
+# The optimizer.
 
 
-def test_an_optimizer_as_a_whole():
+def test_an_optimizer_object_is_accepted():
     opt = bl.RandomSearch({"x": (0.0, 1.0)}, direction="minimize", seed=0)
     search = BelatedSearch(optimizer=opt, metric="loss")
     assert search.mode == "min"
@@ -266,7 +266,7 @@ def test_arguments_that_are_refused(arguments, message):
         BelatedSearch(**arguments)
 
 
-def test_what_tune_configures():
+def test_metric_and_mode_of_tune_are_used():
     search = BelatedSearch({"x": (0.0, 1.0)})
     with pytest.raises(bl.InvalidSetting, match="space, metric or mode is missing: .*without a param_space"):
         search.suggest("a")
@@ -278,7 +278,7 @@ def test_what_tune_configures():
         search.set_search_properties("loss", None, {"epochs": 1})
     with pytest.raises(bl.InvalidSetting, match="metric=\\['a', 'b'\\]"):
         search.set_search_properties(["a", "b"], ["min", "min"], {"epochs": 1})
-    # Two spaces: Tune turns False into an error.
+    # There are two spaces. The search returns False, and Tune raises an error.
     assert search.set_search_properties("loss", "min", PARAM_SPACE) is False
     assert search.set_search_properties("loss", "min", {"epochs": 1}) is True
     with pytest.raises(bl.InvalidSetting, match="mode='max' in Tune's configuration, and 'min' in the searcher"):

@@ -1,4 +1,4 @@
-"""Whole runs of Ray Tune with `BelatedSearch`: results, restored runs, trials that failed, metrics that never come."""
+"""Complete runs of Ray Tune with `BelatedSearch`: results, restored runs, failed trials, missing metrics."""
 
 import os
 
@@ -57,7 +57,7 @@ def trials_of(folder, **arguments):
     return search.optimizer_.trials
 
 
-def test_a_run_that_is_stopped_and_restored_repeats_and_loses_no_trial(tmp_path, monkeypatch):
+def test_a_stopped_and_restored_run_has_every_trial_once(tmp_path, monkeypatch):
     notes, run = tmp_path / "notes", tmp_path / "run"
     monkeypatch.setattr(StopsAfter, "n", 2)
     with pytest.raises(Stop):
@@ -96,7 +96,7 @@ def test_a_failed_trial_is_restarted(tmp_path):
     results = tuner_of(fails_first, search, tmp_path, 2).fit()
     assert results.num_errors == 1
     assert [trial.state for trial in search.optimizer_.trials] == ["failed", "observed"]
-    # Its id changes.
+    # The id of the trial changes.
     results = tune.Tuner.restore(str(tmp_path / "run"), fails_first, restart_errored=True).fit()
     assert not results.errors
     assert [trial.value for trial in trials_of(tmp_path)] == [0.5, 0.125]

@@ -1,4 +1,4 @@
-"""BelatedSearchCV against scikit-learn itself: its searches, its cross-validation, its checks of estimators."""
+"""BelatedSearchCV compared with scikit-learn: its searches, its cross-validation, its checks of estimators."""
 
 import functools
 import pickle
@@ -64,7 +64,7 @@ def assert_same_results(found, expected):
         assert np.ma.compressed(found[name]).tolist() == np.ma.compressed(column).tolist(), name
 
 
-# The searches for scikit-learn's checks, and the check that RandomizedSearchCV also fails with the first one.
+# The searches for scikit-learn's checks, and a check that RandomizedSearchCV also fails for the first search.
 CHECKED = {
     BelatedSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, n_iter=2, cv=2, error_score="raise", random_state=0): {
         "check_supervised_y_2d": "DataConversionWarning not caught"
@@ -89,11 +89,11 @@ def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-# Comparisons with the same numbers computed in other ways.
+# Comparisons with the same quantities computed in other ways.
 
 
 @pytest.mark.parametrize("scoring, refit", [(None, True), (["accuracy", "f1"], "f1")])
-def test_results_are_those_of_a_grid_search_over_the_same_candidates(scoring, refit):
+def test_results_equal_a_grid_search_over_the_same_candidates(scoring, refit):
     search = search_of(scoring=scoring, refit=refit, return_train_score=True).fit(X, Y)
     grid = [{name: [value] for name, value in params.items()} for params in search.cv_results_["params"]]
     expected = GridSearchCV(SVC(), grid, cv=3, scoring=scoring, refit=refit, return_train_score=True).fit(X, Y)
@@ -104,7 +104,7 @@ def test_results_are_those_of_a_grid_search_over_the_same_candidates(scoring, re
     assert search.predict(X).tolist() == expected.predict(X).tolist()
 
 
-def test_scores_are_those_of_cross_validate():
+def test_scores_equal_the_scores_of_cross_validate():
     cv = ShuffleSplit(4, random_state=7)
     search = search_of(cv=cv, scoring=["accuracy", "roc_auc"], refit="roc_auc", n_iter=4).fit(X, Y)
     for i, params in enumerate(search.cv_results_["params"]):
@@ -183,17 +183,17 @@ def test_a_space_is_searched_as_by_a_model():
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_workers_give_the_results_of_one(backend):
+def test_several_workers_give_the_results_of_one_worker(backend):
     expected = search_of(optimizer=bl.RandomSearch).fit(X, Y)
     with joblib.parallel_config(backend=backend):
         search = search_of(optimizer=bl.RandomSearch, n_jobs=2).fit(X, Y)
-    # Random search does not look at results, so that candidates cannot depend on their order.
+    # Random search ignores results, so its candidates do not depend on the order of results.
     assert_same_results(search.cv_results_, expected.cv_results_)
     assert search.best_params_ == expected.best_params_
 
 
 class Waiting(ClassifierMixin, BaseEstimator):
-    """A classifier whose fit, if it is the slow one, lasts until twelve others are done."""
+    """A classifier; the fit of the slow classifier lasts until twelve other fits are done."""
 
     others_are_done = threading.Event()
     others = []
@@ -228,7 +228,7 @@ def test_a_slow_candidate_does_not_block_other_workers():
     arguments = {"optimizer": scripted, "n_iter": 13, "cv": ShuffleSplit(1, random_state=0), "error_score": "raise"}
     with joblib.parallel_config(backend="threading"):
         search = search_of(Waiting(), {"slow": [0, 1]}, n_jobs=2, refit=False, **arguments).fit(X, Y)
-    # In the order in which they were chosen, not in the order of their ends.
+    # In the order in which candidates were chosen, although they ended in another order.
     assert [params["slow"] for params in search.cv_results_["params"]] == [1] + [0] * 12
 
 
@@ -317,7 +317,7 @@ def test_a_number_as_error_score_is_a_value():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_errors_are_raised_where_wanted_and_candidates_given_up(n_jobs):
+def test_error_score_raise_ends_the_search(n_jobs):
     search = search_of(Fragile(), DEPTHS, error_score="raise", n_jobs=n_jobs)
     with joblib.parallel_config(backend="threading"), pytest.raises(RuntimeError, match="too deep"):
         search.fit(X, Y)
@@ -377,7 +377,7 @@ def test_a_search_can_be_cloned_changed_and_pickled():
     assert pickle.loads(pickle.dumps(search)).fit(X, Y).best_score_ == search.fit(X, Y).best_score_
 
 
-def test_arguments_are_those_of_randomized_search():
+def test_arguments_equal_the_arguments_of_randomized_search():
     own = set(BelatedSearchCV(SVC(), SPACE).get_params(deep=False))
     assert set(RandomizedSearchCV(SVC(), {}).get_params(deep=False)) - own == {"param_distributions"}
 

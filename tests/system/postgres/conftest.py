@@ -1,4 +1,4 @@
-"""A store in PostgreSQL, without studies or with one."""
+"""Stores in PostgreSQL: an empty store, and a store with one study."""
 
 import pytest
 

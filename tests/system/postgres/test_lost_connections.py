@@ -1,4 +1,4 @@
-"""The PostgreSQL store after lost connections or answers: no event is lost or written twice."""
+"""The PostgreSQL store after lost connections or answers: every event is written exactly once."""
 
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ def random_search():
 
 
 def hang_up(server):
-    """End all sessions of belated, as an administrator or a network may."""
+    """End all sessions of belated, as an administrator or a network failure would."""
     server.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'belated'")
 
 
@@ -27,7 +27,7 @@ def hang_up(server):
 
 
 class Interrupted(Exception):
-    """Raised by a signal handler, as the time limit of a test may be."""
+    """Raised by a signal handler, for example the time limit of a test."""
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no timer that sends a signal")
@@ -106,7 +106,7 @@ def test_a_connection_that_is_lost_within_a_transaction_does_not_lose_it(opened,
     assert opened.events("s", 0) == [record(k) for k in range(4)]
 
 
-def test_nothing_is_written_if_others_wrote_meanwhile(opened, postgres, url):
+def test_events_are_not_written_if_other_processes_wrote_meanwhile(opened, postgres, url):
     with pytest.raises(NotWritten, match="other processes wrote meanwhile: call again"), opened.writing("s") as log:
         log.append([record(2, '"mine"')])
         hang_up(postgres)
@@ -224,7 +224,7 @@ def test_calls_that_were_overtaken_are_made_again(url, postgres, monkeypatch):
     assert [trial.params for trial in study.trials] == [trial.params for trial in other.trials]
 
 
-def test_a_server_that_is_started_again_is_reached_again(url, postgres):
+def test_a_restarted_server_is_reached_again(url, postgres):
     study = bl.Study("s", url, random_search())
     trials = study.suggest(n=3)
     for trial, mode in zip(trials, ("immediate", "fast"), strict=False):

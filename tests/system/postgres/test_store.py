@@ -29,7 +29,7 @@ def random_search():
 
 @pytest.fixture
 def locked(postgres):
-    """The URL of a store that a user with a password may use, without that password."""
+    """The URL, without the password, of a store whose user has a password."""
     bl.Study("s", postgres.url(), random_search()).suggest()
     postgres.execute("GRANT USAGE ON SCHEMA belated TO locked")
     postgres.execute("GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA belated TO locked")
@@ -44,7 +44,7 @@ def with_password(url, password=PASSWORD):
     return url.replace("locked@", f"locked:{password}@")
 
 
-def test_a_password_is_used_and_appears_nowhere(locked, capsys, caplog):
+def test_a_password_is_used_and_never_shown(locked, capsys, caplog):
     caplog.set_level(logging.DEBUG)
     study = bl.Study.load("s", with_password(locked))
     study.suggest().observe(0.5)
@@ -71,11 +71,11 @@ def test_a_wrong_password_is_refused_at_once_and_not_shown(locked):
     seen = "".join(str(frame.f_locals) for frame, _ in frames if "belated/store" in frame.f_code.co_filename)
     seen += "".join(traceback.format_exception(caught.value)) + str(caught.value.__context__)
     assert locked not in postgres_connection.PASSWORDS
-    # The argument of the caller does not count.
+    # The caller's keyword argument is ignored.
     assert "wr0ng" not in seen.replace(wrong, "").replace(wrong.partition("://")[2], "")
 
 
-def test_a_password_that_is_refused_later_is_kept(locked, monkeypatch):
+def test_a_password_is_kept_if_the_server_refuses_it_later(locked, monkeypatch):
     study = bl.Study.load("s", with_password(locked))
     study.sync()
     study._store._server.close()
@@ -87,7 +87,7 @@ def test_a_password_that_is_refused_later_is_kept(locked, monkeypatch):
     study.sync()
 
 
-def test_a_pickle_has_no_password_and_says_so_where_one_is_needed(locked):
+def test_pickles_omit_the_password_and_the_error_explains_it(locked):
     study = bl.Study.load("s", with_password(locked))
     data = pickle.dumps(study)
     assert pickle.loads(data).n_trials == 1  # in this process
@@ -274,7 +274,7 @@ def test_writing_is_synced_with_any_default_of_the_server(opened, url, postgres)
         assert within == ("off",) and found == (wanted,)
 
 
-def test_limits_and_formats_of_the_server_change_nothing(url, postgres):
+def test_limits_and_formats_of_the_server_have_no_effect(url, postgres):
     settings = {"extra_float_digits": 0, "statement_timeout": 200, "default_transaction_read_only": "on"}
     for name, value in settings.items():
         postgres.execute(f"ALTER DATABASE postgres SET {name} = {value}")
@@ -284,7 +284,7 @@ def test_limits_and_formats_of_the_server_change_nothing(url, postgres):
             study.suggest()
             other.add({"x": 0.5}, 0.5)
         study._store._fetch("SELECT pg_sleep(0.3)")
-        # As for a user who may not wait for the disk after the commit.
+        # As for a user who lacks the privilege to wait for the disk after the commit.
         study._store._server.may_sync_later = False
         study._store.flush("s")
     finally:
@@ -295,7 +295,7 @@ def test_limits_and_formats_of_the_server_change_nothing(url, postgres):
     assert bl.Study.load("s", url).n_trials == 20
 
 
-def test_other_isolation_levels_of_the_server_change_nothing(opened, url, postgres):
+def test_isolation_levels_of_the_server_have_no_effect(opened, url, postgres):
     postgres.execute("ALTER DATABASE postgres SET default_transaction_isolation = 'serializable'")
     try:
         stores = [open_store(url) for _ in range(4)]
@@ -316,7 +316,7 @@ def test_other_isolation_levels_of_the_server_change_nothing(opened, url, postgr
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_leaves_its_parents_connection_alone(opened, postgres):
+def test_a_forked_child_does_not_use_its_parents_connection(opened, postgres):
     with opened.writing("s") as log:
         before = opened._server._connection
         child = os.fork()
@@ -335,7 +335,7 @@ def test_a_forked_child_leaves_its_parents_connection_alone(opened, postgres):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_fork_that_python_does_not_announce_is_noticed(opened, monkeypatch):
+def test_a_fork_without_pythons_hooks_is_detected(opened, monkeypatch):
     opened.names()
     before, child = opened._server._connection, os.getpid() + 1
     monkeypatch.setattr(postgres_connection.os, "getpid", lambda: child)
@@ -345,7 +345,7 @@ def test_a_fork_that_python_does_not_announce_is_noticed(opened, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_fork_while_a_thread_is_at_work_leaves_a_usable_child(url):
+def test_a_fork_during_a_call_of_another_thread_leaves_a_usable_child(url):
     """The child's store has its own lock and connection before the child opens the study again."""
     study = bl.Study("s", url, random_search())
     study.suggest()

@@ -21,7 +21,7 @@ def random_search():
 @pytest.fixture
 def lazy(postgres):
     """A server that writes unsynced commits to the disk only at the next synced commit."""
-    # The WAL writer syncs if its last run is longer ago than the delay, and at once after it has slept.
+    # The WAL writer syncs at once after it has slept, or if its last run is longer ago than the delay.
     postgres.execute("SET synchronous_commit = off; SELECT pg_logical_emit_message(true, 'test', '')")
     end = time.monotonic() + 10
     while postgres.execute("SELECT pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn()") == [(True,)]:
@@ -36,7 +36,7 @@ def lazy(postgres):
 
 @contextlib.contextmanager
 def unsynced():
-    """Within, writers do not wait for the disk."""
+    """A context in which writers do not wait for the disk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_SYNC", "SELECT 1")
         yield
@@ -182,7 +182,7 @@ def test_synced_events_survive_a_crash(url, lazy):
     assert study._log.sync_to_disk() == 0 and study.n_trials == 3
 
 
-def test_a_user_who_may_not_wait_for_the_disk_later_waits_within_the_commit(url, lazy):
+def test_without_the_privilege_to_wait_later_the_commit_waits_for_the_disk(url, lazy):
     study, other = bl.Study("s", url, random_search()), bl.Study.load("s", url)
     lazy.execute("CREATE ROLE worker LOGIN")
     for statement in (
@@ -208,13 +208,13 @@ def test_a_user_who_may_not_wait_for_the_disk_later_waits_within_the_commit(url,
         lazy.execute("DROP ROLE worker")
 
 
-def test_a_wait_for_the_disk_that_is_ended_does_not_undo_the_commit(opened, postgres, monkeypatch):
+def test_an_interrupted_wait_for_the_disk_does_not_undo_the_commit(opened, postgres, monkeypatch):
     monkeypatch.setattr(module, "_SYNC", "SELECT 1/0")
     written = "the events were written, but the server does not say whether they are on disk"
     with pytest.raises(bl.StoreError, match=written), opened.writing("s") as log:
         log.append([record(2)])
     assert opened.events("s", 2) == [record(2)]
-    # Refused twice.
+    # Both calls raise an error.
     postgres.execute("CREATE SEQUENCE tries")
     monkeypatch.setattr(module, "_SYNC", "SELECT 1 / (nextval('tries') / 3)")
     try:

@@ -8,7 +8,7 @@ from belated.experiments.images import OTHER_DIGITS
 
 
 def idx(array):
-    """The bytes of an IDX file, written from the description of the format and not with the reader's code."""
+    """The bytes of an IDX file, written from the description of the format, independently of the reader's code."""
     array = np.asarray(array, dtype=np.uint8)
     return b"\0\0\x08" + bytes([array.ndim]) + np.array(array.shape, dtype=">u4").tobytes() + array.tobytes()
 

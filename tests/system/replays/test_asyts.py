@@ -27,7 +27,7 @@ def test_a_run_starts_with_the_best_initial_point_and_never_gets_worse():
         curves[method] = np.array(found["regret"])
         assert curves[method].shape == (asyts.N_READINGS + 1,)
         assert (np.diff(curves[method]) <= 0).all() and curves[method][-1] > 0
-    # The same initial points for all.
+    # All methods have the same initial points.
     assert len({curve[0] for curve in curves.values()}) == 1
     again = asyts.run_task(SMALL)
     assert np.array_equal(again["regret"], curves["asyTS"]) and again["n_evaluations"] > 4
@@ -48,7 +48,7 @@ def test_evaluations_are_counted_one_by_one():
     assert lengths == {11}
 
 
-def test_methods_have_the_paper_s_settings_or_those_of_its_code():
+def test_methods_have_the_settings_of_the_paper_or_its_code():
     function = kandasamy.FUNCTIONS["hartmann6"]
     for method in kandasamy.METHODS:
         plain, code = (kandasamy.optimizer(method, function, 0, n_trials=385, faithful=f) for f in (False, True))
@@ -75,7 +75,7 @@ def square(number):
     return {"square": number**2, "nothing": float("nan")}
 
 
-def test_stored_results_are_not_made_again(tmp_path):
+def test_stored_results_are_not_computed_again(tmp_path):
     tasks = {f"n{number}": number for number in range(4)}
     made = kept_map(square, tasks, tmp_path / "new" / "folder", 0, "squares")
     assert made["n3"] == {"square": 9, "nothing": None}
@@ -107,13 +107,13 @@ def described(function, finals):
 
 def test_counts_use_paired_differences():
     better = {"asyRAND": [3.0, 4.0, 5.0], "synTS": [1.0, 2.0, 3.0], "asyTS": [0.9, 2.1, 2.9]}
-    # Smaller than random's, and larger than synTS's in every run.
+    # Smaller than with random search, and larger than with synTS, in every run.
     worse = {"asyRAND": [3.0, 4.0, 5.0], "synTS": [1.0, 2.0, 3.0], "asyTS": [1.2, 2.2, 3.3]}
     found = asyts.counts(described("branin", better) + described("park1", worse) + described("park2", {"synTS": [1.0]}))
     assert list(found["functions"]) == ["branin", "park1"]
     assert (found["beats_random"], found["no_worse_than_synTS"]) == (2, 1)
     assert found["functions"]["park1"]["difference_to_synTS"] == pytest.approx(0.7 / 3)
-    # One run has no standard error, so comparisons that need one are left out.
+    # A single run does not have a standard error, so comparisons that need it are omitted.
     one = asyts.counts(described("branin", {method: values[:1] for method, values in better.items()}))
     assert (one["beats_random"], one["no_worse_than_synTS"]) == (1, None)
 
@@ -132,7 +132,7 @@ def test_the_replay_end_to_end(tmp_path, capsys, monkeypatch):
     assert by_panel == set(asyts.every_setting(asyts.QUICK_FUNCTIONS))
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert len(list((tmp_path / "kept").iterdir())) == len(report["settings"])
-    # The whole result is stored.
+    # The complete result is stored.
     assert cli.main([*arguments, *files]) == cli.DONE
     assert capsys.readouterr().out == first
 

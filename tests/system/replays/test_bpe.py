@@ -56,7 +56,7 @@ def test_functions_are_smooth_samples_and_the_same_for_a_seed():
     assert [bpe.index_of(row) for row in x] == list(range(len(x)))
 
 
-def test_settings_are_those_of_the_paper_and_of_its_code():
+def test_settings_agree_with_the_paper_and_its_code():
     for faithful, lengthscale in ((False, 0.08), (True, 0.1)):
         ours = bpe.optimizer(bpe.Setting("f1", "BPE-Delay", 50), 1000, faithful, 0)
         assert isinstance(ours, bl.BPEDelay) and ours.lengthscale == lengthscale and ours.beta == math.sqrt(6)
@@ -68,7 +68,7 @@ def test_settings_are_those_of_the_paper_and_of_its_code():
         assert isinstance(rival._settings()["pending"], bl.Ignore if faithful else bl.Censor)
 
 
-def test_the_floor_first_is_the_same_as_pending_trials_at_the_floor(monkeypatch):
+def test_observing_the_floor_first_equals_censoring_pending_trials(monkeypatch):
     rng = np.random.default_rng(7)
     x, f = rng.uniform(-5, 5, (150, 2)), rng.normal(size=150)
     monkeypatch.setattr(bpe, "grid", lambda: x)

@@ -1,4 +1,4 @@
-"""The replay cifar: how its workers are used, which needs no torch, and small replays, which do."""
+"""The replay cifar: the use of its workers, tested without torch, and small replays, which require torch."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -97,7 +97,7 @@ def test_a_curve_is_the_best_of_the_arrived_results():
     assert (setting["test_mean"], setting["evaluations"]) == (pytest.approx(70.0), [3, 1])
 
 
-def test_the_table_is_empty_where_no_network_was_ready_in_time():
+def test_the_table_is_empty_for_methods_without_a_finished_network():
     ready = cifar.Search(0.0, [1.0], [0.5], [1.0], 0.6)
     times = np.arange(3.0)
     settings = [
@@ -125,7 +125,7 @@ def test_real_processes_train_real_networks(small, monkeypatch):
     report = cifar.run(Options(runs=1, iterations=1, workers=2, data=small))
     (setting,) = report["settings"]
     assert setting["evaluations"] == [3]
-    # The same networks, trained in this process: the values do not depend on where.
+    # The same networks are trained in this process. The values do not depend on the process.
     train = partial(cifar.evaluate, data=small, scale=cifar.SMALL, seed=cifar.seed_of(0, "training", 0))
     first = cifar.initial_points(np.random.default_rng(cifar.seed_of(0, "initial", 0)))[0]
     here = train(first, bl.RunningTrial(0, first))

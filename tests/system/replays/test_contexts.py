@@ -133,7 +133,7 @@ def test_algorithms_share_initial_points_and_delays_and_the_sequence_may_be_cut(
 
 
 def some_patients(folder, n=240):
-    """A file like Pima's, in which the first feature decides."""
+    """A file in the format of the Pima data; the first feature determines the class."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=(n, 8))
     label = (x[:, 0] > 0).astype(int)
@@ -164,7 +164,7 @@ def test_the_nonstationary_replay_end_to_end(tmp_path, monkeypatch):
     assert len(report["best"]) == 3
     for setting in report["settings"]:
         assert setting["curve_mean"].shape == (65,)
-        # No point is better than the best known one.
+        # All points are at most as good as the best known point.
         assert (np.diff(setting["curve_mean"]) >= 0).all()
     grid = [nonstationary.best_of_grid(folder, k) for k in range(3)]
     assert (report["best"] >= grid).all()
@@ -173,7 +173,7 @@ def test_the_nonstationary_replay_end_to_end(tmp_path, monkeypatch):
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_authors_choices_hold_on_a_box_with_contexts(tmp_path, monkeypatch):
+def test_the_authors_settings_are_used_on_a_box_with_contexts(tmp_path, monkeypatch):
     monkeypatch.setattr(verma, "FAITHFUL_BOX", {"acquisition__multistart": (50, 2)})
     monkeypatch.setattr(nonstationary, "N_GRID", 2)
     folder = some_patients(tmp_path)
@@ -195,7 +195,7 @@ def test_the_published_table_has_fifty_tasks_on_one_set_of_configurations():
     multitask.benchmark.cache_clear()
     tasks = multitask.benchmark(DATA)
     assert tasks.accuracy.shape == (50, 288)
-    assert (tasks.configurations[:, :3].sum(axis=1) == 1).all()  # one kernel each
+    assert (tasks.configurations[:, :3].sum(axis=1) == 1).all()  # one kernel for each study
     assert len(np.unique(tasks.features, axis=0)) == 48
     report = multitask.run(Options(runs=1, iterations=35, workers=2, data=DATA))
     assert all(0 < setting["regret_per_run"][0] < 35 for setting in report["settings"])

@@ -55,7 +55,7 @@ def test_the_published_table_follows_from_the_published_runs(setting):
 
 
 @needs_data
-def test_best_converted_means_what_the_authors_mean():
+def test_best_converted_agrees_with_the_authors():
     for run in svm.published_runs(DATA).values():
         initial = [svm.accuracy(DATA, *svm.to_params(row).values()) for row in run["init"]]
         history = recorded(run, np.array([*initial, *run["accuracy"]]))
@@ -79,7 +79,7 @@ def test_our_training_gives_the_recorded_accuracies():
 
 
 @needs_data
-def test_runs_take_their_published_start():
+def test_runs_use_their_published_initial_points():
     runs = svm.published_runs(DATA)
     options = Options(data=DATA)
     tasks = verma.tasks(options, 11, svm.initial_points, partial(svm._published_start, runs))
@@ -102,7 +102,7 @@ def test_algorithms_share_initial_points_and_delays_and_no_optimizer_seed():
     assert len({task.seed for task in tasks}) == len(tasks)
 
 
-def test_without_data_the_svm_replay_says_what_to_put_where(tmp_path, monkeypatch):
+def test_error_of_the_svm_replay_without_data_names_the_files(tmp_path, monkeypatch):
     with pytest.raises(bl.BelatedError, match=r"pima_diabetes\.csv.*--data"):
         svm.pima_diabetes(tmp_path)
     (tmp_path / svm.DATA_FILE).write_text("a,b\n1,2\n")
@@ -178,7 +178,7 @@ def test_synthetic_functions_and_delays_are_shared_and_comparable():
     assert (short <= long).all()
 
 
-def test_wilcoxon_says_which_is_worse():
+def test_wilcoxon_test_detects_the_larger_regret():
     rng = np.random.default_rng(0)
     a = rng.random(40)
     assert verma.worse(a + 0.1 + 0.01 * rng.random(40), a)["holds"]
@@ -186,7 +186,7 @@ def test_wilcoxon_says_which_is_worse():
     assert verma.worse(a, a)["p"] == 1.0
 
 
-def test_seeds_differ_by_purpose_and_run_and_stay_what_they_are():
+def test_seeds_differ_by_purpose_and_run_and_do_not_change():
     seeds = {seed_of(s, what, run) for s in range(3) for what in ("f", "delays") for run in range(3)}
     assert len(seeds) == 18
     assert seed_of(0, "f", 1) == seed_of(0, "f", 1)

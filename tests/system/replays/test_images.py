@@ -59,7 +59,7 @@ def test_a_damaged_archive_is_refused_by_name(tmp_path, damage):
 
 
 @pytest.mark.parametrize("compress", [True, False])
-def test_all_four_files_are_the_usual_parts(tmp_path, compress):
+def test_all_four_files_give_the_usual_training_and_test_images(tmp_path, compress):
     parts = [drawn(30, seed=1), drawn(20, seed=2)]
     for names, part in zip((TRAINING_DIGITS, OTHER_DIGITS), parts, strict=True):
         write(tmp_path, names, *part, compress=compress)
@@ -86,7 +86,7 @@ def test_the_10000_digits_are_mnists():
     assert training.pixels.shape == (7000, 1, 28, 28) and validation.pixels.shape == (3000, 1, 28, 28)
     counts = np.bincount(np.concatenate([training.classes, validation.classes]))
     assert list(counts) == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
-    # Digits are drawn in the middle: a zero has a hole there, and a one has none.
+    # Digits are in the middle of the image. A zero has a hole in the middle; a one does not.
     middle = [training.pixels[training.classes == c, 0, 13:15, 13:15].mean() for c in (0, 1)]
     assert middle[0] < 40 < 200 < middle[1]
 
@@ -122,7 +122,7 @@ def cifar_file(path, n, seed=0):
     return pixels, classes
 
 
-def test_cifar_is_taken_where_its_files_are(tmp_path):
+def test_cifar_is_used_if_its_files_are_present(tmp_path):
     training = [cifar_file(tmp_path / name, 4, seed)[0] for seed, name in enumerate(TRAINING_CIFAR)]
     test = cifar_file(tmp_path / OTHER_CIFAR[0], 6, seed=9)
     found = images.read_cifar(tmp_path / OTHER_CIFAR[0])
@@ -135,7 +135,7 @@ def test_cifar_is_taken_where_its_files_are(tmp_path):
     assert used[2] == set(map(bytes, test[0]))
 
 
-def test_digits_stand_in_for_a_missing_cifar(tmp_path):
+def test_digits_replace_a_missing_cifar(tmp_path):
     *parts, which = images.cifar_or_digits(folder_of_digits(tmp_path, 40), (1000, 5, 1000))
     assert which == (
         "MNIST's 40 test digits, which stand in for CIFAR-10 (test_batch.bin is not there): "

@@ -47,7 +47,7 @@ def untimed(report):
 
 
 @pytest.mark.parametrize("replay", REPLAYS)
-def test_kept_runs_are_not_made_again(replay, trained, tmp_path):
+def test_kept_runs_are_not_computed_again(replay, trained, tmp_path):
     options = Options(runs=2, iterations=2, workers=0, keep=tmp_path / "kept")
     report = replay.run(options)
     n_trained, n_files = len(trained), len(list(options.keep.iterdir()))
@@ -55,7 +55,7 @@ def test_kept_runs_are_not_made_again(replay, trained, tmp_path):
     again = replay.run(options)
     assert len(trained) == n_trained
     np.testing.assert_equal(again, report)
-    # As without files, except for times.
+    # The report equals a report without files, except for times.
     np.testing.assert_equal(untimed(replay.run(replace(options, keep=None))), untimed(report))
 
 

@@ -1,4 +1,4 @@
-"""Networks of the replays and their training against numpy, torchvision's digits, and a small replay of cnn."""
+"""Networks of the replays: training compared with numpy, torchvision's digits, and a small replay of cnn."""
 
 import os
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_the_network_has_8_filters_8_nodes_and_10_scores():
     assert n == 8 * (9 + 1) + 8 * (8 * 8 * 8 + 1) + 10 * (8 + 1)
 
 
-def test_six_layers_have_the_filters_that_they_are_given():
+def test_six_layers_have_the_given_numbers_of_filters():
     f1, f2, f3, f4, f5, nodes = sizes = [16, 20, 24, 28, 32, 36]
     for channels, side in [(1, 28), (3, 32), (3, 8)]:
         network = cifar.network(sizes, channels)
@@ -72,7 +72,7 @@ def test_six_layers_have_the_filters_that_they_are_given():
         assert network(torch.zeros(2, channels, side, side)).shape == (2, 10)
 
 
-def test_skip_connections_pass_by_layers_that_are_silent():
+def test_skip_connections_bypass_layers_with_zero_output():
     with training.seeded(0):
         network = cifar.network([4, 5, 6, 7, 8, 9], 1)
     with torch.no_grad():
@@ -102,7 +102,8 @@ def test_adam_moves_by_the_rate_of_each_epoch_along_the_gradient(decay):
         scores, before = array(network(pixels)), array(network[-1].bias)
         rate = 1e-5  # so small that both epochs have the same gradient
         training.train(network, some, epochs=2, batch_size=30, learning_rate=rate, decay=decay)
-    # The gradient of the mean cross-entropy by the last biases; Adam's first steps have the size of the rate.
+    # The gradient of the mean cross-entropy with respect to the last biases; Adam's first steps have the size of the
+    # rate.
     share = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     gradient = (share - np.eye(10)[some.classes]).mean(axis=0)
     clear = np.abs(gradient) > 1e-3
@@ -124,7 +125,7 @@ def test_a_seed_gives_the_same_training_and_leaves_torch_as_it_was():
     assert torch.equal(torch.get_rng_state(), state) and torch.get_num_threads() == n_threads
 
 
-def test_training_learns_and_a_tiny_rate_does_not():
+def test_training_improves_accuracy_unless_the_rate_is_tiny():
     some, others = digits(400).parts([300, 100])
     accuracies = []
     for rate in (1e-2, 1e-6):
@@ -155,7 +156,7 @@ def test_accuracy_counts_the_highest_scores_also_where_training_diverged():
     assert training.accuracy(Given(diverged), some) == pytest.approx(np.mean(some.classes == 0))
 
 
-def test_the_digits_come_by_torchvision_where_there_is_no_folder(tmp_path, monkeypatch):
+def test_torchvision_provides_the_digits_without_a_folder(tmp_path, monkeypatch):
     pytest.importorskip("torchvision", reason="torchvision is not installed: pip install 'belated[torch]'")
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
     kept = tmp_path / "datasets" / "MNIST" / "raw"  # where torchvision stores its downloads
@@ -196,6 +197,6 @@ def test_the_cnn_replay_end_to_end(tmp_path):
 
 
 @needs_data
-def test_two_epochs_on_real_digits_are_better_than_none():
+def test_two_epochs_on_real_digits_improve_the_accuracy():
     point = {"batch_size": 128, "decay": 1e-3}
     assert cnn.accuracy(DATA, 1, learning_rate=1e-2, **point) > 0.5 > cnn.accuracy(DATA, 1, learning_rate=1e-6, **point)

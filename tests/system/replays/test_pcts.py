@@ -34,7 +34,7 @@ def test_the_unit_cube_is_the_domain(name):
 
 @every_problem
 def test_the_programs_function_equals_the_full_one_at_full_fidelity(name):
-    """This holds for CurrinExp at z = 0 and for all others at z = 1."""
+    """This holds for CurrinExp at z = 0 and for all other functions at z = 1."""
     problem = PROBLEMS[name]
     full = 0.0 if name == "CurrinExp" else 1.0
     f = wang.program_value(problem)
@@ -44,7 +44,7 @@ def test_the_programs_function_equals_the_full_one_at_full_fidelity(name):
 
 
 @every_problem
-def test_the_papers_optimum_equals_the_functions_to_its_digits(name):
+def test_the_optimum_of_the_paper_agrees_in_its_printed_digits(name):
     problem = PROBLEMS[name]
     tolerance = {"Borehole": 0.06, "CurrinExp": 4e-5}.get(name, 3e-6)
     assert problem.function.optimum == pytest.approx(problem.optimum, abs=tolerance)
@@ -69,11 +69,11 @@ def test_the_published_medians_are_read():
     assert found["constant", "Borehole", "PCTS+DUCBV"] == {"max": 308.3696046, "median": 305.8342653, "std": 2.99}
 
 
-def test_without_the_file_nothing_is_published(tmp_path):
+def test_published_values_are_omitted_without_the_file(tmp_path):
     assert wang.published(tmp_path) == {} == wang.published(None)
 
 
-def test_a_cell_is_measured_by_the_better_of_both():
+def test_a_cell_of_the_table_has_the_better_algorithm():
     known = {
         ("constant", "Hartmann3", "PCTS+DUCB1-sigma"): {"max": 3.85, "median": 3.84, "std": 0.5},
         ("constant", "Hartmann3", "PCTS+DUCBV"): {"max": 3.86, "median": 3.85278, "std": 0.001},
@@ -140,7 +140,7 @@ def test_the_papers_search_starts_one_evaluation_a_unit(algorithm):
     assert n == 97 and value <= problem.function.optimum
 
 
-def test_an_option_that_it_does_not_have_is_refused():
+def test_unsupported_options_are_refused():
     with pytest.raises(bl.InvalidSetting, match="--keep is not an option of the replay pcts-sr"):
         execute(pcts_sr, Options(keep=Path("x")))
 

@@ -1,4 +1,5 @@
-"""The authors' program of PCTS: its tree against a recomputation, its clock, and a run recorded by the authors."""
+"""The authors' program of PCTS: its tree compared with a recomputation, its clock, and a run recorded by the
+authors."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ def test_b_values_follow_the_definition(seed, n, width):
 
 
 @given(st.lists(st.booleans(), max_size=25), st.integers(1, 4))
-def test_halves_part_a_cell_along_a_longest_side_or_the_dimension_before(path, d):
+def test_cells_are_halved_along_a_longest_side(path, d):
     node = Node(((0.0, 1.0),) * d, 0, 0, 0.0)
     for second in path:
         dimension, cells = halves(node)
@@ -114,7 +115,7 @@ def test_delay_expands_more_leaves_than_waiting_and_selection_waits_at_a_pending
     found = run_instance(made, 0.1, 0.9, UCB1Sigma(0.01), 400.0, np.random.default_rng(0))
     assert set(found.times) <= {4.0 * k for k in range(101)}
     per_moment = [found.times[1:].count(time) for time in sorted(set(found.times))]
-    # First only the root, then one of its children before the other.
+    # First only the root, then one child before the other child.
     assert per_moment[0] == 1 and 1 <= np.mean(per_moment) < 4
     assert found.n_expansions > 1.2 * 50
 
@@ -128,7 +129,7 @@ def test_known_cells_cost_no_time():
     assert first.n_nodes <= n
 
 
-def test_a_bias_that_is_contradicted_is_grown():
+def test_a_bias_contradicted_by_values_is_increased():
     """f changes faster in z than at the centre, where C is estimated."""
     made = evaluations(lambda x, z: float(z * (0.1 + 5 * abs(x[0] - 0.5))), fidelity=True)
     found = run_poo(made, UCB1Sigma(0.01), 600.0, 4.0, np.random.default_rng(0), at_most=3)
@@ -164,8 +165,8 @@ def test_the_bias_constant_of_the_program_equals_the_tables(name, nu):
     assert made.c == pytest.approx(nu, rel=1e-9)
 
 
-def test_hartmann3_ends_where_the_authors_run_on_record_ends():
-    """Theirs, with DUCBV: 3.86254291643 at (0.12890625, 0.5546875, 0.8515625), 577 nodes, height 24."""
+def test_hartmann3_ends_at_the_point_of_the_recorded_run():
+    """The authors' run with DUCBV: 3.86254291643 at (0.12890625, 0.5546875, 0.8515625), 577 nodes, height 24."""
     problem = PROBLEMS["Hartmann3"]
     (found,) = wang.run_program(problem, "constant", "PCTS+DUCBV", np.random.default_rng(0))
     assert found.points[-1].tolist() == [0.12890625, 0.5546875, 0.8515625]

@@ -1,4 +1,4 @@
-"""The rivals of the tree searches, each compared with a law or a known behaviour of its source."""
+"""The rivals of the tree searches, each compared with a theorem or a published behaviour of the method."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def clock(f, n, delay=1.0, noise=None):
 
 
 def bump(x, z=1.0):
-    """Maximum 0 at 0.3; a lower fidelity lowers f, not equally everywhere."""
+    """A function with maximum 0 at 0.3; a lower fidelity lowers f by an amount that depends on the point."""
     return float(-np.sum((x - 0.3) ** 2) - 0.1 * (1 - z) * (1 + x[0]))
 
 
@@ -70,7 +70,7 @@ def test_a_model_may_recommend_an_untried_point():
     assert [float(x[0]) for x in evaluate.recommendations()] == [0.9, 0.5, 0.5]
 
 
-def test_noise_is_added_to_what_is_seen():
+def test_noise_is_added_to_observed_values():
     evaluate = clock(lambda x, z: 1.0, 3, noise=iter([0.5, -0.5]).__next__)
     assert [evaluate(np.zeros(1)), evaluate(np.zeros(1))] == [1.5, 0.5]
 
@@ -108,7 +108,7 @@ def test_the_posterior_is_in_the_units_of_the_values():
     assert np.all(std < 1.0)
 
 
-def test_mf_gp_ucb_asks_only_its_fidelities_and_goes_up_when_the_lower_ones_are_known():
+def test_mf_gp_ucb_uses_only_its_fidelities_and_increases_them():
     evaluate = wait_and_act(rivals.mf_gp_ucb, clock(bump, 45), 1, np.random.default_rng(0), cost=cost)
     assert set(evaluate.fidelities) <= {0.333, 0.667, 1.0}
     assert evaluate.fidelities[:4] == [0.333, 0.333, 0.667, 1.0]
@@ -128,7 +128,7 @@ def test_boca_begins_with_cheap_fidelities_and_ends_with_the_full_one():
 def co_kriging(levels, theta, rng, n=12):
     model = CoKriging(levels)
     model.theta = np.log(theta)
-    model.fitted_to = 10**6  # these stay
+    model.fitted_to = 10**6  # these calls remain in flight
     for i in range(n):
         model.add(rng.random(2), i % levels, float(rng.normal()))
     return model
@@ -183,7 +183,7 @@ def test_mf_sko_uses_lower_fidelities_where_they_are_cheap():
     assert np.mean(evaluate.fidelities[4:]) < np.mean(dear.fidelities[4:])
 
 
-# Gradients.
+# Gradient methods.
 
 
 def test_the_gradient_is_exact_for_a_linear_function():
@@ -200,7 +200,7 @@ def test_ascent_reaches_the_maximum_of_a_concave_function():
 
 
 def test_dbgd_with_tiny_delays_is_ogd():
-    """If values come at the end of their slot, the points are the same."""
+    """If values arrive at the end of their slot, the points are the same."""
     waiting = wait_and_act(rivals.ogd, clock(bump, 300), 2, np.random.default_rng(3))
     delayed = WaitAndAct(bump, itertools.repeat(1.0), 300.0)
     wait_and_act(rivals.dbgd, delayed, 2, np.random.default_rng(3))
@@ -208,17 +208,17 @@ def test_dbgd_with_tiny_delays_is_ogd():
     assert delayed.times == [1.0 + k for k in range(300)]
 
 
-def test_dbgd_starts_one_evaluation_a_unit_and_learns_from_late_gradients():
+def test_dbgd_starts_one_evaluation_a_unit_and_uses_late_gradients():
     delayed = WaitAndAct(bump, itertools.repeat(20.0), 600.0)
     wait_and_act(rivals.dbgd, delayed, 2, np.random.default_rng(3))
     assert len(delayed.times) == 581 and max(delayed.times) == 600.0 and delayed.times == sorted(delayed.times)
     assert bump(delayed.recommendations()[-1]) > -0.01
-    # There is no gradient before unit 21, so the first slots are at one point.
+    # The first gradient is known at unit 21, so the first slots are at one point.
     first = np.array(delayed.points)[:18:3]
     assert np.all(first == first[0])
 
 
-# Rejects.
+# Successive rejects.
 
 
 @pytest.mark.parametrize(("n_arms", "budget"), [(2, 30), (5, 200), (10, 151)])
@@ -252,7 +252,7 @@ def test_batches_take_the_time_of_their_workers():
     assert evaluate.now == 12.0
 
 
-def test_cells_with_the_maximum_are_never_given_up():
+def test_cells_with_the_maximum_are_never_rejected():
     calls = []
 
     def evaluate(points):
@@ -261,7 +261,7 @@ def test_cells_with_the_maximum_are_never_given_up():
 
     found = list(itertools.islice(rivals.rejecting_cells(evaluate, 1), 4))
     assert calls[:2] == [int(0.5 * math.log(10)), 2 * int(0.5 * math.log(40) * 16)]
-    # The centre of the cell that holds 0.3, or of one whose centre is as near, at side 2^−l.
+    # The centre of the cell with side 2^−l that contains 0.3, or of another cell whose centre is as near.
     for level, x in enumerate(found):
         assert abs(x[0] - 0.3) <= 0.5**level
 

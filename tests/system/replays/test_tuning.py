@@ -42,7 +42,7 @@ def no_network(monkeypatch):
 
 
 class Diary:
-    """A random search that records its values and when they came: `now` is the number of suggestions so far."""
+    """A random search that records its values and their arrival times; `now` is the number of suggestions so far."""
 
     def __init__(self, fidelity=None):
         self.inner, self.events = bl.RandomSearch(LINE, fidelity=fidelity, seed=0), []
@@ -69,14 +69,14 @@ def searched(optimizer, f=lambda params, n: params["x"], *, evaluation=1, delay=
     return wang_tuning.search(optimizer, f, 100, evaluation=evaluation, delay=delay, times=times, waits=waits)
 
 
-def test_a_result_comes_when_the_evaluation_and_then_the_delay_have_passed():
+def test_a_result_arrives_after_the_evaluation_and_the_delay():
     diary = Diary()
     found = searched(diary)
     assert (found.n_evaluations, found.n_observed, found.cost) == (10, 7, 10.0)
-    for number in range(6):  # started at its number, ended 1 later, known to the suggestion 3 after that
+    for number in range(6):  # a trial starts at its number, ends 1 later, and is known 3 after its end
         assert diary.events.index(("observe", number)) < diary.events.index(("suggest", number + 4))
         assert diary.events.index(("observe", number)) > diary.events.index(("suggest", number + 3))
-    assert diary.events[-1] == ("observe", 6)  # at 10, the end
+    assert diary.events[-1] == ("observe", 6)  # at time 10, the end of the run
 
 
 def test_wait_and_act_has_one_evaluation_in_flight():
@@ -122,7 +122,7 @@ def test_evaluations_whose_results_would_come_too_late_are_not_computed():
     assert len(computed) == 7
 
 
-def test_a_tree_that_does_not_wait_sees_more_and_finds_more():
+def test_a_tree_that_does_not_wait_has_more_results_and_less_regret():
     def f(params, n):
         return -((params["x"] - 0.3) ** 2) - (params["y"] - 0.7) ** 2
 
@@ -149,7 +149,7 @@ def test_stored_evaluations_are_continued(tmp_path):
     first = wang_tuning.Evaluations(f, file)
     assert first({"x": 0.1}, 2) == first({"x": 0.1}, 2) == 0.05
     assert math.isnan(first({"x": 0.1, "kind": "a"}, 3))
-    file.write_text(file.read_text() + '[{"x": 0.2}, 2, 0.')  # ended while it wrote
+    file.write_text(file.read_text() + '[{"x": 0.2}, 2, 0.')  # the process ended during a write
     again = wang_tuning.Evaluations(f, file)
     assert again({"x": 0.1}, 2) == 0.05 and math.isnan(again({"kind": "a", "x": 0.1}, 3))
     assert len(computed) == 2
@@ -249,7 +249,7 @@ def test_every_beginning_has_its_share_of_each_class(classes):
     for n in range(1, len(y) + 1):
         counts = np.array([np.sum(y[order[:n]] == each) for each in present])
         unfinished = counts < totals
-        # Classes take turns, so while a class has rows left it is behind another by at most two.
+        # Classes take turns. While a class has rows left, its count is at most two below the count of another class.
         assert not unfinished.any() or counts.max() - counts[unfinished].min() <= 1
 
 
@@ -352,7 +352,7 @@ SMALL = {
 def test_a_small_replay_from_end_to_end(replay, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(replay, "EXPERIMENT", replace(replay.EXPERIMENT, **SMALL[replay]))
-    if replay is not pcts_svm:  # slower trainings
+    if replay is not pcts_svm:  # trainings take longer
         monkeypatch.setattr(wang_tuning, "ALGORITHMS", ("PCTS+DUCBV", "PCTS+DUCBV, full", "wait-and-act+DUCBV"))
         monkeypatch.setattr(pcts_nn, "QUICK_MAX_ITER", 1)
     options = Options(runs=1, iterations=7, workers=0, quick=True, keep=tmp_path / "kept")

@@ -140,13 +140,13 @@ def test_the_time_may_be_given_if_the_clock_counts_seconds(client, create, path)
     assert synced(study).trial(1).suggested_at > 1e9
 
 
-def test_times_of_writing_are_the_servers(client, create, path):
+def test_times_of_writing_come_from_the_server(client, create, path):
     study = create(bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", seed=0))
     start = time.time()
     (trial,) = ok(client.post(f"{path}/suggest", json={"now": 100}))["trials"]
     found = ok(client.post(f"{path}/trials/0/observe", json={"value": 1.0, "now": 130.5}))
     assert start - 1 < trial["started_at"] <= found["changed_at"] < time.time() + 1
-    # Another process also gives its own time.
+    # Another process also passes the time of its clock.
     bl.Study.load(study.name, study._store.url, time=lambda: 200.0).suggest()
     (_, other) = ok(client.get(f"{path}/trials"))["trials"]
     assert other["suggested_at"] == 200.0 and other["started_at"] > start - 1
@@ -163,7 +163,7 @@ def test_times_without_finite_differences_are_refused(client, create, path, now)
     ok(client.get(path))
 
 
-def test_a_log_with_an_infinite_delay_is_answered(client, create, path, monkeypatch):
+def test_a_log_with_an_infinite_delay_is_returned_as_json(client, create, path, monkeypatch):
     study = create(bl.BayesOpt({"x": (0.0, 1.0)}, clock="seconds", seed=0))
     times = iter([1.7e308, -1.7e308])
     monkeypatch.setattr(study._optimizer._problem, "now", lambda: next(times))
@@ -261,7 +261,7 @@ def test_a_call_with_a_key_takes_effect_once(client, study, path):
     refused(client.post(f"{path}/suggest", json=body | {"n": 3}), 422, "key='jöb 1' started 2 trials before")
     refused(client.post(f"{path}/trials/0/observe", json=report | {"value": 2.0}), 422, "key='r'")
     refused(client.post(f"{path}/suggest", json={"key": "a\nb"}), 422, "printable")
-    # Reports of failures need no key, because repeating them changes nothing.
+    # Reports of failures do not need a key, because repeating them does not change the study.
     for kind in ("fail", "abandon"):
         assert ok(client.post(f"{path}/trials/1/{kind}")) == ok(client.post(f"{path}/trials/1/{kind}"))
     assert synced(study)._log.n_events() == 5

@@ -80,7 +80,7 @@ def test_a_study_is_created_once_by_many(running, request, path):
     assert sorted(made) == [200] * 5 + [201]
 
 
-def test_more_studies_than_are_kept_open(running, tmp_path):
+def test_a_server_serves_more_studies_than_it_keeps_open(running, tmp_path):
     from belated.serve.studies import MAX_OPEN
 
     url = f"sqlite:///{tmp_path / 'many.db'}"

@@ -59,7 +59,7 @@ def test_a_token_that_is_not_usable_is_refused_and_not_shown(capsys, monkeypatch
 @pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe" * 10])
 def test_a_file_without_a_token_is_refused(capsys, monkeypatch, url, tmp_path, content):
     (tmp_path / "token").write_bytes(content)
-    # A token in the environment does not replace it, because it may be a different one.
+    # A token in the environment does not replace the token of the file, because the two may differ.
     assert "token" in refusal(capsys, monkeypatch, url, "--token-file", tmp_path / "token", token=TOKEN)
     assert "none" in refusal(capsys, monkeypatch, url, "--token-file", tmp_path / "none", token=TOKEN)
 
@@ -126,7 +126,7 @@ def test_a_store_that_cannot_be_read_is_an_error_at_once(capsys, monkeypatch, tm
 
 
 @needs_framework
-def test_a_password_of_the_store_is_in_no_message(capsys, monkeypatch):
+def test_messages_never_contain_the_password_of_the_store(capsys, monkeypatch):
     pytest.importorskip("psycopg")
     said = refusal(capsys, monkeypatch, "postgresql://u:s3cr3t@127.0.0.1:1/d", token=TOKEN)
     assert "s3cr3t" not in said and "postgresql://u@127.0.0.1:1/d" in said
@@ -226,7 +226,7 @@ def test_a_call_still_running_at_shutdown_gets_503_and_is_completed(url):
 
 
 @needs_framework
-def test_the_token_is_in_no_output_and_in_no_list_of_processes(url, tmp_path):
+def test_the_token_is_absent_from_output_and_lists_of_processes(url, tmp_path):
     (tmp_path / "token").write_text(TOKEN)
     (tmp_path / "token").chmod(0o600)
     with service.Service(url, "--token-file", str(tmp_path / "token"), token="another-one-of-0123") as running:
@@ -255,8 +255,8 @@ def test_every_error_has_a_status_of_4xx_except_errors_of_the_store():
         assert status_of(error) in expected, kind
 
 
-def test_answers_are_not_held_back_for_an_acknowledgement():
-    # asyncio switches Nagle's algorithm off where the listening socket names its protocol.
+def test_answers_are_sent_without_waiting_for_an_acknowledgement():
+    # asyncio disables Nagle's algorithm only if the listening socket specifies its protocol.
     with command._listening("127.0.0.1", 0) as listening:
         assert listening.proto == socket.IPPROTO_TCP and listening.getsockname()[1] > 0
 

@@ -1,4 +1,4 @@
-"""Clients without a token cannot occupy memory, and can hold few connections for a short time."""
+"""Clients without a token do not occupy memory, and hold only few connections for a short time."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="limits the files of a process"),
 ]
 
-# The server with a patience of half a second and suggestions that take longer; at most 100 files.
+# The server with a timeout of half a second, suggestions that take longer, and at most 100 open files.
 PROGRAM = """
 import resource, sys, time
 from belated import Study, cli
@@ -35,7 +35,7 @@ sys.exit(cli.main(sys.argv[1:]))
 
 @pytest.fixture
 def start(tmp_path):
-    """A function that starts a server with a patience, and returns its process and its port."""
+    """A function that starts a server with a timeout, and returns its process and its port."""
     url = f"sqlite:///{tmp_path / 'studies.db'}"
     bl.Study("study", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
     started = []
@@ -72,12 +72,12 @@ def request(line, *headers):
 
 
 @pytest.mark.parametrize("path", ["/", "/docs", "/openapi.json"])
-def test_a_body_for_an_open_path_is_refused_before_it_comes(running, path):
+def test_a_body_for_a_path_without_token_is_refused_before_it_is_read(running, path):
     with ask(running.port, f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n".encode()) as sent:
         assert sent.recv(4096).split()[1] == b"405"
 
 
-def test_silent_connections_are_closed_and_working_ones_are_not(start):
+def test_only_silent_connections_are_closed(start):
     _, port = start(0.5)
     body = ["Content-Type: application/json", "Content-Length: 2"]
     silent = [
@@ -101,7 +101,7 @@ def test_more_connections_than_files_are_refused_in_few_lines(start):
     assert crowd[0].recv(4096).split()[1] == b"200"
     with ask(port, b"") as refused:
         assert refused.recv(4096).split()[1] == b"503"
-    # Once the silent connections are closed, new ones are accepted.
+    # Once the silent connections are closed, new connections are accepted.
     for connection in crowd[1:]:
         wait_until_closed(connection)
     with ask(port, request("GET /v1/studies HTTP/1.1")) as later:

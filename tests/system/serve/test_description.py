@@ -10,7 +10,7 @@ from campaigns import service
 
 @pytest.fixture
 def serve(monkeypatch):
-    """The fault program, imported by its own name."""
+    """The fault program, imported by its name."""
     pytest.importorskip("schemathesis")
     reason = service.missing()
     if reason is not None:
@@ -22,7 +22,7 @@ def serve(monkeypatch):
     sys.modules.pop("serve", None)
 
 
-def test_answers_are_as_described_and_never_the_servers_error(serve, tmp_path):
+def test_answers_follow_the_description_without_server_errors(serve, tmp_path):
     harness = sys.modules["harness"]
     url, failures = f"sqlite:///{tmp_path / 'studies.db'}", harness.Failures()
     serve.some_studies(url)

@@ -68,7 +68,7 @@ def raw(running, data):
         return connection.recv(4096)
 
 
-def test_a_page_of_another_origin_gets_no_permission(running, client):
+def test_pages_of_other_origins_are_not_allowed(running, client):
     origin = {"Origin": "http://evil.example"}
     answer = client.get("/v1/studies", headers=origin)
     assert not any(name.startswith("access-control") for name in answer.headers)
@@ -177,11 +177,11 @@ def test_a_pair_of_surrogates_is_a_character(client, study, path):
         (b"/", "/"),
     ],
 )
-def test_a_slash_within_a_segment_stays_there(sent, read):
+def test_an_encoded_slash_stays_in_its_segment(sent, read):
     assert gate.path_of({"raw_path": sent, "path": "unused"}) == read
 
 
-def test_a_client_that_goes_away_in_the_middle_changes_nothing(running, study, path):
+def test_an_interrupted_request_leaves_the_study_unchanged(running, study, path):
     body = b'{"n": 3}'
     request = (
         f"POST {path}/suggest HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {running.token}\r\n"

@@ -32,7 +32,7 @@ def browser():
 
 @pytest.fixture
 def served(tmp_path):
-    """A server of two studies, one of them with HTML wherever text can be."""
+    """A server of two studies; in one of them every text contains HTML."""
     reason = service.missing()
     if reason is not None:
         pytest.skip(reason)
@@ -128,7 +128,7 @@ def test_html_in_a_study_is_text(browser, served):
     assert browser.title == f"{EVIL} – belated"
     assert browser.execute_script("return window.hit") is None
     assert browser.find_elements("css selector", "main img, main b, main script") == []
-    # HTML inserted by force does not run either, because the page allows only its own script.
+    # Scripts in HTML that is inserted into the page do not run either, because the page allows only one script.
     browser.execute_script(f'document.getElementById("study").innerHTML = "{EVIL}"')
     wait(browser, lambda: any("Content Security Policy" in each for each in complaints(browser)))
     assert browser.execute_script("return window.hit") is None
@@ -223,7 +223,7 @@ def test_every_input_has_a_label_and_every_region_a_name(browser, served):
         assert browser.execute_script(wide), width
 
 
-def test_the_page_sends_requests_to_no_other_host(served):
+def test_the_page_sends_requests_only_to_its_server(served):
     import httpx
 
     running, _ = served

@@ -1,4 +1,4 @@
-"""The open studies of a server, and which of them it closes if there are too many."""
+"""The open studies of a server, and the studies that it closes if too many are open."""
 
 import asyncio
 import threading

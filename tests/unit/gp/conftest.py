@@ -6,6 +6,6 @@ from threadpoolctl import threadpool_limits
 
 @pytest.fixture(scope="module")
 def one_thread():
-    """With small matrices, most of the time of many threads is spent waiting."""
+    """For small matrices several threads spend most of their time waiting."""
     with threadpool_limits(1):
         yield

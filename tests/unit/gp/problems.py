@@ -20,7 +20,7 @@ smooth = pytest.mark.parametrize("kernel", SMOOTH)
 
 
 def shape(kernel, lengthscale, bounds=(1e-5, 1e5)):
-    """scikit-learn's kernel of the same name, without its variance."""
+    """The kernel of scikit-learn with the same name, without its variance."""
     if kernel == "squared_exponential":
         return RBF(lengthscale, length_scale_bounds=bounds)
     return Matern(lengthscale, nu=NU[kernel], length_scale_bounds=bounds)
@@ -47,9 +47,9 @@ def close(a, b, tolerance):
 
 @st.composite
 def problems(draw):
-    """Kernel, θ, data and test points; θ over several decades, the noise at least a thousandth of the signal.
+    """Kernel, θ, data and test points; θ covers several decades, the noise is at least a thousandth of the signal.
 
-    This noise bounds the condition number of the covariance by n·1000, and so the difference between two correct
+    The condition number of the covariance is therefore at most n·1000, which limits the difference between two correct
     computations.
     """
     n, d = draw(st.integers(1, 500 if FULL else 60)), draw(st.integers(1, 10))

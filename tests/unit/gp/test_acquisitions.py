@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def quadrature(u):
-    """log E max(0, u + N(0, 1)) = log φ(u) + log ∫ t exp(ut − t²/2) dt over t > 0: nothing cancels."""
+    """log E max(0, u + N(0, 1)) = log φ(u) + log ∫ t exp(ut − t²/2) dt over t > 0, which avoids cancellation."""
     integral, _ = quad(lambda t: t * np.exp(u * t - t * t / 2), 0, np.inf, epsabs=0, epsrel=1e-13, limit=500)
     return -0.5 * u * u - 0.5 * np.log(2 * np.pi) + np.log(integral)
 
@@ -47,7 +47,7 @@ def test_log_expected_improvement(u):
 
 
 def test_log_expected_improvement_far_out():
-    # h(u) → φ(u)/u² (1 − 3/u²), and h(u) → u on the other side.
+    # h(u) → φ(u)/u² (1 − 3/u²) for u → −∞, and h(u) → u for u → ∞.
     for u in (-1e2, -1e3, -1e6):
         expected = -0.5 * u * u - 0.5 * np.log(2 * np.pi) - 2 * np.log(-u) + np.log1p(-3 / u**2)
         assert log_improvement(u) == pytest.approx(expected, rel=1e-9)

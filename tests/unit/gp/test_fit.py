@@ -86,7 +86,8 @@ def test_priors_bound_theta_if_the_data_are_uninformative():
 
 @pytest.mark.parametrize("priors", [True, False])
 def test_irrelevant_columns_get_long_lengthscales(priors):
-    """The other column explains f to a thousandth of its range, so the effect of this one must be smaller."""
+    """The other column explains f to a thousandth of its range, so the effect of the irrelevant column must be
+    smaller."""
     x = np.random.default_rng(0).random((60, 2))
     y = np.sin(5 * x[:, 0])
     gp = GaussianProcess("matern52", [0.5, 0.5], 1.0, 1e-4)

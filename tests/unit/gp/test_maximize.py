@@ -52,7 +52,7 @@ def test_the_maximum_is_reached_on_faces_and_corners_exactly(ends, kernel, seed)
     gp.fit(x, y)
     point, index, value = Acquisition.upper_confidence_bound(gp, 0.0).maximize(cube(d), seed)
     assert index is None and value == pytest.approx(gp.predict(point[None])[0][0], rel=1e-9)
-    # Between rows the posterior mean may turn just before a face although f does not.
+    # Between rows the posterior mean may have its maximum just before a face, although f does not.
     corner = np.array([p if end is None else end for end, p in zip(ends, point, strict=True)])
     gradient = gp.predict_gradient(corner)[2]
     assume(all(end is None or (2 * end - 1) * slope > 0 for end, slope in zip(ends, gradient, strict=True)))
@@ -61,7 +61,7 @@ def test_the_maximum_is_reached_on_faces_and_corners_exactly(ends, kernel, seed)
 
 
 @smooth
-def test_the_maximum_beats_a_grid(kernel):
+def test_the_maximum_is_at_least_the_maximum_of_a_grid(kernel):
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 101)] * 2), axis=-1).reshape(-1, 2)
     for seed in range(30 if FULL else 4):
         gp = fitted(kernel, n=15, seed=seed)

@@ -1,4 +1,4 @@
-"""Posterior and evidence against scikit-learn, and an extended factor against a fresh one."""
+"""Posterior and evidence compared with scikit-learn, and an extended factor with a factor computed at once."""
 
 import warnings
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def extreme(kernel):
-    """The largest supported problem, which is nearly the worst conditioned one."""
+    """The largest supported problem, with nearly the largest condition number."""
     rng = np.random.default_rng(1)
     x = rng.random((500, 10))
     return kernel, np.full(10, 3.0), 2.0, 2e-3, x, wave(x, rng), rng.random((30, 10))
@@ -27,7 +27,7 @@ def extreme(kernel):
 @given(problem=problems())
 @example(problem=extreme("squared_exponential"))
 @example(problem=extreme("matern52"))
-def test_posterior_and_evidence_equal_those_of_scikit_learn(problem):
+def test_posterior_and_evidence_agree_with_scikit_learn(problem):
     kernel, lengthscale, variance, noise, x, y, z = problem
     gp = GaussianProcess(kernel, lengthscale, variance, noise)
     gp.fit(x, y)
@@ -52,7 +52,7 @@ def test_posterior_and_evidence_equal_those_of_scikit_learn(problem):
 
 @settings(max_examples=200 if FULL else 30)
 @given(problem=problems(), cuts=st.lists(st.floats(0, 1), min_size=1, max_size=4))
-def test_extended_is_the_same_as_fresh(problem, cuts):
+def test_extended_factor_equals_a_factor_computed_at_once(problem, cuts):
     kernel, lengthscale, variance, noise, x, y, z = problem
     fresh, grown = (GaussianProcess(kernel, lengthscale, variance, noise) for _ in range(2))
     fresh.fit(x, y)

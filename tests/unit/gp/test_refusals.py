@@ -1,4 +1,4 @@
-"""The Gaussian process refuses invalid points, targets and settings, and does not change."""
+"""Invalid points, targets and settings raise errors and leave the Gaussian process unchanged."""
 
 import numpy as np
 import pytest

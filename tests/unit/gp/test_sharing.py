@@ -1,4 +1,5 @@
-"""The methods of `GaussianProcess` share one posterior: reading makes no copy, and threads lose no rows."""
+"""The methods of `GaussianProcess` share one posterior: reading does not copy it, and rows added by threads are
+kept."""
 
 import threading
 import time

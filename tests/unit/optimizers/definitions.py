@@ -21,7 +21,7 @@ BOX = {
 ROWS = np.random.default_rng(5).normal(size=(40, 2)) * [1.0, 100.0]
 CONTEXT = {"age": (0.0, 50.0), "site": ["a", "b"]}
 
-# The arguments without which an optimizer cannot be made, by its class's name.
+# The required arguments of each optimizer, by the name of its class.
 REQUIRED = {"BPEDelay": {"horizon": 2_000_000, "lengthscale": 0.3, "noise_std": 0.1}}
 
 
@@ -48,7 +48,7 @@ def one_hot(value, choices):
 
 
 def encoded(trial):
-    """A trial's row of the model: the unit cube, one-hot where there is a choice, and the context behind."""
+    """A trial's row of the model: numbers in the unit cube, choices one-hot, then the context."""
     if trial.x is None:
         p = trial.params
         row = [unit(p["x"], -1, 3), unit(p["lr"], 1e-4, 1, True), unit(p["n"], 2, 7), unit(p["m"], 1, 64, True)]
@@ -107,14 +107,15 @@ class Dense:
         times = [trials[number].suggested_at for number in suggested] + [now] * suggests
 
         def discarded(trial):
-            """Whether the value came too late, or the trial is pending and was too late at the last suggestion."""
+            """Whether the value arrived later than the window, or the trial was pending for longer than the window at
+            the last suggestion."""
             if its.late != "discard" or trial.number not in suggested:
                 return False
             if trial.state == "pending":
                 return any(time - trial.suggested_at > window for time in times)
             return trial.state == "observed" and trial.delay > window
 
-        # Failures have a separate model and are not rows of this one.
+        # Failures have a separate model and are not rows of the model of f.
         rows = [t for t in trials if t.state == "observed" or discarded(t)]
         self.ended = [t for t in trials if t.state in ("observed", "failed")]
         self.values = [sign * t.value for t in rows if t.state == "observed" and not discarded(t)]
@@ -125,7 +126,7 @@ class Dense:
         self.center, self.scale = self.units(its, sign, floor) if units is None else units
         targets = [floor if discarded(trial) else sign * trial.value for trial in rows]
         self.n_rows = len(rows)
-        # A known noise counts, except for values that came too late.
+        # The known noise is used, except for values that arrived later than the window.
         self.known = [None if discarded(t) or t.std is None else t.std for t in rows]
         width = self.lengthscale.size
         x = np.array([encoded(t) for t in rows]).reshape(-1, width)
@@ -140,7 +141,7 @@ class Dense:
         if its.pending == "censor":
             targets += [floor] * len(tail)
         if its.pending == "liar":
-            # The smallest and largest of the values in the user's sign.
+            # The smallest and largest value, with the user's sign.
             lies = {"min": np.min, "max": np.max, "mean": np.mean}
             lie = sign * its.lie if its.lie not in lies else self.center
             if its.lie in lies and self.values:
@@ -174,7 +175,8 @@ class Dense:
             self.y = np.append(self.y, means[near].mean(axis=1) if len(x) else np.zeros(len(tail)))
 
     def success(self, z):
-        """As `success` below, with lengthscales at their prior's mode or at 1/2; None without a failure."""
+        """Like `success` below, with lengthscales at the mode of their prior or at 1/2; None if all trials
+        succeeded."""
         failed = np.array([t.state == "failed" for t in self.ended])
         if not failed.any():
             return None
@@ -223,9 +225,9 @@ class Dense:
         return mean, prior - (k * np.linalg.solve(self.a, k.T).T).sum(axis=1)
 
     def weights(self, z):
-        """The length of the vector w of weights of the targets in the mean w'y at each row of z.
+        """The norm of the vector w of weights of the targets in the mean w'y at each row of z.
 
-        An error δA of the matrix changes the mean by w'δA A⁻¹y. Under a linear kernel, w is long far from the rows.
+        An error δA of the matrix changes the mean by w'δA A⁻¹y. With a linear kernel, w is large far from the rows.
         """
         n = len(self.y)
         return np.linalg.norm(np.linalg.solve(self.a[:n, :n], self.covariance(z, self.x[:n]).T), axis=0)
@@ -233,14 +235,14 @@ class Dense:
     def tolerance(self):
         """The possible effect of rounding: a few units in the last place times the condition number.
 
-        The noise is at least a thousandth of the signal variance that is given, so this is 1e-8 or less, in the
-        model's units, for the rows there are here; only a fitted signal variance may raise it.
+        The noise is at least a thousandth of the signal variance that is given, so the effect is at most 1e-8 in the
+        model's units. Only a fitted signal variance may increase it.
         """
         return 1e-14 * (np.linalg.cond(self.a) if len(self.a) else 1.0) + 1e-12
 
 
 def success(x, failed, z, lengthscale=0.5):
-    """log P at rows z, the shortfall of the mean label from 0, and whether the failures lie together.
+    """log P at rows z, the amount by which the mean label is below 0, and whether the failures are close together.
 
     Labels are 1 and -1 about 1, noise 1/failures. If few failures have a success as their nearest neighbour, the labels
     are 1 and -4.25, with the kernel and the noise for a border.

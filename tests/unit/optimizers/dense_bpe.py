@@ -1,4 +1,5 @@
-"""BPE-Delay written from the paper in numpy: lengths of rounds, dense variances, bounds and eliminations; and problems.
+"""BPE-Delay written from the paper in numpy (lengths of rounds, dense variances, bounds, eliminations), and test
+problems.
 
 Notation follows Vakili et al. 2023: q_r, t_r, T, δ; λ there is the standard deviation of the noise here.
 """
@@ -37,7 +38,7 @@ def explored(horizon, rounds):
 
 
 def lengths(horizon, delta, mean=0.0, xi=0.0, b=0.0, tail="max", code=False):
-    """t_1 … t_R: of Algorithm 1, the last one cut to the horizon, or of the authors' code."""
+    """t_1 … t_R of Algorithm 1, with the last round cut to the horizon, or of the authors' code."""
     found, q_sum = [], 0
     for q in explored(horizon, 30):
         before = sum(found)
@@ -89,7 +90,7 @@ class DenseBPE:
         return self.mean + mean - half, self.mean + mean + half
 
     def before_step(self, f=None):
-        """Begin the next round if the last one is over; if f is given, record whether the bounds cover it."""
+        """Begin the next round if the last round is over; if f is given, record whether the bounds cover f."""
         if self.steps < self.lengths[self.round]:
             return
         lower, upper = self.bounds()
@@ -104,7 +105,7 @@ class DenseBPE:
             self.points, self.arrived = [], {}
 
     def step(self, index):
-        """A suggestion, which must be one of the most uncertain survivors."""
+        """Record a suggestion, which must be one of the most uncertain survivors."""
         rows = np.array(self.points).reshape(-1, self.x.shape[1])
         at = self.x[self.surviving]
         _, variance = self.posterior(rows, None if not len(rows) else np.zeros(len(rows)), self.noises(rows), at)
@@ -117,7 +118,7 @@ class DenseBPE:
         return np.full(len(rows), self.noise)
 
     def observe(self, number, row, value, std=None):
-        """A value of a trial of this round (with `keep`, of any)."""
+        """Record a value of a trial of this round (with `keep`, of any round)."""
         self.arrived[number] = (row, value, std)
 
 

@@ -52,7 +52,7 @@ def histories(draw, **fixed):
     if arguments["pending"] == "nearest":
         arguments["pending__k"] = draw(st.integers(1, 5))
     if arguments["pending"] == "censor":
-        arguments["pending__floor"] = draw(st.sampled_from([None, -3.0, 3.0]))  # also a value that is not a lower bound
+        arguments["pending__floor"] = draw(st.sampled_from([None, -3.0, 3.0]))  # 3 is not a lower bound
         if arguments["window"] is not None:
             arguments["pending__late"] = draw(st.sampled_from(["discard", "accept", "discard"]))
     if not fixed:

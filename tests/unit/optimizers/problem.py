@@ -16,7 +16,7 @@ def objective(params):
 
 
 def run(opt, n, sign=1.0, lag=3):
-    """Suggest n trials, and observe each `lag` suggestions later. Return the suggested params."""
+    """Suggest n trials, observe each trial `lag` suggestions later, and return the suggested params."""
     suggested = []
     for _ in range(n):
         suggested.append(opt.suggest())

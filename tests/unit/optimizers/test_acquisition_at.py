@@ -1,4 +1,4 @@
-"""`acquisition_at` has the values of the formulas, its maximum is the next suggestion, and it has no side effects."""
+"""`acquisition_at` agrees with the formulas, its maximum is the next suggestion, and it does not have side effects."""
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,7 @@ def test_values_are_the_formulas_in_units_of_f(sign):
 
 
 @pytest.mark.parametrize("settings", [{}, {"acquisition": "ucb"}, {"acquisition": "log_ei", "pending": "liar"}])
-def test_the_next_suggestion_maximises_it(settings):
+def test_the_next_suggestion_maximises_acquisition_at(settings):
     """With late results, before fits and between them; candidates in flight are excluded."""
     x = np.random.default_rng(1).random((40, 2))
     opt = bl.BayesOpt(candidates=x, initial=3, seed=0, **settings)
@@ -66,7 +66,7 @@ POLICIES = [
 
 
 @pytest.mark.parametrize("settings", POLICIES)
-def test_acquisition_at_changes_no_suggestion(settings):
+def test_acquisition_at_does_not_change_suggestions(settings):
     context = {"z": 0.5} if "context" in settings else None
     plain, watched = (bl.BayesOpt(BOX, seed=3, **settings) for _ in range(2))
     for i in range(14):
@@ -86,7 +86,7 @@ def test_acquisition_at_changes_no_suggestion(settings):
 def test_one_point_or_several_in_any_form():
     opt = bl.BayesOpt(BOX, seed=0)
     run(opt, 12)
-    # These points are far from an incumbent. Near one, the variance has few correct digits.
+    # These points are far from incumbents. Near an incumbent the variance has few correct digits.
     points = [{"x": -0.25, "n": 3}, {"x": -0.5, "n": 8}]
     forms = [pd.DataFrame(points), pd.DataFrame(points)[["n", "x"]], np.array([[-0.25, 3], [-0.5, 8]])]
     expected = opt.acquisition_at(points), *opt.predict(points)
@@ -140,7 +140,7 @@ def test_acquisition_at_of_a_study_equals_its_optimizers(tmp_path):
     assert np.array_equal(*(opt.acquisition_at(points) for opt in opts))
 
 
-def test_refusals():
+def test_invalid_arguments_are_refused():
     opt = bl.BayesOpt(candidates=ROWS, seed=0)
     opt.suggest()
     with pytest.raises(bl.NotFitted, match="acquisition_at needs values: observe at least one trial first"):

@@ -1,4 +1,4 @@
-"""Suggestions on a grid compared with the formulas for public predictions: incumbents, and leases in nu_t."""
+"""Suggestions on a grid compared with formulas of the public predictions: incumbents, and leases in nu_t."""
 
 import pytest
 from scipy.stats import norm

@@ -1,4 +1,4 @@
-"""`add`: earlier data and users' points, one or many, are accepted or refused as a whole."""
+"""`add`: one or many points are either all accepted or all rejected."""
 
 import math
 
@@ -38,7 +38,7 @@ def test_add_candidates():
 
 
 @both
-def test_add_takes_all_points_or_none(kind):
+def test_add_accepts_all_points_or_raises_an_error(kind):
     opt = kind(BOX, seed=0)
     good, bad = {"x": 0.0, "n": 1}, {"x": 2.0, "n": 1}
     for params, values, error in [

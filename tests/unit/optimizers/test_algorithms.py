@@ -72,7 +72,7 @@ def test_every_name_runs_on_candidates_or_refuses_them(name):
         ("synUCBPE", bl.UCBPE, bl.Hallucinate),
     ],
 )
-def test_settings_that_make_an_algorithm_cannot_be_replaced(name, acquisition, pending):
+def test_settings_that_define_an_algorithm_cannot_be_replaced(name, acquisition, pending):
     opt = bl.algorithm(name, SPACE, window=7)
     settings = opt._settings()
     assert (type(settings["acquisition"]), type(settings["pending"]), opt.window) == (acquisition, pending, 7)

@@ -1,4 +1,4 @@
-"""Arguments of optimizers can be read and set as in scikit-learn, and invalid ones are refused by name."""
+"""Arguments of optimizers can be read and set as in scikit-learn; the error for an invalid argument names it."""
 
 import math
 
@@ -115,6 +115,6 @@ def test_valid_settings_of_bayes_opt_are_accepted():
     assert opt.window == 20
 
 
-def test_the_base_is_not_an_optimizer():
+def test_the_base_class_cannot_be_instantiated():
     with pytest.raises(bl.InvalidSetting, match="use BayesOpt"):
         bl.Optimizer(BOX)

@@ -78,7 +78,7 @@ def test_beta_grows_with_the_trials_by_its_schedule(beta, expected):
             assert bound[in_flight[-1]] >= bound.max() - 1e-9
             other = mean + expected(3 * j) * sigma
             differ += bound.max() - bound[other.argmax()] > 1e-9
-    # With the beta of three times as many trials, enough suggestions would differ.
+    # Three times as many trials would give another beta and other suggestions, so the test detects an error in beta.
     assert differ >= 3
 
 
@@ -140,7 +140,7 @@ def test_a_box_is_explored_like_candidates(search):
             rows = np.vstack([x, batch, grid])
             mean, s, sigma = posterior(rows, np.arange(10), y, 10 + np.arange(i))
             where = region(mean, s, 0.3)
-            # The searches of the lower bound and of the grid may miss this much.
+            # The error that the search for the lower bound and the grid may have.
             assert mean[10 + i] + 0.6 * s[10 + i] > (mean - 0.3 * s).max() - 1e-6
             assert sigma[10 + i] >= sigma[14:][where[14:]].max() - 0.02
 
@@ -254,11 +254,11 @@ def test_direct_is_refused_where_it_cannot_search():
         bl.BayesOpt(SQUARE, acquisition=bl.UCB(direct=10, multistart=(10, 1)))
 
 
-# Names.
+# Names of algorithms.
 
 
 @pytest.mark.parametrize("name", [name for name in bl.algorithms() if name.startswith(("syn", "asy", "seq"))])
-def test_a_batch_is_the_same_all_at_once_and_one_by_one(name):
+def test_a_batch_equals_single_suggestions(name):
     """All results arrive just before the next batch."""
     initial = {} if name.endswith("RAND") else {"initial__n": 4}
     at_once, singly = (bl.algorithm(name, SQUARE, seed=1, **initial) for _ in range(2))

@@ -65,7 +65,7 @@ def test_every_step_follows_algorithm_1(delay, arguments, reference):
 
 @given(st.integers(1, 3000), st.floats(0, 40), st.floats(0, 10), st.floats(0, 3), st.floats(1e-4, 0.5))
 @settings(max_examples=40, deadline=None)
-def test_lengths_of_rounds_equal_those_of_the_paper_or_of_its_code(horizon, mean, xi, b, delta):
+def test_lengths_of_rounds_agree_with_the_paper_or_its_code(horizon, mean, xi, b, delta):
     delay = bl.SubExponential(mean, xi=xi, b=b)
     for tail, code in [("max", False), ("min", False), ("min", True)]:
         expected = dense_bpe.lengths(horizon, delta, mean, xi, b, tail, code)
@@ -95,14 +95,14 @@ def test_minimising_mirrors_maximising():
     assert_array_equal(up.surviving_, down.surviving_)
 
 
-def test_values_count_where_they_were_run_and_points_where_they_were_suggested():
+def test_bounds_use_points_that_were_run_and_variances_suggested_points():
     f, _ = rkhs_function(np.random.default_rng(3))
     plain, moved = make(50), make(50)
     for opt in (plain, moved):
         for trial in opt.suggest(n=8):
             elsewhere = 59 - trial.index
             trial.observe(f[elsewhere] if opt is moved else f[trial.index], params=elsewhere if opt is moved else None)
-    # The exploration is the same; the bounds use the values at the points where they were measured.
+    # The exploration does not change. The bounds use the values at the points where they were measured.
     assert [t.index for t in plain.trials] == [t.index for t in moved.trials]
     moved.suggest()
     dense = dense_bpe.DenseBPE(X, [8, 42], (SE, 0.15, 1.0, 0.05**2), 2.5)
@@ -181,7 +181,7 @@ def test_the_bounds_on_a_box_follow_theorem_6_2(name, squared, regularization):
     assert len(found) == len(expected)
 
 
-# The theorem's promise.
+# The theorem.
 
 
 def test_bounds_cover_f_and_nothing_eliminated_is_suggested():

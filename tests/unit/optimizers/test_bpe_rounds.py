@@ -1,4 +1,4 @@
-"""The rounds of BPE-Delay, in one process and in many: their decisions, estimated delays, and refusals."""
+"""The rounds of BPE-Delay, in one process and in many: eliminations, estimated delays, and errors."""
 
 import json
 import math
@@ -27,10 +27,10 @@ def refusal(call):
     return str(caught.value)
 
 
-# The decision of a round.
+# The elimination at the end of a round.
 
 
-def test_a_round_is_decided_once():
+def test_points_are_eliminated_once_for_each_round():
     f, _ = rkhs_function(np.random.default_rng(0))
     opt = make(60, delay=bl.SubExponential(3))
     trials = play(opt, 12, f, late=3)
@@ -97,10 +97,10 @@ def test_added_and_enqueued_trials_do_not_count_in_rounds():
     assert other.suggest().index == 3
 
 
-# Delays that are estimated.
+# Estimated delays.
 
 
-def test_results_that_come_at_once_make_rounds_of_bpe():
+def test_rounds_without_delays_equal_the_rounds_of_bpe():
     f, _ = rkhs_function(np.random.default_rng(0))
     known, estimated = make(60), make(60, delay="estimated")
     for opt in (known, estimated):
@@ -109,7 +109,7 @@ def test_results_that_come_at_once_make_rounds_of_bpe():
     assert [r.n_suggested for r in known.rounds_] == [r.n_suggested for r in estimated.rounds_]
 
 
-def test_notes_have_the_estimates_that_decide_the_round():
+def test_notes_have_the_estimates_that_end_the_round():
     f, _ = rkhs_function(np.random.default_rng(0))
     table = {tuple(row): value for row, value in zip(X, f, strict=True)}
     opt = make(400, delay="estimated", delta=0.05)
@@ -128,11 +128,11 @@ def test_notes_have_the_estimates_that_decide_the_round():
     assert [each.delay is None for each in opt.rounds_] == [False, False, False]
 
 
-def test_a_round_waits_for_a_first_result_and_not_for_lost_ones():
+def test_a_round_needs_a_first_result_but_not_lost_results():
     opt = make(100, delay="estimated")
     trials = opt.suggest(n=30)
     assert opt.round_ == 1 and opt.rounds_[0].length is None and opt.rounds_[0].delay is None
-    # Half of all results never come; the others take five suggestions.
+    # Half of all results never arrive; the others take five suggestions.
     while opt.round_ == 1 and opt.n_trials < 100:
         trials.append(opt.suggest())
         if trials[-6].number % 2:
@@ -199,7 +199,7 @@ def test_copies_and_studies_continue_bit_for_bit(arguments, steps, data):
 
 @given(ARGUMENTS, st.integers(0, 23), st.integers(1, 24))
 @settings(max_examples=200 if FULL else 25, deadline=None)
-def test_a_batch_equals_its_drafts_and_a_cancelled_batch_leaves_no_trace(arguments, before, n):
+def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(arguments, before, n):
     opt = small(arguments)
     for number in range(before):
         trial = opt.suggest()
@@ -219,7 +219,7 @@ def test_a_batch_equals_its_drafts_and_a_cancelled_batch_leaves_no_trace(argumen
     assert opt._log.status() == other._log.status() == strategies.replayed(opt)._log.status()
 
 
-# Refusals, and problems that do not stop a search.
+# Errors, and problems that do not stop a search.
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_batch_equals_its_drafts_and_a_cancelled_batch_leaves_no_trace(argumen
 def test_refusals_name_the_argument(name, arguments):
     message = refusal(lambda: make(**arguments))
     assert name in message
-    # Both the constructor and `set_params` refuse it.
+    # Both the constructor and `set_params` raise an error.
     opt = make()
     before = opt.get_params()
     assert name in refusal(lambda: opt.set_params(**arguments))
@@ -269,7 +269,7 @@ def test_kernels_too_rough_for_theorem_6_2_are_refused_only_on_boxes():
     assert "SubExponential" in refusal(lambda: make(delay="exponential"))
 
 
-def test_overflowing_bounds_eliminate_nothing():
+def test_overflowing_bounds_do_not_eliminate_points():
     opt = make(60)
     for trial in opt.suggest(n=8):
         trial.observe(1.7e308 * (-1) ** trial.number)
@@ -312,7 +312,7 @@ def test_bpe_refuses_a_delay_model():
 
 
 def test_a_point_that_failed_is_tried_again_later_each_time():
-    """One candidate always fails: its tries within a round are 2 steps apart, then 4, then 8; it stays active."""
+    """One candidate always fails: its evaluations within a round are 2 steps apart, then 4, then 8; it stays active."""
     opt = bl.BPEDelay(candidates=X[::6], horizon=4000, lengthscale=0.15, noise_std=0.05, seed=0, delay="none")
     tries = []
     while opt.n_trials < 60:

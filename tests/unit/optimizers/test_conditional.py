@@ -127,7 +127,7 @@ def test_studies_name_the_dimension_that_differs(tmp_path):
 
 @few
 @given(conditional_spaces(), st.integers(0, 5))
-def test_a_refused_point_changes_nothing(space, seed):
+def test_a_refused_point_leaves_the_optimizer_unchanged(space, seed):
     opt = bl.BayesOpt(space, seed=seed, initial=2)
     for trial in opt.suggest(n=4):
         trial.observe(value(trial.params))
@@ -162,7 +162,7 @@ def test_inactive_differences_do_not_make_two_configurations():
 
 @pytest.mark.parametrize("acquisition", ["log_ei", "ucb", "thompson", "max_variance", "ucb_pe"])
 def test_all_active_configurations_are_in_flight_once(acquisition):
-    # The batch has each configuration once, and then they are repeated.
+    # The batch has each configuration once, then repeats configurations.
     opt = bl.BayesOpt(FINITE, seed=2, acquisition=acquisition, initial=3)
     opt.suggest().observe(1.0)
     batch = opt.suggest(n=len(CONFIGURATIONS) - 1)
@@ -255,8 +255,8 @@ def test_random_search_draws_parents_uniformly():
 
 
 def test_every_configuration_of_a_finite_space_is_counted_once():
-    # There are more flat combinations than are enumerated, but few active ones. Each active one is tried before any is
-    # repeated.
+    # There are more flat combinations than the optimizer enumerates, but few active configurations. Each active
+    # configuration is tried before any is repeated.
     space = {"k": bl.Integer(0, 9)}
     space |= {f"p{i}": bl.Integer(0, 8, when={"k": i}) for i in range(10)}
     batch = bl.BayesOpt(space, seed=0, initial=5).suggest(n=90)

@@ -1,4 +1,5 @@
-"""Known constraints: suggestions satisfy them and are still good; infeasible points and bad functions are refused."""
+"""Known constraints: suggestions satisfy them and are still good; infeasible points and invalid functions raise
+errors."""
 
 import copy
 import json
@@ -29,7 +30,7 @@ def satisfied(params, constraints):
 
 
 def run(optimizer, n, batch=4, lag=2):
-    """Suggest n batches, and observe each `lag` batches later; return the params."""
+    """Suggest n batches, observe each batch `lag` batches later, and return the params."""
     batches = []
     for _ in range(n):
         batches.append(optimizer.suggest(batch))
@@ -54,13 +55,13 @@ def run(optimizer, n, batch=4, lag=2):
     ],
     ids=lambda arguments: "-".join(map(str, arguments.values())) or "default",
 )
-def test_bayesopt_suggests_nothing_that_violates_a_constraint(name, arguments):
+def test_suggestions_of_bayesopt_satisfy_the_constraints(name, arguments):
     space, constraints = SPACES[name]
     optimizer = make(bl.BayesOpt, space, constraints, **arguments)
     suggested = run(optimizer, 8)
     assert len(suggested) == 32 and all(satisfied(params, constraints) for params in suggested)
     assert satisfied(optimizer.recommend(), constraints)
-    assert len({json.dumps(params) for params in suggested}) > 24  # and they are not all the same
+    assert len({json.dumps(params) for params in suggested}) > 24  # the suggestions differ from each other
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -191,11 +192,11 @@ def test_an_observed_feasible_point_is_enough_to_start_from():
         trial.observe(quadratic(trial.params))
 
 
-# What is observed.
+# Observed, added and enqueued points.
 
 
 @both
-def test_add_takes_infeasible_points_and_recommend_does_not(kind):
+def test_add_accepts_infeasible_points_and_recommend_excludes_them(kind):
     optimizer = make(kind, CUBE, [below_one])
     violator, good = {"a": 0.9, "b": 0.9, "c": 0.9}, {"a": 0.1, "b": 0.2, "c": 0.3}
     assert optimizer.add(violator).state == "pending"
@@ -244,7 +245,7 @@ def answers_array(params):
 
 
 @both
-def test_an_exception_in_a_constraint_names_the_params_and_changes_nothing(kind):
+def test_an_exception_in_a_constraint_names_the_params_and_leaves_the_optimizer_unchanged(kind):
     optimizer = make(kind, CUBE, [below_one, raising])
     before = pickle.dumps(optimizer)
     for call in (
@@ -269,7 +270,7 @@ def test_a_constraint_must_return_true_or_false(kind, function):
     assert trial.params["a"] < 0.5
 
 
-def test_an_exception_during_a_batch_discards_its_drafts():
+def test_an_exception_during_a_batch_discards_the_batch():
     calls = []
 
     def limited(params):
@@ -294,7 +295,7 @@ def test_an_exception_during_a_batch_discards_its_drafts():
 
 
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread")
-def test_an_interrupt_in_a_constraint_is_raised_and_leaves_no_trace():
+def test_an_interrupt_in_a_constraint_is_raised_and_leaves_the_optimizer_unchanged():
     optimizer = make(bl.BayesOpt, CUBE, [interrupted])
     with pytest.raises(KeyboardInterrupt):
         optimizer.suggest(2)
@@ -307,7 +308,7 @@ def interrupted(params):
 
 
 @both
-def test_a_constraint_that_uses_its_optimizer_is_an_error_and_no_deadlock(kind):
+def test_a_constraint_that_uses_its_optimizer_raises_an_error(kind):
     for use in (lambda o: o.best_value_, lambda o: o.suggest(), lambda o: o.n_trials, pickle.dumps):
         made = []
         optimizer = make(kind, CUBE, [lambda p, use=use, made=made: use(made[0]) is None])
@@ -341,7 +342,7 @@ def test_threads_share_a_constrained_optimizer(kind):
     assert all(below_one(trial.params) for trial in trials)
 
 
-# The argument.
+# The argument `constraints`.
 
 
 @both
@@ -364,7 +365,7 @@ def test_invalid_constraints_are_refused(kind):
 
 
 @both
-def test_an_empty_list_of_constraints_is_no_constraints(kind):
+def test_an_empty_list_of_constraints_equals_none(kind):
     without, empty = make(kind, MIXED, None), make(kind, MIXED, [])
     assert run(without, 4) == run(empty, 4)
 
@@ -424,7 +425,7 @@ def in_disc(params):
     return (params["x"] - 0.7) ** 2 + (params["y"] - 0.6) ** 2 < 0.04
 
 
-def test_no_random_feasible_point_has_a_much_larger_acquisition():
+def test_random_feasible_points_do_not_have_a_much_larger_acquisition():
     """The acquisition extends beyond the feasible disc, and has narrow maxima on its boundary."""
     theta = bl.GP(kernel="squared_exponential", lengthscale=0.25, signal_std=1.0, noise_std=0.05)
     gaps = []

@@ -1,4 +1,4 @@
-"""Contexts: required with every call if they are declared, refused otherwise, and used by the model."""
+"""Contexts: required by every call if declared, an error otherwise, and used by the model."""
 
 import numpy as np
 import pandas as pd
@@ -41,7 +41,7 @@ def test_an_undeclared_context(kind):
     assert opt.n_trials == 0
 
 
-def test_the_model_learns_across_contexts():
+def test_results_in_one_context_improve_predictions_in_another():
     opt = bl.BayesOpt({"x": (0.0, 1.0)}, context={"z": (0.0, 1.0)}, seed=0)
     grid = np.linspace(0, 1, 6)
     points = [{"x": x} for x in grid for _ in grid]
@@ -70,7 +70,7 @@ def pair(domain, **settings):
 
 
 def in_lockstep(plain, contextual, n_trials=14):
-    """Run both with results three suggestions late, and yield their trials."""
+    """Run both optimizers with results three suggestions late, and yield their trials."""
     context = {"z": 1.3, "ward": "b"}
     trials = []
     for _ in range(n_trials):
@@ -96,12 +96,12 @@ def in_lockstep(plain, contextual, n_trials=14):
     ],
     ids=str,
 )
-def test_a_constant_context_changes_no_suggestion_given_the_hyperparameters(domain, settings):
+def test_a_constant_context_does_not_change_suggestions_given_the_hyperparameters(domain, settings):
     for one, other in in_lockstep(*pair(domain, **settings)):
         assert one.index == other.index and (one.index is not None or one.params == other.params)
 
 
-def test_a_constant_context_changes_no_draw_on_candidates():
+def test_a_constant_context_does_not_change_draws_on_candidates():
     for pending in ("ignore", "hallucinate", bl.Censor(floor=-2.0)):
         for one, other in in_lockstep(*pair("candidates", acquisition="thompson", pending=pending, window=5)):
             assert one.index == other.index
@@ -109,7 +109,7 @@ def test_a_constant_context_changes_no_draw_on_candidates():
 
 @pytest.mark.parametrize("pending", ["ignore", "hallucinate", "integrate", bl.Censor(floor=-2.0), "liar", "nearest"])
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_a_constant_context_changes_no_prediction_given_the_hyperparameters(domain, pending):
+def test_a_constant_context_does_not_change_predictions_given_the_hyperparameters(domain, pending):
     plain, contextual = pair(domain, pending=pending)
     for _ in in_lockstep(plain, contextual):
         pass

@@ -1,4 +1,4 @@
-"""d counts named parameters: a choice of 50 is one dimension, however many columns encode it."""
+"""d counts named parameters: a choice of 50 is one dimension with 50 columns."""
 
 import json
 import math

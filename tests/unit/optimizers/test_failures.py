@@ -30,13 +30,14 @@ def states(opt):
 
 
 @pytest.mark.parametrize("lie_together", [False, True])
-def test_the_logarithm_of_the_chance_of_success_is_added(lie_together):
-    """Compare with a twin that has only the observed trials and one that also has the failures, by a dense solve."""
+def test_the_logarithm_of_the_probability_of_success_is_added(lie_together):
+    """Compare with an optimizer that has only the observed trials, and with a dense solve that includes the
+    failures."""
     opt, twin = (bl.BayesOpt(SQUARE, surrogate=GIVEN, pending="hallucinate", initial=0, seed=0) for _ in range(2))
     rng = np.random.default_rng(1)
     points = rng.random((12, 2))
     if not lie_together:
-        # Each failure has a success beside it.
+        # Each failure is next to a success.
         points[:, 0] = np.where(np.arange(12) % 2, 0.505, 0.495)
         points[1::2, 1] = points[::2, 1]
     for x, y in points:
@@ -47,7 +48,7 @@ def test_the_logarithm_of_the_chance_of_success_is_added(lie_together):
             twin.add({"x": x, "y": y}, value(x, y))
     assert 3 <= states(opt).count("failed") <= 9
     assert np.array_equal(opt.predict(GRID), twin.predict(GRID))
-    # The mode of the prior on lengthscales, 0.29, is below the shortest one.
+    # The mode of the prior on lengthscales, 0.29, is below the smallest allowed lengthscale.
     log_p, shortfall, together = success(points, points[:, 0] > 0.5, GRID)
     assert together == lie_together and (shortfall < 0).any()
     expected = np.where((shortfall < 0) & together, -np.inf, log_p)
@@ -56,7 +57,7 @@ def test_the_logarithm_of_the_chance_of_success_is_added(lie_together):
 
 
 @pytest.mark.parametrize("arguments", [{"space": SQUARE}, {"candidates": np.random.default_rng(0).random((400, 2))}])
-def test_suggestions_avoid_where_trials_fail(arguments):
+def test_suggestions_avoid_regions_where_trials_fail(arguments):
     late, best = 0, []
     for seed in range(3):
         opt = bl.BayesOpt(seed=seed, **arguments)
@@ -71,7 +72,7 @@ def test_suggestions_avoid_where_trials_fail(arguments):
     assert max(best) <= 0 and min(best) > -2e-3
 
 
-def test_a_single_failure_leaves_its_surroundings_open():
+def test_a_single_failure_does_not_exclude_points_near_it():
     """The best point has failed once, at random; later suggestions are close to it again."""
     opt = bl.BayesOpt(SQUARE, seed=0)
     opt.add({"x": 0.6, "y": 0.4})
@@ -128,13 +129,13 @@ def test_other_acquisitions_are_maximised_over_points_likely_to_succeed(acquisit
     assert twin.acquisition_at(here)[0] >= plain[allowed].max() - 1e-3 * np.ptp(plain)
 
 
-def test_failures_alone_change_nothing_of_the_initial_design():
+def test_failures_do_not_change_the_initial_design():
     failing, plain = (bl.BayesOpt(SQUARE, seed=0, initial=6) for _ in range(2))
     for _ in range(6):
         failing.suggest().fail()
         plain.suggest()
     assert [trial.params for trial in failing.trials] == [trial.params for trial in plain.trials]
-    # The design continues while nothing is observed.
+    # The design continues until a first value is observed.
     failing.suggest().fail()
     assert states(failing) == ["failed"] * 7 and failing.best_value_ is None
 
@@ -183,7 +184,8 @@ def test_a_border_is_resolved(acquisition):
             report(opt.suggest(), lambda x, y: -((x - 0.3) ** 2) - (y - 0.7) ** 2, lambda x, y: x < 0.5)
         shares.append(states(opt)[60:].count("failed") / 60)
         regrets.append(-0.04 - opt.best_value_)
-    # About a quarter fails over many seeds (benchmarks/failures.py); all fail if the border is not resolved.
+    # Over many seeds about a quarter of the trials fails (benchmarks/failures.py); all fail if the border is not
+    # resolved.
     assert np.median(shares) < 1 / 3 and np.median(regrets) < 1e-4
 
 

@@ -1,4 +1,4 @@
-"""Trials at several fidelities: requests, stored values, refusals, and the best trial."""
+"""Trials at several fidelities: requests, stored values, errors, and the best trial."""
 
 import io
 import json
@@ -76,7 +76,7 @@ def test_the_log_keeps_fidelities_in_the_units_of_the_user():
     assert opt._log.trial(0).fidelity == 2.0 and type(opt.trial(0).fidelity) is int
 
 
-# Refusals, which change nothing.
+# Errors that leave the optimizer unchanged.
 
 
 @pytest.mark.parametrize("wrong", [99, 7001, 500.5, math.nan, "500", True, {"z": 1}])
@@ -133,7 +133,7 @@ def test_unusable_costs_are_refused(cost):
     assert trial.state == "pending" and opt.n_trials == 1
 
 
-def test_the_constructor_takes_only_a_fidelity_object():
+def test_the_constructor_accepts_only_a_fidelity_object():
     for wrong in ((100, 7000), 500, bl.Integer(1, 2), {"low": 1, "high": 2}):
         refused(lambda wrong=wrong: search(fidelity=wrong), r"^fidelity=.* pass bl\.Fidelity\(low", bl.InvalidSetting)
 
@@ -162,7 +162,7 @@ def test_the_number_of_fidelities_must_equal_the_number_of_points():
     assert pickle.dumps(opt) == before
 
 
-# The core gets z in [0, 1].
+# The core receives z in [0, 1].
 
 
 def test_events_of_other_processes_are_checked():
@@ -202,7 +202,7 @@ def test_fidelities_of_the_core_are_checked(axis, bias, cost, message):
         _core.Problem(search().domain_.core, None, (axis, bias, cost))
 
 
-# The best.
+# The best trial.
 
 
 @given(
@@ -247,7 +247,7 @@ def test_a_value_at_full_fidelity_replaces_a_cheap_best_value():
     assert opt.best_value_ == 1.0 and opt.best_trial_ == opt.trial(0)
 
 
-# What is kept.
+# Copies, parameters and tables.
 
 
 def test_copies_have_the_same_fidelities():

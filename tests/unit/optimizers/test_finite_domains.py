@@ -38,7 +38,7 @@ def test_points_in_flight_are_not_suggested_again(acquisition, candidates):
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_a_first_batch_repeats_nothing(seed):
+def test_points_of_a_first_batch_differ(seed):
     for domain in ({"space": SMALL}, {"candidates": np.linspace(0, 1, 25).reshape(-1, 1)}):
         opt = bl.BayesOpt(seed=seed, **domain)
         batch = opt.suggest(25)
@@ -69,7 +69,7 @@ def test_values_with_noise_may_be_observed_again():
     assert len({trial.params["k"] for trial in opt.trials}) <= 4
 
 
-def test_other_contexts_are_other_points():
+def test_equal_points_in_different_contexts_are_different():
     opt = bl.BayesOpt({"k": bl.Integer(0, 3)}, context={"z": (0.0, 1.0)}, seed=0)
     for z in (0.0, 0.5, 1.0):
         batch = [opt.suggest(context={"z": z}) for _ in range(4)]
@@ -113,7 +113,7 @@ def test_a_point_that_keeps_failing_is_avoided(space):
             trial.fail()
         else:
             trial.observe(0.1 * trial.number % 0.4)
-    # It is tried a few times, because the first failures may have been accidents.
+    # The point is tried a few times, because the first failures may have been random.
     assert again <= 3
 
 
@@ -171,7 +171,7 @@ def test_an_exhausted_domain_warns_once_and_repeats_the_largest_mean():
     assert again == [best.index] * 4 and len(caught) == 1
 
 
-def test_points_are_not_repeated_once_no_noise_is_seen():
+def test_points_are_rarely_repeated_if_values_are_exact():
     space = {"a": bl.Integer(0, 20), "b": bl.Integer(1, 8), "c": ["p", "q"]}
     opt = bl.BayesOpt(space, seed=0)
     repeats, seen = 0, set()

@@ -61,7 +61,7 @@ def test_a_table_restores_the_trials_in_their_states(kind, way, tmp_path):
 
 
 @pytest.mark.parametrize("way", [lambda table: table, through_csv])
-def test_candidates_come_back_by_their_index(way):
+def test_candidates_are_restored_by_their_index(way):
     opt = bl.RandomSearch(candidates=ROWS, seed=0)
     for i, trial in enumerate(opt.suggest(n=5)):
         if i % 2:
@@ -146,7 +146,7 @@ def test_a_table_of_trials_allows_no_other_arguments():
 
 
 @pytest.mark.parametrize("way", [lambda table: table, through_csv])
-def test_reported_fields_come_back(way):
+def test_reported_fields_are_restored(way):
     opt = bl.RandomSearch({"x": (0.0, 1.0), "n": bl.Integer(0, 9)}, seed=0)
     run, plain, failed, pending = opt.suggest(4)
     run.observe(1.0, std=0.5, cost=2.0, params={"x": 0.25, "n": 7}, attrs={"lab": "B", "n": 3})
@@ -162,7 +162,7 @@ def test_reported_fields_come_back(way):
 
 
 @pytest.mark.parametrize("way", [lambda table: table, through_csv])
-def test_candidates_that_were_run_elsewhere_come_back_where_they_were_run(way):
+def test_candidates_that_were_run_elsewhere_are_restored(way):
     opt = bl.RandomSearch(candidates=ROWS, seed=0)
     first, second = opt.suggest(2)
     first.observe(1.0, params=(first.index + 1) % 12)
@@ -175,8 +175,7 @@ def test_candidates_that_were_run_elsewhere_come_back_where_they_were_run(way):
         other.add(table)
 
 
-# `run_x` is a parameter beside `x`, so the column of points that were run needs another name. `run__x` also takes that
-# name.
+# `run_x` or `run__x` is a parameter too, so the columns of points that were run have another prefix.
 NAMED_LIKE_RUNS = ({"x": (0.0, 1.0), "run_x": (1, 9)}, {"x": (0.0, 1.0), "run_x": (1, 9), "run__x": ["a", "b"]})
 
 

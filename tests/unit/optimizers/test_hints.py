@@ -1,4 +1,4 @@
-"""Names from other packages: the error for each names the replacement here."""
+"""Names from other packages: the error message gives the name in belated."""
 
 import copy
 import inspect
@@ -87,13 +87,13 @@ def test_arguments_of_runs_given_to_an_optimizer(make, name):
         ("xi", "LogEI has no margin"),
     ],
 )
-def test_arguments_without_counterpart_are_answered_with_advice(make, name, advice):
+def test_error_for_an_argument_without_counterpart_gives_advice(make, name, advice):
     assert advice in message_of(lambda: bl.minimize(f, BOX, n_trials=3, **{name: 3}))
     assert advice in message_of(lambda: make(BOX, **{name: 3}))
 
 
 @pytest.mark.parametrize("name", ["mode", "maximize", "minimize"])
-def test_the_direction_of_a_run_is_its_name(name):
+def test_error_for_a_direction_names_maximize_and_minimize(name):
     assert "call bl.maximize or bl.minimize" in message_of(lambda: bl.maximize(f, BOX, n_trials=3, **{name: "min"}))
     assert message_of(lambda: bl.BayesOpt(BOX, **{name: "min"})).endswith("did you mean direction?")
 
@@ -127,7 +127,7 @@ def test_other_calls(call, message):
     assert re.search(message, message_of(call))
 
 
-def test_an_unknown_argument_leaves_no_trial():
+def test_an_unknown_argument_does_not_start_a_trial():
     opt = bl.RandomSearch(BOX)
     message_of(lambda: bl.maximize(f, optimizer=opt, n_trials=3, n_jobs=3))
     assert opt.n_trials == 0
@@ -238,14 +238,14 @@ def test_ipython_shows_optimizers_and_results():
         ("pending", "fantasies", "integrate"),
     ],
 )
-def test_value_names_of_other_packages_are_answered_with_advice(argument, given, wanted):
+def test_error_for_a_value_name_of_another_package_gives_advice(argument, given, wanted):
     with pytest.raises(bl.InvalidSetting, match=f"did you mean '{wanted}'"):
         bl.BayesOpt({"x": (0.0, 1.0)}, **{argument: given})
     assert bl.BayesOpt({"x": (0.0, 1.0)}, **{argument: wanted})
 
 
 @pytest.mark.parametrize("kind", ["BayesOpt", "RandomSearch", "Study"])
-def test_unknown_arguments_of_methods_are_answered_by_the_public_class(kind, tmp_path):
+def test_error_for_an_unknown_argument_of_a_method_names_the_public_class(kind, tmp_path):
     space = {"x": (0.0, 1.0)}
     opt = bl.BayesOpt(space) if kind == "BayesOpt" else bl.RandomSearch(space)
     if kind == "Study":
@@ -267,7 +267,7 @@ def test_unknown_arguments_of_methods_are_answered_by_the_public_class(kind, tmp
     assert [each.state for each in opt.trials] == ["pending"]
 
 
-def test_params_in_place_of_a_trial_are_answered_by_add():
+def test_error_for_params_in_place_of_a_trial_names_add():
     opt = bl.RandomSearch({"x": (0.0, 1.0)})
     opt.suggest()
     for params in ({"x": 0.5}, [0.5], np.array([0.5])):
@@ -308,7 +308,7 @@ KINDS = {
     ],
     ids=lambda asked: next(iter(asked)),
 )
-def test_optimizers_named_in_a_refusal_support_the_feature(asked):
+def test_optimizers_named_in_an_error_support_the_feature(asked):
     supported, named = set(), set()
     for name, kind in KINDS.items():
         try:

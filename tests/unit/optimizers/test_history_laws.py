@@ -61,7 +61,7 @@ def test_given_theta_the_order_of_arrival_does_not_matter(n, seed, pending, targ
 
 @pytest.mark.parametrize("space", [{"space": BOX}, {"candidates": ROWS}], ids=["box", "candidates"])
 @pytest.mark.parametrize("theta", [{}, GIVEN], ids=["fitted", "given"])
-def test_hallucinations_leave_the_mean_and_shrink_the_deviation(space, theta):
+def test_hallucinations_reduce_the_std_without_changing_the_mean(space, theta):
     for seed in range(50 if FULL else 5):
         opt = make(**space, pending="hallucinate", seed=seed, surrogate__n_restarts=1, **theta)
         rng = np.random.default_rng(seed)
@@ -93,7 +93,7 @@ def test_without_delay_all_policies_are_equal(space, acquisition, theta):
             rng = np.random.default_rng(seed)
             for k in range(25):
                 trial = opt.suggest()
-                # Not the first trial, because a policy with a floor already has a target for it.
+                # The first trial is left out, because a policy with a floor already has a target for it.
                 trial.fail() if failures and k and rng.random() < 0.1 else trial.observe(rng.normal())
             records.append([opt._log.trial(i).place for i in range(25)])
         assert all(record == records[0] for record in records)
@@ -103,7 +103,7 @@ def test_without_delay_all_policies_are_equal(space, acquisition, theta):
 @pytest.mark.parametrize("targets", ["standardized", "raw"])
 @pytest.mark.parametrize("fate", ["fail", "abandon", "fail, then abandon", "abandon, then fail", "window passes"])
 def test_a_late_value_is_used_from_every_state(pending, targets, fate):
-    """In the end the model equals the model of a twin to which the value came at once."""
+    """In the end the model equals the model of a second optimizer that received the value at once."""
     opt, twin = (
         make(space=BOX, pending=pending, window=4, surrogate__targets=targets, seed=0, **GIVEN) for _ in range(2)
     )
@@ -122,7 +122,7 @@ def test_a_late_value_is_used_from_every_state(pending, targets, fate):
     else:
         for what in fate.split(", then "):
             getattr(missing, what)()
-            opt.suggest().abandon()  # and the model has seen it
+            opt.suggest().abandon()  # the model has used the value
     missing.observe(2.5)
     twin.add(missing.params, 2.5)
     assert missing.state == "observed" and missing.value == 2.5 and opt.best_trial_ == missing

@@ -78,7 +78,7 @@ def interrupted(call, after):
 
 @in_main_thread
 @pytest.mark.parametrize("what", LONG)
-def test_ctrl_c_stops_a_call_and_leaves_no_trace(what):
+def test_ctrl_c_stops_a_call_and_leaves_the_optimizer_unchanged(what):
     opt = observed(**LONG[what])
     before = pickle.dumps(opt)
     for after in (0.05, 0.15):

@@ -1,4 +1,4 @@
-"""Integers with more digits than Python converts to text: refused by name, with everything else unchanged."""
+"""Integers with more digits than Python converts to text: the error names them, and the optimizer is unchanged."""
 
 import pytest
 

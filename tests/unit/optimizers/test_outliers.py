@@ -76,7 +76,7 @@ def test_a_corrected_value_counts_like_a_correct_one(n, factor):
 
 
 @pytest.mark.parametrize("h", [1e-3, 1e-4])
-def test_values_stay_apart_where_most_trials_are_near_the_optimum(h):
+def test_values_stay_distinct_if_most_trials_are_near_the_optimum(h):
     rng = np.random.default_rng(0)
     points = np.clip(np.vstack([rng.random((40, 2)), OPTIMUM + h * rng.standard_normal((45, 2))]), 0, 1)
     values = np.array([branin(*point) for point in points])
@@ -85,7 +85,7 @@ def test_values_stay_apart_where_most_trials_are_near_the_optimum(h):
     assert error.max() < 0.01 * np.ptp(values)
 
 
-def test_predictions_hold_elsewhere_when_trials_crowd_near_the_optimum():
+def test_predictions_elsewhere_stay_calibrated_if_trials_crowd_near_the_optimum():
     """Without noise, 95 % intervals contain f at 90 % of random points, averaged over functions and designs."""
     points = np.random.default_rng(99).random((200, 2))
     covered = []
@@ -102,7 +102,7 @@ def test_predictions_hold_elsewhere_when_trials_crowd_near_the_optimum():
     assert np.mean(covered) >= 0.9
 
 
-def test_a_value_of_pure_noise_does_not_set_the_scale():
+def test_a_value_of_pure_noise_does_not_determine_the_scale():
     x = np.random.default_rng(0).random(25)
     f = np.sin(6 * x) + 0.3 * x
     grid = np.linspace(0, 1, 101)[:, None]

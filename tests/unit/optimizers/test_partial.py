@@ -1,4 +1,4 @@
-"""Partial points, which `enqueue` completes and `add` refuses; and arrays of points."""
+"""Partial points, which `enqueue` completes and `add` rejects; and arrays of points."""
 
 import pickle
 
@@ -113,7 +113,7 @@ def test_partial_points_that_cannot_be_completed_are_refused(kind, part):
 
 
 @both
-def test_arrays_that_predict_takes_are_added_and_enqueued(kind):
+def test_add_and_enqueue_accept_the_arrays_that_predict_accepts(kind):
     points = np.array([[0.25, 3.0], [0.75, 8.0]])
     as_dicts = [{"x": 0.25, "n": 3}, {"x": 0.75, "n": 8}]
     opt = kind({"x": (0.0, 1.0), "n": bl.Integer(0, 9), "cache": 200}, seed=0)
@@ -132,7 +132,7 @@ def test_arrays_that_predict_takes_are_added_and_enqueued(kind):
 
 
 @both
-def test_indices_that_predict_takes_are_added_and_enqueued(kind):
+def test_add_and_enqueue_accept_the_indices_that_predict_accepts(kind):
     opt = kind(candidates=ROWS, seed=0)
     for indices in ([3, 4, 5], np.array([3, 4, 5]), (3,)):
         opt.enqueue(indices)

@@ -1,9 +1,8 @@
-"""The values that pending trials count as: expected improvement against joint draws, and the constant liar.
+"""The values assumed for pending trials: expected improvement compared with joint draws, and the constant liar.
 
-Notation: D are the points of the draws: the observed ones moved to the query's context c, and the pending ones in their
-own contexts. f* is the incumbent. The value of x is log E max(0, f(x, c) − f*), f* being the largest of E[f(x_D, c) |
-f(D)] over D (Letham et al. 2019 and Balandat et al. 2020; with everything in one context f* is the largest f(D)
-itself).
+Notation: D are the points of the draws. Observed points are moved to the query's context c; pending points keep their
+contexts. The value of x is log E max(0, f(x, c) − f*). The incumbent f* is the largest of E[f(x_D, c) | f(D)] over D
+(Letham et al. 2019 and Balandat et al. 2020). If there is only one context, f* is the largest f(D).
 """
 
 import numpy as np
@@ -78,14 +77,14 @@ def log_values(dense, observed, pending, candidates, c):
 
 
 def shortfall(seed, noise, context_of_pending):
-    """Return how much worse the candidate suggested in context 0 is than the best one that is not in flight."""
+    """Return how much worse the candidate suggested in context 0 is than the best candidate that is not in flight."""
     rng = np.random.default_rng(seed)
     candidates = rng.random((50, 2))
-    candidates[:2] = [[0.0, 0.0], [1.0, 1.0]]  # so that encoded and plain coordinates are the same
+    candidates[:2] = [[0.0, 0.0], [1.0, 1.0]]  # so encoded and plain coordinates are the same
     order = rng.permutation(np.arange(2, 50))
     tried, waiting = order[:N_OBSERVED], order[N_OBSERVED : N_OBSERVED + N_PENDING]
     contexts = rng.choice([0.0, 1.0], size=N_OBSERVED)
-    # Context 1 is far better, so that everything there is an improvement on context 0.
+    # Context 1 is far better, so every point in context 1 is an improvement on context 0.
     values = 2.0 * contexts - 1.0 + np.sqrt(noise) * rng.normal(size=N_OBSERVED)
     opt = optimizer(candidates, noise, 1024)
     for i, c, y in zip(tried, contexts, values, strict=True):
@@ -116,7 +115,7 @@ def test_noisy_expected_improvement_averages_joint_draws_in_the_querys_context(n
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize(("lie", "truth"), [("min", np.min), ("mean", np.mean), ("max", np.max), (4.5, lambda y: 4.5)])
-def test_a_lie_keeps_its_value_where_the_prior_mean_is_estimated(direction, lie, truth):
+def test_the_constant_liar_keeps_its_value_if_the_prior_mean_is_estimated(direction, lie, truth):
     """Ten equal points count little more than one, so the estimated mean is far from the mean of the values."""
     opt = liar(lie, direction)
     x = np.append(np.linspace(0.1, 0.12, 10), 0.9)

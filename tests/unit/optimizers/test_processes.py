@@ -34,7 +34,7 @@ def add(opt, rows):
 
 @METHODS
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_children_suggest_after_the_parent_did(method):
+def test_children_suggest_after_the_parent_suggested(method):
     opt = observed(160)
     opt.suggest()  # the threads exist from now on
     add(opt, ROWS[160:])  # enough for another fit at the next suggestion

@@ -35,7 +35,7 @@ def test_exact_values_are_not_observed_again(acquisition, declared):
     opt = bl.BayesOpt(SQUARE, acquisition=acquisition, surrogate=surrogate, seed=1)
     points = suggested(opt, 45, std=0.0 if declared == "std" else None)
     assert least_distance(points) > 1e-9
-    assert max(quadratic(*point) for point in points) > -1e-6  # and the maximum is found
+    assert max(quadratic(*point) for point in points) > -1e-6  # the maximum is found
 
 
 def test_exact_values_are_not_observed_again_under_constraints():
@@ -56,7 +56,7 @@ def test_values_with_noise_may_be_observed_again():
 
 
 @pytest.mark.parametrize("acquisition", ["log_ei", "ucb", "max_variance"])
-def test_an_abandoned_point_waits_for_another_result(acquisition):
+def test_an_abandoned_point_is_not_suggested_before_the_next_result(acquisition):
     rng = np.random.default_rng(0)
     space = {**SQUARE, "z": (0.0, 1.0)}
     opt = bl.BayesOpt(space, acquisition=acquisition, surrogate=bl.GP(noise_std=0.1), seed=0)
@@ -73,7 +73,7 @@ def test_an_abandoned_point_waits_for_another_result(acquisition):
         trial.abandon()
 
 
-def test_an_abandoned_point_of_a_finite_domain_waits_for_another_result():
+def test_an_abandoned_point_of_a_finite_domain_is_not_suggested_before_the_next_result():
     for opt in (
         bl.BayesOpt({"k": bl.Integer(0, 9), "c": ["p", "q"]}, seed=0),
         bl.BayesOpt(candidates=np.linspace(0, 1, 20).reshape(-1, 1), seed=0),

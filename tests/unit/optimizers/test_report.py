@@ -1,4 +1,4 @@
-"""Cost, duration, attributes and errors that come with a value or a failure are kept, shown, copied or refused."""
+"""Cost, duration, attributes and errors of a report: stored and copied if valid, otherwise an error."""
 
 import copy
 import json
@@ -14,7 +14,7 @@ import belated as bl
 from belated.optimizers.report import TrialError
 from tests.unit.optimizers.problem import BOX, ROWS, both
 
-# Text that UTF-8 cannot encode is refused.
+# Text that UTF-8 cannot encode raises an error.
 TEXT = st.text(st.characters(codec="utf-8"))
 PLAIN = st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
 DATA = st.recursive(
@@ -46,7 +46,7 @@ def test_attrs_are_kept_exactly_and_merged(reports, last):
         assert exactly(other.trial(0).attrs) == exactly(expected)
 
 
-def test_attrs_of_numpy_scalars_and_tuples_are_their_plain_values():
+def test_numpy_scalars_and_tuples_in_attrs_become_plain_values():
     _, trial = one()
     trial.observe(1.0, attrs={"a": np.float32(0.5), "b": np.int64(3), "c": np.bool_(True), "d": (1, np.array(2.0))})
     assert exactly(trial.attrs) == '{"a": 0.5, "b": 3, "c": true, "d": [1, 2.0]}'
@@ -127,7 +127,7 @@ def test_cost_and_duration_are_kept(kind, direction):
     assert "<td>2.5</td>" in trial._repr_html_() and "duration" in trial._repr_html_()
 
 
-def test_added_trials_have_cost_and_attrs_one_for_each_or_one_for_all():
+def test_add_accepts_one_cost_for_all_points_or_one_for_each():
     opt = bl.RandomSearch({"x": (0.0, 1.0)})
     points = [{"x": 0.1}, {"x": 0.2}]
     for cost, attrs in ((2.0, {"a": 1}), ([2.0, 2.0], [{"a": 1}, {"a": 1}])):

@@ -1,4 +1,4 @@
-"""Reports that contradict or correct an earlier one, and reports that are refused as a whole."""
+"""Reports that contradict or correct an earlier report, and reports that raise an error without any effect."""
 
 import math
 
@@ -42,14 +42,14 @@ policies = pytest.mark.parametrize(
 @policies
 @pytest.mark.parametrize("between", [False, True])
 @pytest.mark.parametrize("pending", [False, True])
-def test_a_trial_that_failed_and_was_then_abandoned_is_forgotten(arguments, between, pending):
+def test_a_failed_trial_that_is_abandoned_leaves_the_model(arguments, between, pending):
     opt, trial = history(["fail", "abandon"], between, **arguments)
     assert trial.state == "abandoned"
     never, other = history(["abandon"], between, **arguments)
     assert other.state == "abandoned"
     for ours, theirs in zip(opt.predict(POINTS, pending=pending), never.predict(POINTS, pending=pending), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
-    # The model knows nothing about its point.
+    # The model does not have data at its point.
     assert opt.surrogate_.n_observed == 4
 
 

@@ -41,7 +41,7 @@ def last_warp(opt):
 
 @pytest.mark.parametrize("seed", [21, 22, 23])
 def test_values_stay_compressed_at_later_fits(seed):
-    """A search that starts only from the hyperparameters of the plain values ends in a poor optimum."""
+    """A search that starts only from the hyperparameters of the untransformed values ends in a poor optimum."""
     opt = bl.BayesOpt(HARTMANN6.space, seed=seed)
     bad = 0
     for _ in range(50):
@@ -80,7 +80,7 @@ def test_predictions_are_in_units_of_f_and_follow_the_good_values():
 
 
 @pytest.mark.parametrize("bad", [-1e5, -1e12, -1e100])
-def test_one_scale_of_bad_values_is_as_good_as_another(bad):
+def test_the_scale_of_bad_values_does_not_matter(bad):
     """Values far below the others are all equal to the model."""
     points = [trial.params for trial in searched(n=20).trials]
     targets = []
@@ -130,6 +130,6 @@ def test_a_copy_continues_bit_for_bit():
         other.observe(cliff(other.params, -1e6))
 
 
-def test_another_name_is_refused():
+def test_unknown_names_of_targets_are_refused():
     with pytest.raises(bl.InvalidSetting, match="targets"):
         bl.GP(targets="robus")

@@ -1,4 +1,5 @@
-"""`observe(params=)`: trials that were run elsewhere than suggested; the model learns the value there."""
+"""`observe(params=)`: trials that were run at other points than suggested; the model uses the value at the point
+run."""
 
 import pickle
 
@@ -9,7 +10,7 @@ import belated as bl
 from tests.unit.optimizers.problem import BOX, ROWS, both
 
 GRID = [{"x": x, "n": n} for x in np.linspace(-1, 1, 7) for n in (1, 4, 8)]
-# θ is given, so that results do not depend on the time of a fit.
+# θ is given, so results do not depend on the time of a fit.
 GIVEN = {"surrogate": bl.GP(lengthscale=0.4, signal_std=1.0, noise_std=0.1), "initial": 0}
 ELSEWHERE = {"x": -0.25, "n": 3}
 
@@ -28,7 +29,7 @@ def pair(**arguments):
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize("before", ["pending", "failed", "abandoned"])
-def test_the_model_learns_the_value_where_it_was_measured(direction, before):
+def test_the_model_has_the_value_at_the_point_where_it_was_measured(direction, before):
     opt, twin = pair(direction=direction)
     trial, given_up = opt.suggest(), twin.suggest()
     given_up.abandon()
@@ -53,7 +54,7 @@ def test_amending_moves_the_value_and_back():
     trial, same = opt.suggest(), twin.suggest()
     trial.observe(2.0)
     same.observe(2.0)
-    opt.predict(GRID)  # so that the model has a state that may be out of date
+    opt.predict(GRID)  # the model now has a state that may be out of date
     there = opt.predict(GRID)
     trial.observe(2.0, params=ELSEWHERE, amend=True)
     assert not np.allclose(opt.predict(GRID), there) and trial.params_run == ELSEWHERE
@@ -99,7 +100,7 @@ def test_the_best_params_are_the_params_that_were_run(kind):
 
 
 @both
-def test_running_the_suggested_params_changes_nothing(kind):
+def test_reporting_the_suggested_params_equals_omitting_them(kind):
     opt = kind(BOX, seed=0)
     for trial in opt.suggest(n=5):
         trial.observe(1.0, params=trial.params)
@@ -123,7 +124,7 @@ def test_params_that_do_not_belong_are_refused(kind, params):
     assert pickle.dumps(opt) == before and trial.state == "pending"
 
 
-def test_another_place_needs_amend_or_replicate():
+def test_another_point_needs_amend_or_replicate():
     opt, _ = pair()
     trial = opt.suggest()
     trial.observe(2.0, params=ELSEWHERE)

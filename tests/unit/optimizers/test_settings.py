@@ -1,4 +1,4 @@
-"""Settings: values and their shorthand, nested names, hints for unknown names, and the definition made of them."""
+"""Settings: values and their shorthand, nested names, hints for unknown names, and definitions."""
 
 import dataclasses
 import inspect
@@ -124,7 +124,7 @@ def test_nested_names_are_read_and_set():
     assert twin._definition() == opt._definition()
 
 
-def test_a_refused_change_changes_nothing():
+def test_a_refused_change_leaves_the_settings_unchanged():
     opt = bl.BayesOpt(SPACE, acquisition=bl.UCB(), seed=3)
     before = opt.get_params()
     for change in ({"surrogate__noise_std": -1.0}, {"acquisition__draws": "pathwise"}, {"pending__k": 3}):
@@ -237,7 +237,7 @@ def test_values_in_units_of_f_change_sign_with_the_direction(value, field, rever
     assert up[field] == getattr(value, field) and down == up | {field: reverse}
 
 
-# The data in the core.
+# Settings in the core.
 
 
 def test_given_params_are_returned_unchanged():

@@ -24,7 +24,7 @@ def test_suggest_returns_one_trial_or_a_list(kind):
 
 
 @both
-def test_a_seed_decides_everything(kind):
+def test_a_seed_determines_all_suggestions(kind):
     assert run(kind(BOX, seed=3), 15) == run(kind(BOX, seed=3), 15)
     assert run(kind(BOX, seed=3), 15) != run(kind(BOX, seed=4), 15)
     unseeded = kind(BOX)
@@ -84,7 +84,7 @@ def test_the_clock_in_seconds_is_read():
             opt.suggest()
 
 
-def test_a_warning_raised_as_an_error_leaves_no_trial():
+def test_a_warning_raised_as_an_error_does_not_start_a_trial():
     optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, initial=2, surrogate=bl.GP(targets="raw"), seed=0)
     for trial in optimizer.suggest(4):
         trial.observe(1.7e308 * (-1) ** trial.number)

@@ -28,7 +28,7 @@ def filled(n=12, scale=1.0, **settings):
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_given_hyperparameters_come_back_in_the_units_of_the_parameters(direction):
+def test_given_hyperparameters_are_returned_in_the_units_of_the_parameters(direction):
     opt = filled(surrogate=bl.GP(**GIVEN), direction=direction)
     found = opt.surrogate_
     assert found.lengthscales == pytest.approx({"x": 3.0, "c": 1.2, "n": 3.0, "k": 0.3})
@@ -72,7 +72,8 @@ def test_a_fitted_category_has_one_lengthscale_for_all_its_choices():
 
 
 def test_fitted_hyperparameters_follow_the_unit_of_f():
-    """If the values are four times as large, the model is the same, and its density of each value is a quarter."""
+    """If the values are four times as large, the model is the same up to its unit, and the density of each value is a
+    quarter."""
     one, four = filled().surrogate_, filled(scale=4.0).surrogate_
     assert four.lengthscales == one.lengthscales
     for name in ("signal_std", "noise_std", "mean"):
@@ -80,7 +81,7 @@ def test_fitted_hyperparameters_follow_the_unit_of_f():
     assert four.log_evidence == pytest.approx(one.log_evidence - 12 * np.log(4))
 
 
-def test_reading_the_surrogate_changes_nothing(tmp_path):
+def test_reading_the_surrogate_has_no_side_effects(tmp_path):
     opt = filled()
     study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", filled())
     before = pickle.dumps(opt)
@@ -106,7 +107,7 @@ def test_the_surrogate_needs_values_and_a_model():
         _ = bl.RandomSearch(SPACE).surrogate_
 
 
-def test_ordinals_are_measured_in_steps_and_constants_in_nothing():
+def test_lengthscales_of_ordinals_are_in_steps_and_constants_have_none():
     space = {"w": bl.Ordinal([16, 32, 64]), "d": bl.Integer(1, 5, when={"w": 64}), "s": bl.Real(0, 2, step=0.5), "c": 7}
     opt = bl.BayesOpt(space, surrogate=bl.GP(**GIVEN), seed=0)
     opt.add({"w": 32, "s": 0.5, "c": 7}, 1.0)

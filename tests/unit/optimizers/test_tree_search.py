@@ -36,7 +36,7 @@ def run(optimizer, n, f, delay=0):
 def test_minimum_is_found_with_and_without_delay(bound, delay):
     searches = [bl.TreeSearch(SPACE, bound=bound, direction="minimize", seed=seed) for seed in range(7)]
     best = [run(search, 1000, sphere, delay).best_value_ for search in searches]
-    # Of 1,000 random points the best one is at 0.0024 in the median.
+    # The median of the best value among 1,000 random points is 0.0024.
     assert np.median(best) < 5e-4
 
 
@@ -47,7 +47,7 @@ def test_minimizing_is_maximizing_the_negative():
     assert low.recommend() == high.recommend()
 
 
-def test_values_in_other_units_change_nothing():
+def test_the_unit_of_the_values_does_not_change_suggestions():
     # The settings are computed from the values, and a power of two scales the values without rounding.
     plain = run(bl.TreeSearch(SPACE, seed=3), 400, lambda p: -sphere(p))
     scaled = run(bl.TreeSearch(SPACE, seed=3), 400, lambda p: -sphere(p) * 1024.0)
@@ -77,7 +77,7 @@ def test_trees_are_shown_and_several_share_the_trials():
     run(optimizer, 200, lambda p: -sphere(p))
     trees = optimizer.trees_
     assert [tree.rho for tree in trees] == [0.9, 0.7, 0.5] and {tree.nu for tree in trees} == {1.0}
-    # Each instance visits as many cells as it took turns. Together they took more turns than there are trials.
+    # Each instance visits as many cells as it took turns. The total number of turns exceeds the number of trials.
     assert all(tree.n_cells > 200 / 3 for tree in trees) and sum(tree.n_cells for tree in trees) > 200
     assert trees[0].depth <= trees[2].depth <= 200
     one = run(bl.TreeSearch(SPACE, seed=0), 50, lambda p: -sphere(p)).trees_
@@ -171,14 +171,14 @@ def test_optimum_is_found_after_one_failure_near_it(name):
 def test_optimum_beside_a_failing_region_is_found_with_few_failures(fails, volume):
     runs = [regret(bl.TreeSearch(box(2), seed=seed), 800, distance, fails) for seed in range(10)]
     regrets, shares = np.array(runs).T
-    # Of 800 random points the best one is at 4e-4.
+    # The best value among 800 random points is 4e-4.
     assert (regrets > 1e-4).sum() <= 1 and np.median(regrets) < 1e-6
-    # Some trials are still in the failing region, but fewer than with random points.
+    # Some trials are still in the failing region, but fewer than among random points.
     assert 0.005 < np.mean(shares) < 0.8 * volume
 
 
 @pytest.mark.parametrize(("d", "decades"), [(2, 2.0), (6, 0.5)])
-def test_random_failures_cost_little_more_than_the_failed_trials(d, decades):
+def test_random_failures_increase_the_regret_only_moderately(d, decades):
     def median(share):
         runs = []
         for seed in range(6):
@@ -186,7 +186,7 @@ def test_random_failures_cost_little_more_than_the_failed_trials(d, decades):
             runs.append(regret(bl.TreeSearch(box(d), seed=seed), 800, distance, lambda u: rng.random() < share)[0])  # noqa: B023
         return np.log10(np.median(runs))
 
-    # In two dimensions 560 trials without failures are 1.4 decades behind 800.
+    # In two dimensions the regret after 560 trials without failures is 1.4 decades larger than after 800.
     assert median(0.3) < median(0.0) + decades
 
 
@@ -229,7 +229,7 @@ def test_a_late_value_replaces_a_failure():
     assert late == search(lambda trial: trial.observe(0.0)) != search(bl.Trial.fail)
 
 
-def test_value_counts_where_the_trial_was_run():
+def test_value_belongs_to_the_cell_where_the_trial_was_run():
     optimizer = bl.TreeSearch({"x": (0.0, 1.0)}, nu=1e-3, bound=bl.DUCBV(b=0.0), seed=0)
     for _ in range(40):
         trial = optimizer.suggest()
@@ -283,7 +283,7 @@ def test_only_tree_search_has_trees():
             getattr(optimizer, name)
 
 
-def test_a_search_at_low_fidelity_goes_up_as_its_cells_shrink():
+def test_fidelity_increases_as_cells_shrink():
     fidelity = bl.Fidelity(0.0, 1.0, cost=bl.PowerCost(0.1, exponent=2.0), bias=1.0)
     optimizer = bl.TreeSearch(SPACE, fidelity=fidelity, nu=1.0, rho=0.7, seed=0)
     for _ in range(300):
@@ -302,7 +302,7 @@ def test_the_bias_is_estimated_from_two_trials_at_the_centre():
     first, second = optimizer.suggest(n=2)
     assert first.params == second.params == {"x": 0.5, "y": -0.5}
     assert (first.fidelity, second.fidelity) == (0.8, 0.2)
-    # Until both are known, trials are full evaluations.
+    # Until both values are known, trials are full evaluations.
     assert optimizer.suggest().fidelity == 1.0
     first.observe(1.0)
     second.observe(0.4)

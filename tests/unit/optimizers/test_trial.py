@@ -30,7 +30,7 @@ def test_a_trial_has_params_or_a_row():
     assert (trial.params == trial.x).all() and (trial.x == ROWS[trial.index]).all()
 
 
-def test_changing_what_a_trial_shows_changes_nothing():
+def test_changing_returned_params_does_not_change_the_trial():
     trial = bl.RandomSearch(candidates=ROWS, seed=0).suggest()
     before = trial.x.copy()
     trial.x[:] = 0.0
@@ -65,10 +65,10 @@ def test_a_trial_is_pickled_with_its_optimizer():
     trial = opt.suggest()
     again = pickle.loads(pickle.dumps(trial))
     assert again == trial and again.params == trial.params
-    # It holds a copy of the optimizer …
+    # The unpickled trial has a copy of the optimizer.
     again.observe(1.0)
     assert again.state == "observed" and trial.state == "pending"
-    # … and yet the original accepts it as its own.
+    # The original optimizer still accepts the trial.
     opt.observe(again, 1.0)
     assert trial.state == "observed"
     both = pickle.loads(pickle.dumps((opt, trial)))

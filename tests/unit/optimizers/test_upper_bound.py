@@ -33,7 +33,7 @@ def optimizer(candidates, noise, beta, predictive_std=False, **arguments):
 
 
 def candidates(seed, n=200):
-    """Return points that fill the unit square, so that encoded and plain coordinates are the same."""
+    """Return points that span the unit square, so encoded and plain coordinates are the same."""
     rows = np.random.default_rng(seed).random((n, 2))
     rows[:2] = [[0.0, 0.0], [1.0, 1.0]]
     return rows
@@ -63,7 +63,7 @@ class Bound:
 
 
 def history(seed, n):
-    """Return candidates, the indices of the tried ones, and their values."""
+    """Return candidates, the indices of the tried candidates, and their values."""
     rows, rng = candidates(seed), np.random.default_rng(200 + seed)
     return rows, rng.choice(np.arange(2, len(rows)), size=n, replace=False), rng.normal(size=n)
 
@@ -84,7 +84,7 @@ def test_predictive_std_counts_the_noise_in_every_sigma(pending, beta, predictiv
         assert bound.shortfall(values, opt.suggest().index) <= 1e-9
         wrong = [(not predictive, not predictive), (not predictive, predictive), (predictive, not predictive)]
         differ += [bound.best(bound.values(beta, m, *each)) != bound.best(values) for each in wrong]
-    # With an error in one of the sigmas, enough suggestions would differ.
+    # An error in one of the sigmas would change enough suggestions to be detected.
     assert (differ[: 3 if m else 2] >= 3).all()
 
 
@@ -112,5 +112,5 @@ def test_nu_sums_over_exactly_the_last_m_trials(clock, m, arrived):
         values = bound.values(0.0, m)
         assert bound.shortfall(values, opt.suggest().index) <= 1e-9
         differ += [bound.best(bound.values(0.0, k)) != bound.best(values) for k in (m - 1, m + 1)]
-    # With one trial more or less in the sum, enough suggestions would differ.
+    # One trial more or less in the sum would change enough suggestions to be detected.
     assert (differ >= 3).all()

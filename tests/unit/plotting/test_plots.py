@@ -35,7 +35,7 @@ def f(params):
 
 
 def late(search, n=14, lag=3):
-    """Run n trials, each observed `lag` suggestions later; number 2 fails, and number 4 is abandoned."""
+    """Run n trials, each observed `lag` suggestions later; trial 2 fails, and trial 4 is abandoned."""
     for i in range(n):
         search.suggest()
         if i >= lag:
@@ -119,13 +119,13 @@ def test_convergence():
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 9))))
-def test_lanes_hold_one_trial_at_a_time_and_are_as_many_as_run_at_once(spans):
+def test_there_are_as_many_lanes_as_simultaneous_trials(spans):
     spans = sorted((start, start + length) for start, length in spans)
     lanes = lanes_of(spans)
     for lane in set(lanes):
         own = [span for span, each in zip(spans, lanes, strict=True) if each == lane]
         assert all(one[1] <= other[0] for one, other in zip(own, own[1:], strict=False))
-    # A trial that ends as it starts needs a lane besides the trials that run at that moment.
+    # A trial that ends when it starts needs a lane in addition to the trials that run at that moment.
     at_once = max((sum(s <= t < e for s, e in spans) for t in range(30)), default=0)
     assert set(lanes) == set(range(1, len(set(lanes)) + 1))
     assert at_once <= max(lanes, default=0) <= at_once + any(s == e for s, e in spans)
@@ -276,7 +276,7 @@ def test_intervals_of_importance_are_wider_with_fewer_values():
 
 
 @given(st.integers(5, 99), st.integers(1, 5), st.integers(0, 99))
-def test_points_are_even_in_each_dimension_and_in_pairs(n, d, seed):
+def test_points_are_evenly_spread_in_each_dimension_and_pair(n, d, seed):
     a, b = paired_points(n, d, np.random.default_rng(seed))
     assert a.shape == b.shape == (n, d)
     assert (np.sort((a * n).astype(int), axis=0) == np.arange(n)[:, None]).all()
@@ -321,7 +321,7 @@ def test_a_parameter_without_a_value_at_the_recommended_point_has_no_line():
         trial.observe(float(trial.params["kernel"] == "rbf"))
     kernel, degree = plotting.plot_slice(opt)
     assert opt.recommend() == {"kernel": "rbf"}
-    # "poly" without a degree has no value.
+    # "poly" without a degree does not have a value.
     assert np.isnan(kernel.containers[0].lines[0].get_ydata()).tolist() == [False, True]
     assert list(drawn(degree)) == ["observed"]
     with pytest.raises(bl.InvalidSetting, match=r"at the recommended point there are \[\]: pass their names"):

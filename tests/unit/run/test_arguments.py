@@ -14,7 +14,7 @@ RUNS = pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
 
 
 @RUNS
-def test_a_run_takes_its_own_arguments_and_the_arguments_of_bayes_opt(run):
+def test_a_run_accepts_the_arguments_of_bayes_opt(run):
     of_bayes_opt = set(inspect.signature(bl.BayesOpt).parameters) - {"space", "candidates", "direction", "context"}
     own = ["f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout", "budget", "n_workers"]
     own += ["executor", "processes", "retries", "retry_pending", "catch", "callbacks", "progress"]
@@ -156,7 +156,7 @@ def test_the_size_of_an_executor(attributes, n_workers, size):
 
 
 class ClientExecutor(Sized):
-    """Replaces Dask's executor, whose client knows the number of threads of each worker."""
+    """A replacement of Dask's executor, whose client knows the number of threads of each worker."""
 
     __module__ = "distributed.cfexecutor"
 
@@ -179,7 +179,7 @@ def test_an_executor_of_unknown_size(attributes):
 
 
 @pytest.mark.parametrize(("n_workers", "most"), [(None, 1), (1, 1), (3, 3)])
-def test_no_more_evaluations_are_submitted_than_there_are_workers(n_workers, most):
+def test_at_most_one_evaluation_per_worker_is_submitted(n_workers, most):
     hand = ManualExecutor({k: [k - most + 1] for k in range(most - 1, 9)} | {8: range(9 - most, 9)})
     best = bl.maximize(f, SPACE, n_trials=9, executor=hand, n_workers=most)
     assert best.stop_reason == "n_trials" and len(best.trials) == 9
@@ -189,7 +189,7 @@ def test_no_more_evaluations_are_submitted_than_there_are_workers(n_workers, mos
 # Studies and callbacks.
 
 
-def test_the_direction_of_a_study_counts(tmp_path):
+def test_the_direction_of_a_study_must_match(tmp_path):
     study = bl.Study("s", f"sqlite:///{tmp_path / 'studies.db'}", bl.RandomSearch(SPACE, direction="minimize"))
     with pytest.raises(bl.InvalidSetting, match="call minimize"):
         bl.maximize(f, optimizer=study, n_trials=3)
@@ -197,7 +197,7 @@ def test_the_direction_of_a_study_counts(tmp_path):
 
 
 class Counter:
-    """A callback with one parameter too many."""
+    """A callback with three parameters."""
 
     def __call__(self, optimizer, trial, more):
         raise AssertionError

@@ -70,7 +70,7 @@ def test_functions_that_do_not_take_the_trial_are_refused():
     assert states(bl.maximize(at_fidelity, optimizer=opt, n_trials=2)) == ["observed"] * 2
 
 
-# What is charged.
+# Charged costs.
 
 
 @pytest.mark.parametrize(("budget", "n"), [(3, 3), (3.5, 3), (1, 1), (0.3, 0), (2.9999, 2)])
@@ -85,7 +85,7 @@ def test_reported_costs_are_charged():
     # 0.5 + 0.25 + 1 + 0 leave room for one trial of cost 1.
     assert [trial.cost for trial in result.trials] == [0.5, 0.25, None, 0.0, 1.0] and result.stop_reason == "budget"
     assert result.cost_ == 2.75
-    # A cost above the declared one is known only after the evaluation.
+    # A cost above the declared cost is known only after the evaluation.
     assert len(bl.maximize(costing(7.0), SPACE, budget=3.0, seed=0).trials) == 1
 
 
@@ -96,7 +96,7 @@ def test_declared_costs_are_charged():
     assert cost == pytest.approx(0.1, abs=1e-4)
     assert len(bl.maximize(at_fidelity, optimizer=opt, budget=20 * cost).trials) == 20
     assert len(bl.maximize(at_fidelity, optimizer=opt, budget=10 * cost, n_trials=7).trials) == 7
-    # A full evaluation does not fit, but the enqueued trial does, and it is not lost.
+    # A full evaluation does not fit into the budget. The enqueued trial fits, and it is kept.
     more = bl.maximize(at_fidelity, optimizer=opt, budget=0.9)
     assert len(more.trials) == 9 and opt.suggest().fidelity == tenth
 
@@ -133,13 +133,13 @@ def test_failures_are_charged_their_declared_cost():
         bl.maximize(lambda p: "no", SPACE, budget=2, seed=0)
 
 
-# Several at a time.
+# Several evaluations at a time.
 
 
 def test_running_trials_count_with_their_declared_cost():
     pool = ManualExecutor({2: [0, 1, 2], 3: [3]})
     result = bl.maximize(costing(0.5, 0.5, 0.5, 1.0), SPACE, budget=3, n_workers=8, executor=pool, seed=0)
-    # Three trials of declared cost 1 are started. They cost 1.5, so one more fits.
+    # Three trials of declared cost 1 are started. Their total cost is 1.5, so one more trial fits.
     assert len(pool.calls) == len(result.trials) == 4 and result.stop_reason == "budget"
 
 
@@ -169,7 +169,7 @@ def test_declared_costs_never_exceed_the_budget(fidelities, budget, n_workers):
     result = bl.maximize(at_fidelity, optimizer=opt, budget=budget, n_workers=n_workers)
     spent = math.fsum(SAMPLES.cost_of(trial.fidelity) for trial in result.trials)
     assert result.cost_ == spent <= budget * (1 + 1e-9) and all(state == "observed" for state in states(result))
-    # The next trial would not fit.
+    # The next trial does not fit into the budget.
     assert spent + SAMPLES.cost_of(opt.suggest().fidelity) > budget * (1 - 1e-9)
 
 
@@ -191,7 +191,7 @@ def test_runs_of_a_study_have_budgets(tmp_path):
     study = bl.Study("s", store, queued([100, 3000, 7000, 7000]))
     result = bl.maximize(at_fidelity, optimizer=study, budget=1.0, n_trials_total=10)
     assert [trial.fidelity for trial in result.trials] == [100, 3000] and result.stop_reason == "budget"
-    # The check of the next cost changes no suggestion.
+    # The check of the next cost does not change suggestions.
     opt = queued([100, 3000, 7000, 7000])
     opt.suggest(n=2)
     assert study.suggest(n=4) == study.trials[2:] and [t.params for t in opt.suggest(n=4)] == [

@@ -21,7 +21,7 @@ def f(params):
     if params["n"] == 1:
         return 1.0
     os.write(1, b"running\\n")
-    # In short waits: a signal that arrives just before a call that waits is handled only after it.
+    # Waits are short, because a signal just before a wait is handled only after the wait.
     while not go_on.is_set():
         {wait}
 
@@ -64,7 +64,7 @@ def test_ctrl_c(workers, wait, end, prompt):
     if prompt:
         assert (child.returncode, err) == (0, "") and out == f"returned\n{end}\n"
     else:
-        # Python ends like this at a Ctrl-C that is not handled; a shell shows 130.
+        # The exit code of Python after an unhandled Ctrl-C; a shell shows 130.
         assert child.returncode == -signal.SIGINT and err.endswith("KeyboardInterrupt\n") and out == end + "\n"
 
 
@@ -75,7 +75,7 @@ import belated as bl
 
 def f(params):
     os.write(1, b"running\\n")
-    while True:  # short: a signal that arrives just before a call that waits is handled only after it
+    while True:  # waits are short, because a signal just before a wait is handled only after the wait
         time.sleep(0.01)
 
 if __name__ == "__main__":

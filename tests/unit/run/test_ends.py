@@ -1,4 +1,4 @@
-"""Ends of runs: after no trials, at a total over all processes, by a stopper; and the log."""
+"""Ends of runs: at once for zero trials, at a total over all processes, by a stopper; and the log."""
 
 import copy
 import html
@@ -17,11 +17,11 @@ from belated.run import total
 from belated.run.result import Result
 from tests.unit.run.runs import SECONDS, SPACE, by_params, f, forks, states
 
-# Runs of no trials.
+# Runs of zero trials.
 
 
 @pytest.mark.parametrize("arguments", [{"n_trials": 0}, {"n_trials_total": 0}, {"n_trials": 0, "timeout": SECONDS}])
-def test_a_run_of_no_trials_returns_at_once(arguments):
+def test_a_run_of_zero_trials_returns_at_once(arguments):
     def never(params):
         raise AssertionError
 
@@ -55,7 +55,7 @@ def test_a_total_counts_suggested_trials_that_are_not_abandoned():
     assert len(bl.maximize(f, optimizer=opt, n_trials_total=11, n_trials=5).trials) == 1
 
 
-def test_a_total_and_workers():
+def test_a_total_holds_with_several_workers():
     opt = bl.RandomSearch(SPACE, seed=0)
     assert len(bl.maximize(f, optimizer=opt, n_trials_total=7, n_workers=4).trials) == 7
     assert len(bl.maximize(f, optimizer=opt, n_trials_total=9, n_workers=4).trials) == 2
@@ -95,7 +95,7 @@ def test_runs_in_threads_never_exceed_a_total(kind, tmp_path):
 
 
 def slow_proposals(study):
-    """The study with slow proposals, which are first made without the lock while others write."""
+    """A study with slow proposals, which are first computed without the lock while other processes write."""
     propose, core = study._log.core.propose, study._log.core
 
     class Core:
@@ -141,7 +141,7 @@ def test_processes_never_exceed_a_total(method, slow, tmp_path):
     assert study.n_trials == suggested(study) == 25
 
 
-def test_no_trial_is_suggested_after_another_process_reached_the_total(tmp_path):
+def test_trials_are_not_suggested_after_another_process_reached_the_total(tmp_path):
     study = open_optimizer("study", tmp_path)
     other = bl.Study.load("s", study.store)
     before = study._log.core.n_events()
@@ -190,7 +190,7 @@ def test_a_fork_while_another_thread_suggests_leaves_a_usable_child():
     thread.join()
 
 
-# Failures alone.
+# Runs with failures only.
 
 
 @pytest.mark.filterwarnings("ignore::belated.BelatedWarning")

@@ -60,7 +60,7 @@ def by_level(params):
 
 
 class Waits:
-    """Records its start, and returns once a file named `go_on` exists, so that no worker stays busy."""
+    """A function that records its start and returns once a file named `go_on` exists, so all workers become free."""
 
     def __init__(self, folder):
         self.folder = str(folder)
@@ -196,7 +196,7 @@ def test_a_broken_pool_ends_the_run_and_leaves_the_study(engine, tmp_path):
             bl.maximize(kills, optimizer=study, n_trials=20, executor=pool, retries=3)
         assert isinstance(raised.value.__cause__, BrokenExecutor)
         assert raised.value.result.stop_reason == "error"
-        # A broken pool stays broken, and takes no trial.
+        # A broken pool stays broken and does not accept trials.
         with pytest.raises(bl.RunError):
             bl.maximize(kills, optimizer=study, n_trials=20, executor=pool, retries=3)
     study = bl.Study.load("s", study.store)
@@ -227,7 +227,7 @@ import belated as bl
 
 def f(params):
     os.write(1, b"running\\n")
-    while True:  # short: a signal that arrives just before a call that waits is handled only after it
+    while True:  # waits are short, because a signal just before a wait is handled only after the wait
         time.sleep(0.01)
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def in_a_library(params):
     return np.linalg.solve(np.zeros((2, 2)), np.ones(2))
 
 
-# What a trial keeps.
+# The stored error of a trial.
 
 
 @forks
@@ -269,7 +269,7 @@ def test_a_run_within_a_run_keeps_its_own_result():
 
 
 @failures_expected
-def test_an_interrupt_has_the_result_and_a_prompt_gets_it_returned(monkeypatch):
+def test_an_interrupt_has_the_result_and_a_prompt_returns_it(monkeypatch):
     def interrupted(params):
         if params["n"] == 8:
             raise KeyboardInterrupt
@@ -301,7 +301,7 @@ def test_a_long_text_is_shortened_before_it_is_formatted(n_workers):
     start = time.process_time()
     with pytest.raises(bl.RunError) as end:
         bl.maximize(long_text, SPACE, n_trials=4, n_workers=n_workers, seed=0)
-    # Python itself formats such a text line by line, in several seconds.
+    # Python formats such a text line by line, which takes several seconds.
     assert time.process_time() - start < 1.5
     assert len(str(end.value)) < 3000 and "start" in str(end.value) and "end" in str(end.value)
     error = end.value.result.trials[0].error

@@ -15,7 +15,7 @@ import pytest
 import belated as bl
 from tests.unit.run.runs import SPACE, ManualExecutor, by_params, f, failures_expected, forks, states, wait_for
 
-# What f raises.
+# Exceptions of f.
 
 
 def test_a_trial_whose_evaluation_raises_has_failed():
@@ -61,7 +61,7 @@ def test_system_exit_is_not_swallowed():
 
 
 class Awkward(Exception):
-    """Cannot be pickled and read again, like many exceptions with additional arguments."""
+    """An exception that cannot be unpickled, like many exceptions with additional arguments."""
 
     def __init__(self, what, reason):
         super().__init__(f"{what} because {reason}")
@@ -169,7 +169,7 @@ def test_a_process_that_dies():
             bl.maximize(die, optimizer=opt, n_trials=50, executor=pool)
         assert isinstance(raised.value.__cause__, BrokenProcessPool)
         assert [trial.state for trial in opt.trials] == ["observed", "pending"]
-        # A broken pool takes no further trial, so the next one is abandoned.
+        # A broken pool does not accept further trials, so the next trial is abandoned.
         with pytest.raises(bl.RunError, match="trial 2"):
             bl.maximize(die, optimizer=opt, n_trials=50, executor=pool)
         assert opt.trial(2).state == "abandoned" and opt.n_trials == 3

@@ -169,7 +169,7 @@ def test_one_parameter_of_another_name_is_the_params():
     assert values(best) == xs(best)
 
 
-# What f returns.
+# Return values of f.
 
 
 class Tensor:

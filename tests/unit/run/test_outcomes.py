@@ -40,7 +40,7 @@ def raised(call):
         return error
 
 
-def test_an_outcome_with_an_error_comes_back_with_its_traceback_as_text():
+def test_an_unpickled_outcome_has_its_traceback_as_text():
     outcome = objective(lambda params: params["y"], ["x"], (KeyError,))(3, {"x": 0.5})
     assert outcome.caught and (outcome.place.kind, outcome.place.file) == ("builtins.KeyError", __file__)
     again = pickle.loads(pickle.dumps(outcome))
@@ -87,7 +87,7 @@ def test_the_place_of_an_error_is_the_last_line_that_is_not_of_a_library():
     place = last_line_of_user(error)
     line = error.__traceback__.tb_next.tb_lineno
     assert place == Place("numpy.linalg.LinAlgError", __file__, line) and str(place) == f" at {__file__}, line {line}"
-    # Without a line of the user, the place is the last line of a library. Without any line there is no place.
+    # Without a line of the user, the place is the last line of a library. An error without lines does not have a place.
     error.__traceback__ = error.__traceback__.tb_next.tb_next
     in_numpy = last_line_of_user(error)
     assert "numpy" in in_numpy.file and in_numpy.line > 0
@@ -102,7 +102,7 @@ def test_frames_of_importlib_are_not_lines_of_the_user():
 
 
 @failures_expected
-def test_a_function_without_lines_of_its_own_fails_without_a_place():
+def test_errors_of_functions_without_source_lines_have_no_place():
     message = r"^the first 3 evaluations all failed in the same way: f raised KeyError: 'y'; the run ends here, because"
     with pytest.raises(bl.RunError, match=message):
         bl.maximize(operator.itemgetter("y"), SPACE, n_trials=9)
@@ -163,7 +163,7 @@ def test_a_function_of_trial_and_kwargs_gets_both():
         ("report should_prune", "does not prune"),
     ],
 )
-def test_trial_attributes_of_other_packages_are_answered_with_advice(names, advice):
+def test_error_for_a_trial_attribute_of_another_package_gives_advice(names, advice):
     for name in names.split():
         with pytest.raises(AttributeError, match=f"{name!r}: .*{re.escape(advice)}"):
             getattr(bl.RunningTrial(0, {}), name)
@@ -175,7 +175,7 @@ def test_trial_attributes_of_other_packages_are_answered_with_advice(names, advi
 
 
 class FailsWith(ManualExecutor):
-    """Its second future ends with the given error."""
+    """An executor whose second future ends with the given error."""
 
     def __init__(self, error):
         super().__init__()
@@ -227,7 +227,7 @@ def test_trials_that_still_run_at_the_timeout_are_named(n, named):
 
 
 class Running(ManualExecutor):
-    """Its evaluations begin and never end."""
+    """An executor whose evaluations begin and never end."""
 
     def submit(self, fn, /, *args):
         future = super().submit(fn, *args)

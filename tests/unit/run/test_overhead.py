@@ -38,7 +38,7 @@ class CountingLog:
 
 
 class Bar:
-    """A progress bar that shows nothing."""
+    """A progress bar without output."""
 
     def set_postfix(self, facts, refresh):
         pass
@@ -61,7 +61,7 @@ def work(opt, n, **arguments):
         return count
 
     before = sys.gettrace(), sys.getprofile()
-    # Its callbacks are also counted as calls, and come at arbitrary times.
+    # Callbacks of the garbage collector are also counted as calls, and happen at arbitrary times.
     gc.disable()
     sys.setprofile(count)
     sys.settrace(count)
@@ -97,7 +97,7 @@ def test_the_work_for_an_evaluation_does_not_grow(arguments, monkeypatch):
         pytest.importorskip("tqdm")
         monkeypatch.setattr("tqdm.auto.tqdm", lambda **_: Bar())
     few, many = (work(random_search(), n, **arguments) for n in (200, 2000))
-    # A tenth is allowed for work done once in a run, and because the number of waits for other threads varies.
+    # A tenth more is allowed, because some work is done once in a run and the number of waits for other threads varies.
     at_most = 20 if "n_workers" in arguments or "timeout" in arguments else 11
     assert all(after <= at_most * before for before, after in zip(few, many, strict=True))
 

@@ -1,4 +1,4 @@
-"""Runs in worker processes: workers that die are replaced, and no worker is left when the run ends."""
+"""Runs in worker processes: workers that die are replaced, and all workers have ended when the run ends."""
 
 import json
 import multiprocessing
@@ -23,7 +23,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="sends signals to processe
 
 
 def running():
-    """The worker processes of runs. Processes of loky, which other tests leave, belong to another class."""
+    """The worker processes of runs. Processes of loky, which other tests leave running, have another class."""
     children = [process for process in multiprocessing.active_children() if process.is_alive()]
     return [process for process in children if type(process).__module__.startswith("multiprocessing")]
 
@@ -171,7 +171,7 @@ def test_calls_after_the_end_are_refused():
 
 
 @posix
-def test_a_process_that_dies_before_it_is_ready_loses_no_evaluation(monkeypatch):
+def test_an_evaluation_is_kept_if_a_process_dies_before_it_is_ready(monkeypatch):
     # The function is sent by name, so the worker calls the original one.
     starts, start = [], processes._Worker
 
@@ -378,7 +378,7 @@ class StartsAnother:
 @pytest.mark.parametrize("how", ["os.system", "os.fork"])
 @pytest.mark.filterwarnings("ignore:trial 0:belated.BelatedWarning")
 def test_a_run_does_not_wait_for_programs_that_f_started(how):
-    # The started program takes 60 s, and the run must not wait for it.
+    # The started program takes 60 s, and the run must not wait for the program.
     begin = time.monotonic()
     result = bl.maximize(StartsAnother(how, False), SPACE, timeout=2.0, n_trials=1, processes=True)
     assert states(result) == ["pending"] and running() == []
@@ -393,7 +393,7 @@ import belated as bl
 
 def f(params):
     os.write(1, b"running\\n")
-    while True:  # short: a signal that arrives just before a call that waits is handled only after it
+    while True:  # waits are short, because a signal just before a wait is handled only after the wait
         time.sleep(0.01)
 
 if __name__ == "__main__":

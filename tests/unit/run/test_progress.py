@@ -20,7 +20,7 @@ def test_progress(capsys):
     assert "12/12" in shown and f"best={best.best_value_:.3g}" in shown and f"failed={best.n_failed_}" in shown
     bl.maximize(f, SPACE, n_trials=3, progress=False)
     bl.maximize(f, SPACE, n_trials=3)
-    assert capsys.readouterr().err == ""  # which is not a terminal
+    assert capsys.readouterr().err == ""  # standard error is not a terminal
 
 
 class Bar:
@@ -48,7 +48,7 @@ def bars(monkeypatch):
     return made
 
 
-def test_progress_shows_best_in_flight_failed_and_seconds_to_go(bars):
+def test_progress_shows_best_value_counts_and_remaining_seconds(bars):
     with pytest.warns(bl.BelatedWarning):
         best = bl.maximize(by_params, SPACE, n_trials=12, progress=True, seed=0, timeout=SECONDS, n_workers=4)
     [bar] = bars
@@ -71,7 +71,7 @@ def test_progress_ticks_while_f_runs(bars, monkeypatch):
     assert [facts["in_flight"] for facts in bars[0].shown[:3]] == [1, 1, 1] and "left" not in bars[0].shown[-1]
 
 
-def test_progress_counts_the_rest_of_a_total(bars):
+def test_progress_counts_the_remaining_trials_of_a_total(bars):
     opt = bl.RandomSearch(SPACE)
     bl.maximize(f, optimizer=opt, n_trials=4, progress=False)
     for arguments, total in (
@@ -97,7 +97,7 @@ def test_progress_without_tqdm(monkeypatch):
     assert bl.maximize(f, optimizer=opt, n_trials=3).stop_reason == "n_trials"
 
 
-def test_a_tick_keeps_the_facts_and_updates_the_seconds(bars, monkeypatch):
+def test_a_tick_updates_only_the_remaining_seconds(bars, monkeypatch):
     monkeypatch.setattr("belated.run.evaluations._MAX_WAIT", 0.01)
     ticks = threading.Event()
 
@@ -116,7 +116,7 @@ def test_a_tick_keeps_the_facts_and_updates_the_seconds(bars, monkeypatch):
     assert bar.drawn == [False, *[True] * len(between), False] and bar.unit == "trial"
 
 
-def test_the_seconds_to_go_are_never_negative():
+def test_the_remaining_seconds_are_never_negative():
     bar = Bar(None, "trial")
     progress = Progress(bar)
     progress.update(left=2.6, best=None, failed=None, in_flight=0)
@@ -135,7 +135,7 @@ def test_a_bar_is_shown_by_default_in_terminals_and_notebooks(bars, monkeypatch,
     if errors is not None:
         errors.isatty = lambda: terminal
     shell = SimpleNamespace(**({"kernel": 1} if notebook == "kernel" else {}))
-    # IPython may have been imported where none of its shells runs.
+    # IPython may have been imported in a process without an IPython shell.
     ipython = SimpleNamespace(get_ipython=lambda: None if notebook is None else shell)
     monkeypatch.setattr(sys, "stderr", errors)
     for module in (ipython, None) if notebook is None else (ipython,):

@@ -1,4 +1,4 @@
-"""Evaluations that an executor loses are started again under their number, or their trials fail."""
+"""Lost evaluations are started again under their number, or their trials fail."""
 
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from time import monotonic
@@ -149,7 +149,7 @@ def test_a_total_counts_a_restarted_trial_once():
 
 @pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
 @pytest.mark.parametrize(("retries", "state"), [(0, "failed"), (1, "abandoned")])
-def test_a_run_that_has_ended_restarts_no_evaluation(retries, state):
+def test_evaluations_are_not_restarted_after_the_end_of_a_run(retries, state):
     hand = ManualExecutor({1: [0]})
 
     def stop(optimizer, trial):
@@ -161,7 +161,7 @@ def test_a_run_that_has_ended_restarts_no_evaluation(retries, state):
 
 
 @pytest.mark.parametrize("error", [WorkerDied(DIED), ConnectionError("the network is down")])
-def test_nothing_is_started_again_after_the_timeout(error):
+def test_evaluations_are_not_restarted_after_the_timeout(error):
     class Late(ManualExecutor):
         def submit(self, fn, /, *args):
             future = super().submit(fn, *args)

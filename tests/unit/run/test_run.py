@@ -26,7 +26,7 @@ from tests.unit.run.runs import (
     wait_for,
 )
 
-# What is found.
+# Results.
 
 
 def test_best_trial_and_its_params():
@@ -101,7 +101,7 @@ def test_one_worker_is_the_calling_thread():
 
 
 def test_n_workers_evaluations_run_at_a_time():
-    barrier = threading.Barrier(4)  # passed only by four evaluations that are running at once
+    barrier = threading.Barrier(4)  # the barrier opens only if four evaluations run at the same time
     running, largest, lock = 0, 0, threading.Lock()
 
     def together(params):
@@ -161,7 +161,7 @@ def test_own_threads_end_with_the_run():
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("belated")]
 
 
-def test_executor_stays_open_and_its_size_is_read():
+def test_an_executor_is_not_shut_down_and_determines_the_number_of_workers():
     barrier = threading.Barrier(3)
 
     def together(params):
@@ -193,7 +193,7 @@ def test_processes(method):
         assert pool.submit(int, "7").result(SECONDS) == 7
 
 
-# The end.
+# Ends of runs.
 
 
 @pytest.fixture
@@ -298,7 +298,7 @@ def test_results_that_arrived_by_the_end_are_observed():
 # Optimizers and studies that continue.
 
 
-def test_earlier_trials_are_left_alone():
+def test_a_run_does_not_change_earlier_trials():
     opt = bl.BayesOpt(SPACE, seed=0)
     earlier = opt.suggest(n=3)
     earlier[0].observe(0.5)
@@ -309,7 +309,7 @@ def test_earlier_trials_are_left_alone():
     assert len(bl.maximize(f, optimizer=opt, n_trials=2).trials) == 2 and opt.n_trials == 9
 
 
-def test_a_value_reported_elsewhere_stays():
+def test_a_value_reported_by_another_process_is_kept():
     hand = ManualExecutor({2: [0]})
 
     def meddle(optimizer, trial):
@@ -349,7 +349,7 @@ def test_retry_pending_evaluates_trials_pending_before_the_run(kind, tmp_path):
         opt = bl.Study.load("s", store)
     with pytest.warns(bl.BelatedWarning, match="^trials 0, 2 were pending before this run.*retry_pending=True"):
         best = bl.maximize(f, optimizer=opt, n_trials_total=8)
-    # They count, so only five of the eight trials are started.
+    # Earlier trials count, so only five of the eight trials are started.
     assert len(best.trials) == 5 and best.pending_ == [] and best.n_pending_ == 2
     params = {trial.number: trial.params for trial in opt.pending_}
     best = bl.maximize(f, optimizer=opt, n_trials_total=8, retry_pending=True)

@@ -1,4 +1,4 @@
-"""Delay distributions and `simulate`: valid and invalid arguments at their limits, and recorded data."""
+"""Delay distributions and `simulate`: limits of valid arguments, and recorded data."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The number of evaluations in simulated time (Table 1 of Kandasamy et al. 2017), compared with renewal theory.
 
-Notation: M workers, T the duration, F the distribution function (cdf) of the evaluation times, N(T) the number of
-results that are in by T, cv² the squared coefficient of variation.
+Notation: M is the number of workers, T the duration, F the distribution function (cdf) of the evaluation times, N(T)
+the number of results that arrived by T, and cv² the squared coefficient of variation.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ T = 30.0
 def renewal(cdf, workers, duration=T, n=3000):
     """Evaluations that M synchronous workers finish in a duration, including evaluations of unfinished batches.
 
-    A batch starts at the renewals of G(t) = F(t)^M. Their expected number solves U(t) = 1 + ∫ U(t − s) dG(s); a batch
-    that starts at s finishes M·F(T − s) evaluations by T, so that E[N(T)] = M ∫ F(T − s) dU(s).
+    A batch starts at each renewal of G(t) = F(t)^M. The expected number of renewals solves
+    U(t) = 1 + ∫ U(t − s) dG(s). A batch that starts at s finishes M·F(T − s) evaluations by T on average, so
+    E[N(T)] = M ∫ F(T − s) dU(s).
     """
     h = duration / n
     steps = np.diff(cdf(np.arange(n + 1) * h) ** workers)
     u = np.ones(n + 1)
     for i in range(1, n + 1):
-        # U in the middle of each step of G is the mean of its values at the ends; one of them is U(t).
+        # In the middle of each step of G, U is the mean of its values at the ends; one of these values is U(t).
         middles = 0.5 * (u[1:i] + u[: i - 1])[::-1]
         u[i] = (1 + 0.5 * steps[0] * u[i - 1] + middles @ steps[1:i]) / (1 - 0.5 * steps[0])
     # One batch starts at 0, the others start in the middle of steps of U.
@@ -69,7 +70,7 @@ def evaluations(law, workers, mode):
 
 @pytest.mark.parametrize("workers", [1, 4, 12, 30])
 @pytest.mark.parametrize("name", [*LAWS, "pareto"])
-def test_asynchronous_workers_finish_m_t_and_a_correction(name, workers):
+def test_asynchronous_workers_finish_as_many_evaluations_as_renewal_theory_predicts(name, workers):
     """E[N(T)] = M·(T/θ + (cv² − 1)/2), θ = 1, by the elementary renewal theorem's second term."""
     law, cdf, _, cv2 = LAWS.get(name, PARETO)
     expected = workers * (T + (cv2 - 1) / 2)

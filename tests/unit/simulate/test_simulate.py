@@ -1,4 +1,4 @@
-"""Delay distributions against their closed forms, and the iteration clock and regrets against direct definitions."""
+"""Delay distributions compared with closed forms; the iteration clock and regrets compared with direct definitions."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_delay_may_depend_on_the_point():
     assert list(run(late, 5)[1].delays) == [5, 5, 2, 3, 4]
 
 
-def test_noise_reaches_the_optimizer_and_not_the_regret():
+def test_noise_is_added_to_observed_values_but_not_to_the_regret():
     quiet = run(sim.Poisson(2), seed=3)
     noisy = run(sim.Poisson(2), seed=3, noise=0.5)
     np.testing.assert_array_equal(quiet[1].values, noisy[1].values)
@@ -193,6 +193,6 @@ def test_wrong_contexts_are_refused(contexts, error, what):
     assert optimizer.n_trials == 0
 
 
-def test_contexts_of_an_optimizer_without_any_are_refused():
+def test_contexts_are_refused_if_the_optimizer_does_not_declare_them():
     with pytest.raises(bl.InvalidContext, match="not declared"):
         sim.simulate(bl.RandomSearch({"x": (0.0, 1.0)}), lambda p, c: 0.0, 1, 1.0, contexts=[{"z": 0.5}])

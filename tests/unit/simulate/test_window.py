@@ -1,4 +1,4 @@
-"""Results that come at the very end of an algorithm's window."""
+"""Results whose delay equals the window of an algorithm."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_a_result_counts_if_its_delay_is_at_most_the_window_and_its_age(directio
         assert np.array_equal(curve[t], best_of(converted) if converted else np.nan, equal_nan=True)
 
 
-def test_a_delay_of_exactly_the_longest_counts_and_a_longer_one_does_not():
+def test_a_delay_counts_up_to_exactly_the_longest():
     history = sim.simulate(optimizer("maximize"), lambda params: 1.0, 3, [4.0, np.nextafter(4.0, 5.0), 9.0])
     history.values[:] = [1.0, 2.0, 3.0]
     assert sim.best_converted(history, at=[100.0], longest=4.0) == [1.0]

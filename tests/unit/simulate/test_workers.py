@@ -1,4 +1,4 @@
-"""Workers in simulated time: their queue of events against a direct definition, the modes, regret, and refusals."""
+"""Workers in simulated time: the queue of events compared with a direct definition, modes, regret, and errors."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def batches(times, size):
 
 
 def starts(times, workers, mode):
-    """The start of each trial: as soon as the first, or the last, of the workers is free."""
+    """The start of each trial: when the first worker is free, or when all workers are free."""
     free, started = [0.0] * workers, []
     for batch in batches(times, workers if mode == "synchronous" else 1):
         now = max(free) if mode == "synchronous" else heapq.heappop(free)
@@ -111,7 +111,7 @@ def test_batches_are_suggested_together_and_the_last_may_be_smaller():
     assert run(workers=99, mode="synchronous")[0].batches == [8]
 
 
-def test_no_trial_starts_at_the_end_of_the_duration_and_a_result_at_the_end_counts():
+def test_at_the_end_of_the_duration_results_count_but_trials_do_not_start():
     recorder, history = run(1.0, workers=2, duration=3.0)
     np.testing.assert_array_equal(history.started, [0, 0, 1, 1, 2, 2])
     assert len(recorder.observed) == 6
@@ -169,7 +169,7 @@ def test_times_and_noise_equal_those_on_the_iteration_clock():
     np.testing.assert_array_equal(history.observed, iterations.observed)
 
 
-def test_a_seed_decides_a_run():
+def test_a_seed_determines_a_run():
     def once(seed):
         opt = bl.BayesOpt(BOX, initial=4, surrogate=bl.GP(n_restarts=1), seed=1)
         return sim.simulate_workers(opt, bowl, workers=3, times=sim.Exponential(), duration=4, noise=0.1, seed=seed)
@@ -210,7 +210,7 @@ each_clock = pytest.mark.parametrize("clock", ["iterations", "seconds"])
 
 
 def by_hand(name, clock, times, workers):
-    """Points of a run in which each batch is suggested after the last result of the batch before it."""
+    """Points of a run in which each batch is suggested after the last result of the previous batch."""
     now = 0.0
     opt = optimizers(clock, (lambda: now) if clock == "seconds" else None)[name]
     points = []
@@ -302,7 +302,7 @@ def test_windows_are_in_simulated_seconds():
         return sim.simulate_workers(opt, lambda p: next(results), workers=2, times=times, n_trials=6).points
 
     values = [0.1, 0.2, 0.4, 0.3, 0.6, 0.5]
-    changed = [0.1, 0.9, 0.4, 0.3, 0.6, 0.5]  # the second result differs, which takes two seconds
+    changed = [0.1, 0.9, 0.4, 0.3, 0.6, 0.5]  # the second result, which takes two seconds, differs
     assert points(values, 1.5) == points(changed, 1.5)
     assert points(values, 2.0) != points(changed, 2.0)
 
@@ -332,7 +332,7 @@ def test_times_of_simulated_seconds_must_be_given():
             read(history)
 
 
-# Refusals.
+# Errors.
 
 
 @pytest.mark.parametrize(
@@ -386,7 +386,7 @@ def test_unusable_arguments_are_refused_and_change_nothing(arguments, message):
 
 
 class Broken(sim.DelayDistribution):
-    """Its third time is the given one."""
+    """A distribution whose third time is the given value."""
 
     mean = 1.0
 

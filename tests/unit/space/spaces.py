@@ -9,7 +9,7 @@ VALUES = ["u", None, True, 1, (1, "a"), 2.5]
 
 @st.composite
 def dimensions(draw, when=None, continuous=True):
-    """One dimension; `when` are its conditions."""
+    """One dimension with the conditions `when`."""
     kinds = ["integer", "log integer", "stepped integer", "stepped real", "ordinal", "categorical", "constant"]
     kind = draw(st.sampled_from(kinds + ["real", "log real"] * continuous))
     n, low = draw(st.integers(1, 4)), draw(st.integers(-3, 3))

@@ -1,4 +1,4 @@
-"""Conditional parameters: which are active, their encoding, and the refusal of impossible conditions and params."""
+"""Conditional parameters: active parameters, their encoding, and errors for impossible conditions and params."""
 
 import itertools
 import pickle
@@ -106,7 +106,7 @@ def test_longer_circles_and_exclusive_conditions_are_refused():
         )
 
 
-def test_contexts_have_no_conditions():
+def test_conditions_in_contexts_are_refused():
     with pytest.raises(InvalidSpace, match=r"context has conditions, of \['b'\].*drop when="):
         ContextSpace({"a": ["u", "v"], "b": Integer(1, 5, when={"a": "u"})})
 
@@ -159,7 +159,7 @@ def test_encoding_is_idempotent_and_inactive_differences_vanish(dimensions, data
         assert value == (pytest.approx(params[name]) if isinstance(space[name], Real) else params[name])
     np.testing.assert_allclose(space.encode(space.decode(point)), point, atol=1e-12)
     assert space.params_at(space.locate(params)) == params
-    # A row that differs only in inactive columns gives the same params, and so the same point.
+    # A row that differs only in inactive columns gives the same params and therefore the same point.
     other, start = np.array(data.draw(columns)), 0
     for name, dimension in space.items():
         if name in params:
@@ -171,7 +171,7 @@ def test_encoding_is_idempotent_and_inactive_differences_vanish(dimensions, data
 
 
 @given(conditional_spaces(), st.data())
-def test_missing_and_superfluous_params_are_refused(dimensions, data):
+def test_missing_and_additional_params_are_refused(dimensions, data):
     space = Space(dimensions)
     params = space.decode(np.array(data.draw(st.lists(st.floats(0, 1), min_size=space.width, max_size=space.width))))
     space.encode(params)
@@ -189,7 +189,7 @@ def test_missing_and_superfluous_params_are_refused(dimensions, data):
                 space.encode(params | {name: value})
 
 
-def test_rows_of_tables_leave_out_what_is_inactive():
+def test_inactive_parameters_are_absent_from_rows_of_tables():
     rows = [
         {"kernel": None, "C": 0.5},
         {"kernel": "poly", "degree": 1, "gamma": 0.5, "C": 0.5},
@@ -199,7 +199,7 @@ def test_rows_of_tables_leave_out_what_is_inactive():
     table["degree"] = table["degree"].astype(float)
     assert SVM.split(table) == rows
     np.testing.assert_array_equal(SVM.points(table), [SVM.encode(row) for row in rows])
-    # A missing active parameter is refused.
+    # A missing active parameter raises an error.
     table.loc[1, "gamma"] = np.nan
     with pytest.raises(InvalidPoint, match=r"params\['gamma'\]=nan is not usable"):
         SVM.points(table)

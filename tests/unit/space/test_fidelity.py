@@ -1,4 +1,4 @@
-"""Fidelities: units, cost, bias and refusals."""
+"""Fidelities: units, cost, bias and errors."""
 
 import copy
 import math
@@ -105,7 +105,7 @@ def test_a_logarithmic_range_is_positive():
 # Cost and bias.
 
 
-def test_costs_are_those_of_the_paper():
+def test_costs_agree_with_the_paper():
     """Hartmann's 0.05 + 0.95 z³, Currin's 0.1 + z² and Borehole's 0.1 + z^1.5 (Wang et al. 2022, appendix D.2)."""
     z = np.linspace(0, 1, 11)
     for cost, expected in (
@@ -173,7 +173,7 @@ def test_biases_that_are_refused(bias):
         bl.Fidelity(1, 3, bias=bias)
 
 
-# As a value.
+# Comparison and pickling.
 
 
 def test_fidelities_are_values():

@@ -1,4 +1,4 @@
-"""Steps, ordinals and constants: values, encodings and refusals."""
+"""Steps, ordinals and constants: values, encodings and errors."""
 
 import math
 import time
@@ -17,7 +17,7 @@ decimals = st.decimals(-1000, 1000, places=3)
 
 
 @given(decimals, st.decimals("0.001", 100, places=3), st.integers(1, 500), st.decimals(0, "0.999", places=3))
-def test_a_stepped_real_has_the_decimals_that_its_user_means(low, step, n, part):
+def test_a_stepped_real_has_exact_decimal_values(low, step, n, part):
     # Exact in decimal arithmetic; low + k * step in floats is not.
     dimension = Real(float(low), float(low + n * step + part * step), step=float(step))
     assert dimension.n_levels == n + 1
@@ -25,7 +25,7 @@ def test_a_stepped_real_has_the_decimals_that_its_user_means(low, step, n, part)
         value = dimension.decode(np.array([k / n]))
         assert value == float(low + k * step) and dimension.low <= value <= dimension.high
         assert dimension.encode(value)[0] == k / n and dimension.level(value) == k
-        assert dimension.check(dimension.low + k * dimension.step) == value  # as floats add up
+        assert dimension.check(dimension.low + k * dimension.step) == value  # the rounding error of a sum of floats
 
 
 @given(st.integers(-(2**30), 2**30), st.integers(1, 1000), st.integers(1, 1000), st.integers(0, 999))
@@ -190,7 +190,7 @@ def test_reading_choices_takes_linear_time():
     assert time.process_time() - start < 1.0
 
 
-# One value, and the members nearest to a column.
+# Dimensions with one value, and the members nearest to a column.
 
 
 @pytest.mark.parametrize(

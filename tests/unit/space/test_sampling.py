@@ -33,9 +33,9 @@ def test_random_draws_of_a_log_integer_give_each_its_share(low, high, seed):
 
 @logarithmic
 def test_an_initial_design_gives_each_log_integer_its_share_almost_exactly(low, high):
-    # Of n points of the golden-ratio sequence, every interval has its length times n, give or take a few.
+    # Every interval contains its length times n of the first n points of the golden-ratio sequence, up to a few points.
     n, p = 300, shares(low, high)
-    # Points in flight may be repeated, so that none is passed over.
+    # Points in flight may be repeated, so points of the sequence are not skipped.
     opt = optimizer(bl.BayesOpt, low, high, 0, initial=n, pending=bl.Hallucinate(repeats=True))
     drawn = [trial.params["n"] for trial in opt.suggest(n=n)]
     found = np.bincount(drawn, minlength=high + 1)[low:]

@@ -1,4 +1,4 @@
-"""How spaces are read: shorthand, refusals with their advice, warnings of misreadings, and the text of a space."""
+"""Declarations of spaces: shorthand, errors with advice, warnings about ambiguous declarations, and the repr."""
 
 import copy
 import pickle

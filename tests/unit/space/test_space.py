@@ -1,4 +1,4 @@
-"""Encoding and decoding of spaces and candidates, and refusals of other points."""
+"""Encoding and decoding of spaces and candidates, and errors for other points."""
 
 import math
 import sys
@@ -42,7 +42,7 @@ def test_real_round_trip(bounds, fraction):
     assert low <= value <= high
     column = dimension.encode(value)
     assert column.shape == (1,) and 0.0 <= column[0] <= 1.0
-    # In halves, as high - low may overflow.
+    # Halves are used, because high - low may overflow.
     error = abs(dimension.decode(column) / 2 - value / 2)
     assert error <= 2 * EPS * max(abs(low), abs(high)) + TINY
 
@@ -81,7 +81,7 @@ def test_real_is_exact_at_its_ends(bounds, log):
 def test_real_keeps_order(bounds, columns, log):
     dimension = Real(*bounds, log=log)
     below, above = (dimension.decode(np.array([u])) for u in sorted(columns))
-    # Neighbouring fractions may meet, and by rounding pass, each other within an ulp or so.
+    # Because of rounding, neighbouring fractions may be equal or change their order within about an ulp.
     assert below <= above or below == pytest.approx(above, rel=1e-12)
 
 
@@ -114,7 +114,7 @@ def test_log_integer_round_trip(bounds, data):
 
 @given(st.lists(st.one_of(st.text(), st.integers(), st.none(), st.booleans(), st.tuples(st.integers())), unique=True))
 def test_categorical_round_trip(choices):
-    # hypothesis, like Python, takes 1 and True for the same; so all of these differ.
+    # For hypothesis, as for Python, 1 and True are equal. The choices here all differ.
     assume(len(choices) >= 2)
     dimension = Categorical(choices)
     for i, choice in enumerate(choices):
@@ -135,7 +135,7 @@ def test_given_params_are_kept_bit_for_bit():
 
 
 @pytest.mark.parametrize("choice", [Real(0.0, 1.0), Integer(1, 3), Categorical(["a", "b"])])
-def test_a_dimension_is_not_a_choice(choice):
+def test_dimensions_as_choices_are_refused(choice):
     for choices in ([choice, 3], ["a", choice]):
         with pytest.raises(InvalidSpace, match=r"write the dimension itself, as in \{\"x\""):
             Space({"x": choices})
@@ -264,7 +264,7 @@ def test_names_may_be_any_strings_and_unknown_names_any_objects():
         space.encode({"it's": 0.5})
 
 
-def test_contexts_are_refused_as_contexts():
+def test_errors_for_contexts_name_the_context():
     with pytest.raises(InvalidContext, match="context\\['age'\\]"):
         ContextSpace({"age": (0.0, 100.0)}).encode({"age": 101.0})
     with pytest.raises(InvalidSpace, match="context is empty"):

@@ -1,4 +1,4 @@
-"""Every change of a record or header is noticed and named in the error."""
+"""Every change of a record or header is detected, and the error names it."""
 
 import json
 

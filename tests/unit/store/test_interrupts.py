@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment of a call leaves no lock of the database or of threads, and no partial write."""
+"""After Ctrl-C at any moment of a call all locks are released, and a write is complete or absent."""
 
 import contextlib
 import dis
@@ -16,7 +16,7 @@ from belated.warn import in_package
 
 @functools.cache
 def instructions(code):
-    """For each place in the code of a function: the name of its instruction, and its exception handlers."""
+    """For each place in the code of a function: the name of the instruction, and its exception handlers."""
     entries = dis.Bytecode(code).exception_entries
     names = [dis.opname[number] for number in code.co_code[::2]]
     return [(name, [e.target for e in entries if e.start <= 2 * i < e.end]) for i, name in enumerate(names)]
@@ -49,7 +49,8 @@ class Interrupts:
             nonlocal last
             if event == "opcode":
                 place = places[frame.f_lasti // 2]
-                # An interrupt after a call has the handlers of the call, so that it can be raised here if they agree.
+                # An interrupt after a call has the exception handlers of the call. It can be raised at this place if
+                # the handlers agree.
                 called = last[0].startswith("CALL") and last[1] == place[1]
                 last = place
                 if called or place[0].startswith(("RESUME", "JUMP_BACKWARD")):
@@ -74,7 +75,7 @@ def nothing_is_locked(url, postgres):
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def place(request, tmp_path):
-    """The URL of an empty store, and the server if it has one."""
+    """The URL of an empty store, and its server or None."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'studies.db'}", None
     postgres = request.getfixturevalue("postgres")
@@ -83,7 +84,7 @@ def place(request, tmp_path):
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="reads the tables of handlers, which 3.10 does not have")
 @pytest.mark.parametrize("call", ["create", "suggest", "observe"])
-def test_after_an_interrupt_at_any_place_others_write_at_once(place, call):
+def test_after_an_interrupt_other_processes_write_at_once(place, call):
     url, postgres = place
     search = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
     store = open_store(url)

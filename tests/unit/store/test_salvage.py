@@ -1,4 +1,4 @@
-"""Salvage finds the same data in the bytes of a file as SQLite, for any layout of the file."""
+"""Salvage finds the same data as SQLite in the bytes of a file, for any layout of the file."""
 
 import json
 import os
@@ -179,7 +179,7 @@ def like_records(generator, n):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_bytes_that_look_like_records_are_left_out(path, seed):
+def test_bytes_that_resemble_records_are_ignored(path, seed):
     noise = like_records(random.Random(seed), 500)
     store = SqliteStore(path)
     store.create(form.header(5, "first", DEFINITION, 0.5), [form.with_checksum(5, 0, None, 0.5, "{}")])

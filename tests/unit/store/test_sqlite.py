@@ -46,7 +46,7 @@ def edit(path, *statements):
     connection.close()
 
 
-# What SQLite raises.
+# Errors of SQLite.
 
 
 class Failing:
@@ -92,7 +92,7 @@ ERRORS = [
 def test_errors_of_sqlite_have_advice(opened, code, words, message, known):
     error = sqlite3.DatabaseError(words if not known else f"in other words ({words})" if code == 21 else "?")
     if known:
-        # An extended code has the primary one in its lowest byte. Python 3.10 has only the message.
+        # The lowest byte of an extended error code is the primary code. Python 3.10 has only the message.
         error.sqlite_errorcode = code | 3 << 8
     if known and code == 21:
         message = "SQLite refused: in other words"
@@ -119,7 +119,7 @@ def test_other_errors_leave_the_connection(opened):
     assert opened._connection is before and not before.in_transaction
 
 
-# Waiting for others.
+# Waiting for other processes.
 
 
 @pytest.fixture
@@ -243,7 +243,7 @@ def test_a_file_replaced_while_in_use_is_refused_until_it_is_restored(opened, pa
         with pytest.raises(bl.StoreError, match="the file was moved, removed or replaced while in use"):
             opened.names()
         if not os.path.exists(path):
-            # Another file of that name differs from the opened one.
+            # Another file with this name differs from the opened file.
             os.rename(path + ".other", path)
     os.replace(path + ".old", path)
     assert opened.names() == ["s"]
@@ -290,7 +290,7 @@ def test_locations_without_a_file_are_refused(location):
         SqliteStore.from_location(location)
 
 
-def test_an_existing_study_is_not_created_again(opened):
+def test_creating_an_existing_study_does_not_replace_it(opened):
     assert opened.create(header(id=9, at=0.5), [record(0, 9)]) is False
     assert opened.header("s") == header() and opened.events("s", 0) == [record(0), record(1)]
     assert SqliteStore(opened.path).salvage() == ([header()], [(ID, record(0)), (ID, record(1))])

@@ -282,7 +282,7 @@ def test_the_file_system_is_found(path):
     assert sqlite.file_system(path) not in ("", "proc")
 
 
-def test_a_busy_file_is_waited_for_and_then_reported(filled, monkeypatch):
+def test_a_call_waits_for_a_locked_file_and_then_raises_an_error(filled, monkeypatch):
     study = load(filled)
     holder = sqlite3.connect(filled, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")

@@ -1,4 +1,4 @@
-"""URLs with passwords are read as by PostgreSQL, and shown without the password."""
+"""URLs with passwords are parsed as by PostgreSQL, and shown without the password."""
 
 import re
 from urllib.parse import quote, unquote
@@ -26,7 +26,7 @@ from belated.store.urls import shown, split_passwords
         ("h/db?p%61ssword=a&sslpassword=b&user=c", "h/db?user=c", {"password": "a", "sslpassword": "b"}),
     ],
 )
-def test_passwords_are_taken_out(location, without, secrets):
+def test_passwords_are_removed_from_urls(location, without, secrets):
     assert split_passwords(location) == (without, secrets)
     assert split_passwords(without) == (without, {})
 

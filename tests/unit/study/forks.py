@@ -1,4 +1,4 @@
-"""A fork while another thread of the parent is at work."""
+"""A fork while another thread of the parent uses a study."""
 
 import os
 import signal

@@ -158,7 +158,7 @@ def test_a_plain_export_ends_before_a_damaged_event(path, capsys):
 
 
 def test_help_names_every_command_with_its_arguments(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")  # no line is broken
+    monkeypatch.setenv("COLUMNS", "200")  # wide enough for every line
 
     def helped(*arguments):
         with contextlib.suppress(SystemExit):

@@ -13,7 +13,7 @@ ROWS = [[0, 1], [1, 0], [1, 1]]
 
 
 def stored(optimizer):
-    """A definition as a store gives it back."""
+    """A definition after a round trip through a store."""
     return json.loads(json.dumps(definition_of(optimizer), allow_nan=False))
 
 

@@ -1,4 +1,4 @@
-"""Studies of trials at several fidelities: the stored data, and refusals."""
+"""Studies of trials at several fidelities: the stored data, and errors."""
 
 import multiprocessing
 
@@ -48,7 +48,7 @@ def test_a_study_with_fidelities_continues_like_its_optimizer(store):
     assert study.n_trials == 9 and study._log.events(0) == opt._log.events(0)
 
 
-def test_refusals_change_nothing(store):
+def test_refused_calls_leave_the_study_unchanged(store):
     study = bl.Study("s", store, search())
     trial = study.suggest(fidelity=500)
     before = study._log.events(0)

@@ -1,4 +1,4 @@
-"""Studies made from Optuna's: the states of the trials, the space, and refusals."""
+"""Studies converted from Optuna: the states of the trials, the space, and errors."""
 
 import pickle
 import re
@@ -59,7 +59,7 @@ def test_every_state_has_its_counterpart(storage, direction):
     theirs.add_trial(trial_of({"rate": 0.5}, 1.0, user_attrs={"who": "Ada", "n": [1, 2]}))
     theirs.add_trial(trial_of({"rate": 0.25}, state=TrialState.FAIL))
     theirs.add_trial(trial_of({"rate": 0.125}, state=TrialState.PRUNED, intermediate_values={1: 7.0}))
-    theirs.add_trial(trial_of({}, state=TrialState.FAIL, distributions={}))  # before it had a point
+    theirs.add_trial(trial_of({}, state=TrialState.FAIL, distributions={}))  # the trial failed before it had a point
     theirs.add_trial(trial_of({"rate": 0.75}, user_attrs={"gpu": 3}))
     theirs.add_trial(trial_of({}, distributions={}))
     theirs.add_trial(trial_of({"rate": 0.3}, 2.0, system_attrs={"constraints": [-1.0, 0.5]}))
@@ -115,7 +115,7 @@ def test_user_attributes_that_are_not_json_data_are_changed_with_a_warning(stora
         assert attrs[4] == {"whole": {"n": [1, None, "é"]}}
 
 
-def test_converted_study_equals_one_made_by_hand(storage):
+def test_converted_study_equals_a_study_built_by_calls(storage):
     theirs = create(storage)
     theirs.optimize(lambda t: t.suggest_float("x", -1.0, 2.0) ** 2 + t.suggest_int("n", 1, 9), 12)
     study = bl.Study.from_optuna(storage, "theirs", optimizer=None)
@@ -170,7 +170,7 @@ def test_a_condition_on_one_parameter_is_found(storage):
         assert ("C" in params) is (params["model"] == "svc")
 
 
-def test_a_threshold_covers_numbers_that_no_trial_had(storage):
+def test_a_threshold_includes_unobserved_numbers(storage):
     trials = [
         trial_of(
             {"n": n} | ({"x": 0.5} if n >= 4 else {}),
@@ -189,7 +189,7 @@ def test_parameters_of_unknown_condition_are_refused_without_a_space(storage):
     create(storage, trials)
     with pytest.raises(bl.InvalidSpace, match="parameter 'x' is in some trials only, and no other parameter tells"):
         bl.Study.from_optuna(storage, "theirs")
-    # The space of the given optimizer may leave it out.
+    # The space of the given optimizer may omit this parameter.
     optimizer = bl.RandomSearch({"rate": bl.Real(1e-3, 1.0, log=True)}, direction="minimize")
     assert bl.Study.from_optuna(storage, "theirs", optimizer=optimizer).n_trials == 2
 

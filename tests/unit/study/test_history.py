@@ -1,4 +1,4 @@
-"""Facts about the events of a study: when they were written, and which trial they concern."""
+"""Data about the events of a study: the times of writing, and the trial of each event."""
 
 import itertools
 import json
@@ -8,7 +8,7 @@ import pytest
 import belated as bl
 
 
-def test_times_and_changes_are_those_of_the_stored_events(tmp_path):
+def test_times_and_changes_agree_with_the_stored_events(tmp_path):
     url, ticks = f"sqlite:///{tmp_path / 's.db'}", itertools.count(100.0)
     study = bl.Study("s", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0), time=lambda: next(ticks))
     other = bl.Study.load("s", url, time=lambda: next(ticks))
@@ -22,7 +22,7 @@ def test_times_and_changes_are_those_of_the_stored_events(tmp_path):
     study.add([{"x": 0.25}, {"x": 0.75}], [5.0, None])
     third.abandon()
     study.suggest()
-    # The events show which of them start a trial and which name one.
+    # Some events start a trial, and other events refer to a trial by its number.
     times, changes, n = {}, [], 0
     for record in study._store.events("s", 0):
         [(kind, facts)] = json.loads(record.body).items()

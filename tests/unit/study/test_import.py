@@ -1,4 +1,4 @@
-"""`belated study import` adds an exported study to another store unchanged, or adds nothing."""
+"""`belated study import` adds an exported study unchanged to another store, or leaves the store unchanged."""
 
 import io
 import json
@@ -14,7 +14,7 @@ EMPTY_AGAIN = "nothing was imported"
 
 @pytest.fixture
 def url(tmp_path):
-    """A store of two studies with everything that an event can hold."""
+    """A store of two studies whose events have all possible fields."""
     url = f"sqlite:///{tmp_path / 'studies.db'}"
     space = {"x": bl.Real(1e-4, 1.0, log=True), "kind": [("a", 1), "b", None]}
     context = {"day": (0.0, 7.0)}
@@ -139,7 +139,7 @@ def changed(line, **facts):
         (lambda lines: [changed(lines[0], version=99)], "upgrade belated"),
     ],
 )
-def test_a_changed_file_is_refused_and_nothing_is_imported(run, url, exported, tmp_path, change, message):
+def test_a_changed_file_is_refused_and_the_store_is_unchanged(run, url, exported, tmp_path, change, message):
     lines = run("export", url)[1]
     changed_lines = change(lines)
     assert changed_lines != lines
@@ -149,7 +149,7 @@ def test_a_changed_file_is_refused_and_nothing_is_imported(run, url, exported, t
     assert not other.exists()
 
 
-def test_a_file_that_was_cut_off_anywhere_is_refused(run, exported, tmp_path):
+def test_a_file_truncated_anywhere_is_refused(run, exported, tmp_path):
     names = "abc"
     for name, n in zip(names, (3, 0, 2), strict=True):
         study = bl.Study(name, tmp_path / "three.db", bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))

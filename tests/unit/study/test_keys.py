@@ -38,7 +38,7 @@ def test_a_key_finds_its_trials_among_other_events(url):
 
 
 class Overtaken(SqliteStore):
-    """A store in which others may write just before the write lock is taken."""
+    """A store in which other processes may write just before the write lock is acquired."""
 
     before = staticmethod(lambda: None)
 
@@ -52,7 +52,7 @@ class Overtaken(SqliteStore):
 @pytest.mark.parametrize("seconds", [0.0, 10.0], ids=["quick", "slow"])
 @pytest.mark.parametrize("turn", [1, 2, 3, 4])
 def test_simultaneous_calls_with_one_key_get_the_same_trials(url, monkeypatch, seconds, turn):
-    """Others write between a proposal and the write lock; one of them makes the same request."""
+    """Other processes write between a proposal and the write lock; one of them makes the same request."""
     other = bl.Study("s", url, optimizer())
     store = Overtaken.from_location(url.removeprefix("sqlite://"))
     study = bl.Study.load("s", store)

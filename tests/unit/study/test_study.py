@@ -178,7 +178,7 @@ def test_several_studies_share_a_store(store):
 # No call is lost or counted twice.
 
 
-def test_refusals_change_nothing(store):
+def test_refused_calls_leave_the_study_unchanged(store):
     study = bl.Study("s", store, random_search())
     trial = study.suggest()
     study.observe(trial, 1.0)
@@ -383,8 +383,8 @@ def test_threads_share_a_study_object(store):
 
 
 @pytest.mark.parametrize("quick", [0.0, 1e9])
-def test_simultaneous_suggestions_equal_sequential_ones(store, monkeypatch, quick):
-    """If another study suggests during a proposal, the proposal is made again with the other's point pending."""
+def test_simultaneous_suggestions_equal_sequential_suggestions(store, monkeypatch, quick):
+    """If another process suggests during a proposal, the proposal is made again with the other point pending."""
     monkeypatch.setattr("belated.study.shared_log._QUICK", quick)
 
     def make():
@@ -400,7 +400,7 @@ def test_simultaneous_suggestions_equal_sequential_ones(store, monkeypatch, quic
     def now():
         nonlocal asked
         asked += 1
-        if other._log.uncommitted is None:  # the write lock is not held: others may write
+        if other._log.uncommitted is None:  # the write lock is not held, so other processes may write
             one.suggest()
         return seconds()
 
@@ -434,7 +434,7 @@ def test_a_child_opens_its_own_connection(store):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_fork_while_a_thread_is_at_work_leaves_a_usable_child(store):
+def test_a_fork_during_a_call_of_another_thread_leaves_a_usable_child(store):
     study = bl.Study("s", store, random_search())
     study.suggest()
     assert suggests_in_a_fork(study, study._log.lock)

@@ -1,4 +1,4 @@
-"""`BelatedSampler` with Optuna's pruners: the values that pruned trials count as."""
+"""`BelatedSampler` with Optuna's pruners: the estimated values of pruned trials."""
 
 import json
 import math
@@ -148,7 +148,7 @@ def stops_of(pruned):
 
 
 @given(st.lists(REPORTS, max_size=6), COMPLETED)
-def test_no_pruned_trial_is_better_than_a_completed_one_that_was_ahead(pruned, completed):
+def test_estimates_are_not_better_than_completed_trials_that_were_ahead(pruned, completed):
     stops = stops_of(pruned)
     found = impute(stops, completed, minimize=False)
     assert found.keys() == stops.keys()

@@ -56,7 +56,7 @@ def opened(request, url, tmp_path):
 
 
 @pytest.mark.parametrize(("direction", "in_flight"), [("minimize", 1), ("maximize", 4)])
-def test_points_equal_those_of_belateds_loop_when_values_come_late_or_never(opened, direction, in_flight):
+def test_points_equal_the_points_of_belateds_loop_with_late_or_missing_values(opened, direction, in_flight):
     rng = np.random.default_rng(in_flight)
     own = bl.BayesOpt(SPACE, direction=direction, seed=3)
     trials, running = [], []
@@ -80,7 +80,7 @@ def test_points_equal_those_of_belateds_loop_when_values_come_late_or_never(open
             own.observe(k, value)
             study.tell(k, value)
     derived = log_of(study)
-    # All are equal bit for bit, including hyperparameters fitted by several samplers.
+    # All samplers agree bit for bit, including the fitted hyperparameters.
     assert events(derived) == events(own._log)
     assert sum("note" in event.get("Suggested", {}) for event in events(own._log)) > 5
 
@@ -149,7 +149,7 @@ def test_a_sampler_forgets_the_space_of_a_study_of_the_same_name():
         assert list(sampler.infer_relative_search_space(study, study.trials[-1])) == [name]
 
 
-# The rest.
+# Arguments and refused studies.
 
 
 def test_independent_sampling_warns_and_uses_the_other_sampler(caplog):
@@ -184,7 +184,7 @@ def test_a_sampler_can_be_pickled_at_any_moment():
     assert copy.ask(DISTRIBUTIONS).params == study.ask(DISTRIBUTIONS).params
 
 
-def test_several_objectives_are_refused_before_anything_is_run():
+def test_several_objectives_are_refused_before_the_first_evaluation():
     called = []
     study = optuna.create_study(directions=["minimize", "maximize"], sampler=sampler_of())
     for call in (lambda: study.optimize(called.append, 1), study.ask, lambda: study.ask(DISTRIBUTIONS)):

@@ -35,7 +35,7 @@ def test_trials_that_start_at_the_same_time_are_chosen_as_one_batch():
         own.observe(mine, f(mine.params))
     batch = [trial.params for trial in own.suggest(n=3)]
     trials = [study.ask() for _ in range(3)]
-    # The samplers of three processes; the last one chooses first.
+    # The samplers of three processes; the last process chooses first.
     points = {}
     for i in (2, 0, 1):
         points[i] = sampler_of().sample_relative(study, trials[i]._cached_frozen_trial, DISTRIBUTIONS)
@@ -99,7 +99,7 @@ def test_objectives_that_compute_before_they_sample_have_different_points():
 
     def objective(trial):
         barrier.wait()
-        sleep(0.01 * (3 - trial.number % 4))  # the last one to start samples first, if threads keep to it
+        sleep(0.01 * (3 - trial.number % 4))  # the last thread to start samples first, if threads run in this order
         return f({name: trial._suggest(name, each) for name, each in DISTRIBUTIONS.items()})
 
     study.optimize(objective, 8, n_jobs=4)
@@ -120,15 +120,15 @@ def test_a_trial_without_a_point_is_drafted_for_a_minute_only(monkeypatch, hours
     seconds += 61
     drafted = study_of(name="t")
     drafted.add_trial(dead)
-    # The second place stays empty, so the next trial has the third place.
+    # The second point is not used, so the next trial has the third point.
     assert study.ask(DISTRIBUTIONS).params == own.suggest().params
-    # A process that has not seen the trial makes its draft.
+    # A process that has not seen the trial drafts its point.
     assert drafted.ask(DISTRIBUTIONS).params == batch[1].params
     seconds += 61
     alone = study_of(name="u")
     alone.sampler = drafted.sampler
     alone.add_trial(dead)
-    # Here the dead trial has no effect: the next point is the first point of the batch.
+    # In this process the dead trial does not have an effect: the next point is the first point of the batch.
     assert alone.ask(DISTRIBUTIONS).params == batch[0].params
 
 
@@ -165,15 +165,15 @@ def test_processes_share_a_database(url):
     assert len(log_of(study).numbers("observed")) == 12
 
 
-def test_results_are_ordered_by_the_suggestions_that_knew_them():
+def test_results_precede_the_suggestions_that_used_them():
     study = study_of()
     for _ in range(3):
         study.ask(DISTRIBUTIONS)
     study.tell(1, 1.0)
-    study.ask(DISTRIBUTIONS)  # knows of trial 1
+    study.ask(DISTRIBUTIONS)  # the result of trial 1 is known
     study.tell(2, 2.0)
     study.tell(0, 0.0)
-    study.ask(DISTRIBUTIONS)  # and of 0 and 2
+    study.ask(DISTRIBUTIONS)  # the results of trials 0 and 2 are known too
     study.tell(4, 4.0)
     told = [next(iter(each.values())) for each in events(log_of(study))]
     order = [facts.get("number", "start") for facts in told]
@@ -233,7 +233,7 @@ def test_a_note_that_contradicts_the_order_is_dropped():
     assert "note" not in events(late.sampler._log._core)[0]["Suggested"]
 
 
-def test_notes_of_another_optimizer_are_left_alone():
+def test_notes_of_another_optimizer_are_ignored():
     study = study_of()
     for _ in range(12):
         trial = study.ask(DISTRIBUTIONS)
@@ -308,7 +308,7 @@ def test_a_constraint_that_is_nan_is_refused():
         study.tell(study.ask(DISTRIBUTIONS), 1.0)
 
 
-def test_given_points_count_where_they_were_run():
+def test_given_points_are_observed_where_they_were_run():
     study = study_of()
     point = {"decay": 0.5, "kind": "b", "layers": 3, "rate": 0.25, "share": 0.2}
     study.enqueue_trial(point)
