@@ -1,4 +1,4 @@
-//! The local searches of one level of a fit. L-BFGS-B runs from every start, in parallel if parallel runs are faster.
+//! The local searches of a fit on one subset of the rows (a level, see [`super::levels`]). L-BFGS-B runs from every start, in parallel if parallel runs are faster.
 //!
 //! Notation: p = (log ℓ…, log σ_f², log λ).
 

@@ -2,8 +2,8 @@
 //! coordinates. The steps are:
 //!
 //! 1. the starting points are scored in blocks;
-//! 2. a short local search runs from each of the few best distinct points, and from the best points of some further
-//!    combinations of the discrete coordinates; these searches treat integers as continuous and round them afterwards;
+//! 2. short local searches run from the best distinct points and from the best points of other combinations of the
+//!    discrete coordinates. They treat integers as continuous, and round the result;
 //! 3. searches from the best ends alternate local search over the continuous coordinates and sweeps until convergence;
 //! 4. if the box has discrete coordinates, further short searches start from random perturbations of the best end
 //!    (iterated local search, Lourenço et al. 2003). A last long search starts from the best end of all searches.

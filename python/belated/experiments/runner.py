@@ -177,7 +177,11 @@ def parallel_map(function: Callable[[Any], Any], tasks: Sequence[Any], n_workers
 
 @contextmanager
 def process_pool(n_workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Start processes with one thread each. The end of the ``with`` waits for their tasks; an exception ends them."""
+    """Start processes with one thread each.
+
+    At its end, the ``with`` block waits until all tasks are done. If the block raises an exception, the processes are
+    terminated.
+    """
     others = set(multiprocessing.active_children())
     with (
         _environment(ONE_THREAD),

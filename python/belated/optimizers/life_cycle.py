@@ -368,8 +368,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             For candidates: an index, a row, or several rows of shape (n, d). If `value` is a list, a list of numbers
             is a list of indices.
             Or a table of trials from `trials_dataframe`, which may have been read from a CSV file. Other arguments are
-            not allowed with a table. Each trial is added with its state, at the point that was evaluated. The time is
-            the current time.
+            not allowed with a table. Each trial is added with its state, at the point that was evaluated. The
+            times in the table are not used: all trials are recorded at the current time.
         value : float or sequence of float, optional
             The observed value of each point. A trial without a value (None) is pending.
         context : mapping, list of mappings or DataFrame, optional

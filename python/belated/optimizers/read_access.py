@@ -164,7 +164,7 @@ class ReadAccess(AttributeHints):
         Raises
         ------
         NotFitted
-            A value has not been observed yet.
+            No trial has been observed yet.
         InvalidContext
             The context is missing, was not declared, or is out of its space.
         """
@@ -203,7 +203,7 @@ class ReadAccess(AttributeHints):
         Raises
         ------
         NotFitted
-            A value has not been observed yet.
+            No trial has been observed yet.
         InvalidSetting
             The optimizer does not have a model, for example `RandomSearch`.
         InvalidPoint, InvalidContext
@@ -252,7 +252,7 @@ class ReadAccess(AttributeHints):
         Raises
         ------
         NotFitted
-            A value has not been observed yet.
+            No trial has been observed yet.
         InvalidSetting
             The optimizer does not have a model, or the acquisition is `ThompsonSampling`, which maximises a new draw at
             each suggestion.
@@ -285,7 +285,7 @@ class ReadAccess(AttributeHints):
         Raises
         ------
         NotFitted
-            A value has not been observed yet.
+            No trial has been observed yet.
         InvalidSetting
             The optimizer does not have a model, for example `RandomSearch`.
         """

@@ -61,7 +61,7 @@ def plot_contour(
         `search` is not a result, study or optimizer, has candidates, or does not have a model. Or the names are
         unknown, are names of choices, or are not two different names.
     NotFitted
-        A value has not been observed yet.
+        No trial has been observed yet.
     InvalidContext
         The context is missing, was not declared, or is out of its space.
     """

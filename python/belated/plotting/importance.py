@@ -53,7 +53,7 @@ def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None
     InvalidSetting
         `search` is not a result, study or optimizer, has candidates, or does not have a model.
     NotFitted
-        A value has not been observed yet.
+        No trial has been observed yet.
     InvalidContext
         The context is missing, was not declared, or is out of its space.
     """

@@ -39,7 +39,7 @@ def plot_predictions(search: ReadAccess, ax: Axes | None = None) -> Axes:
     InvalidSetting
         `search` is not a result, study or optimizer, or does not have a model.
     NotFitted
-        A value has not been observed yet.
+        No trial has been observed yet.
     """
     checked_search(search, "plot_predictions")
     numbers, mean, std = search._leave_one_out()

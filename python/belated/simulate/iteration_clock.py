@@ -158,7 +158,7 @@ def point_of(trial: Any) -> Any:
 
 
 def steps_in_flight(delays: ArrayLike) -> Any:
-    """Return the steps of the iteration clock for a delay d: the smallest integer t − s > 0 with d ≤ t − s."""
+    """Return the number of iterations for which a trial with delay d is in flight, the least integer >= max(d, 1)."""
     return np.maximum(1.0, np.ceil(delays))
 
 

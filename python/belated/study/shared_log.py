@@ -374,7 +374,7 @@ class SharedLog:
     def recommend(
         self, context: list[float] | None, now: float | None, feasible: Feasible | None = None
     ) -> tuple[Place, float, float] | None:
-        """Return (place, mean, std) of the best posterior mean, or None before the first observation."""
+        """Return (place, mean, std) of the point with the best posterior mean, or None before the first observation."""
         return self.core.recommend(context, now, feasible)
 
     def predict(self, points: Array, now: float | None, pending: bool) -> tuple[Array, Array] | None:

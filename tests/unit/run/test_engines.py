@@ -163,7 +163,7 @@ def test_a_timeout_with_the_number_of_workers_that_the_executor_has(executor, tm
     waits = Waits(tmp_path)
     result = bl.maximize(waits, SPACE, timeout=1.0, executor=executor)
     waits.go_on()
-    # Dask's futures do not say that they run: they are cancelled.
+    # A Dask future does not report that it is running, so it can be cancelled and its trial is abandoned.
     expected = "pending" if isinstance(executor, ProcessPoolExecutor) or is_loky(executor) else "abandoned"
     assert result.stop_reason == "timeout" and states(result) == [expected] * 2
     assert states(bl.maximize(f, SPACE, n_trials=4, executor=executor)) == ["observed"] * 4
@@ -275,5 +275,5 @@ def test_ctrl_c(engine, tmp_path):
     finally:
         child.kill()
         child.wait()
-    # Dask's futures do not say that they run: they are cancelled.
+    # A Dask future does not report that it is running, so it can be cancelled and its trial is abandoned.
     assert line == f"interrupted {' '.join(['abandoned' if engine == 'dask' else 'pending'] * 2)}\n"

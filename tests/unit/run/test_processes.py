@@ -151,7 +151,7 @@ def test_a_worker_that_dies_while_idle_is_replaced():
         assert process.pid == first
         process.kill()
         process.join(SECONDS)
-        # The call may still be sent to the dead worker if its executor has not noticed its end.
+        # The executor may not have noticed that the worker died, and may still send the call to it.
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             try:

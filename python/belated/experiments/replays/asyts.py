@@ -7,7 +7,8 @@ gives the sources of the settings. All methods of a run share initial points, an
 time and noise. In addition, asyTS, synTS and asyRAND run on all ten functions with half-normal times, to count the
 functions on which asyTS is better.
 
-``--iterations T`` is the simulated time of a run, 30 by default. A run of the panel by evaluations has M·T evaluations.
+``--iterations T`` is the simulated time of a run, 30 by default. The runs whose regret is plotted against the number of
+evaluations have M·T evaluations.
 ``--quick`` is five functions, T = 10 and 3 runs. ``--keep DIR`` keeps each finished run, so that a stopped replay can
 continue. All methods make their first run before the second runs begin.
 """
@@ -45,7 +46,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Task:
-    """One run of a method. ``times`` is "evaluations" in the panel by evaluations."""
+    """One run of a method. ``times`` is "evaluations" if the regret is plotted against the number of evaluations."""
 
     function: str
     times: str

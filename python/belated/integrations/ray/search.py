@@ -154,7 +154,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     # Methods that Tune calls.
 
     def set_search_properties(self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any) -> bool:
-        """Take the metric and the mode from Tune's configuration, and also the space if it is missing.
+        """Take the metric, the mode and, if this searcher has none, the space from Tune's configuration.
 
         Return False if this searcher and the configuration both have a space; Tune then raises an error.
         """

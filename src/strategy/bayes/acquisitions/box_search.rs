@@ -1,4 +1,5 @@
-//! The effort of a search of a box, and searches from the literature that can replace this search.
+//! Settings of the search for the maximum of an acquisition in a box: the effort of the default search, or another
+//! search from the literature.
 
 use serde::{Deserialize, Serialize};
 

@@ -21,7 +21,8 @@ pub struct Units {
 /// The largest change of the prior mean, in units of the targets. It is half of the prior standard deviation of f.
 const MAX_MOVE: f64 = 0.5;
 
-/// The largest factor by which the unit may change. A factor of 2 is 1.4 standard deviations of the prior on log σ_f².
+/// The largest factor by which the unit may change. A factor of 2 changes log σ_f² by log 4 = 1.4, which is 1.4 standard
+/// deviations of its N(0, 1) prior.
 const MAX_FACTOR: f64 = 2.0;
 
 /// The number of standard deviations that contain 95 % of a normal distribution.
