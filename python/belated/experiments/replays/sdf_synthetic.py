@@ -13,9 +13,9 @@ observed values (the default); and with a kernel that is also fitted to the cens
 (``--faithful``).
 
 The curves show the regret of the results that have arrived (*converted* results in the paper). For an algorithm with a
-window, they show only results within the window, as the authors' code does. A short window then has two costs: the model gets fewer results, and late results at good points
-do not count. To separate the two costs, the report also has the regret in which every result counts from its arrival.
-"""
+window, they show only results within the window, as the authors' code does. A short window then has two costs: the
+model gets fewer results, and late results at good points do not count. To separate the two costs, the report also has
+the regret in which every result counts from its arrival."""
 
 from __future__ import annotations
 
