@@ -76,7 +76,7 @@ def read_model(opt, plan, which):
         lambda: opt.observe(which % 50, float("inf")),
         lambda: opt.observe(which % 50, -77.0) if which % 50 < opt.n_trials and opt.trial(which % 50).value else None,
     ):
-        with contextlib.suppress(bl.BelatedError):  # not available yet, or not supported
+        with contextlib.suppress(bl.BelatedError):  # the call is not available yet or not supported
             call()
 
 

@@ -60,7 +60,7 @@ def mountinfo(monkeypatch):
         ("/none/data/a/b/x.db", "nfs4"),
         ("/none/database/x.db", "ext4"),
         ("/none/c/x.db", "ext4"),
-        ("/none/c/a \\b.db", "virtiofs"),  # a file that is mounted by itself
+        ("/none/c/a \\b.db", "virtiofs"),  # the file is a mount point
         ("/none/a\u00a0\rb/x.db", "xfs"),
         ("/none/data/local/x.db", "xfs"),
         ("/none/data/../x.db", "ext4"),

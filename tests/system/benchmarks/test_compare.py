@@ -128,7 +128,7 @@ def test_one_at_a_time_cma_is_a_loop_of_pycma(compare):
 
     peer = compare.peers.make("cma", function.space, 4)
     ours = []
-    for _ in range(40):  # three generations of 12, and a part of the fourth
+    for _ in range(40):  # three generations of 12 and a part of the fourth generation
         number, params = peer.suggest()
         peer.observe(number, function(params))
         ours.append(params)

@@ -266,7 +266,7 @@ def test_optimizers_search_mixed_and_conditional_grids(compare, tables, space, t
     table, _ = tiny(tables, 0.1, space=space, largest=10.0)
     setting = tables.TableSetting(lambda: table, n_evaluations=14, workers=3)
     history = compare.run_one(compare.peers.make(text, space, 0), table, setting, 0)
-    rows = [table.grid.find(point) for point in history.points]  # active parameters alone
+    rows = [table.grid.find(point) for point in history.points]  # points contain only active parameters
     assert [table.grid.params(row) for row in rows] == history.points
     if text == "botorch-grid":
         late = rows[10:]

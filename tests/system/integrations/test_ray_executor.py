@@ -109,7 +109,7 @@ def test_calls_that_wait_when_the_interpreter_ends_have_an_error(ray, tmp_path):
     go_on = str(tmp_path / "go_on")
     pool = executor(1)
     running, *waiting = (pool.submit(wait_for_file, go_on) for _ in range(3))
-    pool._starter.shutdown()  # as Python does
+    pool._starter.shutdown()  # as at the exit of Python
     open(go_on, "w").close()
     assert running.result(SECONDS) is None
     assert [type(future.exception(SECONDS)) for future in waiting] == [RuntimeError] * 2

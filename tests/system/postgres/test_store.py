@@ -90,7 +90,7 @@ def test_a_password_is_kept_if_the_server_refuses_it_later(locked, monkeypatch):
 def test_pickles_omit_the_password_and_the_error_explains_it(locked):
     study = bl.Study.load("s", with_password(locked))
     data = pickle.dumps(study)
-    assert pickle.loads(data).n_trials == 1  # in this process
+    assert pickle.loads(data).n_trials == 1  # the same process still has the password
     program = "import pickle, sys; print(pickle.loads(bytes.fromhex(sys.argv[1])).n_trials)"
     settings = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PGPASSFILE": os.devnull}
     for given in ({}, {"PGPASSWORD": PASSWORD}):
@@ -244,7 +244,7 @@ def test_a_silent_writer_loses_its_lock_but_not_its_events(url, postgres, monkey
     opened.create(header(), [])
     with opened.writing("s") as log:
         other = open_store(url)
-        with other.writing("s") as others:  # waits until the server has ended the first
+        with other.writing("s") as others:  # waits until the server has ended the first session
             assert others.events(0) == []
         log.append([record(0)])
     assert other.events("s", 0) == [record(0)]

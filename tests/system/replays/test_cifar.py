@@ -56,7 +56,7 @@ def test_synchronous_workers_wait_for_the_slowest():
     for batch in ({0, 1, 2}, {3, 4, 5}, {6}):
         events, diary.events = diary.events[: 2 * len(batch)], diary.events[2 * len(batch) :]
         assert {number for _, number in events} == batch
-    assert diary.events == [("start", -1), ("end", -1)]  # the best network, trained for longer
+    assert diary.events == [("start", -1), ("end", -1)]  # the longer training of the best network
     assert sorted(found.values) == pytest.approx(sorted(0.5 - 0.01 * abs(n - 2) for n in range(7)))
 
 

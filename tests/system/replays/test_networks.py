@@ -76,7 +76,7 @@ def test_skip_connections_bypass_layers_with_zero_output():
     with training.seeded(0):
         network = cifar.network([4, 5, 6, 7, 8, 9], 1)
     with torch.no_grad():
-        for layer in (network.layers[2], network.layers[4]):  # the third and the fifth
+        for layer in (network.layers[2], network.layers[4]):  # the third and the fifth layer
             layer.weight.zero_()
             layer.bias.zero_()
     image = np.random.default_rng(0).random((1, 28, 28))

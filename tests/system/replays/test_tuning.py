@@ -97,7 +97,7 @@ def test_a_long_evaluation_delays_its_result_and_the_next_one():
 def test_a_quarter_of_the_samples_takes_a_quarter_of_the_time():
     found = searched(Diary(bl.Fidelity(10, 100)))
     assert (found.n_evaluations, found.cost) == (40, 10.0)
-    assert found.n_observed == 28  # started at 0, 1/4, …, 6 3/4; free a quarter later, results 3 later
+    assert found.n_observed == 28  # starts at 0, 1/4, …, 6 3/4
 
 
 def test_recommendations_follow_arrived_results():

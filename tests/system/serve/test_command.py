@@ -154,7 +154,7 @@ def test_a_signal_ends_the_server_and_acknowledged_calls_are_stored(url, kind):
                 while going:
                     try:
                         answer = client.post("/v1/studies/study/suggest")
-                    except Exception:  # the server is gone
+                    except Exception:  # the server has ended
                         return
                     assert answer.status_code == 200
                     acknowledged.append(answer.json()["trials"][0]["number"])

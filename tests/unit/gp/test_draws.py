@@ -44,7 +44,7 @@ def test_draws_have_the_moments_of_the_posterior(kernel):
         draws = gp.sample(z, 200_000 if FULL else 20_000, 5)
         assert_moments(draws, mean, cov, slack=1e-6)
         assert np.array_equal(draws[:7], gp.sample(z, 7, 5)) and not np.array_equal(draws[:7], gp.sample(z, 7, 6))
-    twice = gp.sample(np.repeat(z, 2, axis=0), 50, 1)  # a singular covariance
+    twice = gp.sample(np.repeat(z, 2, axis=0), 50, 1)  # the covariance is singular
     assert np.abs(twice[:, ::2] - twice[:, 1::2]).max() < 1e-3
 
 

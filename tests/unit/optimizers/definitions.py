@@ -197,7 +197,7 @@ class Dense:
         else:
             center, scale = (y.mean(), y.std()) if y.size else (0.0, 0.0)
         if largest == 0 or scale <= 1e-12 * largest:
-            scale = largest or 1.0  # no scale
+            scale = largest or 1.0  # all values are equal, so the unit is 1
         if its.mean == "median":
             center = np.median(y) if y.size else center
         elif its.mean not in ("zero", "estimated", "auto"):
@@ -244,8 +244,9 @@ class Dense:
 def success(x, failed, z, lengthscale=0.5):
     """log P at rows z, the amount by which the mean label is below 0, and whether the failures are close together.
 
-    Labels are 1 and -1 about 1, noise 1/failures. If few failures have a success as their nearest neighbour, the labels
-    are 1 and -4.25, with the kernel and the noise for a border.
+    Successes have the label 1, failures -1. The prior mean is 1, and the noise variance is 1/(number of failures). If
+    few failures have a success as their nearest neighbour, failures have the label -4.25, and the kernel and the noise
+    for a border are used.
     """
     squares = ((x[:, None] - x[None]) ** 2).sum(axis=2)
     np.fill_diagonal(squares, np.inf)

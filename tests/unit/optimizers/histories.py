@@ -96,7 +96,7 @@ class Run:
 
     def step(self, what, number):
         opt, rng = self.opt, np.random.default_rng(number)
-        value = float(np.round(3 * rng.normal(), 1))  # sometimes the same value again, or 0
+        value = float(np.round(3 * rng.normal(), 1))  # coarse, so values repeat
         if what in ("suggest", "batch"):
             context = self.context(rng)
             trials = opt.suggest(1 if what == "suggest" else 3, context=context)

@@ -46,7 +46,7 @@ def test_given_theta_the_order_of_arrival_does_not_matter(n, seed, pending, targ
             for what in fates[i].split(", then "):
                 if what != "none":
                     getattr(opt, what)(i, *([values[i]] if what == "observe" else []))
-            if suggest_between:  # the factor grows with each suggestion, which is abandoned at once
+            if suggest_between:  # each suggestion extends the factor and is abandoned at once
                 extra.append(opt.suggest())
                 extra[-1].abandon()
         return opt
@@ -115,7 +115,7 @@ def test_a_late_value_is_used_from_every_state(pending, targets, fate):
     missing = opt.suggest()
     without = predictions(opt, False)
     if fate == "window passes":
-        for _ in range(6):  # more than the window
+        for _ in range(6):  # more suggestions than the window
             trial, value = opt.suggest(), rng.normal()
             trial.observe(value)
             twin.add(trial.params, value)

@@ -92,7 +92,7 @@ def test_ctrl_c_stops_a_call_and_leaves_the_optimizer_unchanged(what):
 def test_suggestions_after_ctrl_c_are_unchanged():
     opt = observed()
     twin = pickle.loads(pickle.dumps(opt))
-    for after in (0.01, 0.05, 0.2):  # in the fit, or in one of the suggestions that follow it
+    for after in (0.01, 0.05, 0.2):  # during the fit or during a later suggestion
         interrupted(lambda: endless(opt), after)
     assert opt.suggest().params == twin.suggest().params
 
@@ -128,4 +128,4 @@ def test_other_threads_run_during_a_suggestion():
         ticker.join()
     during = sum(start < t < end for t in ticks)
     print(f"{during} ticks in {end - start:.3f} s")
-    assert during > 10 * (end - start)  # a tick takes one or two milliseconds; with the GIL held there would be none
+    assert during > 10 * (end - start)  # ticks of 1 to 2 ms need the GIL

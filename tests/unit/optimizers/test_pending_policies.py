@@ -13,7 +13,7 @@ import belated as bl
 from tests.unit.optimizers.dense_posterior import DensePosterior
 
 VARIANCE = 1.0
-LENGTHSCALE = np.array([0.3, 0.3, 0.8])  # of the two columns of x, and of the context
+LENGTHSCALE = np.array([0.3, 0.3, 0.8])  # for the two columns of x and for the context
 N_OBSERVED, N_PENDING = 6, 3
 
 

@@ -36,8 +36,8 @@ def add(opt, rows):
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_children_suggest_after_the_parent_suggested(method):
     opt = observed(160)
-    opt.suggest()  # the threads exist from now on
-    add(opt, ROWS[160:])  # enough for another fit at the next suggestion
+    opt.suggest()  # starts the threads
+    add(opt, ROWS[160:])  # enough data for another fit at the next suggestion
     with multiprocessing.get_context(method).Pool(2) as pool:
         results = [pool.apply_async(opt.suggest) for _ in range(2)]
         suggested = [result.get(timeout=SECONDS) for result in results]

@@ -42,7 +42,7 @@ def test_exact_values_are_not_observed_again_under_constraints():
     opt = bl.BayesOpt(SQUARE, constraints=[lambda p: p["x"] + p["y"] <= 0.8], surrogate=bl.GP(noise_std=0.0), seed=1)
     points = suggested(opt, 40)
     assert least_distance(points) > 1e-9 and (points.sum(axis=1) <= 0.8).all()
-    assert max(quadratic(*point) for point in points) > -0.02 - 1e-4  # at (0.2, 0.6)
+    assert max(quadratic(*point) for point in points) > -0.02 - 1e-4  # the maximum 0 is at (0.2, 0.6)
 
 
 def test_values_with_noise_may_be_observed_again():

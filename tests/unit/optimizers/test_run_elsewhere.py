@@ -35,7 +35,7 @@ def test_the_model_has_the_value_at_the_point_where_it_was_measured(direction, b
     given_up.abandon()
     if before != "pending":
         {"failed": trial.fail, "abandoned": trial.abandon}[before]()
-        opt.suggest().abandon()  # and the model has seen it
+        opt.suggest().abandon()  # the model uses the value
     trial.observe(2.0, params=ELSEWHERE)
     twin.add(ELSEWHERE, 2.0)
     if before == "pending":

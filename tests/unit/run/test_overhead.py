@@ -113,7 +113,7 @@ def test_a_total_reads_earlier_trials_once():
     for trial in some.suggest(n=500):
         trial.abandon()
     (_, before), (_, after) = (work(opt, 100, n_trials_total=1000) for opt in (none, some))
-    assert after <= before + 1000  # the earlier events
+    assert after <= before + 1000  # the events before the run
 
 
 def test_a_trial_is_made_only_for_functions_that_take_one(monkeypatch):

@@ -57,7 +57,7 @@ def test_the_smallest_means_are_constants():
     assert not sim.Poisson(0.0).sample(rng, 5).any()
     assert (sim.Geometric(1.0).sample(rng, 5) == 1.0).all()
     assert (sim.Uniform(1.5, 1.5).sample(rng, 5) == 1.5).all()
-    assert sim.Constant(math.inf).sample(rng) == math.inf  # a result that never comes
+    assert sim.Constant(math.inf).sample(rng) == math.inf  # a result that never arrives
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_workers_start_when_they_are_free_and_know_what_has_arrived(times, worke
     np.testing.assert_array_equal(history.arrivals, expected[:n] + times[:n])
     assert history.clock == "seconds" and len(history) == n == len(history.points)
     for k in range(n):
-        first = k - k % workers if mode == "synchronous" else k  # of one batch
+        first = k - k % workers if mode == "synchronous" else k  # the first trial of its batch
         assert recorder.known[k] == {s for s in range(first) if history.arrivals[s] <= history.started[k]}
     arrived = [s for s in range(n) if history.arrivals[s] <= end]
     assert list(recorder.observed) == sorted(arrived, key=lambda s: (history.arrivals[s], s))
@@ -261,7 +261,7 @@ def test_results_that_arrive_one_by_one_give_batches_of_suggest_n(name, clock):
 
 @each_optimizer
 def test_batches_on_the_iteration_clock_equal_suggest_n(name):
-    delays = [3.0, 2.0, 1.0] * 4  # all known when the next batch begins
+    delays = [3.0, 2.0, 1.0] * 4  # all results are known when the next batch begins
     history = sim.simulate(optimizers("iterations")[name], bowl, 12, delays)
     np.testing.assert_equal(history.points, by_hand(name, "iterations", [1.0] * 12, 3))
 

@@ -44,7 +44,7 @@ def conditional_spaces(draw, continuous=True, max_size=6):
         space[f"p{i}"] = draw(dimensions(when or None, continuous))
     try:
         bl.Space(space)
-    except bl.InvalidSpace:  # a condition that can never hold, by way of constants
+    except bl.InvalidSpace:  # constants make the condition impossible
         return {name: each for name, each in space.items() if each.when is None}
     return space
 

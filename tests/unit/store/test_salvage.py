@@ -90,9 +90,9 @@ def test_keys_and_texts_of_every_kind_are_found(path):
 def test_salvaged_events_are_in_order_and_checked(path):
     headers = [form.header(id, f"s{id}", DEFINITION, 0.5) for id in (300, 200)]
     events = [(id, form.with_checksum(id, seq, None, 0.5, "{}")) for id in (300, 200) for seq in (2, 0)]
-    strange = ["nonsense", "", "[" * 100_000, "1\n"]  # with right checksums
+    strange = ["nonsense", "", "[" * 100_000, "1\n"]  # texts with right checksums
     events += [(200, form.with_checksum(200, 10 + k, None, 0.5, body)) for k, body in enumerate(strange)]
-    events.append((300, form.with_checksum(200, 1, None, 0.5, "{}")))  # of another study
+    events.append((300, form.with_checksum(200, 1, None, 0.5, "{}")))  # the event of another study
     headers.append(form.header(400, "s400", DEFINITION, 0.5)._replace(name="t"))
     write(path, headers, events)
     found, records = salvage(path)

@@ -296,7 +296,7 @@ def test_the_given_optimizer_keeps_no_trials(storage, tmp_path):
         with pytest.raises(bl.InvalidPoint, match="trial 2 of Optuna's study 'theirs': "):
             bl.Study.from_optuna(storage, "theirs", store, given, study_name="second")
     assert given.n_trials == 0
-    assert bl.Study("second", store, given).n_trials == 0  # a refused conversion leaves no study
+    assert bl.Study("second", store, given).n_trials == 0  # a refused conversion does not create a study
 
 
 def test_an_optimizer_is_taken_over_with_its_clock_and_its_constraints(storage):

@@ -75,7 +75,7 @@ def test_points_equal_the_points_of_belateds_loop_with_late_or_missing_values(op
             study.tell(k, state=TrialState.FAIL)
         elif k % 7 == 5:
             own.fail(k)
-            study.tell(k, state=TrialState.PRUNED)  # without a report
+            study.tell(k, state=TrialState.PRUNED)  # the trial did not report a value
         else:
             own.observe(k, value)
             study.tell(k, value)

@@ -139,7 +139,7 @@ def test_points_in_flight_are_not_suggested_again_by_threads():
 
     def objective(trial):
         points.append((trial.suggest_int("i", 0, 3), trial.suggest_categorical("j", ["a", "b", "c"])))
-        barrier.wait()  # until four are in flight
+        barrier.wait()  # wait until four trials are in flight
         return points[-1][0]
 
     study.optimize(objective, 20, n_jobs=4)
@@ -225,7 +225,7 @@ def test_a_note_that_contradicts_the_order_is_dropped():
         k for k, trial in enumerate(trials) if "note" in json.loads(trial.system_attrs[NOTE]["event"])["Suggested"]
     ]
     late = optuna.create_study(direction="minimize", sampler=sampler_of())
-    trials = [trials[notes[-1]], *trials[:10]]  # the trial with the note becomes the first one
+    trials = [trials[notes[-1]], *trials[:10]]  # the trial with the note becomes the first trial
     for number, trial in enumerate(trials):
         trial.system_attrs = {NOTE: trial.system_attrs[NOTE] | {"number": number}}
     late.add_trials(trials)
@@ -312,7 +312,7 @@ def test_given_points_are_observed_where_they_were_run():
     study = study_of()
     point = {"decay": 0.5, "kind": "b", "layers": 3, "rate": 0.25, "share": 0.2}
     study.enqueue_trial(point)
-    study.enqueue_trial({"rate": 1.5})  # in part
+    study.enqueue_trial({"rate": 1.5})  # the other parameters are not given
     for _ in range(2):
         study.tell(study.ask(DISTRIBUTIONS), 1.0)
     assert states_of(study) == ["observed", "observed"]
