@@ -14,6 +14,7 @@ from collections import deque
 
 import belated as bl
 from belated._core import Action
+from belated.optimizers.log import Observation
 
 D = 6
 SPACE = {f"x{i}": (0.0, 1.0) for i in range(D)}
@@ -64,7 +65,7 @@ def pairs_of_the_core(n):
     def call():
         for _ in range(n):
             waiting.extend(core.suggest(1, None, None))
-            core.record(Action.observe(waiting.popleft(), 0.5, None, False, False), None)
+            core.record(Action.observe(waiting.popleft(), Observation(0.5), False, False), None)
 
     return call
 

@@ -33,39 +33,42 @@ BODIES = {
     "string": '"Observed"',
     "list": "[]",
     "no kind": "{}",
-    "two kinds": '{"Observed":{"number":0,"value":0.5,"now":1.0},"Failed":{"number":0,"now":1.0}}',
+    "two kinds": '{"Observed":{"number":0,"observation":{"value":0.5},"now":1.0},"Failed":{"number":0,"now":1.0}}',
     "unknown kind": '{"Exploded":{"number":0}}',
     "python object": '{"py/reduce":[{"py/type":"os.system"},{"py/tuple":["touch TRACE"]}]}',
     "class": '{"__class__":"os.system","args":["touch TRACE"]}',
     "no fields": '{"Observed":{}}',
     "fields are a list": '{"Observed":[0,0.5,1.0,4,5]}',
     "fields are null": '{"Observed":null}',
-    "number is text": '{"Observed":{"number":"0","value":0.5,"now":1.0}}',
-    "number is negative": '{"Observed":{"number":-1,"value":0.5,"now":1.0}}',
-    "number is a fraction": '{"Observed":{"number":0.5,"value":0.5,"now":1.0}}',
-    "number is unknown": '{"Observed":{"number":999,"value":0.5,"now":1.0}}',
-    "number is 2**64": '{"Observed":{"number":18446744073709551616,"value":0.5,"now":1.0}}',
-    "number has a million digits": '{"Observed":{"number":' + "9" * 1_000_000 + ',"value":0.5,"now":1.0}}',
-    "value is NaN": '{"Observed":{"number":0,"value":NaN,"now":1.0}}',
-    "value is infinite": '{"Observed":{"number":0,"value":1e999,"now":1.0}}',
-    "value is -Infinity": '{"Observed":{"number":0,"value":-Infinity,"now":1.0}}',
-    "value is null": '{"Observed":{"number":0,"value":null,"now":1.0}}',
-    "value is text": '{"Observed":{"number":0,"value":"0.5","now":1.0}}',
-    "value is true": '{"Observed":{"number":0,"value":true,"now":1.0}}',
-    "value is a list": '{"Observed":{"number":0,"value":[0.5],"now":1.0}}',
-    "value has a million digits": '{"Observed":{"number":0,"value":' + "9" * 1_000_000 + ',"now":1.0}}',
-    "now is NaN": '{"Observed":{"number":0,"value":0.5,"now":NaN}}',
-    "now is infinite": '{"Observed":{"number":0,"value":0.5,"now":1e999}}',
+    "number is text": '{"Observed":{"number":"0","observation":{"value":0.5},"now":1.0}}',
+    "number is negative": '{"Observed":{"number":-1,"observation":{"value":0.5},"now":1.0}}',
+    "number is a fraction": '{"Observed":{"number":0.5,"observation":{"value":0.5},"now":1.0}}',
+    "number is unknown": '{"Observed":{"number":999,"observation":{"value":0.5},"now":1.0}}',
+    "number is 2**64": '{"Observed":{"number":18446744073709551616,"observation":{"value":0.5},"now":1.0}}',
+    "number has a million digits": '{"Abandoned":{"now":1.0,"number":' + "9" * 1_000_000 + "}}",
+    "value is NaN": '{"Observed":{"number":0,"observation":{"value":NaN},"now":1.0}}',
+    "value is infinite": '{"Observed":{"number":0,"observation":{"value":1e999},"now":1.0}}',
+    "value is -Infinity": '{"Observed":{"number":0,"observation":{"value":-Infinity},"now":1.0}}',
+    "value is null": '{"Observed":{"number":0,"observation":{"value":null},"now":1.0}}',
+    "value is text": '{"Observed":{"number":0,"observation":{"value":"0.5"},"now":1.0}}',
+    "value is true": '{"Observed":{"number":0,"observation":{"value":true},"now":1.0}}',
+    "value is a list": '{"Observed":{"number":0,"observation":{"value":[0.5]},"now":1.0}}',
+    "value has a million digits": '{"Observed":{"number":0,"observation":{"value":' + "9" * 1_000_000 + '},"now":1.0}}',
+    "now is NaN": '{"Observed":{"number":0,"observation":{"value":0.5},"now":NaN}}',
+    "at is NaN": '{"Observed":{"number":0,"observation":{"value":0.5},"now":1.0,"at":NaN}}',
+    "at is text": '{"Observed":{"number":0,"observation":{"value":0.5},"now":1.0,"at":"noon"}}',
+    "value outside an observation": '{"Observed":{"number":0,"value":0.5,"now":1.0}}',
+    "now is infinite": '{"Observed":{"number":0,"observation":{"value":0.5},"now":1e999}}',
     "nested lists": "[" * 200_000,
     "nested objects": '{"a":' * 200_000,
     "nested and closed": "[" * 100_000 + "]" * 100_000,
     "lone surrogate": '{"\\ud800":1}',
     "zero byte": '{"Observed":\x00}',
-    "trailing text": '{"Observed":{"number":0,"value":0.5,"now":1.0}} DROP TABLE events',
+    "trailing text": '{"Observed":{"number":0,"observation":{"value":0.5},"now":1.0}} DROP TABLE events',
     "enqueued outside": '{"Enqueued":{"point":{"numbers":[-3,0.5]}}}',
 }
 DEEP = json.dumps('{"a":' + "[" * 200_000 + "]" * 200_000 + "}")
-OBSERVED = '{"Observed":{"number":0,"value":0.25,"now":3.0,%s}}'
+OBSERVED = '{"Observed":{"number":0,"observation":{"value":0.25},"now":3.0,%s}}'
 BODIES |= {
     f"observed: {what}": OBSERVED % fields
     for what, fields in {
@@ -107,18 +110,20 @@ BODIES |= {
         "unknown field": '"std":1.0',
     }.items()
 }
-ADDED = '{"Added":{"point":%s,"context":%s,"value":%s,"now":1.0}}'
+ADDED = '{"Added":{"point":%s,"context":%s,"observation":%s,"now":1.0}}'
 BODIES |= {
     f"added: {what}": ADDED % fields
     for what, fields in {
-        "point too short": ('{"numbers":[0.5]}', "[]", "1.0"),
-        "point too long": ('{"numbers":[0.5,0.5,0.5]}', "[]", "1.0"),
-        "point outside": ('{"numbers":[0.5,7.5]}', "[]", "1.0"),
-        "point is null": ("null", "[]", "1.0"),
-        "point has an index": ('{"candidate":3}', "[]", "1.0"),
-        "context undeclared": (X, "[0.5]", "1.0"),
-        "value is infinite": (X, "[]", "1e999"),
-        "value is text": (X, "[]", '"1.0"'),
+        "point too short": ('{"numbers":[0.5]}', "[]", '{"value":1.0}'),
+        "point too long": ('{"numbers":[0.5,0.5,0.5]}', "[]", '{"value":1.0}'),
+        "point outside": ('{"numbers":[0.5,7.5]}', "[]", '{"value":1.0}'),
+        "point is null": ("null", "[]", '{"value":1.0}'),
+        "point has an index": ('{"candidate":3}', "[]", '{"value":1.0}'),
+        "context undeclared": (X, "[0.5]", '{"value":1.0}'),
+        "observation is a number": (X, "[]", "1.0"),
+        "observation has a point": (X, "[]", '{"value":1.0,"point":{"numbers":[0.5,0.5]}}'),
+        "value is infinite": (X, "[]", '{"value":1e999}'),
+        "value is text": (X, "[]", '{"value":"1.0"}'),
     }.items()
 }
 SUGGESTED = '{"Suggested":{"point":%s,"context":[],"now":%s,"note":%s,"queued":%s,"expires_at":%s}}'

@@ -51,21 +51,6 @@ impl Definition {
     }
 }
 
-/// The lease of new trials, the wall-clock time for which a trial counts as arriving.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Lease {
-    /// The current wall-clock time in seconds. If it is None, trials do not expire.
-    pub wall_time: Option<f64>,
-    /// The length of the lease in seconds.
-    pub seconds: Option<f64>,
-}
-
-impl Lease {
-    fn expires_at(self) -> Option<f64> {
-        Some(self.wall_time? + self.seconds?)
-    }
-}
-
 /// The arguments of a suggestion.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Request<'a> {
@@ -74,9 +59,10 @@ pub struct Request<'a> {
     /// The fidelity in the user's units. If it is None, the strategy chooses the fidelity. It must be None if the
     /// problem does not declare a fidelity.
     pub fidelity: Option<f64>,
-    /// The time in seconds, if the clock counts seconds.
-    pub now: Option<f64>,
-    pub lease: Lease,
+    /// The wall-clock time in seconds. It is required if the clock counts seconds. If it is None, leases do not end.
+    pub time: Option<f64>,
+    /// The lease in seconds, the wall-clock time for which the new trials count as arriving. It requires `time`.
+    pub lease: Option<f64>,
     /// The constraints. Enqueued points are not checked against the constraints.
     pub feasible: Feasible<'a>,
 }
@@ -177,19 +163,20 @@ impl Optimizer {
         let Request {
             context,
             fidelity,
+            time,
             lease,
             feasible,
-            ..
         } = request;
         let ledger = &self.ledger;
         let problem = &self.definition.problem;
-        let now = ledger.now(request.now)?;
+        let now = ledger.now(time)?;
         let suggested = |point, fidelity, queued, note, attrs| Event::Suggested {
             point,
             context: context.to_vec(),
             fidelity,
             now,
-            expires_at: lease.expires_at(),
+            at: time,
+            expires_at: time.zip(lease).map(|(time, lease)| time + lease),
             queued,
             note,
             attrs,
@@ -205,7 +192,7 @@ impl Optimizer {
                 let mut rng = stream(self.definition.seed, ledger.trials().len() as u64);
                 let query = Query {
                     now,
-                    wall_time: lease.wall_time,
+                    wall_time: time,
                     context: encoded_context,
                     fidelity: problem.z(fidelity),
                     feasible,
@@ -251,16 +238,8 @@ impl Optimizer {
         self.ledger.reserve(n_events);
     }
 
-    /// Logs an event after checking it against the definition and the strategy.
+    /// Logs an event after checking it against the log and the strategy.
     pub(crate) fn append(&mut self, event: Event) -> Result<()> {
-        let problem = &self.definition.problem;
-        if let Some(point) = event.point() {
-            problem.check_point(point)?;
-        }
-        if let Some(context) = event.context() {
-            problem.check_context(context)?;
-        }
-        problem.check_fidelity(event.fidelity())?;
         if let Event::Suggested {
             note: Some(note), ..
         } = &event
@@ -270,48 +249,21 @@ impl Optimizer {
         self.ledger.append(event)
     }
 
-    /// Returns the event of an action, or None if the action would have no effect. The log is not changed.
-    pub fn validate(&self, action: Action, now: Option<f64>) -> Result<Option<Event>> {
-        let problem = &self.definition.problem;
-        match &action {
-            Action::Add {
-                point,
-                context,
-                fidelity,
-                ..
-            } => {
-                problem.check_point(point)?;
-                problem.check_context(context)?;
-                problem.check_fidelity(*fidelity)?;
-            }
-            Action::Enqueue {
-                point, fidelity, ..
-            } => {
-                problem.check_point(point)?;
-                problem.check_fidelity(*fidelity)?;
-            }
-            Action::Observe { report, .. } => report
-                .point
-                .as_ref()
-                .map_or(Ok(()), |point| problem.check_point(point))?,
-            Action::Fail { .. } | Action::Abandon { .. } => {}
-        }
-        // The time of an enqueued point is not used.
-        let now = match action {
-            Action::Enqueue { .. } => 0.0,
-            _ => self.ledger.now(now)?,
-        };
-        self.ledger.validate(action, now)
+    /// Returns the event of an action at this wall-clock time, or None if the action would have no effect. The log is
+    /// not changed.
+    pub fn validate(&self, action: Action, time: Option<f64>) -> Result<Option<Event>> {
+        let now = self.ledger.now(time)?;
+        self.ledger.validate(action, now, time)
     }
 
-    /// Logs an action and returns the number of its trial. Returns None for an enqueued point, or if the action has no
-    /// effect.
-    pub fn record(&mut self, action: Action, now: Option<f64>) -> Result<Option<TrialNumber>> {
-        let Some(event) = self.validate(action, now)? else {
+    /// Logs an action at this wall-clock time, and returns the number of its trial. Returns None for an enqueued point,
+    /// or if the action has no effect.
+    pub fn record(&mut self, action: Action, time: Option<f64>) -> Result<Option<TrialNumber>> {
+        let Some(event) = self.validate(action, time)? else {
             return Ok(None);
         };
         let number = event.trial_number(self.ledger.trials().len());
-        self.ledger.append(event)?;
+        self.ledger.push(event)?;
         Ok(number)
     }
 
@@ -319,14 +271,14 @@ impl Optimizer {
     pub fn recommend(
         &mut self,
         context: &[f64],
-        now: Option<f64>,
+        time: Option<f64>,
         feasible: Feasible,
         stop: &mut Stop,
     ) -> Result<Option<Recommended>> {
         let problem = self.definition.problem.clone();
         problem.check_context(context)?;
         self.check_constraints(feasible)?;
-        let now = self.ledger.now(now)?;
+        let now = self.ledger.now(time)?;
         let mut rng = stream(self.definition.seed, RECOMMENDATION);
         let query = Query {
             now,
@@ -347,18 +299,17 @@ impl Optimizer {
     }
 
     /// Returns the posterior if the strategy has a model. With `pending`, the posterior includes the pending trials as
-    /// for the next suggestion; `wall_time` determines which leases have ended.
+    /// for the next suggestion; the wall-clock time determines which leases have ended.
     pub fn surrogate(
         &mut self,
-        now: Option<f64>,
-        wall_time: Option<f64>,
+        time: Option<f64>,
         pending: bool,
         stop: &mut Stop,
     ) -> Result<Option<Surrogate<'_>>> {
-        let now = self.ledger.now(now)?;
+        let now = self.ledger.now(time)?;
         let query = Query {
             now,
-            wall_time,
+            wall_time: time,
             context: &[],
             fidelity: None,
             feasible: Feasible::EVERYWHERE,
@@ -380,8 +331,7 @@ impl Optimizer {
         &mut self,
         points: ArrayView2<f64>,
         context: &[f64],
-        now: Option<f64>,
-        wall_time: Option<f64>,
+        time: Option<f64>,
         feasible: Feasible,
         stop: &mut Stop,
     ) -> Result<Option<Vec<f64>>> {
@@ -396,8 +346,8 @@ impl Optimizer {
             )));
         }
         let query = Query {
-            now: self.ledger.now(now)?,
-            wall_time,
+            now: self.ledger.now(time)?,
+            wall_time: time,
             context,
             fidelity: None,
             feasible,

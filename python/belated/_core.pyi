@@ -3,8 +3,7 @@
 Events and trials are in the user's units. Models take points as rows of float64 in *encoded* coordinates, shape
 (n, width); see ``belated.space``.
 
-``now`` is the time on the optimizer's clock. It is in seconds for ``clock="seconds"``. It is None for
-``clock="iterations"``, because the core counts the suggestions started.
+``time`` is the wall-clock time in seconds since 1970, or None if it is not known. ``clock="seconds"`` requires it.
 """
 
 from collections.abc import Callable, Sequence
@@ -235,9 +234,11 @@ class Domain:
     def width(self) -> int:
         """Number of encoded columns of a point."""
 
-class _Report(Protocol):
-    """The data reported with a value; see `belated.optimizers.log.Report`."""
+class _Observation(Protocol):
+    """An observed value with its data; see `belated.optimizers.log.Observation`."""
 
+    @property
+    def value(self) -> float: ...
     @property
     def std(self) -> float | None: ...
     @property
@@ -257,7 +258,7 @@ class Action:
     """A report on a trial. The report is checked when it is recorded."""
 
     @staticmethod
-    def observe(number: int, value: float, report: _Report | None, amend: bool, replicate: bool) -> Action:
+    def observe(number: int, observation: _Observation, amend: bool, replicate: bool) -> Action:
         """An observed value. By default, a different value for an observed trial is an error. With `amend`, the new
         value replaces the old value. With `replicate`, the value is added as a new trial at the same point."""
 
@@ -271,11 +272,11 @@ class Action:
     def add(
         place: _Place,
         context: list[float] | None,
-        value: float | None,
-        report: _Report | None,
+        observation: _Observation | None,
         fidelity: float | None = None,
+        attrs: str | None = None,
     ) -> Action:
-        """A trial that the optimizer did not suggest. If ``value`` is None, only the attrs of the report are kept."""
+        """A trial that the optimizer did not suggest."""
 
     @staticmethod
     def enqueue(place: _Place, fidelity: float | None = None) -> Action: ...
@@ -335,6 +336,14 @@ class TrialRecord:
         """The time when the trial was last observed, failed or abandoned."""
 
     @property
+    def started_at(self) -> float | None:
+        """The wall-clock time of ``suggested_at``, if known."""
+
+    @property
+    def finished_at(self) -> float | None:
+        """The wall-clock time of ``ended_at``, if known."""
+
+    @property
     def expires_at(self) -> float | None:
         """The wall-clock time in seconds when the lease ends."""
 
@@ -350,7 +359,7 @@ class Optimizer:
         self,
         n: int,
         context: list[float] | None,
-        now: float | None,
+        time: float | None,
         feasible: _Feasible | None = None,
         fidelity: float | None = None,
     ) -> list[int]:
@@ -363,18 +372,16 @@ class Optimizer:
         self,
         n: int,
         context: list[float] | None,
-        now: float | None,
-        wall_time: float | None = None,
+        time: float | None,
         expires_after: float | None = None,
         feasible: _Feasible | None = None,
         fidelity: float | None = None,
     ) -> list[str]:
         """The events, as JSON, that would start n trials. They are logged when they are passed to ``extend``.
 
-        ``wall_time`` is the current wall-clock time, and ``expires_after`` is the length of new leases. Both are in
-        seconds."""
+        ``expires_after`` is the length of their leases in seconds."""
 
-    def next_fidelity(self, now: float | None, feasible: _Feasible | None) -> float | None:
+    def next_fidelity(self, time: float | None, feasible: _Feasible | None) -> float | None:
         """The fidelity of the next suggestion, or None for full fidelity. The log is unchanged."""
 
     def queued(self) -> list[_Place]:
@@ -387,12 +394,12 @@ class Optimizer:
         """Whether an event logged the value, std, cost and point of this observation. The event concerns trial
         `concerned`."""
 
-    def validate(self, action: Action, now: float | None) -> tuple[str, int | None] | None:
+    def validate(self, action: Action, time: float | None) -> tuple[str, int | None] | None:
         """The event that ``record`` would log, as JSON, and the number of its trial.
 
         The result is None if the action would have no effect. The log is unchanged."""
 
-    def record(self, action: Action, now: float | None) -> int | None:
+    def record(self, action: Action, time: float | None) -> int | None:
         """Log an action and return the number of its trial.
 
         The result is None for an enqueued point, or if the action has no effect."""
@@ -415,16 +422,14 @@ class Optimizer:
     def recommend(
         self,
         context: list[float] | None,
-        now: float | None,
+        time: float | None,
         feasible: _Feasible | None = None,
     ) -> tuple[_Place, float, float] | None:
         """The recommended point with the posterior mean and standard deviation of f, (place, mean, std).
 
         The result is None before the first observation."""
 
-    def surrogate(
-        self, now: float | None, pending: bool, wall_time: float | None = None
-    ) -> tuple[GaussianProcess, float, float, float] | None:
+    def surrogate(self, time: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
         """The posterior of the targets over (x, context) rows, as (model, mean, scale, log slope).
 
         A target of 0 is the prior mean of f, which is ``mean``. Targets are in units of ``scale``. If bad values are
@@ -434,7 +439,7 @@ class Optimizer:
         The result is None before the first fit."""
 
     def predict(
-        self, points: NDArray[np.float64], now: float | None, pending: bool, wall_time: float | None = None
+        self, points: NDArray[np.float64], time: float | None, pending: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Posterior mean and standard deviation of f at (x, context) rows, or None without a fitted model."""
 
@@ -442,17 +447,14 @@ class Optimizer:
         self,
         points: NDArray[np.float64],
         context: list[float] | None,
-        now: float | None,
-        wall_time: float | None = None,
+        time: float | None,
         feasible: _Feasible | None = None,
     ) -> NDArray[np.float64] | None:
         """The acquisition that the next suggestion would maximise, at points (n, width) and in units of f.
 
         The result is None if the strategy lacks a model, and before the first observation."""
 
-    def leave_one_out(
-        self, now: float | None, wall_time: float | None = None
-    ) -> tuple[list[int], NDArray[np.float64], NDArray[np.float64]] | None:
+    def leave_one_out(self, time: float | None) -> tuple[list[int], NDArray[np.float64], NDArray[np.float64]] | None:
         """Predictions of the value of each row of the model from all other rows, as (trial numbers, mean, std).
 
         The std includes the noise. The result is None if the strategy lacks a model, and before the first
@@ -461,7 +463,7 @@ class Optimizer:
     def status(self) -> str | None:
         """The status of a strategy that works in rounds, as JSON, or None for other strategies."""
 
-    def now(self, now: float | None) -> float:
+    def now(self, time: float | None) -> float:
         """The time on the optimizer's clock."""
 
     def trial(self, number: int) -> TrialRecord: ...

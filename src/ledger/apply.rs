@@ -1,7 +1,7 @@
 //! Updates of the states of trials by events.
 
 use crate::ledger::entry::{Entry, Fault};
-use crate::ledger::event::{Event, Report, TrialNumber};
+use crate::ledger::event::{Event, Observation, TrialNumber};
 use crate::ledger::trial::{AtFidelity, Details, State, Trial};
 use crate::ledger::{Ledger, Queued};
 use crate::problem::Point;
@@ -15,6 +15,7 @@ impl Ledger {
                 context,
                 fidelity,
                 now,
+                at: _,
                 expires_at,
                 queued,
                 note,
@@ -36,11 +37,9 @@ impl Ledger {
                 point,
                 context,
                 fidelity,
-                value,
-                std,
-                cost,
-                duration,
+                observation,
                 now,
+                at: _,
                 attrs,
             } => {
                 let details = Details {
@@ -49,25 +48,23 @@ impl Ledger {
                     ..Details::default()
                 };
                 let number = self.start(&point, &context, now, false, details);
-                let value = value.map(|value| self.problem.direction.oriented(value));
-                let report = Report {
-                    std,
-                    cost,
-                    duration,
-                    ..Report::default()
+                let (value, full) = match observation {
+                    None => (None, None),
+                    Some(observation) => {
+                        let (value, full) = self.observe(number as usize, observation, Some(now));
+                        (Some(value), full)
+                    }
                 };
-                if let Some(value) = value {
-                    self.set_value(number as usize, value, &report, Some(now));
-                }
                 Entry::Added {
                     number,
                     value,
-                    report: report.boxed(),
+                    full,
                 }
             }
             Event::Enqueued {
                 point,
                 fidelity,
+                at: _,
                 attrs,
             } => {
                 self.enqueued.push(Queued {
@@ -81,57 +78,34 @@ impl Ledger {
             }
             Event::Observed {
                 number,
-                value,
-                std,
-                cost,
-                duration,
-                point,
-                attrs,
+                observation,
                 now,
+                at: _,
             } => {
-                let report = Report {
-                    std,
-                    cost,
-                    duration,
-                    point,
-                    attrs,
-                };
-                let value = self.problem.direction.oriented(value);
-                self.set_value(number, value, &report, Some(now));
+                let (value, full) = self.observe(number, observation, Some(now));
                 Entry::Observed {
                     number: number as u32,
                     value,
-                    report: report.boxed(),
+                    full,
                     now,
                 }
             }
             Event::Amended {
                 number,
-                value,
-                std,
-                cost,
-                duration,
-                point,
-                attrs,
+                observation,
+                at: _,
             } => {
-                let report = Report {
-                    std,
-                    cost,
-                    duration,
-                    point,
-                    attrs,
-                };
-                let value = self.problem.direction.oriented(value);
-                self.set_value(number, value, &report, None);
+                let (value, full) = self.observe(number, observation, None);
                 Entry::Amended {
                     number: number as u32,
                     value,
-                    report: report.boxed(),
+                    full,
                 }
             }
             Event::Failed {
                 number,
                 now,
+                at: _,
                 error,
                 attrs,
             } => {
@@ -144,7 +118,7 @@ impl Ledger {
                     fault: (fault != Fault::default()).then(|| Box::new(fault)),
                 }
             }
-            Event::Abandoned { number, now } => {
+            Event::Abandoned { number, now, at: _ } => {
                 self.end(number, State::Abandoned, now);
                 Entry::Abandoned {
                     number: number as u32,
@@ -173,26 +147,37 @@ impl Ledger {
             index: point.index().map(|index| index as u32),
             value: None,
             suggested_at: now,
-            ended_at: None,
+            ended_at: now,
+            started_by: self.entries.len() as u32,
+            ended_by: 0,
             details: details.boxed(),
         });
         self.pending.insert(number);
         number as u32
     }
 
-    /// Sets the value of a trial. It is the first value of the trial if `now` is given. Otherwise it replaces an
-    /// earlier value.
-    fn set_value(&mut self, number: TrialNumber, value: f64, report: &Report, now: Option<f64>) {
+    /// Stores an observation of a trial. It is the first of the trial if `now` is given. Otherwise it replaces an
+    /// earlier observation. Returns the value for strategies, and the observation if it has more than the value.
+    fn observe(
+        &mut self,
+        number: TrialNumber,
+        observation: Observation,
+        now: Option<f64>,
+    ) -> (f64, Option<Box<Observation>>) {
         if let Some(now) = now {
             self.end(number, State::Observed, now);
             self.n_observed += 1;
         }
-        if let Some(point) = &report.point {
+        if let Some(point) = &observation.point {
             self.set_run_point(number, point);
         }
-        self.trials[number].value = Some(value);
-        self.trials[number].set_report(report);
+        let value = self.problem.direction.oriented(observation.value);
+        let trial = &mut self.trials[number];
+        trial.value = Some(value);
+        trial.set_data(&observation);
         self.ranking.insert(number, &self.trials);
+        let full = (!observation.is_plain()).then(|| Box::new(observation));
+        (value, full)
     }
 
     /// Sets the point where a trial was run.
@@ -214,13 +199,14 @@ impl Ledger {
         Some(AtFidelity { value, z })
     }
 
-    /// Sets the state of a trial and its end time. If the same state is reported again, the earlier time is kept.
+    /// Sets the state of a trial and its end times. If the same state is reported again, the earlier times are kept.
     fn end(&mut self, number: TrialNumber, state: State, now: f64) {
         self.pending.remove(&number);
         let trial = &mut self.trials[number];
         if trial.state != state {
             trial.state = state;
-            trial.ended_at = Some(now);
+            trial.ended_at = now;
+            trial.ended_by = self.entries.len() as u32;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Events as the log stores them. Values are oriented so that larger values are better. The data from the start of a
 //! trial are stored in the trial and its row.
 
-use crate::ledger::event::{Failure, Report};
+use crate::ledger::event::{Failure, Observation};
 
 /// An event, in the form that strategies read.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,7 +13,8 @@ pub enum Entry {
     Added {
         number: u32,
         value: Option<f64>,
-        report: Option<Box<Report>>,
+        /// The observation, if it has more than the value.
+        full: Option<Box<Observation>>,
     },
     /// A point was enqueued. It has index `position` among all enqueued points.
     Enqueued {
@@ -22,13 +23,13 @@ pub enum Entry {
     Observed {
         number: u32,
         value: f64,
-        report: Option<Box<Report>>,
+        full: Option<Box<Observation>>,
         now: f64,
     },
     Amended {
         number: u32,
         value: f64,
-        report: Option<Box<Report>>,
+        full: Option<Box<Observation>>,
     },
     Failed {
         number: u32,

@@ -21,8 +21,46 @@ pub struct Failure {
     pub traceback: Option<String>,
 }
 
+/// An observed value, in the user's units and sign, with the data that may be reported with it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Observation {
+    pub value: f64,
+    /// The standard deviation of the noise of the value, if known.
+    #[serde(default)]
+    pub std: Option<f64>,
+    #[serde(default)]
+    pub cost: Option<f64>,
+    /// The duration of the evaluation in seconds.
+    #[serde(default)]
+    pub duration: Option<f64>,
+    /// The point where the trial was run. None means the point where the trial was started.
+    #[serde(default)]
+    pub point: Option<Point>,
+    /// The user's attributes, as JSON.
+    #[serde(default)]
+    pub attrs: Option<String>,
+}
+
+impl Observation {
+    /// Creates an observation with the standard deviation of its noise, without other data.
+    pub fn new(value: f64, std: Option<f64>) -> Self {
+        Self {
+            value,
+            std,
+            ..Self::default()
+        }
+    }
+
+    /// Whether the observation consists of the value alone.
+    pub(super) fn is_plain(&self) -> bool {
+        *self == Self::new(self.value, None)
+    }
+}
+
 /// One event, in the user's units. A context has one number for each searched parameter, and values have the user's
-/// sign. Every `now` is a time on the optimizer's clock.
+/// sign. Every `now` is a time on the optimizer's clock. Every `at` is the wall-clock time in seconds since 1970 (UTC),
+/// or None if it is not known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Event {
@@ -34,6 +72,8 @@ pub enum Event {
         #[serde(default)]
         fidelity: Option<f64>,
         now: f64,
+        #[serde(default)]
+        at: Option<f64>,
         /// The wall-clock time in seconds when the lease of the trial ends.
         #[serde(default)]
         expires_at: Option<f64>,
@@ -51,16 +91,11 @@ pub enum Event {
         context: Vec<f64>,
         #[serde(default)]
         fidelity: Option<f64>,
-        value: Option<f64>,
-        /// The standard deviation of the noise of the value, if known.
-        #[serde(default)]
-        std: Option<f64>,
-        #[serde(default)]
-        cost: Option<f64>,
-        /// The duration of the evaluation in seconds.
-        #[serde(default)]
-        duration: Option<f64>,
+        #[serde(default, deserialize_with = "json::named_if_any")]
+        observation: Option<Observation>,
         now: f64,
+        #[serde(default)]
+        at: Option<f64>,
         #[serde(default)]
         attrs: Option<String>,
     },
@@ -70,43 +105,32 @@ pub enum Event {
         #[serde(default)]
         fidelity: Option<f64>,
         #[serde(default)]
+        at: Option<f64>,
+        #[serde(default)]
         attrs: Option<String>,
     },
     Observed {
         number: TrialNumber,
-        value: f64,
-        #[serde(default)]
-        std: Option<f64>,
-        #[serde(default)]
-        cost: Option<f64>,
-        #[serde(default)]
-        duration: Option<f64>,
-        /// The point where the trial was run. None means the point where the trial was started.
-        #[serde(default)]
-        point: Option<Point>,
-        #[serde(default)]
-        attrs: Option<String>,
+        #[serde(deserialize_with = "json::named")]
+        observation: Observation,
         now: f64,
+        #[serde(default)]
+        at: Option<f64>,
     },
-    /// An observed value was replaced, together with its report. If the report lacks a point, the earlier point is
-    /// kept.
+    /// An observed value was replaced, together with its noise. If the observation lacks a cost, a duration or a point,
+    /// the earlier one is kept.
     Amended {
         number: TrialNumber,
-        value: f64,
+        #[serde(deserialize_with = "json::named")]
+        observation: Observation,
         #[serde(default)]
-        std: Option<f64>,
-        #[serde(default)]
-        cost: Option<f64>,
-        #[serde(default)]
-        duration: Option<f64>,
-        #[serde(default)]
-        point: Option<Point>,
-        #[serde(default)]
-        attrs: Option<String>,
+        at: Option<f64>,
     },
     Failed {
         number: TrialNumber,
         now: f64,
+        #[serde(default)]
+        at: Option<f64>,
         #[serde(default, deserialize_with = "json::named_if_any")]
         error: Option<Failure>,
         #[serde(default)]
@@ -115,6 +139,8 @@ pub enum Event {
     Abandoned {
         number: TrialNumber,
         now: f64,
+        #[serde(default)]
+        at: Option<f64>,
     },
 }
 
@@ -141,14 +167,37 @@ impl Event {
         }
     }
 
+    /// Returns the wall-clock time of the event, if known.
+    pub fn at(&self) -> Option<f64> {
+        match self {
+            Event::Suggested { at, .. }
+            | Event::Added { at, .. }
+            | Event::Enqueued { at, .. }
+            | Event::Observed { at, .. }
+            | Event::Amended { at, .. }
+            | Event::Failed { at, .. }
+            | Event::Abandoned { at, .. } => *at,
+        }
+    }
+
+    /// Returns the reported observation.
+    pub fn observation(&self) -> Option<&Observation> {
+        match self {
+            Event::Observed { observation, .. } | Event::Amended { observation, .. } => {
+                Some(observation)
+            }
+            Event::Added { observation, .. } => observation.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Returns the point in this event, at which a trial was started or run.
     pub fn point(&self) -> Option<&Point> {
         match self {
             Event::Suggested { point, .. }
             | Event::Added { point, .. }
             | Event::Enqueued { point, .. } => Some(point),
-            Event::Observed { point, .. } | Event::Amended { point, .. } => point.as_ref(),
-            Event::Failed { .. } | Event::Abandoned { .. } => None,
+            _ => self.observation()?.point.as_ref(),
         }
     }
 
@@ -171,34 +220,6 @@ impl Event {
     }
 }
 
-/// Optional data of an observed value.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Report {
-    pub std: Option<f64>,
-    pub cost: Option<f64>,
-    /// The duration of the evaluation in seconds.
-    pub duration: Option<f64>,
-    /// The point where the trial was run. None means the point where the trial was started.
-    pub point: Option<Point>,
-    /// The user's attributes, as JSON.
-    pub attrs: Option<String>,
-}
-
-impl Report {
-    /// Creates a report that has only the standard deviation of the noise.
-    pub fn with_std(std: Option<f64>) -> Self {
-        Self {
-            std,
-            ..Self::default()
-        }
-    }
-
-    /// Returns the report in a box, or None if the report is empty.
-    pub(super) fn boxed(self) -> Option<Box<Self>> {
-        (self != Self::default()).then(|| Box::new(self))
-    }
-}
-
 /// The rule for a value that is reported for an observed trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again {
@@ -215,8 +236,7 @@ pub enum Again {
 pub enum Action {
     Observe {
         number: TrialNumber,
-        value: f64,
-        report: Report,
+        observation: Observation,
         again: Again,
     },
     /// The trial crashed. The model of success uses its point as a failure.
@@ -227,13 +247,13 @@ pub enum Action {
     },
     /// The result of the trial is no longer expected. Models ignore its point.
     Abandon { number: TrialNumber },
-    /// A trial was started outside this optimizer, at `point`. The point of the report is not used.
+    /// A trial was started outside this optimizer, at `point`.
     Add {
         point: Point,
         context: Vec<f64>,
         fidelity: Option<f64>,
-        value: Option<f64>,
-        report: Report,
+        observation: Option<Observation>,
+        attrs: Option<String>,
     },
     /// A point that is suggested before the strategy proposes further points.
     Enqueue {
@@ -248,8 +268,7 @@ impl Action {
     pub fn observe(number: TrialNumber, value: f64, std: Option<f64>, amend: bool) -> Self {
         Action::Observe {
             number,
-            value,
-            report: Report::with_std(std),
+            observation: Observation::new(value, std),
             again: if amend { Again::Amend } else { Again::Refuse },
         }
     }
@@ -269,8 +288,8 @@ impl Action {
             point,
             context,
             fidelity: None,
-            value,
-            report: Report::with_std(std),
+            observation: value.map(|value| Observation::new(value, std)),
+            attrs: None,
         }
     }
 

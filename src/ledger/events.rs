@@ -1,14 +1,17 @@
 //! Reconstruction of the events of the log from its entries and trials.
 
 use crate::ledger::entry::{Entry, Fault};
-use crate::ledger::event::{Event, Report};
+use crate::ledger::event::{Event, Observation};
 use crate::ledger::{Ledger, Queued};
 
 impl Ledger {
     /// Returns event number i. It equals the event that was appended.
     pub fn event(&self, i: usize) -> Event {
-        let full = |report: &Option<Box<Report>>| report.as_deref().cloned().unwrap_or_default();
-        let oriented = |value: f64| self.problem.direction.oriented(value);
+        let at = self.time(i);
+        let observed = |value: f64, full: &Option<Box<Observation>>| match full {
+            Some(full) => full.as_ref().clone(),
+            None => Observation::new(self.problem.direction.oriented(value), None),
+        };
         match &self.entries[i] {
             Entry::Suggested { number, queued } => {
                 let number = *number as usize;
@@ -18,6 +21,7 @@ impl Ledger {
                     context: self.context_numbers(number).to_vec(),
                     fidelity: trial.fidelity(),
                     now: trial.suggested_at,
+                    at,
                     expires_at: trial.expires_at(),
                     queued: *queued,
                     note: trial.note().map(str::to_string),
@@ -27,20 +31,17 @@ impl Ledger {
             Entry::Added {
                 number,
                 value,
-                report,
+                full,
             } => {
                 let number = *number as usize;
                 let trial = &self.trials[number];
-                let report = full(report);
                 Event::Added {
                     point: self.started_point(number),
                     context: self.context_numbers(number).to_vec(),
                     fidelity: trial.fidelity(),
-                    value: value.map(oriented),
-                    std: report.std,
-                    cost: report.cost,
-                    duration: report.duration,
+                    observation: value.map(|value| observed(value, full)),
                     now: trial.suggested_at,
+                    at,
                     attrs: trial.started_attrs().map(str::to_string),
                 }
             }
@@ -53,48 +54,36 @@ impl Ledger {
                 Event::Enqueued {
                     point,
                     fidelity,
+                    at,
                     attrs,
                 }
             }
             Entry::Observed {
                 number,
                 value,
-                report,
+                full,
                 now,
-            } => {
-                let report = full(report);
-                Event::Observed {
-                    number: *number as usize,
-                    value: oriented(*value),
-                    std: report.std,
-                    cost: report.cost,
-                    duration: report.duration,
-                    point: report.point,
-                    attrs: report.attrs,
-                    now: *now,
-                }
-            }
+            } => Event::Observed {
+                number: *number as usize,
+                observation: observed(*value, full),
+                now: *now,
+                at,
+            },
             Entry::Amended {
                 number,
                 value,
-                report,
-            } => {
-                let report = full(report);
-                Event::Amended {
-                    number: *number as usize,
-                    value: oriented(*value),
-                    std: report.std,
-                    cost: report.cost,
-                    duration: report.duration,
-                    point: report.point,
-                    attrs: report.attrs,
-                }
-            }
+                full,
+            } => Event::Amended {
+                number: *number as usize,
+                observation: observed(*value, full),
+                at,
+            },
             Entry::Failed { number, now, fault } => {
                 let Fault { error, attrs } = fault.as_deref().cloned().unwrap_or_default();
                 Event::Failed {
                     number: *number as usize,
                     now: *now,
+                    at,
                     error,
                     attrs,
                 }
@@ -102,6 +91,7 @@ impl Ledger {
             Entry::Abandoned { number, now } => Event::Abandoned {
                 number: *number as usize,
                 now: *now,
+                at,
             },
         }
     }

@@ -21,12 +21,12 @@ pub(super) fn write<T: Serialize>(event: &T) -> Result<String> {
     serde_json::to_string(&value).map_err(corrupt)
 }
 
-/// Removes absent fields, except `"value": null` of an added trial without a value.
+/// Removes absent fields.
 fn drop_nulls(value: &mut Value) {
     let Value::Object(fields) = value else {
         return;
     };
-    fields.retain(|name, value| !value.is_null() || name == "value");
+    fields.retain(|_, value| !value.is_null());
     fields.values_mut().for_each(drop_nulls);
 }
 
@@ -47,7 +47,16 @@ pub(super) fn is_object(text: &str) -> bool {
     serde_json::from_str::<Map<String, Value>>(text).is_ok()
 }
 
-/// Reads an optional structure that must be an object in JSON. serde would also accept a list of its fields.
+/// Reads a structure that must be an object in JSON. serde would also accept a list of its fields.
+pub(super) fn named<'de, D, T>(deserializer: D) -> std::result::Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Named::deserialize(deserializer).map(|Named(structure)| structure)
+}
+
+/// Reads an optional structure as [`named`] does.
 pub(super) fn named_if_any<'de, D, T>(deserializer: D) -> std::result::Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -87,7 +96,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Event, Failure};
+    use crate::ledger::{Event, Failure, Observation};
     use crate::problem::Point;
     use proptest::prelude::*;
 
@@ -98,13 +107,9 @@ mod tests {
     fn observed(number: usize, value: f64, now: f64) -> Event {
         Event::Observed {
             number,
-            value,
-            std: None,
-            cost: None,
-            duration: None,
-            point: None,
-            attrs: None,
+            observation: Observation::new(value, None),
             now,
+            at: None,
         }
     }
 
@@ -122,24 +127,22 @@ mod tests {
             let error = text.clone().map(|message| Failure {
                 kind: message.clone(), traceback: full.then(|| message.clone()), message,
             });
+            let full_observation = Observation {
+                value: x, std: or, cost: or, duration: or, point: run, attrs: text.clone(),
+            };
             for event in [
-                Event::Observed {
-                    number: n, value: x, std: or, cost: or, duration: or, point: run.clone(), attrs: text.clone(), now: -x,
-                },
-                Event::Amended {
-                    number: n, value: x, std: or, cost: or, duration: or, point: run, attrs: text.clone(),
-                },
-                Event::Failed { number: n, now: x, error, attrs: text.clone() },
-                Event::Abandoned { number: n, now: x },
-                Event::Enqueued { point: point.clone(), fidelity: or, attrs: text.clone() },
+                Event::Observed { number: n, observation: full_observation.clone(), now: -x, at: or },
+                Event::Amended { number: n, observation: full_observation.clone(), at: or },
+                Event::Failed { number: n, now: x, error, attrs: text.clone(), at: None },
+                Event::Abandoned { number: n, now: x, at: None },
+                Event::Enqueued { point: point.clone(), fidelity: or, attrs: text.clone(), at: None },
                 Event::Added {
-                    point: point.clone(), context: vec![x], fidelity: or, value: or, std: or, cost: or, duration: or,
-                    now: x, attrs: text.clone(),
+                    point: point.clone(), context: vec![x], fidelity: or, observation: full.then_some(full_observation),
+                    now: x, at: or, attrs: text.clone(),
                 },
                 Event::Suggested {
                     point, context: vec![], fidelity: or, now: 0.1, expires_at: or, queued: full, note: text.clone(),
-                    attrs: text,
-                },
+                    attrs: text, at: None },
             ] {
                 let again = Event::from_json(&event.to_json().unwrap()).unwrap();
                 prop_assert_eq!(again, event);
@@ -166,8 +169,8 @@ mod tests {
                     let facts = &written["Observed"];
                     let number = facts["number"].as_u64().map(|n| n as usize);
                     prop_assert_eq!(other.trial_number(9), number);
-                    let number_in = |name: &str| facts[name].as_f64().unwrap();
-                    let expected = observed(number.unwrap(), number_in("value"), number_in("now"));
+                    let value = facts["observation"]["value"].as_f64().unwrap();
+                    let expected = observed(number.unwrap(), value, facts["now"].as_f64().unwrap());
                     prop_assert_eq!(other, expected);
                 }
             }
@@ -175,22 +178,20 @@ mod tests {
     }
 
     #[test]
-    fn absent_fields_are_left_out_and_an_unknown_value_is_null() {
+    fn absent_fields_are_left_out() {
         let event = Event::Added {
             point: Point::Numbers(vec![Some(0.5), None]),
             context: vec![],
             fidelity: None,
-            value: None,
-            std: None,
-            cost: None,
-            duration: None,
+            observation: None,
             now: 1.0,
+            at: None,
             attrs: None,
         };
         let text = event.to_json().unwrap();
         assert_eq!(
             text,
-            r#"{"Added":{"context":[],"now":1.0,"point":{"numbers":[0.5,null]},"value":null}}"#
+            r#"{"Added":{"context":[],"now":1.0,"point":{"numbers":[0.5,null]}}}"#
         );
     }
 
@@ -200,15 +201,19 @@ mod tests {
             r#"{"Failed":{"number":0,"now":1.0,"extra":1}}"#,
             r#"{"Failed":{"number":-1,"now":1.0}}"#,
             r#"{"Failed":{"number":0,"now":null}}"#,
-            r#"{"Observed":{"number":0,"value":1e999,"now":1.0}}"#,
+            r#"{"Observed":{"number":0,"observation":{"value":1e999},"now":1.0}}"#,
+            r#"{"Observed":{"number":0,"observation":{"value":1.0,"extra":1},"now":1.0}}"#,
+            r#"{"Observed":{"number":0,"observation":[1.0,null,null,null,null,null],"now":1.0}}"#,
+            r#"{"Observed":{"number":0,"observation":{},"now":1.0}}"#,
+            r#"{"Observed":{"number":0,"now":1.0}}"#,
             r#"{"Enqueued":{"point":{"numbers":[0.5],"extra":1}}}"#,
             r#"{"Enqueued":{"point":{"numbers":[0.5],"candidate":1}}}"#,
             r#"{"Enqueued":{"point":{"candidate":-1}}}"#,
             r#"{"Observed":[0,0.5,null,null,1.0]}"#,
             r#"{"Enqueued":{"point":[0.5]}}"#,
-            r#"{"Observed":{"number":0,"value":0.5,"now":1.0,"point":[0.5]}}"#,
-            r#"{"Observed":{"number":0,"value":0.5,"now":1.0,"point":{"numbers":0.5}}}"#,
-            r#"{"Observed":{"number":0,"value":0.5,"now":1.0,"number":1}}"#,
+            r#"{"Observed":{"number":0,"observation":{"value":0.5,"point":[0.5]},"now":1.0}}"#,
+            r#"{"Observed":{"number":0,"observation":{"value":0.5,"point":{"numbers":0.5}},"now":1.0}}"#,
+            r#"{"Observed":{"number":0,"observation":{"value":0.5},"now":1.0,"number":1}}"#,
             r#"{"Failed":{"number":0,"now":1.0,"error":"ValueError"}}"#,
             r#"{"Failed":{"number":0,"now":1.0,"error":["ValueError","bad",null]}}"#,
             r#"{"Failed":{"number":0,"now":1.0,"error":{"type":"ValueError"}}}"#,

@@ -30,7 +30,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use entry::{Entry, Fault};
-pub use event::{Action, Again, Event, Failure, Report, TrialNumber};
+pub use event::{Action, Again, Event, Failure, Observation, TrialNumber};
 pub use trial::{State, Trial};
 
 use trial::Ranking;
@@ -56,6 +56,8 @@ pub struct Ledger {
     /// The numbers of searched parameters of a point and of a context.
     n_numbers: (usize, usize),
     entries: Vec<Entry>,
+    /// The wall-clock time of each entry. NaN if it is not known.
+    times: Vec<f64>,
     trials: Vec<Trial>,
     /// The encoded rows of all trials. Each row is the point followed by the context.
     rows: Vec<f64>,
@@ -78,6 +80,7 @@ impl Ledger {
             n_numbers: problem.n_numbers(),
             problem,
             entries: Vec::new(),
+            times: Vec::new(),
             trials: Vec::new(),
             rows: Vec::new(),
             numbers: Vec::new(),
@@ -94,6 +97,7 @@ impl Ledger {
     pub fn reserve(&mut self, n_events: usize) {
         let n_trials = n_events / 2;
         self.entries.reserve(n_events);
+        self.times.reserve(n_events);
         self.trials.reserve(n_trials);
         self.rows
             .reserve(n_trials * (self.widths.0 + self.widths.1));
@@ -133,6 +137,23 @@ impl Ledger {
     /// All trials, by number.
     pub fn trials(&self) -> &[Trial] {
         &self.trials
+    }
+
+    /// The wall-clock time of event number i, if known.
+    pub fn time(&self, i: usize) -> Option<f64> {
+        Some(self.times[i]).filter(|time| !time.is_nan())
+    }
+
+    /// The wall-clock time when a trial was suggested or added, if known.
+    pub fn started_at(&self, number: TrialNumber) -> Option<f64> {
+        self.time(self.trials[number].started_by as usize)
+    }
+
+    /// The wall-clock time when the state of a trial last became observed, failed or abandoned, if known.
+    pub fn finished_at(&self, number: TrialNumber) -> Option<f64> {
+        let trial = &self.trials[number];
+        trial.ended_at()?;
+        self.time(trial.ended_by as usize)
     }
 
     /// Returns the trial with this number, or [`Error::UnknownTrial`].
@@ -256,14 +277,19 @@ impl Ledger {
         self.enqueued.get(self.n_dequeued)
     }
 
-    /// The current time. It is the number of suggestions so far, or the seconds given by the caller.
-    pub fn now(&self, seconds: Option<f64>) -> Result<f64> {
-        match (self.problem.clock, seconds) {
-            (Clock::Iterations, _) => Ok(self.n_suggested as f64),
-            (Clock::Seconds, Some(now)) if now.is_finite() => Ok(now),
-            (Clock::Seconds, now) => Err(Error::InvalidTime {
-                got: now.unwrap_or(f64::NAN),
-                expected: "clock=\"seconds\" needs a finite number of seconds",
+    /// The time on the optimizer's clock at a wall-clock time in seconds. It is the number of suggestions so far, or the
+    /// wall-clock time.
+    pub fn now(&self, time: Option<f64>) -> Result<f64> {
+        match (self.problem.clock, time) {
+            (Clock::Iterations, None) => Ok(self.n_suggested as f64),
+            (Clock::Iterations, Some(time)) if time.is_finite() => Ok(self.n_suggested as f64),
+            (Clock::Seconds, Some(time)) if time.is_finite() => Ok(time),
+            (clock, time) => Err(Error::InvalidTime {
+                got: time.unwrap_or(f64::NAN),
+                expected: match clock {
+                    Clock::Seconds => "clock=\"seconds\" needs a finite number of seconds",
+                    Clock::Iterations => "times are finite numbers of seconds",
+                },
             }),
         }
     }
@@ -275,15 +301,17 @@ impl Ledger {
 
     /// Appends an event. An event that is not valid after the events of this log is refused.
     pub fn append(&mut self, event: Event) -> Result<()> {
-        if !self.allows(&event)? {
-            return Err(Error::Corrupt(format!(
-                "event {} of the log could not have happened: {event:?}",
-                self.len()
-            )));
+        self.check_event(&event)?;
+        self.push(event)
+    }
+
+    /// Appends an event that [`Ledger::validate`] returned.
+    pub(crate) fn push(&mut self, event: Event) -> Result<()> {
+        debug_assert_eq!(self.check_event(&event), Ok(()));
+        if u32::try_from(self.len() + 1).is_err() {
+            return Err(Error::Corrupt("the log is full: 2^32 events".to_string()));
         }
-        if u32::try_from(self.trials.len().max(self.enqueued.len()) + 1).is_err() {
-            return Err(Error::Corrupt("the log is full: 2^32 trials".to_string()));
-        }
+        self.times.push(event.at().unwrap_or(f64::NAN));
         let entry = self.apply(event);
         self.entries.push(entry);
         Ok(())
@@ -299,6 +327,7 @@ impl Ledger {
             self.n_dequeued -= usize::from(*queued);
             self.n_suggested -= 1;
             self.entries.pop();
+            self.times.pop();
             self.trials.pop();
             self.rows
                 .truncate(self.trials.len() * (self.widths.0 + self.widths.1));

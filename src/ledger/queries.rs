@@ -2,7 +2,7 @@
 
 use crate::ledger::Ledger;
 use crate::ledger::entry::Entry;
-use crate::ledger::event::{Action, Event, TrialNumber};
+use crate::ledger::event::{Action, Event, Observation, TrialNumber};
 use crate::problem::Point;
 
 impl Ledger {
@@ -22,45 +22,25 @@ impl Ledger {
         concerned: Option<TrialNumber>,
         action: &Action,
     ) -> bool {
-        let Action::Observe {
-            number,
-            value,
-            report,
-            ..
-        } = action
+        let (
+            Action::Observe {
+                number,
+                observation,
+                ..
+            },
+            Some(logged),
+        ) = (action, event.observation())
         else {
             return false;
         };
-        let (logged, point, is_added) = match event {
-            Event::Observed {
-                value,
-                std,
-                cost,
-                point,
-                ..
-            }
-            | Event::Amended {
-                value,
-                std,
-                cost,
-                point,
-                ..
-            } => ((Some(*value), *std, *cost), point.as_ref(), false),
-            Event::Added {
-                value,
-                std,
-                cost,
-                point,
-                ..
-            } => ((*value, *std, *cost), Some(point), true),
-            _ => return false,
-        };
-        if logged != (Some(*value), report.std, report.cost) || *number >= self.trials.len() {
+        let data = |observed: &Observation| (observed.value, observed.std, observed.cost);
+        if data(logged) != data(observation) || *number >= self.trials.len() {
             return false;
         }
+        let is_added = matches!(event, Event::Added { .. });
         let started = self.started_point(*number);
-        let found = point.unwrap_or(&started);
-        match &report.point {
+        let found = event.point().unwrap_or(&started);
+        match &observation.point {
             // A replicate is a separate trial. Its point is the point of the original trial when the replicate was
             // logged.
             None if is_added => {
@@ -77,10 +57,10 @@ impl Ledger {
     fn points_run(&self, number: TrialNumber) -> impl Iterator<Item = &Point> {
         let of = move |own: &u32| *own as usize == number;
         self.entries.iter().filter_map(move |entry| match entry {
-            Entry::Observed { number, report, .. } | Entry::Amended { number, report, .. }
+            Entry::Observed { number, full, .. } | Entry::Amended { number, full, .. }
                 if of(number) =>
             {
-                report.as_ref()?.point.as_ref()
+                full.as_ref()?.point.as_ref()
             }
             _ => None,
         })

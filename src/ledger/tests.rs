@@ -49,7 +49,7 @@ fn best_of_all(ledger: &Ledger) -> Option<TrialNumber> {
 /// Logs an action, as the optimizer does.
 fn act(ledger: &mut Ledger, action: Action, now: f64) -> Result<()> {
     ledger
-        .validate(action, now)?
+        .validate(action, now, None)?
         .map_or(Ok(()), |event| ledger.append(event))
 }
 
@@ -67,6 +67,7 @@ fn suggest(ledger: &mut Ledger, point: Point, now: f64, queued: bool) {
         attrs: None,
         queued,
         expires_at: None,
+        at: None,
     };
     ledger.append(event).unwrap();
 }
@@ -118,9 +119,10 @@ fn times_that_are_not_finite_are_refused() {
         let refused = ledger.now(Some(seconds));
         assert!(matches!(refused, Err(Error::InvalidTime { .. })));
     }
-    // The clock that counts suggestions ignores the given time.
     let ledger = started(Clock::Iterations, 1);
-    assert_eq!(ledger.now(Some(f64::INFINITY)), Ok(1.0));
+    assert_eq!(ledger.now(Some(3.5)), Ok(1.0));
+    let refused = ledger.now(Some(f64::INFINITY));
+    assert!(matches!(refused, Err(Error::InvalidTime { .. })));
 }
 
 #[test]
@@ -224,19 +226,19 @@ fn the_first_of_equal_values_is_the_best_and_signed_zeros_are_equal() {
     assert_eq!(ledger.best(), Some(0));
 }
 
-/// Random reports.
-fn reports() -> impl Strategy<Value = Report> {
+/// Random observations.
+fn observations() -> impl Strategy<Value = Observation> {
     let amount = || prop::option::weighted(0.2, 0u8..4);
     let place = prop::option::weighted(0.3, 0u8..4);
     let attrs = prop::option::weighted(0.3, "[a-c]");
-    (amount(), amount(), amount(), place, attrs).prop_map(|(std, cost, duration, place, key)| {
-        Report {
-            std: std.map(f64::from),
-            cost: cost.map(f64::from),
-            duration: duration.map(f64::from),
-            point: place.map(|x| point(f64::from(x) / 4.0)),
-            attrs: key.map(|key| format!("{{\"{key}\":1}}")),
-        }
+    let data = (-3i8..3, amount(), amount(), amount(), place, attrs);
+    data.prop_map(|(value, std, cost, duration, place, key)| Observation {
+        value: value.into(),
+        std: std.map(f64::from),
+        cost: cost.map(f64::from),
+        duration: duration.map(f64::from),
+        point: place.map(|x| point(f64::from(x) / 4.0)),
+        attrs: key.map(|key| format!("{{\"{key}\":1}}")),
     })
 }
 
@@ -252,27 +254,27 @@ proptest! {
     /// The log that is replayed from the events equals the original log, and every trial is in exactly one state.
     #[test]
     fn replaying_the_log_gives_the_same_ledger(
-        steps in prop::collection::vec((0u8..7, 0usize..12, -3i8..3, reports()), 0..80),
+        steps in prop::collection::vec((0u8..7, 0usize..12, observations()), 0..80),
     ) {
         let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 0);
         let mut started: Vec<Point> = Vec::new();
-        for (kind, number, value, report) in steps {
+        for (kind, number, observation) in steps {
             let now = ledger.now(None).unwrap();
-            let text = report.attrs.clone();
+            let (value, attrs) = (observation.value, observation.attrs.clone());
             match kind {
-                0 => act(&mut ledger, Action::enqueue(point(f64::from(value.unsigned_abs()) / 4.0)), now).unwrap(),
+                0 => act(&mut ledger, Action::enqueue(point(value.abs() / 4.0)), now).unwrap(),
                 1 | 6 => {
                     let again = [Again::Refuse, Again::Amend, Again::Replicate][number % 3];
-                    act(&mut ledger, Action::Observe { number, value: value.into(), report, again }, now).ok();
+                    act(&mut ledger, Action::Observe { number, observation, again }, now).ok();
                 }
                 2 => {
-                    let error = (value > 0).then(|| failure("bad"));
-                    act(&mut ledger, Action::Fail { number, error, attrs: text }, now).ok();
+                    let error = (value > 0.0).then(|| failure("bad"));
+                    act(&mut ledger, Action::Fail { number, error, attrs }, now).ok();
                 }
                 3 => { act(&mut ledger, Action::Abandon { number }, now).ok(); }
                 4 => {
-                    let value = (value > 0).then_some(value.into());
-                    let add = Action::Add { point: point(0.75), context: vec![], fidelity: None, value, report };
+                    let observation = (value > 0.0).then_some(observation);
+                    let add = Action::Add { point: point(0.75), context: vec![], fidelity: None, observation, attrs };
                     act(&mut ledger, add, now).unwrap();
                 }
                 _ => {
@@ -302,34 +304,22 @@ proptest! {
         for (number, trial) in ledger.trials().iter().enumerate() {
             prop_assert_eq!(trial.state == State::Pending, ledger.pending().contains(&number));
             prop_assert_eq!(trial.state == State::Observed, trial.value.is_some());
-            prop_assert_eq!(trial.state == State::Pending, trial.ended_at.is_none());
+            prop_assert_eq!(trial.state == State::Pending, trial.ended_at().is_none());
         }
     }
 }
 
 #[test]
 fn invalid_events_are_refused() {
-    let value = |number, value| Event::Observed {
+    let observed = |number, observation| Event::Observed {
         number,
-        value,
-        std: None,
-        cost: None,
-        duration: None,
-        point: None,
-        attrs: None,
+        observation,
         now: 2.0,
+        at: None,
     };
-    let with = |report: Report| Event::Observed {
-        number: 1,
-        value: 1.0,
-        std: report.std,
-        cost: report.cost,
-        duration: report.duration,
-        point: report.point,
-        attrs: report.attrs,
-        now: 2.0,
-    };
-    let plain = Report::default;
+    let value = |number, value| observed(number, Observation::new(value, None));
+    let with = |observation| observed(1, observation);
+    let plain = Observation::default;
     let mut ledger = started(Clock::Iterations, 2);
     observe(&mut ledger, 0, 1.0, 2.0, false).unwrap();
     let possible = ledger.events(0).collect::<Vec<_>>();
@@ -339,11 +329,19 @@ fn invalid_events_are_refused() {
     };
     let amended = |number, std, point| Event::Amended {
         number,
-        value: 1.0,
-        std,
-        cost: None,
-        duration: None,
-        point,
+        observation: Observation {
+            point,
+            ..Observation::new(1.0, std)
+        },
+        at: None,
+    };
+    let added = |observation, now, at| Event::Added {
+        point: point(0.0),
+        context: vec![],
+        fidelity: None,
+        observation,
+        now,
+        at,
         attrs: None,
     };
     assert_eq!(replayed(value(1, 1.0)), Ok(()));
@@ -353,27 +351,27 @@ fn invalid_events_are_refused() {
         amended(1, None, None),
         amended(0, Some(-1.0), None),
         amended(0, None, Some(Point::at(&[0.5, 0.5]))),
-        with(Report {
+        with(Observation {
             std: Some(f64::INFINITY),
             ..plain()
         }),
-        with(Report {
+        with(Observation {
             cost: Some(-1.0),
             ..plain()
         }),
-        with(Report {
+        with(Observation {
             duration: Some(-1.0),
             ..plain()
         }),
-        with(Report {
+        with(Observation {
             point: Some(Point::at(&[])),
             ..plain()
         }),
-        with(Report {
+        with(Observation {
             attrs: Some("1".to_string()),
             ..plain()
         }),
-        with(Report {
+        with(Observation {
             attrs: Some(String::new()),
             ..plain()
         }),
@@ -382,12 +380,14 @@ fn invalid_events_are_refused() {
             now: 2.0,
             error: None,
             attrs: None,
+            at: None,
         },
         Event::Failed {
             number: 1,
             now: 2.0,
             error: None,
             attrs: Some("[]".to_string()),
+            at: None,
         },
         Event::Suggested {
             point: point(0.0),
@@ -398,32 +398,25 @@ fn invalid_events_are_refused() {
             attrs: None,
             queued: true,
             expires_at: None,
+            at: None,
         },
-        Event::Added {
-            point: point(0.0),
-            context: vec![],
-            fidelity: None,
-            attrs: None,
-            value: None,
-            std: None,
-            cost: None,
-            duration: None,
-            now: f64::INFINITY,
-        },
-        Event::Added {
-            point: point(0.0),
-            context: vec![],
-            fidelity: None,
-            attrs: None,
-            value: None,
-            std: Some(1.0),
-            cost: None,
-            duration: None,
-            now: 2.0,
-        },
+        added(None, f64::INFINITY, None),
+        added(None, 2.0, Some(f64::NAN)),
+        added(Some(Observation::new(1.0, Some(-1.0))), 2.0, None),
     ] {
-        assert!(matches!(replayed(event), Err(Error::Corrupt(_))));
+        let refused = replayed(event);
+        assert!(matches!(
+            refused,
+            Err(Error::Corrupt(_) | Error::InvalidPoint(_))
+        ));
     }
+    // An added trial has a single point.
+    let moved = Observation {
+        point: Some(point(0.5)),
+        ..plain()
+    };
+    let twice = replayed(added(Some(moved), 2.0, None));
+    assert!(matches!(twice, Err(Error::Corrupt(_))));
     assert!(matches!(
         replayed(value(2, 1.0)),
         Err(Error::UnknownTrial { .. })
@@ -449,12 +442,17 @@ fn suggestions_with_invalid_points_contexts_or_notes_are_refused() {
             context,
             fidelity: None,
             now: 1.0,
+            at: None,
             expires_at: None,
             queued,
             note,
             attrs: None,
         };
-        assert!(matches!(ledger.append(event), Err(Error::Corrupt(_))));
+        let refused = ledger.append(event);
+        assert!(matches!(
+            refused,
+            Err(Error::Corrupt(_) | Error::InvalidPoint(_) | Error::InvalidContext(_))
+        ));
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use crate::domain::fidelity::TOLERANCE;
 use crate::ledger::entry::Fault;
-use crate::ledger::event::{Failure, Report, TrialNumber};
+use crate::ledger::event::{Failure, Observation, TrialNumber};
 use crate::problem::Point;
 
 /// The state of a trial. A trial in any other state can become `Observed`.
@@ -46,10 +46,14 @@ pub struct Trial {
     pub index: Option<u32>,
     /// The value, oriented so that larger values are better.
     pub value: Option<f64>,
-    /// The time when the trial was suggested or added.
+    /// The time when the trial was suggested or added, on the optimizer's clock.
     pub suggested_at: f64,
-    /// The time when the state last became observed, failed or abandoned.
-    pub ended_at: Option<f64>,
+    /// The time when the state last became observed, failed or abandoned, on the optimizer's clock. It equals
+    /// `suggested_at` while the trial is pending.
+    pub(super) ended_at: f64,
+    /// The numbers of the events that started and ended the trial.
+    pub(super) started_by: u32,
+    pub(super) ended_by: u32,
     /// Data that few trials have. They are stored in a box, because a million trials would otherwise need four times
     /// the memory.
     pub(super) details: Option<Box<Details>>,
@@ -94,9 +98,14 @@ impl Details {
 }
 
 impl Trial {
-    /// The time of the observation.
+    /// The time when the state last became observed, failed or abandoned, on the optimizer's clock.
+    pub fn ended_at(&self) -> Option<f64> {
+        (self.state != State::Pending).then_some(self.ended_at)
+    }
+
+    /// The time of the observation, on the optimizer's clock.
     pub fn observed_at(&self) -> Option<f64> {
-        self.ended_at.filter(|_| self.state == State::Observed)
+        (self.state == State::Observed).then_some(self.ended_at)
     }
 
     /// The time from suggestion to observation.
@@ -173,19 +182,19 @@ impl Trial {
         details.reported.get_or_insert_default()
     }
 
-    /// Stores the report of a value, without its point. The noise is replaced. If the report lacks a cost or duration,
-    /// the earlier cost or duration is kept.
-    pub(super) fn set_report(&mut self, report: &Report) {
-        if self.std() != report.std {
-            self.details.get_or_insert_default().std = report.std;
+    /// Stores the data of an observation, without its value and point. The noise is replaced. If the observation lacks a
+    /// cost or duration, the earlier cost or duration is kept.
+    pub(super) fn set_data(&mut self, observation: &Observation) {
+        if self.std() != observation.std {
+            self.details.get_or_insert_default().std = observation.std;
         }
-        if report.cost.is_some() {
-            self.details.get_or_insert_default().cost = report.cost;
+        if observation.cost.is_some() {
+            self.details.get_or_insert_default().cost = observation.cost;
         }
-        if report.duration.is_some() {
-            self.reported_mut().duration = report.duration;
+        if observation.duration.is_some() {
+            self.reported_mut().duration = observation.duration;
         }
-        if let Some(attrs) = &report.attrs {
+        if let Some(attrs) = &observation.attrs {
             self.reported_mut().attrs.push(attrs.clone());
         }
     }

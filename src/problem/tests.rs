@@ -290,7 +290,7 @@ proptest! {
         prop_assert_eq!(&postcard::from_bytes::<Problem>(&bytes).unwrap(), &problem);
         let mut log = Ledger::new(Arc::new(problem));
         let add = Action::add(point.clone(), vec![], Some(shares[0]), None);
-        let event = log.validate(add, 0.0).unwrap().unwrap();
+        let event = log.validate(add, 0.0, None).unwrap().unwrap();
         log.append(Event::from_json(&event.to_json().unwrap()).unwrap()).unwrap();
         prop_assert_eq!((log.event(0), log.point(0)), (event, point));
         prop_assert_eq!(log.x(0), &encoded[..]);
@@ -388,12 +388,12 @@ fn the_smallest_value_is_the_best_if_f_is_minimized() {
     let mut log = Ledger::new(Arc::new(problem));
     for value in [0.5, -2.0, 3.0] {
         let add = Action::add(Point::at(&[0.5]), vec![], Some(value), None);
-        let event = log.validate(add, 0.0).unwrap().unwrap();
+        let event = log.validate(add, 0.0, None).unwrap().unwrap();
         log.append(event).unwrap();
     }
     assert_eq!((log.best(), log.value(1)), (Some(1), Some(-2.0)));
     assert_eq!(log.trials()[1].value, Some(2.0));
-    let refused = log.validate(Action::observe(1, 7.0, None, false), 0.0);
+    let refused = log.validate(Action::observe(1, 7.0, None, false), 0.0, None);
     let expected = Error::AlreadyObserved {
         number: 1,
         value: -2.0,

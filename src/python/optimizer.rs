@@ -11,7 +11,7 @@ use pyo3::types::PyBytes;
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::BLOCK;
 use crate::ledger::{Action, Event, State};
-use crate::optimizer::{Definition, Lease, Optimizer as Core, Request};
+use crate::optimizer::{Definition, Optimizer as Core, Request};
 use crate::problem::Problem as CoreProblem;
 use crate::python::constraints::{check_not_calling, detached_with};
 use crate::python::errors::{raise, warn};
@@ -88,13 +88,13 @@ impl Optimizer {
         .map(Self::from_core)
     }
 
-    #[pyo3(signature = (n, context, now, feasible=None, fidelity=None))]
+    #[pyo3(signature = (n, context, time, feasible=None, fidelity=None))]
     fn suggest(
         &self,
         py: Python<'_>,
         n: usize,
         context: Option<Vec<f64>>,
-        now: Option<f64>,
+        time: Option<f64>,
         feasible: Option<Py<PyAny>>,
         fidelity: Option<f64>,
     ) -> PyResult<Vec<usize>> {
@@ -108,7 +108,7 @@ impl Optimizer {
                 let request = Request {
                     context: &context,
                     fidelity,
-                    now,
+                    time,
                     feasible,
                     ..Request::default()
                 };
@@ -121,7 +121,7 @@ impl Optimizer {
                 detached(py, |stop| {
                     let mut optimizer = self.lock(stop)?;
                     numbers.iter().try_for_each(|&number| {
-                        optimizer.record(Action::Abandon { number }, now).map(drop)
+                        optimizer.record(Action::Abandon { number }, time).map(drop)
                     })
                 })?;
                 return Err(raised);
@@ -134,31 +134,26 @@ impl Optimizer {
         clippy::too_many_arguments,
         reason = "the arguments of a suggestion, as Python passes them"
     )]
-    #[pyo3(signature = (n, context, now, wall_time=None, expires_after=None, feasible=None, fidelity=None))]
+    #[pyo3(signature = (n, context, time, expires_after=None, feasible=None, fidelity=None))]
     fn propose(
         &self,
         py: Python<'_>,
         n: usize,
         context: Option<Vec<f64>>,
-        now: Option<f64>,
-        wall_time: Option<f64>,
+        time: Option<f64>,
         expires_after: Option<f64>,
         feasible: Option<Py<PyAny>>,
         fidelity: Option<f64>,
     ) -> PyResult<Vec<String>> {
         let context = context.unwrap_or_default();
-        let lease = Lease {
-            wall_time,
-            seconds: expires_after,
-        };
         let (address, problem) = (self.address(), &self.problem);
         let (events, warnings) =
             detached_with(py, address, problem, feasible, |feasible, stop| {
                 let request = Request {
                     context: &context,
                     fidelity,
-                    now,
-                    lease,
+                    time,
+                    lease: expires_after,
                     feasible,
                 };
                 let (events, warnings) = self.lock(stop)?.propose(n, request, stop)?;
@@ -175,7 +170,7 @@ impl Optimizer {
     fn next_fidelity(
         &self,
         py: Python<'_>,
-        now: Option<f64>,
+        time: Option<f64>,
         feasible: Option<Py<PyAny>>,
     ) -> PyResult<Option<f64>> {
         detached_with(
@@ -185,7 +180,7 @@ impl Optimizer {
             feasible,
             |feasible, stop| {
                 let request = Request {
-                    now,
+                    time,
                     feasible,
                     ..Request::default()
                 };
@@ -228,12 +223,12 @@ impl Optimizer {
         &self,
         py: Python<'_>,
         action: &PyAction,
-        now: Option<f64>,
+        time: Option<f64>,
     ) -> PyResult<Option<(String, Option<usize>)>> {
         let action = action.core.clone();
         detached(py, |stop| {
             let core = self.lock(stop)?;
-            let Some(event) = core.validate(action, now)? else {
+            let Some(event) = core.validate(action, time)? else {
                 return Ok(None);
             };
             let number = event.trial_number(core.ledger().trials().len());
@@ -245,10 +240,10 @@ impl Optimizer {
         &self,
         py: Python<'_>,
         action: &PyAction,
-        now: Option<f64>,
+        time: Option<f64>,
     ) -> PyResult<Option<usize>> {
         let action = action.core.clone();
-        detached(py, |stop| self.lock(stop)?.record(action, now))
+        detached(py, |stop| self.lock(stop)?.record(action, time))
     }
 
     fn extend(&self, py: Python<'_>, events: Vec<String>) -> PyResult<Vec<Option<usize>>> {
@@ -283,12 +278,12 @@ impl Optimizer {
         detached(py, |stop| Ok(self.lock(stop)?.ledger().len()))
     }
 
-    #[pyo3(signature = (context, now, feasible=None))]
+    #[pyo3(signature = (context, time, feasible=None))]
     fn recommend(
         &self,
         py: Python<'_>,
         context: Option<Vec<f64>>,
-        now: Option<f64>,
+        time: Option<f64>,
         feasible: Option<Py<PyAny>>,
     ) -> PyResult<Option<(Place, f64, f64)>> {
         let context = context.unwrap_or_default();
@@ -297,22 +292,21 @@ impl Optimizer {
             self.address(),
             &self.problem,
             feasible,
-            |feasible, stop| self.lock(stop)?.recommend(&context, now, feasible, stop),
+            |feasible, stop| self.lock(stop)?.recommend(&context, time, feasible, stop),
         )?;
         Ok(best.map(|best| (best.point.into(), best.mean, best.std)))
     }
 
-    #[pyo3(signature = (now, pending, wall_time=None))]
+    #[pyo3(signature = (time, pending))]
     fn surrogate(
         &self,
         py: Python<'_>,
-        now: Option<f64>,
+        time: Option<f64>,
         pending: bool,
-        wall_time: Option<f64>,
     ) -> PyResult<Option<(GaussianProcess, f64, f64, f64)>> {
         let surrogate = detached(py, |stop| {
             let mut core = self.lock(stop)?;
-            let surrogate = core.surrogate(now, wall_time, pending, stop)?;
+            let surrogate = core.surrogate(time, pending, stop)?;
             Ok(surrogate.map(|s| (s.gp.clone(), s.units, s.log_slope)))
         })?;
         Ok(surrogate.map(|(gp, units, log_slope)| {
@@ -323,20 +317,19 @@ impl Optimizer {
         }))
     }
 
-    #[pyo3(signature = (points, now, pending, wall_time=None))]
+    #[pyo3(signature = (points, time, pending))]
     fn predict<'py>(
         &self,
         py: Python<'py>,
         points: PyReadonlyArray2<'py, f64>,
-        now: Option<f64>,
+        time: Option<f64>,
         pending: bool,
-        wall_time: Option<f64>,
     ) -> PyResult<Option<Moments<'py>>> {
         let points = owned2(points);
         let moments = detached(py, |stop| {
             let mut core = self.lock(stop)?;
             core.check_rows(points.view())?;
-            let Some(surrogate) = core.surrogate(now, wall_time, pending, stop)? else {
+            let Some(surrogate) = core.surrogate(time, pending, stop)? else {
                 return Ok(None);
             };
             let (mut mean, mut std) = (Vec::with_capacity(points.nrows()), Vec::new());
@@ -354,14 +347,13 @@ impl Optimizer {
         Ok(moments.map(|(mean, std)| (mean.into_pyarray(py), std.into_pyarray(py))))
     }
 
-    #[pyo3(signature = (points, context, now, wall_time=None, feasible=None))]
+    #[pyo3(signature = (points, context, time, feasible=None))]
     fn acquisition<'py>(
         &self,
         py: Python<'py>,
         points: PyReadonlyArray2<'py, f64>,
         context: Option<Vec<f64>>,
-        now: Option<f64>,
-        wall_time: Option<f64>,
+        time: Option<f64>,
         feasible: Option<Py<PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
         let (points, context) = (owned2(points), context.unwrap_or_default());
@@ -372,22 +364,20 @@ impl Optimizer {
             feasible,
             |feasible, stop| {
                 let mut core = self.lock(stop)?;
-                core.acquisition(points.view(), &context, now, wall_time, feasible, stop)
+                core.acquisition(points.view(), &context, time, feasible, stop)
             },
         )?;
         Ok(values.map(|values| values.into_pyarray(py)))
     }
 
-    #[pyo3(signature = (now, wall_time=None))]
     fn leave_one_out<'py>(
         &self,
         py: Python<'py>,
-        now: Option<f64>,
-        wall_time: Option<f64>,
+        time: Option<f64>,
     ) -> PyResult<Option<LeftOut<'py>>> {
         let left_out = detached(py, |stop| {
             let mut core = self.lock(stop)?;
-            let Some(surrogate) = core.surrogate(now, wall_time, false, stop)? else {
+            let Some(surrogate) = core.surrogate(time, false, stop)? else {
                 return Ok(None);
             };
             let (mean, variance) = surrogate.gp.leave_one_out(stop)?;
@@ -407,8 +397,8 @@ impl Optimizer {
     }
 
     /// The time on the optimizer's clock.
-    fn now(&self, py: Python<'_>, now: Option<f64>) -> PyResult<f64> {
-        detached(py, |stop| self.lock(stop)?.ledger().now(now))
+    fn now(&self, py: Python<'_>, time: Option<f64>) -> PyResult<f64> {
+        detached(py, |stop| self.lock(stop)?.ledger().now(time))
     }
 
     fn trial(&self, py: Python<'_>, number: usize) -> PyResult<TrialRecord> {

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 use crate::error::Result;
-use crate::ledger::{self, Again, Event, Failure, Ledger, Report, Trial, TrialNumber};
+use crate::ledger::{self, Again, Event, Failure, Ledger, Trial, TrialNumber};
 use crate::problem::Point;
 use crate::python::errors::raise;
 use crate::python::place::Place;
@@ -23,12 +23,15 @@ pub struct TrialRecord {
     context: Vec<f64>,
     /// The value, with the user's sign.
     value: Option<f64>,
+    started_at: Option<f64>,
+    finished_at: Option<f64>,
     trial: Trial,
 }
 
-/// The report of a value. `place` is the point where the trial was run.
+/// An observation. `place` is the point where the trial was run.
 #[derive(FromPyObject)]
-struct Reported {
+struct Observation {
+    value: f64,
     std: Option<f64>,
     cost: Option<f64>,
     duration: Option<f64>,
@@ -58,32 +61,23 @@ pub fn without_note(py: Python<'_>, event: &str) -> PyResult<String> {
 /// The type, message and traceback of an error.
 type ErrorFacts = (String, String, Option<String>);
 
-impl From<Reported> for Report {
-    fn from(reported: Reported) -> Self {
+impl From<Observation> for ledger::Observation {
+    fn from(observation: Observation) -> Self {
         Self {
-            std: reported.std,
-            cost: reported.cost,
-            duration: reported.duration,
-            point: reported.place.map(Point::from),
-            attrs: reported.attrs,
+            value: observation.value,
+            std: observation.std,
+            cost: observation.cost,
+            duration: observation.duration,
+            point: observation.place.map(Point::from),
+            attrs: observation.attrs,
         }
     }
-}
-
-fn report(reported: Option<Reported>) -> Report {
-    reported.map_or(Report::default(), Report::from)
 }
 
 #[pymethods]
 impl Action {
     #[staticmethod]
-    fn observe(
-        number: usize,
-        value: f64,
-        report: Option<Reported>,
-        amend: bool,
-        replicate: bool,
-    ) -> Self {
+    fn observe(number: usize, observation: Observation, amend: bool, replicate: bool) -> Self {
         let again = match (amend, replicate) {
             (_, true) => Again::Replicate,
             (true, false) => Again::Amend,
@@ -91,8 +85,7 @@ impl Action {
         };
         let core = ledger::Action::Observe {
             number,
-            value,
-            report: self::report(report),
+            observation: observation.into(),
             again,
         };
         Self { core }
@@ -120,20 +113,20 @@ impl Action {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (place, context, value, report, fidelity=None))]
+    #[pyo3(signature = (place, context, observation, fidelity=None, attrs=None))]
     fn add(
         place: Place,
         context: Option<Vec<f64>>,
-        value: Option<f64>,
-        report: Option<Reported>,
+        observation: Option<Observation>,
         fidelity: Option<f64>,
+        attrs: Option<String>,
     ) -> Self {
         let core = ledger::Action::Add {
             point: place.into(),
             context: context.unwrap_or_default(),
             fidelity,
-            value,
-            report: self::report(report),
+            observation: observation.map(ledger::Observation::from),
+            attrs,
         };
         Self { core }
     }
@@ -164,6 +157,8 @@ impl TrialRecord {
             run: ledger.run_point(number),
             context: ledger.context_numbers(number).to_vec(),
             value: ledger.value(number),
+            started_at: ledger.started_at(number),
+            finished_at: ledger.finished_at(number),
         })
     }
 }
@@ -247,13 +242,23 @@ impl TrialRecord {
     }
 
     #[getter]
+    fn started_at(&self) -> Option<f64> {
+        self.started_at
+    }
+
+    #[getter]
+    fn finished_at(&self) -> Option<f64> {
+        self.finished_at
+    }
+
+    #[getter]
     fn observed_at(&self) -> Option<f64> {
         self.trial.observed_at()
     }
 
     #[getter]
     fn ended_at(&self) -> Option<f64> {
-        self.trial.ended_at
+        self.trial.ended_at()
     }
 
     #[getter]

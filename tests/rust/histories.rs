@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use belated::error::{Error, Stop};
-use belated::ledger::{Action, Again, Failure, Report, State};
+use belated::ledger::{Action, Again, Failure, Observation, State};
 use belated::maximize::feasible::Feasible;
 use belated::optimizer::{Definition, Optimizer, Request};
 use belated::problem::{
@@ -396,7 +396,7 @@ impl Step {
                 let request = Request {
                     context: &context,
                     fidelity: place.fidelity(optimizer),
-                    now,
+                    time: now,
                     ..Request::default()
                 };
                 return match optimizer.suggest(n, request, stop) {
@@ -412,7 +412,8 @@ impl Step {
             } => {
                 let one_in = |n: usize| which.is_multiple_of(n);
                 report(which, &|optimizer, number| {
-                    let facts = Report {
+                    let observation = Observation {
+                        value,
                         std: one_in(3).then_some(value.abs() / 4.0),
                         cost: one_in(5).then_some(number as f64),
                         duration: one_in(7).then_some(0.5),
@@ -421,8 +422,7 @@ impl Step {
                     };
                     let action = Action::Observe {
                         number,
-                        value,
-                        report: facts,
+                        observation,
                         again,
                     };
                     optimizer.record(action, later).map(drop)
@@ -451,8 +451,8 @@ impl Step {
                     point,
                     context,
                     fidelity: place.fidelity(optimizer),
-                    value,
-                    report: Report::with_std(value.filter(|y| *y > 0.5)),
+                    observation: value.map(|y| Observation::new(y, Some(y).filter(|y| *y > 0.5))),
+                    attrs: None,
                 };
                 optimizer.record(add, later)?;
             }
@@ -469,7 +469,7 @@ impl Step {
                 optimizer.recommend(&context, later, Feasible::EVERYWHERE, stop)?;
             }
             Step::Surrogate { pending } => {
-                optimizer.surrogate(later, None, pending, stop)?;
+                optimizer.surrogate(later, pending, stop)?;
             }
             Step::Restore => *optimizer = Optimizer::from_bytes(&optimizer.to_bytes()?)?,
         }

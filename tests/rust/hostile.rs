@@ -79,7 +79,7 @@ proptest! {
         let rows = (0..5).flat_map(|_| [domain.sample_uniform(&mut rng).0, context.clone()].concat());
         let rows = Array2::from_shape_vec((5, domain.width() + context.len()), rows.collect()).unwrap();
         for pending in [false, true] {
-            if let Ok(Some(surrogate)) = optimizer.surrogate(Some(0.0), None, pending, &mut go_on()) {
+            if let Ok(Some(surrogate)) = optimizer.surrogate(Some(0.0), pending, &mut go_on()) {
                 let (mean, variance) = surrogate.gp.predict(rows.view());
                 prop_assert!(mean.iter().chain(&variance).all(|v| !v.is_nan()), "{mean:?} {variance:?}");
                 prop_assert!(!surrogate.units.center.is_nan() && surrogate.units.scale > 0.0);

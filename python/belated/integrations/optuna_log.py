@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeAlias
 from belated import _core
 from belated._core import Action, BelatedError, InvalidPoint
 from belated.integrations.optuna_pruned import Curve, Stop, impute
-from belated.optimizers.log import Report
+from belated.optimizers.log import Observation
 from belated.optimizers.optimizer import Optimizer
 from belated.space.space import Space
 from belated.study.from_optuna import Outcome, outcome_of, outcome_of_value
@@ -33,7 +33,7 @@ from belated.study.from_optuna import Outcome, outcome_of, outcome_of_value
 NOTE = "belated:suggested"
 
 # The format of that attribute and of belated's events.
-_FORMAT = 2
+_FORMAT = 3
 
 # A trial without a point is not expected to get a point after this number of seconds since it was first seen.
 _SAMPLED_WITHIN = 60.0
@@ -135,7 +135,7 @@ class OptunaLog:
 
     def _propose(self, n: int) -> list[str]:
         """Return the events of the next n trials, as one batch."""
-        return self._core.propose(n, None, self.optimizer._problem.now(), feasible=self.optimizer._constraints)
+        return self._core.propose(n, None, self.optimizer._problem.wall_time(), feasible=self.optimizer._constraints)
 
     def _params(self, event: str) -> dict[str, Any]:
         """Return the point that an event suggests."""
@@ -253,20 +253,20 @@ class OptunaLog:
                 # The note was written for an order of events that another process did not see.
                 self._core.extend([_core.without_note(step[1])])
             return
-        now = step[-1]
-        if now is None:
-            now = self.optimizer._problem.now()
+        time = step[-1]
+        if time is None and self.optimizer.clock == "seconds":
+            time = self.optimizer._problem.wall_time()
         if kind == "added":
-            self._core.record(Action.add(list(step[1]), None, None, None), now)
+            self._core.record(Action.add(list(step[1]), None, None), time)
             return
         _, number, value, detail, _ = step
         if kind == "observed":
             checked = self.optimizer._problem.check_value(value, f"trial {number}")
-            self._core.record(Action.observe(number, checked, Report(attrs=detail), False, False), now)
+            self._core.record(Action.observe(number, Observation(checked, attrs=detail), False, False), time)
         elif kind == "failed":
-            self._core.record(Action.fail(number, None if detail is None else ("", detail, None), None), now)
+            self._core.record(Action.fail(number, None if detail is None else ("", detail, None), None), time)
         else:
-            self._core.record(Action.abandon(number), now)
+            self._core.record(Action.abandon(number), time)
 
 
 def _ended_how(trial: Any) -> tuple[Outcome, Stop | None]:

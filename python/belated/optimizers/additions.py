@@ -5,7 +5,7 @@ from typing import Any
 
 from belated._core import Action, InvalidFidelity, InvalidPoint, InvalidValue
 from belated.optimizers.constraints import Constraints
-from belated.optimizers.log import Report
+from belated.optimizers.log import Observation
 from belated.optimizers.partial import filled_in, missing_names
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import attrs_as_json, check_amount
@@ -42,16 +42,15 @@ def added_actions(
     costs = [check_amount("cost", cost, name) for cost, name in zip(given["cost"], names, strict=True)]
     listed = is_list(facts["attrs"])
     texts = [attrs_as_json(each, f"attrs[{i}]" if listed else "attrs") for i, each in enumerate(given["attrs"])]
-    reports = [
-        None if sd is None and cost is None and text is None else Report(sd, cost, attrs=text)
-        for sd, cost, text in zip(deviations, costs, texts, strict=True)
+    observations = [
+        None if y is None else Observation(y, sd, cost) for y, sd, cost in zip(checked, deviations, costs, strict=True)
     ]
     # The default fidelity is the highest, for a value from a full evaluation.
     full = None if problem.fidelity is None else problem.fidelity.high
     fidelities = _fidelities(problem, owner, facts["fidelity"], n, full)
     actions = [
-        Action.add(place, z, y, report, fidelity)
-        for place, z, y, report, fidelity in zip(located, numbers, checked, reports, fidelities, strict=True)
+        Action.add(place, z, observation, fidelity, text)
+        for place, z, observation, fidelity, text in zip(located, numbers, observations, fidelities, texts, strict=True)
     ]
     return actions, several
 

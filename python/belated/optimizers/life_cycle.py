@@ -11,9 +11,9 @@ from belated._core import Action, AlreadyObserved, InvalidSetting, InvalidValue,
 from belated.optimizers.additions import added_actions, check_same_fidelity, enqueued_actions
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.from_table import add_trials_table, is_trials_table
-from belated.optimizers.log import Log, Report
+from belated.optimizers.log import Log, Observation
 from belated.optimizers.names import checks_arguments
-from belated.optimizers.observations import in_words, report_of
+from belated.optimizers.observations import in_words, observation_of
 from belated.optimizers.problem import Problem
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.report import attrs_as_json, error_facts
@@ -76,12 +76,13 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         """Return the log after reading all events that other processes have written."""
         return self._log
 
-    def _record_all(self, actions: Sequence[Action], now: float | None) -> list[int | None]:
+    def _record_all(self, actions: Sequence[Action]) -> list[int | None]:
         """Log checked actions, and return for each action the number of its trial.
 
         Either all actions are logged, or none of them.
         """
-        return [self._log.record(action, now) for action in actions]
+        time = self._problem.wall_time()
+        return [self._log.record(action, time) for action in actions]
 
     def _knows(self, trial: Trial) -> bool:
         """Return whether the trial belongs to this optimizer or study."""
@@ -257,12 +258,11 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         if fidelity is not None:
             known = self._current_log().trial(number).fidelity
             check_same_fidelity(self._problem, self._strategy_name, number, fidelity, known)
-        checked = self._problem.check_value(value, f"trial {number}")
         std, cost, duration, params, _ = facts
         started = None if params is None else self._current_log().trial(number)
-        report = report_of(self._problem, number, started, *facts)
+        observation = observation_of(self._problem, number, started, value, *facts)
         try:
-            self._log_value(number, checked, report, bool(amend), bool(replicate), key)
+            self._log_observation(number, observation, bool(amend), bool(replicate), key)
         except AlreadyObserved:
             # The message of the core does not contain the reported value.
             raise AlreadyObserved(
@@ -271,11 +271,11 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
                 "pass amend=True to replace it, or replicate=True to keep both"
             ) from None
 
-    def _log_value(
-        self, number: int, value: float, report: Report | None, amend: bool, replicate: bool, key: str | None
+    def _log_observation(
+        self, number: int, observation: Observation, amend: bool, replicate: bool, key: str | None
     ) -> None:
-        """Log a checked value; only studies use `key`."""
-        self._log.record(Action.observe(number, value, report, amend, replicate), self._problem.now())
+        """Log a checked observation; only studies use `key`."""
+        self._log.record(Action.observe(number, observation, amend, replicate), self._problem.wall_time())
 
     @checks_arguments
     def fail(
@@ -341,7 +341,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
 
     def _resolve(self, action: Action, number: int, verb: str) -> None:
         try:
-            self._log.record(action, self._problem.now())
+            self._log.record(action, self._problem.wall_time())
         except AlreadyObserved:
             value = Trial(self, number).value
             raise AlreadyObserved(f"trial {number} has the value {value!r} already and cannot {verb}") from None
@@ -408,8 +408,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             return add_trials_table(self, params)
         facts = {"std": std, "cost": cost, "attrs": attrs, "fidelity": fidelity}
         actions, several = added_actions(self._problem, self._strategy_name, params, value, context, facts)
-        now = self._problem.now()
-        numbers = self._record_all(actions, now)
+        numbers = self._record_all(actions)
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
         return trials if several else trials[0]
 
@@ -452,7 +451,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         constraints = self._constraints_for("enqueue")
         seed = [self._seed, self._current_log().n_events()]
         actions = enqueued_actions(self._problem, self._strategy_name, constraints, params, fidelity, seed)
-        self._record_all(actions, None)
+        self._record_all(actions)
 
     def _context_numbers(self, context: Any) -> list[float] | None:
         if context is None and self._problem.context_space is None:  # the most frequent case

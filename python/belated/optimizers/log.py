@@ -15,9 +15,10 @@ Array = NDArray[np.float64]
 Feasible = Callable[[list[list[float | None]]], NDArray[np.bool_]]
 
 
-class Report(NamedTuple):
-    """The facts that may be reported with a value, in the form that the core takes."""
+class Observation(NamedTuple):
+    """An observed value with the data that may be reported with it, in the form that the core takes."""
 
+    value: float
     std: float | None = None
     cost: float | None = None
     duration: float | None = None
@@ -30,29 +31,32 @@ class Report(NamedTuple):
 class Log(Protocol):
     """A log of trials, with the strategy that suggests the next trial; data have the form that the core takes."""
 
-    def record(self, action: Action, now: float | None) -> int | None:
-        """Log an action, and return the number of its trial, or None if the log does not change."""
+    def record(self, action: Action, time: float | None) -> int | None:
+        """Log an action, and return the number of its trial, or None if the log does not change.
+
+        Here and below, `time` is the wall-clock time in seconds.
+        """
 
     def recommend(
-        self, context: list[float] | None, now: float | None, feasible: Feasible | None = None
+        self, context: list[float] | None, time: float | None, feasible: Feasible | None = None
     ) -> tuple[Place, float, float] | None:
         """Return (place, mean, std) of the point with the best posterior mean; None before the first value."""
 
-    def predict(self, points: Array, now: float | None, pending: bool) -> tuple[Array, Array] | None:
+    def predict(self, points: Array, time: float | None, pending: bool) -> tuple[Array, Array] | None:
         """Return the posterior mean and standard deviation of f; None before the first value."""
 
     def acquisition(
-        self, points: Array, context: list[float] | None, now: float | None, *, feasible: Feasible | None = None
+        self, points: Array, context: list[float] | None, time: float | None, *, feasible: Feasible | None = None
     ) -> Array | None:
         """Return the acquisition of the next suggestion at the points; None before the first value."""
 
-    def surrogate(self, now: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
+    def surrogate(self, time: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
         """Return (model, mean, scale, log slope), as in the core; None before the first value."""
 
-    def leave_one_out(self, now: float | None) -> tuple[list[int], Array, Array] | None:
+    def leave_one_out(self, time: float | None) -> tuple[list[int], Array, Array] | None:
         """Return (trial numbers, mean, std) of leave-one-out predictions; None before the first value."""
 
-    def now(self, now: float | None) -> float:
+    def now(self, time: float | None) -> float:
         """Return the time on the optimizer's clock."""
 
     def trial(self, number: int) -> TrialRecord:

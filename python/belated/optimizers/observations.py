@@ -3,31 +3,34 @@
 from typing import Any
 
 from belated._core import TrialRecord
-from belated.optimizers.log import Report
+from belated.optimizers.log import Observation
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import attrs_as_json, check_amount
 from belated.short_repr import short_repr
 from belated.space.space import Place
 
 
-def report_of(
+def observation_of(
     problem: Problem,
     number: int,
     started: TrialRecord | None,
+    value: Any,
     std: Any,
     cost: Any,
     duration: Any,
     params: Any,
     attrs: Any,
-) -> Report | None:
-    """Return the report of a trial, or None if all facts are None.
+) -> Observation:
+    """Return the observation of a trial.
 
-    `started` is the record of the trial; `params` is compared with its suggested point.
+    `started` is the record of the trial if params were given; they are compared with its suggested point.
     """
-    if std is None and cost is None and duration is None and params is None and attrs is None:
-        return None
     what = f"trial {number}"
-    return Report(
+    checked = problem.check_value(value, what)
+    if std is None and cost is None and duration is None and params is None and attrs is None:
+        return Observation(checked)
+    return Observation(
+        checked,
         problem.check_std(std, what),
         check_amount("cost", cost, what),
         check_amount("duration", duration, what),

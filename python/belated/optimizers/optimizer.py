@@ -136,10 +136,10 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         )
 
     def _start_trials(self, n: int, context: list[float] | None, fidelity: float | None) -> list[int]:
-        return self._log.suggest(n, context, self._problem.now(), self._constraints, fidelity)
+        return self._log.suggest(n, context, self._problem.wall_time(), self._constraints, fidelity)
 
     def _next_fidelity(self) -> float | None:
-        return self._log.next_fidelity(self._problem.now(), self._constraints)
+        return self._log.next_fidelity(self._problem.wall_time(), self._constraints)
 
     def _status(self) -> Any:
         """Return the state of a strategy that has rounds or trees, as JSON data."""

@@ -42,8 +42,6 @@ class Problem:
                 raise InvalidSetting(f"{name}={one_line(value)} is not usable: pass one of {choices}")
         if time is not None and not callable(time):
             raise InvalidSetting(f"time={one_line(time)} is not usable: pass a function that returns seconds")
-        if time is not None and clock != "seconds":
-            raise InvalidSetting("time is given but not used: pass clock='seconds', or leave time out")
         self.domain: Space | Candidates
         if space is not None and candidates is None:
             self.domain = Space(space)
@@ -77,9 +75,9 @@ class Problem:
         vars(self).update(state)
         self.core = self._new_core()
 
-    def now(self) -> float | None:
-        """Return the time in seconds, or None if the clock counts iterations, because the core counts them."""
-        return None if self.clock == "iterations" else seconds(self.time or clocks.time)
+    def wall_time(self) -> float:
+        """Return the wall-clock time in seconds since 1970, or the time that the given function returns."""
+        return clocks.time() if self.time is None else seconds(self.time)
 
     def context_numbers(self, context: Any, owner: str) -> list[float] | None:
         """Return the numbers of a context, or None if contexts were not declared.

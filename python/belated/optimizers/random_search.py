@@ -39,7 +39,7 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
     seed : int, optional
         From 0 to 2**64 - 1. Default None: a seed is drawn. The attribute `seed_` has the seed in both cases.
     time : callable, optional
-        For ``clock="seconds"``: a function that returns seconds. Default None: `time.time`.
+        A function that returns seconds, used for time stamps and for ``clock="seconds"``. Default None: `time.time`.
 
     Raises
     ------

@@ -171,7 +171,7 @@ class ReadAccess(AttributeHints):
         source = self._source
         numbers = source._context_numbers(context)
         constraints = source._constraints_for("recommend")
-        best = source._current_log().recommend(numbers, source._problem.now(), feasible=constraints)
+        best = source._current_log().recommend(numbers, source._problem.wall_time(), feasible=constraints)
         if best is None:
             where = "" if constraints is None else " whose params satisfy the constraints"
             raise NotFitted(f"recommend needs values: observe at least one trial{where} first")
@@ -221,7 +221,7 @@ class ReadAccess(AttributeHints):
         """
         log = self._model_log("predict")
         points = self._source._problem.with_context(self.domain_.points(params), context, self._source._strategy_name)
-        posterior = log.predict(points, self._source._problem.now(), bool(pending))
+        posterior = log.predict(points, self._source._problem.wall_time(), bool(pending))
         if posterior is None:
             raise _not_fitted("predict")
         return posterior
@@ -273,7 +273,7 @@ class ReadAccess(AttributeHints):
         log, numbers = self._model_log("acquisition_at"), self._source._context_numbers(context)
         points = self.domain_.points(params)
         constraints = self._source._constraints_for("acquisition_at")
-        values = log.acquisition(points, numbers, self._source._problem.now(), feasible=constraints)
+        values = log.acquisition(points, numbers, self._source._problem.wall_time(), feasible=constraints)
         if values is None:
             raise _not_fitted("acquisition_at")
         return values
@@ -293,14 +293,14 @@ class ReadAccess(AttributeHints):
 
     def _fitted(self, what: str) -> tuple[GaussianProcess, float, float, float]:
         """Return (model, mean, scale, log slope) of the core; `what` is the name of the caller, for messages."""
-        found = self._model_log(what).surrogate(self._source._problem.now(), False)
+        found = self._model_log(what).surrogate(self._source._problem.wall_time(), False)
         if found is None:
             raise _not_fitted(what)
         return found
 
     def _leave_one_out(self) -> tuple[list[int], Array, Array]:
         """Return the trial numbers of the model's rows, and the means and stds of leave-one-out predictions."""
-        found = self._model_log("leave-one-out").leave_one_out(self._source._problem.now())
+        found = self._model_log("leave-one-out").leave_one_out(self._source._problem.wall_time())
         if found is None:
             raise _not_fitted("leave-one-out")
         return found

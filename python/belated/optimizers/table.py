@@ -6,6 +6,7 @@ from typing import Any
 from belated._core import TrialRecord
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import TrialError, merged_attrs
+from belated.optimizers.trial import utc
 from belated.space.space import Space
 
 
@@ -39,6 +40,8 @@ def trials_dataframe(problem: Problem, records: Sequence[TrialRecord]) -> Any:
         "delay": [
             None if record.observed_at is None else record.observed_at - record.suggested_at for record in records
         ],
+        "started_at": [utc(record.started_at) for record in records],
+        "finished_at": [utc(record.finished_at) for record in records],
         "error": [None if record.error is None else str(TrialError(*record.error)) for record in records],
     }
     if problem.fidelity is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -24,6 +25,17 @@ def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
     body = "".join(line(row, "td") for row in rows)
     return f"<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def utc(seconds: float | None) -> datetime | None:
+    """Return the time at these seconds since 1970, or None if it is not known or not a year from 1 to 9999."""
+    try:
+        return None if seconds is None else _EPOCH + timedelta(seconds=seconds)
+    except OverflowError:
+        return None
 
 
 def _index(place: Place) -> int | None:
@@ -146,6 +158,16 @@ class Trial:
     def ended_at(self) -> float | None:
         """The last time at which the trial was observed, failed or abandoned, on the same clock; None while pending."""
         return self._owner._record_of(self).ended_at
+
+    @property
+    def started_at(self) -> datetime | None:
+        """The wall-clock time of the suggestion (UTC); None if it is not known."""
+        return utc(self._owner._record_of(self).started_at)
+
+    @property
+    def finished_at(self) -> datetime | None:
+        """The wall-clock time of `ended_at` (UTC); None while pending, or if it is not known."""
+        return utc(self._owner._record_of(self).finished_at)
 
     @property
     def expires_at(self) -> float | None:

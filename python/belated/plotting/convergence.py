@@ -9,7 +9,7 @@ import numpy as np
 
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.trial import Trial
-from belated.plotting.figures import BLUE, ORANGE, axes_for, checked_search, start_of, time_label, value_label
+from belated.plotting.figures import BLUE, ORANGE, axes_for, checked_search, time_label, value_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,11 +43,13 @@ def plot_convergence(search: ReadAccess, ax: Axes | None = None) -> Axes:
     checked_search(search, "plot_convergence")
     ax = axes_for(ax)
     observed = sorted((t for t in search.trials if t.value is not None), key=lambda t: (t.observed_at, t.number))
-    at = np.array([t.observed_at for t in observed], dtype=float) - start_of(search)
+    at = np.array([t.observed_at for t in observed], dtype=float)
+    if search.clock == "seconds":
+        at -= min((trial.suggested_at for trial in search.trials), default=0.0)
     values = np.array([t.value for t in observed], dtype=float)
     ax.plot(at, values, "o", color=BLUE, markersize=4, alpha=0.5, label="observed")
     ax.step(at, _best_so_far(search, observed, values.tolist()), where="post", color=ORANGE, label="best so far")
-    ax.set(xlabel=time_label(search), ylabel=value_label(search))
+    ax.set(xlabel=time_label(search.clock), ylabel=value_label(search))
     ax.grid(alpha=0.3)
     ax.legend(fontsize="small")
     return ax

@@ -8,7 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated.optimizers.read_access import ReadAccess
-from belated.plotting.figures import BLUE, GREEN, GREY, axes_for, checked_search, now_of, time_label, window_of
+from belated.plotting.figures import (
+    BLUE,
+    GREEN,
+    GREY,
+    axes_for,
+    checked_clock,
+    checked_search,
+    spans_of,
+    time_label,
+    window_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +26,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-def plot_delays(search: ReadAccess, ax: Axes | None = None) -> Axes:
+def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "seconds") -> Axes:
     """Plot the share of trials that have ended within a delay, with a band of one standard error.
 
     The delay of a trial is known if it ended with a value or a failure. The delay of a trial in flight is *censored*:
@@ -24,7 +34,7 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None) -> Axes:
     when it was abandoned. The curve is 1 - S(t) with the estimator of Kaplan and Meier (1958), S(t) = Π (1 - d_i/n_i)
     over the delays t_i <= t. Here d_i trials had the delay t_i, and n_i trials were in flight for at least t_i. The
     standard error follows from Greenwood's formula, Var S(t) = S(t)² Σ d_i / (n_i (n_i - d_i)). A vertical line shows
-    the window of the optimizer.
+    the window of the optimizer, if its unit is the unit of the axis.
 
     Parameters
     ----------
@@ -33,28 +43,30 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None) -> Axes:
         left out.
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
+    clock : {"seconds", "iterations"}, default "seconds"
+        The unit of the time axis: seconds of the wall clock, in which trials without known times are left out, or
+        suggestions started, if the search counts them.
 
     Returns
     -------
     Axes
-        The axes of the plot. Delays are in suggestions started, or in seconds.
+        The axes of the plot.
 
     Raises
     ------
     InvalidSetting
-        `search` is not a result, study or optimizer.
+        `search` is not a result, study or optimizer, or `clock` is not a clock of the search.
     """
     checked_search(search, "plot_delays")
+    clock = checked_clock(search, clock)
     ax = axes_for(ax)
-    now = now_of(search)
     known: list[float] = []
     ages: list[float] = []
-    for trial in search.trials:
-        end = now if trial.ended_at is None else trial.ended_at
+    for trial, start, end in spans_of(search, clock):
         if trial.state in ("pending", "abandoned"):
-            ages.append(end - trial.suggested_at)
-        elif end > trial.suggested_at:
-            known.append(end - trial.suggested_at)
+            ages.append(end - start)
+        elif end > start:
+            known.append(end - start)
     at, arrived, error = arrived_within(known, ages)
     ax.step(at, arrived, where="post", color=BLUE, label=f"ended ({len(known)})")
     low, high = np.clip(arrived - error, 0, 1), np.clip(arrived + error, 0, 1)
@@ -63,9 +75,9 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None) -> Axes:
         heights = arrived[np.searchsorted(at, ages, side="right") - 1]
         ax.plot(ages, heights, "+", color=GREEN, label=f"in flight ({len(ages)})")
     window = window_of(search)
-    if window is not None:
+    if window is not None and clock == search.clock:
         ax.axvline(window, color=GREY, linestyle="--", label="window")
-    ax.set(xlabel=time_label(search, "Delay"), ylabel="Share of trials ended", ylim=(0, 1.05))
+    ax.set(xlabel=time_label(clock, "Delay"), ylabel="Share of trials ended", ylim=(0, 1.05))
     ax.set_xlim(left=0)
     ax.grid(alpha=0.3)
     ax.legend(fontsize="small")

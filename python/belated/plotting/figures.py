@@ -10,6 +10,7 @@ import numpy as np
 
 from belated._core import InvalidSetting
 from belated.optimizers.read_access import ReadAccess
+from belated.optimizers.trial import Trial
 from belated.short_repr import short_repr
 from belated.space.candidates import Candidates
 from belated.space.space import Space
@@ -89,22 +90,44 @@ def value_label(search: ReadAccess) -> str:
     return f"Value ({search.direction}d)"
 
 
-def time_label(search: ReadAccess, what: str = "Time") -> str:
-    """Return the label of an axis of times or durations."""
-    return f"{what} ({'seconds' if search.clock == 'seconds' else 'suggestions started'})"
+def time_label(clock: str, what: str = "Time") -> str:
+    """Return the label of an axis of times or durations on a clock."""
+    return f"{what} ({'seconds' if clock == 'seconds' else 'suggestions started'})"
 
 
-def start_of(search: ReadAccess) -> float:
-    """Return the origin of time axes: the time of the first trial in seconds, or 0 if the clock counts suggestions."""
-    if search.clock == "iterations":
-        return 0.0
-    return min((trial.suggested_at for trial in search.trials), default=0.0)
+def checked_clock(search: ReadAccess, clock: Any) -> str:
+    """Return the clock of a time axis; raise an error if it is unknown or the search does not have it."""
+    if clock not in ("seconds", "iterations") or (clock == "iterations" and search.clock == "seconds"):
+        raise InvalidSetting(
+            f"clock={short_repr(clock)} is not usable: pass 'seconds', or 'iterations' for a search that counts them"
+        )
+    return str(clock)
 
 
-def now_of(search: ReadAccess) -> float:
-    """Return the current time on the clock of the search."""
-    source = search._source
-    return source._current_log().now(source._problem.now())
+def now_of(search: ReadAccess, clock: str) -> float:
+    """Return the current time on a clock."""
+    time = search._source._problem.wall_time()
+    return time if clock == "seconds" else search._source._current_log().now(time)
+
+
+def spans_of(search: ReadAccess, clock: str) -> list[tuple[Trial, float, float]]:
+    """Return each trial with its start and its end, in order of the starts; trials without known times are left out.
+
+    Times are in suggestions started, or in seconds since the first trial. The end of a pending trial is the present.
+    """
+    now = now_of(search, clock)
+    spans = []
+    for trial in search.trials:
+        record = trial._owner._record_of(trial)
+        start: float | None = record.started_at if clock == "seconds" else record.suggested_at
+        end = record.finished_at if clock == "seconds" else record.ended_at
+        if record.state == "pending":
+            end = now
+        if start is not None and end is not None:
+            spans.append((trial, start, end))
+    first = min((start for _, start, _ in spans), default=0.0) if clock == "seconds" else 0.0
+    spans.sort(key=lambda span: (span[1], span[0].number))
+    return [(trial, start - first, end - first) for trial, start, end in spans]
 
 
 def window_of(search: ReadAccess) -> float | None:

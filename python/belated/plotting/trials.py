@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -16,9 +15,10 @@ from belated.plotting.figures import (
     PURPLE,
     RED,
     axes_for,
+    checked_clock,
     checked_search,
     now_of,
-    start_of,
+    spans_of,
     time_label,
     window_of,
 )
@@ -37,7 +37,7 @@ _LOOKS = {
 }
 
 
-def plot_trials(search: ReadAccess, ax: Axes | None = None) -> Axes:
+def plot_trials(search: ReadAccess, ax: Axes | None = None, *, clock: str = "seconds") -> Axes:
     """Plot each trial as a horizontal bar from its suggestion to its end.
 
     Bars of concurrent trials are in different lanes, and each bar is in the lowest free lane. The number of lanes is
@@ -50,27 +50,30 @@ def plot_trials(search: ReadAccess, ax: Axes | None = None) -> Axes:
         The search whose trials are drawn. A result has the trials of its run.
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
+    clock : {"seconds", "iterations"}, default "seconds"
+        The unit of the time axis: seconds of the wall clock, in which trials without known times are left out, or
+        suggestions started, if the search counts them.
 
     Returns
     -------
     Axes
-        The axes of the plot. Times are in suggestions started, or in seconds since the first trial.
+        The axes of the plot. Seconds are counted from the first trial.
 
     Raises
     ------
     InvalidSetting
-        `search` is not a result, study or optimizer.
+        `search` is not a result, study or optimizer, or `clock` is not a clock of the search.
     """
     from matplotlib.ticker import MaxNLocator
 
     checked_search(search, "plot_trials")
+    clock = checked_clock(search, clock)
     ax = axes_for(ax)
-    start, now = start_of(search), now_of(search)
-    trials = sorted(search.trials, key=lambda trial: (trial.suggested_at, trial.number))
-    ends = [now if trial.ended_at is None else trial.ended_at for trial in trials]
-    spans = [(trial.suggested_at - start, end - start) for trial, end in zip(trials, ends, strict=True)]
+    now = now_of(search, search.clock)
+    drawn = spans_of(search, clock)
+    spans = [(start, end) for _, start, end in drawn]
     lanes = lanes_of(spans)
-    fates = [fate_of(search, trial, now) for trial in trials]
+    fates = [fate_of(search, trial, now) for trial, _, _ in drawn]
     for fate, (colour, marker) in _LOOKS.items():
         chosen = [i for i, each in enumerate(fates) if each == fate]
         if chosen:
@@ -79,9 +82,9 @@ def plot_trials(search: ReadAccess, ax: Axes | None = None) -> Axes:
             widths = [high - low for low, high in zip(lows, highs, strict=True)]
             ax.barh(at, widths, left=lows, height=0.7, color=colour, alpha=0.4, edgecolor="white")
             ax.plot(highs, at, marker, color=colour, markersize=5, linestyle="none", label=fate)
-    ax.set(xlabel=time_label(search), ylabel="Trials in flight", ylim=(0.4, max(lanes, default=1) + 0.6))
+    ax.set(xlabel=time_label(clock), ylabel="Trials in flight", ylim=(0.4, max(lanes, default=1) + 0.6))
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
-    if trials:
+    if drawn:
         ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     return ax
 
@@ -111,7 +114,7 @@ def fate_of(search: ReadAccess, trial: Trial, now: float) -> str:
     passed = window is not None and end - trial.suggested_at > window
     # A lease ends at a time of the wall clock, which cannot be compared with times on the clock of iterations.
     if trial.expires_at is not None:
-        wall_time = getattr(search._source, "_wall_time", time.time)()
+        wall_time = search._source._problem.wall_time()
         if state == "pending":
             passed |= wall_time > trial.expires_at
         elif search.clock == "seconds":

@@ -15,7 +15,7 @@ from belated.short_repr import short_repr
 from belated.store.interface import Header, Record, StoreError
 
 #: The format of headers and records. An error names the version of a store in another format.
-VERSION = 4
+VERSION = 5
 
 
 def _digest(*parts: object) -> bytes:

@@ -129,7 +129,7 @@ def _checked(header: Header, events: dict[int, Record], n_events: int, store: St
         )
     # Opening a study makes the same check. A study that cannot be opened is therefore not written.
     optimizer = optimizer_from(definition, lambda: header.at)
-    SharedLog(optimizer._log, store, header.name, header.id, lambda: header.at).apply(records)
+    SharedLog(optimizer._log, store, header.name, header.id).apply(records)
     return Exported(header, records)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from belated._core import Action, BelatedError, InvalidPoint, InvalidSetting, InvalidSpace, InvalidValue
 from belated.optimizers.bayes import BayesOpt
-from belated.optimizers.log import Report
+from belated.optimizers.log import Observation
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import attrs_as_json
 from belated.short_repr import short_repr
@@ -248,7 +248,7 @@ def _add(optimizer: Optimizer, trial: Any) -> set[str]:
     params = {key: value for key, value in trial.params.items() if key in space}
     if outcome.state != "observed" and _misses(space, params):
         return set()  # the point is incomplete, because the trial ended early or is still sampling
-    started, ended = (_on_clock(optimizer, at) for at in (trial.datetime_start, trial.datetime_complete))
+    started, ended = (_time(optimizer, at) for at in (trial.datetime_start, trial.datetime_complete))
     attrs = {}
     changed = set()
     for name, value in trial.user_attrs.items():
@@ -259,14 +259,13 @@ def _add(optimizer: Optimizer, trial: Any) -> set[str]:
             attrs[_encodable(name)] = _json_data(value)
             changed.add(name)
     log = optimizer._log
-    report = Report(attrs=attrs_as_json(attrs))
-    number = log.record(Action.add(space.locate(params), None, None, report), started)
+    number = log.record(Action.add(space.locate(params), None, None, None, attrs_as_json(attrs)), started)
     assert number is not None  # a trial added by the user has a value
     if outcome.value is not None:
         value = optimizer._problem.check_value(outcome.value, f"trial {number}")
         took = trial.duration
-        report = Report(duration=None if took is None else finite(max(took.total_seconds(), 0.0)))
-        log.record(Action.observe(number, value, report, False, False), ended)
+        duration = None if took is None else finite(max(took.total_seconds(), 0.0))
+        log.record(Action.observe(number, Observation(value, duration=duration), False, False), ended)
     elif outcome.state == "failed":
         error = None if outcome.error is None else ("", outcome.error, None)
         log.record(Action.fail(number, error, None), ended)
@@ -298,9 +297,11 @@ def _encodable(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def _on_clock(optimizer: Optimizer, at: datetime | None) -> float | None:
-    """Return a time on the optimizer's clock, by default the present. If the core counts suggestions, return None."""
-    return optimizer._problem.now() if at is None or optimizer.clock == "iterations" else at.timestamp()
+def _time(optimizer: Optimizer, at: datetime | None) -> float | None:
+    """Return a time of Optuna in seconds. An unknown time is None, or the present if the clock counts seconds."""
+    if at is not None:
+        return at.timestamp()
+    return optimizer._problem.wall_time() if optimizer.clock == "seconds" else None
 
 
 def _misses(space: Space, params: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 
 from belated import _core
 from belated._core import Action, BelatedError, GaussianProcess, InvalidSetting
-from belated.optimizers.log import Array, Feasible, Report
+from belated.optimizers.log import Array, Feasible
 from belated.space.space import Place
 from belated.store import Store, StoreError
 from belated.store.checksums import verified, with_checksum
@@ -48,12 +48,11 @@ class SharedLog:
     lock is held. They are applied to the core after they are committed.
     """
 
-    def __init__(self, core: _core.Optimizer, store: Store, name: str, id: int, wall_time: Callable[[], float]) -> None:
+    def __init__(self, core: _core.Optimizer, store: Store, name: str, id: int) -> None:
         self.core = core
         self.store = store
         self.name = name
         self.id = id
-        self.wall_time = wall_time
         self.history = History()
         self.lock = threading.RLock()
         # The events that the present writer will commit, each with its key; None outside a write.
@@ -259,7 +258,7 @@ class SharedLog:
         self,
         n: int,
         context: list[float] | None,
-        now: Callable[[], float | None],
+        time: Callable[[], float],
         key: str | None,
         expires_after: float | None,
         feasible: Feasible | None = None,
@@ -268,7 +267,7 @@ class SharedLog:
         """Start n trials, or find the trials of the key. Return their numbers, or [] if `may_start` returns False."""
 
         def proposal() -> list[str]:
-            return self.core.propose(n, context, now(), self.wall_time(), expires_after, feasible, fidelity)
+            return self.core.propose(n, context, time(), expires_after, feasible, fidelity)
 
         def start(events: list[str], made_for: tuple[int, int], again: bool, uncommitted: Events) -> list[int] | None:
             """Return the numbers of the trials, or None if others wrote after a proposal that is not repeated."""
@@ -313,21 +312,21 @@ class SharedLog:
             raise InvalidSetting(f"key={key!r} started {len(numbers)} trials before, in a request other than this one")
         return numbers
 
-    def record(self, action: Action, now: float | None) -> int | None:
+    def record(self, action: Action, time: float | None) -> int | None:
         """Log an action. Return the number of the trial that it starts or changes, or None if nothing is logged."""
-        return self._until_written(lambda: self._record(action, now, None))
+        return self._until_written(lambda: self._record(action, time, None))
 
-    def record_all(self, actions: Sequence[Action], now: float | None) -> list[int | None]:
+    def record_all(self, actions: Sequence[Action], time: float | None) -> list[int | None]:
         """Log either all actions or none."""
 
         def record() -> list[int | None]:
-            return self._write(lambda _: [self._record(action, now, None) for action in actions])
+            return self._write(lambda _: [self._record(action, time, None) for action in actions])
 
         return self._until_written(record)
 
-    def _record(self, action: Action, now: float | None, key: str | None) -> int | None:
+    def _record(self, action: Action, time: float | None, key: str | None) -> int | None:
         def write(uncommitted: Events) -> int | None:
-            valid = self.core.validate(action, now)
+            valid = self.core.validate(action, time)
             if valid is None:
                 return None
             event, number = valid
@@ -338,23 +337,12 @@ class SharedLog:
 
         return self._write(write)
 
-    def observe(
-        self,
-        number: int,
-        value: float,
-        report: Report | None,
-        amend: bool,
-        replicate: bool,
-        now: float | None,
-        key: str | None,
-    ) -> None:
-        """Log a value, unless an earlier call with this key logged it."""
-
-        action = Action.observe(number, value, report, amend, replicate)
+    def observe(self, action: Action, time: float, key: str | None) -> None:
+        """Log an observation, unless an earlier call with this key logged it."""
 
         def observe(_: Events) -> None:
             if not self._observed_with(key, action):
-                self._record(action, now, key)
+                self._record(action, time, key)
 
         self._until_written(lambda: self._write(observe))
 
@@ -372,32 +360,32 @@ class SharedLog:
     # The methods of a core that only read.
 
     def recommend(
-        self, context: list[float] | None, now: float | None, feasible: Feasible | None = None
+        self, context: list[float] | None, time: float | None, feasible: Feasible | None = None
     ) -> tuple[Place, float, float] | None:
         """Return (place, mean, std) of the point with the best posterior mean, or None before the first observation."""
-        return self.core.recommend(context, now, feasible)
+        return self.core.recommend(context, time, feasible)
 
-    def predict(self, points: Array, now: float | None, pending: bool) -> tuple[Array, Array] | None:
+    def predict(self, points: Array, time: float | None, pending: bool) -> tuple[Array, Array] | None:
         """Return the posterior mean and standard deviation of f, or None before the first observation."""
-        return self.core.predict(points, now, pending, self.wall_time())
+        return self.core.predict(points, time, pending)
 
-    def surrogate(self, now: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
+    def surrogate(self, time: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
         """Return (model, mean, scale, log slope), as the core does, or None before the first fit."""
-        return self.core.surrogate(now, pending, self.wall_time())
+        return self.core.surrogate(time, pending)
 
     def acquisition(
-        self, points: Array, context: list[float] | None, now: float | None, *, feasible: Feasible | None = None
+        self, points: Array, context: list[float] | None, time: float | None, *, feasible: Feasible | None = None
     ) -> Array | None:
         """Return the acquisition of the next suggestion, or None before the first observation."""
-        return self.core.acquisition(points, context, now, self.wall_time(), feasible)
+        return self.core.acquisition(points, context, time, feasible)
 
-    def leave_one_out(self, now: float | None) -> tuple[list[int], Array, Array] | None:
+    def leave_one_out(self, time: float | None) -> tuple[list[int], Array, Array] | None:
         """Return (trial numbers, mean, std), each value predicted from all others. None before any observation."""
-        return self.core.leave_one_out(now, self.wall_time())
+        return self.core.leave_one_out(time)
 
-    def now(self, now: float | None) -> float:
+    def now(self, time: float | None) -> float:
         """Return the time on the study's clock."""
-        return self.core.now(now)
+        return self.core.now(time)
 
     def trial(self, number: int) -> _core.TrialRecord:
         """Return a trial in its present state."""

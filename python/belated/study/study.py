@@ -11,7 +11,7 @@ from typing import Any, TypeGuard, overload
 from belated._core import Action, InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
 from belated.optimizers.life_cycle import LifeCycle
-from belated.optimizers.log import Report
+from belated.optimizers.log import Observation
 from belated.optimizers.names import checks_arguments
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import LATEST, seconds
@@ -234,7 +234,7 @@ class Study(LifeCycle[SharedLog]):
             )
         self._optimizer = optimizer_from(definition, self._wall_time, self._functions or None)
         self._problem = self._optimizer._problem
-        self._log = SharedLog(self._optimizer._log, self._store, self.name, found.id, self._wall_time)
+        self._log = SharedLog(self._optimizer._log, self._store, self.name, found.id)
         self.sync()
         if not created:
             self._check_suggested()
@@ -299,8 +299,8 @@ class Study(LifeCycle[SharedLog]):
         self.sync()
         return self._log
 
-    def _record_all(self, actions: Sequence[Action], now: float | None) -> list[int | None]:
-        return self._log.record_all(actions, now)
+    def _record_all(self, actions: Sequence[Action]) -> list[int | None]:
+        return self._log.record_all(actions, self._problem.wall_time())
 
     def _number_of(self, trial: Trial | int) -> int:
         number = trial.number if isinstance(trial, Trial) else whole_number(trial)
@@ -368,7 +368,7 @@ class Study(LifeCycle[SharedLog]):
 
         def start(n: int, context: list[float] | None, fidelity: float | None) -> list[int]:
             constraints = self._constraints_for("suggest")
-            return self._log.suggest(n, context, self._problem.now, key, lease, constraints, fidelity)
+            return self._log.suggest(n, context, self._problem.wall_time, key, lease, constraints, fidelity)
 
         return self._start(n, context, fidelity, start)
 
@@ -411,10 +411,10 @@ class Study(LifeCycle[SharedLog]):
         _check_key(key)
         self._observe(trial, value, (std, cost, duration, params, attrs), fidelity, amend, replicate, key)
 
-    def _log_value(
-        self, number: int, value: float, report: Report | None, amend: bool, replicate: bool, key: str | None
+    def _log_observation(
+        self, number: int, observation: Observation, amend: bool, replicate: bool, key: str | None
     ) -> None:
-        self._log.observe(number, value, report, amend, replicate, self._problem.now(), key)
+        self._log.observe(Action.observe(number, observation, amend, replicate), self._problem.wall_time(), key)
 
     # Information about the study.
 

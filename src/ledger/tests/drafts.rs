@@ -33,7 +33,8 @@ fn truncating_drafts_removes_their_rows() {
             before.push((ledger.len(), ledger.rows.clone(), ledger.numbers.clone()));
             let at = Point::at(&vec![number as f64 / 4.0; width]);
             let add = Action::add(at.clone(), vec![0.5; context_width], None, None);
-            let Some(Event::Added { point, context, .. }) = ledger.validate(add, 0.0).unwrap()
+            let Some(Event::Added { point, context, .. }) =
+                ledger.validate(add, 0.0, None).unwrap()
             else {
                 unreachable!("an addition is logged as an added trial")
             };
@@ -46,6 +47,7 @@ fn truncating_drafts_removes_their_rows() {
                 attrs: None,
                 queued: false,
                 expires_at: None,
+                at: None,
             };
             ledger.append(event).unwrap();
             assert_eq!(ledger.x(number), vec![number as f64 / 4.0; width]);

@@ -7,8 +7,8 @@ fn add(ledger: &mut Ledger, fidelity: Option<f64>, value: Option<f64>) {
         point: point(0.5),
         context: vec![],
         fidelity,
-        value,
-        report: Report::default(),
+        observation: value.map(|value| Observation::new(value, None)),
+        attrs: None,
     };
     act(ledger, action, 0.0).unwrap();
 }
@@ -56,6 +56,7 @@ fn a_queued_point_keeps_the_fidelity_it_was_given() {
             attrs: None,
             queued: true,
             expires_at: None,
+            at: None,
         })
     };
     for other in [None, Some(0.5)] {

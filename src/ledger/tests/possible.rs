@@ -6,7 +6,7 @@ use super::*;
 fn an_event_that_violates_one_condition_is_refused() {
     let start =
         r#"{"Suggested":{"point":{"numbers":[0.5]},"context":[0.25],"now":0.0,"queued":false}}"#;
-    let value = r#"{"Observed":{"number":0,"value":1.0,"now":1.0}}"#;
+    let value = r#"{"Observed":{"number":0,"observation":{"value":1.0},"now":1.0}}"#;
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 1);
     for text in [start, value, start] {
         ledger.append(Event::from_json(text).unwrap()).unwrap();
@@ -24,56 +24,49 @@ fn an_event_that_violates_one_condition_is_refused() {
         queued: false,
         note: None,
         attrs,
+        at: None,
     };
-    let added = |point, context, fidelity, value, report: Report, now| Event::Added {
+    let added = |point, context, fidelity, observation, now, attrs| Event::Added {
         point,
         context,
         fidelity,
-        value,
-        std: report.std,
-        cost: report.cost,
-        duration: report.duration,
+        observation,
         now,
-        attrs: report.attrs,
+        at: None,
+        attrs,
     };
-    let observed = |number, value, report: Report, now| Event::Observed {
+    let observed = |number, observation, now, at| Event::Observed {
         number,
-        value,
-        std: report.std,
-        cost: report.cost,
-        duration: report.duration,
-        point: report.point,
-        attrs: report.attrs,
+        observation,
         now,
+        at,
     };
-    let amended = |number, value, report: Report| Event::Amended {
+    let amended = |number, observation| Event::Amended {
         number,
-        value,
-        std: report.std,
-        cost: report.cost,
-        duration: report.duration,
-        point: report.point,
-        attrs: report.attrs,
+        observation,
+        at: None,
     };
     let failed = |number, now, attrs| Event::Failed {
         number,
         now,
         error: None,
         attrs,
+        at: None,
     };
-    let report = |change: fn(&mut Report)| {
-        let mut report = Report::default();
-        change(&mut report);
-        report
+    let observation = |change: fn(&mut Observation)| {
+        let mut observation = Observation::new(1.0, None);
+        change(&mut observation);
+        observation
     };
-    let reports = [
-        report(|r| r.std = Some(-1.0)),
-        report(|r| r.cost = Some(f64::INFINITY)),
-        report(|r| r.duration = Some(-1.0)),
-        report(|r| r.attrs = Some("1".to_string())),
-        report(|r| r.point = Some(Point::at(&[0.5, 0.5]))),
+    let wrong = [
+        observation(|o| o.value = f64::NAN),
+        observation(|o| o.std = Some(-1.0)),
+        observation(|o| o.cost = Some(f64::INFINITY)),
+        observation(|o| o.duration = Some(-1.0)),
+        observation(|o| o.attrs = Some("1".to_string())),
+        observation(|o| o.point = Some(Point::at(&[0.5, 0.5]))),
     ];
-    let plain = Report::default;
+    let plain = || observation(|_| {});
     let mut refused = vec![
         suggested(wide(), context(), None, 0.0, None, None),
         suggested(at(), vec![], None, 0.0, None, None),
@@ -81,26 +74,27 @@ fn an_event_that_violates_one_condition_is_refused() {
         suggested(at(), context(), None, f64::NAN, None, None),
         suggested(at(), context(), None, 0.0, nan, None),
         suggested(at(), context(), None, 0.0, None, bad()),
-        added(wide(), context(), None, None, plain(), 0.0),
-        added(at(), vec![], None, None, plain(), 0.0),
-        added(at(), context(), nan, None, plain(), 0.0),
-        added(at(), context(), None, nan, plain(), 0.0),
-        added(at(), context(), None, Some(1.0), plain(), f64::NAN),
-        observed(0, 1.0, plain(), 2.0),
-        observed(1, f64::NAN, plain(), 2.0),
-        observed(1, 1.0, plain(), f64::NAN),
-        amended(1, 1.0, plain()),
-        amended(0, f64::NAN, plain()),
+        added(wide(), context(), None, None, 0.0, None),
+        added(at(), vec![], None, None, 0.0, None),
+        added(at(), context(), nan, None, 0.0, None),
+        added(at(), context(), None, None, 0.0, bad()),
+        added(at(), context(), None, Some(plain()), f64::NAN, None),
+        observed(0, plain(), 2.0, None),
+        observed(1, plain(), f64::NAN, None),
+        observed(1, plain(), 2.0, nan),
+        amended(1, plain()),
         failed(0, 2.0, None),
         failed(1, f64::NAN, None),
         failed(1, 2.0, bad()),
         Event::Abandoned {
             number: 0,
             now: 2.0,
+            at: None,
         },
         Event::Abandoned {
             number: 1,
             now: f64::NAN,
+            at: None,
         },
     ];
     for (point, fidelity, attrs) in [(wide(), None, None), (at(), nan, None), (at(), None, bad())] {
@@ -108,33 +102,33 @@ fn an_event_that_violates_one_condition_is_refused() {
             point,
             fidelity,
             attrs,
+            at: None,
         });
     }
-    for report in reports {
-        refused.push(observed(1, 1.0, report.clone(), 2.0));
-        refused.push(amended(0, 1.0, report.clone()));
-        if report.point.is_none() {
-            refused.push(added(at(), context(), None, Some(1.0), report, 2.0));
-        }
-    }
-    // A report without a value is invalid.
-    for report in [
-        report(|r| r.std = Some(1.0)),
-        report(|r| r.cost = Some(1.0)),
-        report(|r| r.duration = Some(1.0)),
-    ] {
-        refused.push(added(at(), context(), None, None, report, 2.0));
+    for observation in wrong {
+        refused.push(observed(1, observation.clone(), 2.0, None));
+        refused.push(amended(0, observation.clone()));
+        refused.push(added(at(), context(), None, Some(observation), 2.0, None));
     }
     for event in refused {
         let text = format!("{event:?}");
         let result = ledger.append(event);
-        assert!(matches!(result, Err(Error::Corrupt(_))), "{text}");
+        assert!(
+            matches!(
+                result,
+                Err(Error::Corrupt(_)
+                    | Error::InvalidPoint(_)
+                    | Error::InvalidContext(_)
+                    | Error::InvalidFidelity(_))
+            ),
+            "{text}"
+        );
     }
     assert_eq!(ledger.len(), before.len());
     // An event that meets all conditions is accepted.
-    let full = report(|r| {
-        (r.std, r.cost, r.duration) = (Some(0.0), Some(0.0), Some(0.0));
-        r.attrs = Some("{}".to_string());
+    let full = observation(|o| {
+        (o.std, o.cost, o.duration) = (Some(0.0), Some(0.0), Some(0.0));
+        o.attrs = Some("{}".to_string());
     });
     for event in [
         suggested(
@@ -145,14 +139,22 @@ fn an_event_that_violates_one_condition_is_refused() {
             Some(9.0),
             full.attrs.clone(),
         ),
-        added(at(), context(), Some(0.5), Some(1.0), full.clone(), 0.0),
-        added(at(), context(), None, None, plain(), 0.0),
-        observed(1, 1.0, full.clone(), 2.0),
-        amended(0, 1.0, full),
+        added(
+            at(),
+            context(),
+            Some(0.5),
+            Some(full.clone()),
+            0.0,
+            full.attrs.clone(),
+        ),
+        added(at(), context(), None, None, 0.0, None),
+        observed(1, full.clone(), 2.0, Some(0.0)),
+        amended(0, full),
         failed(2, 2.0, Some("{}".to_string())),
         Event::Abandoned {
             number: 2,
             now: 2.0,
+            at: None,
         },
     ] {
         ledger.append(event).unwrap();
@@ -163,20 +165,19 @@ fn an_event_that_violates_one_condition_is_refused() {
 fn an_event_returns_its_trial_point_and_context() {
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 1);
     let context = || vec![0.25];
-    let run = Report {
+    let run = Observation {
         point: Some(point(0.25)),
-        ..Report::default()
+        ..Observation::default()
     };
-    let observe = |report, again| Action::Observe {
+    let observe = |observation, again| Action::Observe {
         number: 0,
-        value: 1.0,
-        report,
+        observation,
         again,
     };
     for action in [
         Action::add(point(0.5), context(), None, None),
         Action::enqueue(point(0.75)),
-        observe(Report::default(), Again::Refuse),
+        observe(Observation::default(), Again::Refuse),
         observe(run, Again::Amend),
         Action::add(point(0.5), context(), None, None),
         Action::fail(1),

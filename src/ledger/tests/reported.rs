@@ -5,43 +5,38 @@ use super::*;
 #[test]
 fn a_value_belongs_to_the_point_where_the_trial_was_run() {
     let mut ledger = started(Clock::Iterations, 2);
-    let run = |x| Report {
+    let plain = |value| Observation::new(value, None);
+    let run = |value, x| Observation {
         point: Some(point(x)),
-        ..Report::default()
+        ..plain(value)
     };
-    let report = |number, value, report, again| Action::Observe {
+    let report = |number, observation, again| Action::Observe {
         number,
-        value,
-        report,
+        observation,
         again,
     };
     let (same, amend) = (Again::Refuse, Again::Amend);
-    act(&mut ledger, report(0, 1.0, run(0.25), same), 2.0).unwrap();
+    act(&mut ledger, report(0, run(1.0, 0.25), same), 2.0).unwrap();
     assert_eq!((ledger.x(0), ledger.x(1)), (&[0.25][..], &[0.125][..]));
     assert_eq!(ledger.started_point(0), point(0.0));
     assert_eq!(ledger.run_point(1), None);
     let n = ledger.len();
     // The same value has no effect if it is reported at the same point or without a point. At another point, the same
     // value is a new report.
-    act(&mut ledger, report(0, 1.0, run(0.25), same), 2.0).unwrap();
+    act(&mut ledger, report(0, run(1.0, 0.25), same), 2.0).unwrap();
     observe(&mut ledger, 0, 1.0, 2.0, true).unwrap();
-    let refused = act(&mut ledger, report(0, 1.0, run(0.5), same), 2.0);
+    let refused = act(&mut ledger, report(0, run(1.0, 0.5), same), 2.0);
     assert!(matches!(refused, Err(Error::AlreadyObserved { .. })));
     assert_eq!(ledger.len(), n);
     // An amendment without a point keeps the earlier point.
     observe(&mut ledger, 0, 3.0, 2.0, true).unwrap();
     assert_eq!(ledger.x(0), [0.25]);
-    act(&mut ledger, report(0, 3.0, run(0.0), amend), 2.0).unwrap();
+    act(&mut ledger, report(0, run(3.0, 0.0), amend), 2.0).unwrap();
     assert_eq!(ledger.x(0), [0.0]);
     // A replicate is a new trial at the point where the original trial was run.
-    act(&mut ledger, report(0, 3.0, run(0.75), amend), 2.0).unwrap();
-    act(
-        &mut ledger,
-        report(0, 4.0, Report::default(), Again::Replicate),
-        2.0,
-    )
-    .unwrap();
-    act(&mut ledger, report(0, 5.0, run(0.5), Again::Replicate), 2.0).unwrap();
+    act(&mut ledger, report(0, run(3.0, 0.75), amend), 2.0).unwrap();
+    act(&mut ledger, report(0, plain(4.0), Again::Replicate), 2.0).unwrap();
+    act(&mut ledger, report(0, run(5.0, 0.5), Again::Replicate), 2.0).unwrap();
     assert_eq!((ledger.x(2), ledger.x(3)), (&[0.75][..], &[0.5][..]));
     assert_eq!(ledger.trials()[3].value, Some(5.0));
     assert_eq!(ledger.best(), Some(3));
@@ -60,7 +55,7 @@ fn a_failure_keeps_its_error_after_later_events() {
     act(&mut ledger, fail(Some("first")), 2.0).unwrap();
     act(&mut ledger, fail(Some("second")), 3.0).unwrap();
     assert_eq!(ledger.len(), 3);
-    assert_eq!(ledger.trials()[0].ended_at, Some(1.0));
+    assert_eq!(ledger.trials()[0].ended_at(), Some(1.0));
     act(&mut ledger, Action::Abandon { number: 0 }, 4.0).unwrap();
     act(&mut ledger, fail(Some("third")), 5.0).unwrap();
     observe(&mut ledger, 0, 1.0, 6.0, false).unwrap();
@@ -68,19 +63,17 @@ fn a_failure_keeps_its_error_after_later_events() {
     assert_eq!(trial.error(), Some(&failure("third")));
     let attrs: Vec<_> = trial.attrs().collect();
     assert_eq!(attrs, [r#"{"first":1}"#, r#"{"third":1}"#]);
-    assert_eq!((trial.ended_at, trial.delay()), (Some(6.0), Some(6.0)));
+    assert_eq!((trial.ended_at(), trial.delay()), (Some(6.0), Some(6.0)));
 }
 
 #[test]
 fn amending_a_value_replaces_the_noise_and_keeps_the_cost() {
     let report = |value, std, cost, duration| Action::Observe {
         number: 0,
-        value,
-        report: Report {
-            std,
+        observation: Observation {
             cost,
             duration,
-            ..Report::default()
+            ..Observation::new(value, std)
         },
         again: Again::Amend,
     };
@@ -102,8 +95,8 @@ fn amending_a_value_replaces_the_noise_and_keeps_the_cost() {
 #[test]
 fn the_fields_of_a_report_are_checked() {
     let mut ledger = started(Clock::Iterations, 1);
-    let report = |change: fn(&mut Report)| {
-        let mut report = Report::default();
+    let report = |change: fn(&mut Observation)| {
+        let mut report = Observation::new(1.0, None);
         change(&mut report);
         report
     };
@@ -129,25 +122,24 @@ fn the_fields_of_a_report_are_checked() {
             matches!(e, Error::InvalidAttrs(_))
         }),
         (
-            Report {
+            Observation {
                 attrs: Some(deep()),
-                ..Report::default()
+                ..Observation::default()
             },
             |e| matches!(e, Error::InvalidAttrs(_)),
         ),
     ] {
         let observe = Action::Observe {
             number: 0,
-            value: 1.0,
-            report: bad.clone(),
+            observation: bad.clone(),
             again: Again::Refuse,
         };
         let add = Action::Add {
             point: point(0.5),
             context: vec![],
             fidelity: None,
-            value: Some(1.0),
-            report: bad,
+            observation: Some(bad),
+            attrs: None,
         };
         for action in [observe, add] {
             let refused = act(&mut ledger, action, 1.0).unwrap_err();
@@ -168,23 +160,23 @@ fn the_fields_of_a_report_are_checked() {
 
 #[test]
 fn the_same_value_with_different_data_is_a_new_report() {
-    let known = Report {
+    let known = Observation {
+        value: 1.0,
         std: Some(0.5),
         cost: Some(2.0),
         duration: Some(3.0),
         point: Some(point(0.25)),
         attrs: None,
     };
-    let report = |change: fn(&mut Report)| {
+    let report = |change: fn(&mut Observation)| {
         let mut report = known.clone();
         change(&mut report);
         report
     };
     let mut ledger = started(Clock::Iterations, 1);
-    let observe = |report, again| Action::Observe {
+    let observe = |observation, again| Action::Observe {
         number: 0,
-        value: 1.0,
-        report,
+        observation,
         again,
     };
     act(&mut ledger, observe(known.clone(), Again::Refuse), 1.0).unwrap();
@@ -192,7 +184,7 @@ fn the_same_value_with_different_data_is_a_new_report() {
     // Repeating the same report, a part of the report, or attributes has no effect.
     for repeated in [
         known.clone(),
-        Report::default(),
+        Observation::new(1.0, None),
         report(|r| r.std = None),
         report(|r| r.cost = None),
         report(|r| r.duration = None),
@@ -225,10 +217,9 @@ fn a_run_point_changes_neither_the_context_nor_other_trials() {
     }
     let moved = Action::Observe {
         number: 1,
-        value: 1.0,
-        report: Report {
+        observation: Observation {
             point: Some(Point::at(&[0.0, 1.0])),
-            ..Report::default()
+            ..Observation::new(1.0, None)
         },
         again: Again::Refuse,
     };
@@ -241,34 +232,65 @@ fn a_run_point_changes_neither_the_context_nor_other_trials() {
 }
 
 #[test]
-fn an_added_trial_keeps_its_point_and_the_report_of_its_value() {
-    let report = Report {
+fn an_added_trial_keeps_its_observation_at_the_point_where_it_was_run() {
+    let full = Observation {
+        value: 1.0,
         std: Some(0.5),
         cost: Some(2.0),
         duration: Some(3.0),
         point: Some(point(0.75)),
-        attrs: Some(r#"{"a":1}"#.to_string()),
+        attrs: Some(r#"{"b":2}"#.to_string()),
     };
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 0);
-    for value in [Some(1.0), None] {
+    for observation in [Some(full.clone()), None] {
         let add = Action::Add {
             point: point(0.25),
             context: vec![],
             fidelity: Some(0.125),
-            value,
-            report: report.clone(),
+            observation,
+            attrs: Some(r#"{"a":1}"#.to_string()),
         };
         act(&mut ledger, add, 0.0).unwrap();
     }
-    for (number, known) in [(0, true), (1, false)] {
+    let data = |number: usize| {
         let trial = &ledger.trials()[number];
-        let amounts = (trial.std(), trial.cost(), trial.duration());
-        let expected = (report.std, report.cost, report.duration);
-        assert_eq!(amounts, if known { expected } else { (None, None, None) });
-        assert_eq!(trial.attrs().collect::<Vec<_>>(), [r#"{"a":1}"#]);
-        assert_eq!(
-            (ledger.x(number), trial.fidelity()),
-            (&[0.25][..], Some(0.125))
-        );
+        (trial.std(), trial.cost(), trial.duration())
+    };
+    assert_eq!(data(0), (full.std, full.cost, full.duration));
+    assert_eq!(data(1), (None, None, None));
+    let attrs = |number: usize| ledger.trials()[number].attrs().collect::<Vec<_>>();
+    assert_eq!(attrs(0), [r#"{"a":1}"#, r#"{"b":2}"#]);
+    assert_eq!(attrs(1), [r#"{"a":1}"#]);
+    assert_eq!((ledger.x(0), ledger.x(1)), (&[0.75][..], &[0.25][..]));
+    assert_eq!(ledger.run_point(0), None);
+    assert!(
+        ledger
+            .trials()
+            .iter()
+            .all(|trial| trial.fidelity() == Some(0.125))
+    );
+}
+
+#[test]
+fn trials_have_the_wall_clock_times_of_their_events() {
+    let mut ledger = started(Clock::Iterations, 1);
+    let steps = [
+        (Action::add(point(0.5), vec![], None, None), Some(10.0)),
+        (Action::fail(1), Some(12.0)),
+        (Action::observe(1, 1.0, None, false), Some(15.0)),
+        (Action::observe(1, 2.0, None, true), Some(19.0)),
+        (Action::observe(0, 1.0, None, false), None),
+    ];
+    for (action, at) in steps {
+        let event = ledger.validate(action, 1.0, at).unwrap().unwrap();
+        assert_eq!(event.at(), at);
+        ledger.append(event).unwrap();
     }
+    let times = |number| (ledger.started_at(number), ledger.finished_at(number));
+    assert_eq!(times(1), (Some(10.0), Some(15.0)));
+    assert_eq!(times(0), (None, None));
+    let all: Vec<_> = ledger.events(0).map(|event| event.at()).collect();
+    let expected = [None, Some(10.0), Some(12.0), Some(15.0), Some(19.0), None];
+    assert_eq!(all, expected);
+    assert_eq!(replay(ledger.events(0)).unwrap().trials(), ledger.trials());
 }

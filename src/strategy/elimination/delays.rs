@@ -32,7 +32,7 @@ fn delays(log: &Ledger, now: f64) -> Vec<(f64, bool)> {
     let suggested = log.trials().iter().filter(|trial| trial.suggested);
     suggested
         .map(|trial| {
-            let end = trial.ended_at.unwrap_or(now);
+            let end = trial.ended_at().unwrap_or(now);
             let steps = (end - trial.suggested_at - 1.0).max(0.0);
             (steps, trial.state == State::Observed)
         })

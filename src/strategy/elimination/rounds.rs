@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::ledger::{Entry, Ledger, Report, TrialNumber};
+use crate::ledger::{Entry, Ledger, Observation, TrialNumber};
 use crate::strategy::elimination::note::Note;
 use crate::strategy::elimination::settings::SubExponential;
 
@@ -100,14 +100,14 @@ impl Rounds {
                 Entry::Observed {
                     number,
                     value,
-                    report,
+                    full,
                     ..
                 }
                 | Entry::Amended {
                     number,
                     value,
-                    report,
-                } => self.observe(*number as usize, *value, report.as_deref(), log),
+                    full,
+                } => self.observe(*number as usize, *value, full.as_deref(), log),
                 Entry::Failed { number, .. } => {
                     self.failed.insert(*number as usize, self.steps());
                 }
@@ -144,7 +144,13 @@ impl Rounds {
         Ok(())
     }
 
-    fn observe(&mut self, number: TrialNumber, value: f64, report: Option<&Report>, log: &Ledger) {
+    fn observe(
+        &mut self,
+        number: TrialNumber,
+        value: f64,
+        full: Option<&Observation>,
+        log: &Ledger,
+    ) {
         self.failed.remove(&number);
         let counts = |round: &Round| round.trials.binary_search(&number).is_ok();
         let belongs = match self.keep {
@@ -154,13 +160,13 @@ impl Rounds {
         let Some(round) = self.all.last_mut().filter(|_| belongs) else {
             return;
         };
-        let run = report.and_then(|report| report.point.as_ref());
-        // If the report does not contain a point, keep the earlier point.
+        let run = full.and_then(|full| full.point.as_ref());
+        // If the observation does not contain a point, keep the earlier point.
         let before = round.data.remove(&number).map(|datum| datum.x);
         let run = run.map(|point| log.problem().encode(point)).or(before);
         let datum = Datum {
             value,
-            std: report.and_then(|report| report.std),
+            std: full.and_then(|full| full.std),
             x: run.unwrap_or_else(|| log.started_x(number).into_owned()),
         };
         round.data.insert(number, datum);

@@ -146,16 +146,16 @@ impl Forest {
             Entry::Observed {
                 number,
                 value,
-                report,
+                full,
                 ..
             }
             | Entry::Amended {
                 number,
                 value,
-                report,
+                full,
             } => {
                 let number = *number as usize;
-                let run = report.as_deref().and_then(|report| report.point.as_ref());
+                let run = full.as_deref().and_then(|full| full.point.as_ref());
                 if let Some(point) = run {
                     self.set(number, State::Abandoned, log);
                     self.trials[number].node = self.settle(&log.problem().encode(point));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::domain::Domain;
 use crate::error::Error;
-use crate::ledger::{Action, Again, Event, Report};
+use crate::ledger::{Action, Again, Event, Observation};
 use crate::maximize::feasible::Feasible;
 use crate::optimizer::{Definition, Optimizer, Request};
 use crate::problem::{Choices, Declaration, Integer, Parameter, Problem, Real, Role, Space};
@@ -182,12 +182,11 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                 let place = (rng.random_range(0..8) == 0).then_some(x);
                 let action = Action::Observe {
                     number: any,
-                    value,
-                    report: Report {
+                    observation: Observation {
                         point: place
                             .clone()
                             .map(|x| opt.definition().problem.decode(&x, None)),
-                        ..Report::default()
+                        ..Observation::new(value, None)
                     },
                     again: Again::Amend,
                 };
@@ -411,6 +410,7 @@ fn invalid_notes_are_refused_and_the_log_is_unchanged() {
             queued: false,
             note: Some(bad.to_string()),
             attrs: None,
+            at: None,
         };
         assert!(
             matches!(opt.extend(vec![event]), Err(Error::Corrupt(_))),

@@ -68,8 +68,8 @@ def read_model(opt, plan, which):
     context = CONTEXTS[which % 3] if plan["context"] else None
     for call in (
         lambda: opt.recommend(context),
-        lambda: opt._log.surrogate(opt._problem.now(), which % 2 == 0),
-        lambda: opt._log.propose(1 + which % 3, opt._context_numbers(context), opt._problem.now()),  # not logged
+        lambda: opt._log.surrogate(opt._problem.wall_time(), which % 2 == 0),
+        lambda: opt._log.propose(1 + which % 3, opt._context_numbers(context), opt._problem.wall_time()),  # not logged
         lambda: opt.predict([params_of(plan, 0.3)], context, pending=which % 3 == 0),
         lambda: opt.suggest(context={"age": 7}),
         lambda: opt.add(params_of(plan, 0.3), float("nan"), context=context),
@@ -141,7 +141,7 @@ def record(opt):
         for t in trials
     ]
     for pending in (False, True):
-        surrogate = opt._log.surrogate(opt._problem.now(), pending)
+        surrogate = opt._log.surrogate(opt._problem.wall_time(), pending)
         if surrogate is not None:
             model, *units = surrogate
             mean, std = model.predict(np.linspace(0, 1, 3)[:, None] * np.ones(model.lengthscale.size))

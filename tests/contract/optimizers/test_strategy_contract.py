@@ -187,7 +187,7 @@ def cut_short(opt, how, number):
         interrupted(lambda: opt.suggest(n=1_000_000, context=context), [1e-4, 2e-3, 0.01, 0.03][number % 4])
     elif how == "propose":
         numbers = None if context is None else opt.context_space_.numbers(context)
-        events = opt._log.propose(n, numbers, opt._problem.now())
+        events = opt._log.propose(n, numbers, opt._problem.wall_time())
         assert len(events) == n
     elif clock_of(opt) is not None and number % 2:
         clock_of(opt).broken = True
@@ -198,7 +198,7 @@ def cut_short(opt, how, number):
         with pytest.raises(bl.InvalidContext):
             opt.suggest(n=n, context={"age": 1.0, "place": "a"})
         with pytest.raises(bl.InvalidContext):
-            opt._log.suggest(n, np.array([np.nan, 0.0]), opt._problem.now())
+            opt._log.suggest(n, np.array([np.nan, 0.0]), opt._problem.wall_time())
 
 
 @in_main_thread

@@ -121,7 +121,7 @@ class Run:
         return 0.1 + (number % 7) / 10 if number % 4 == 0 else None
 
     def surrogate(self, pending):
-        found = self.opt._log.surrogate(self.opt._problem.now(), pending)
+        found = self.opt._log.surrogate(self.opt._problem.wall_time(), pending)
         if found is None:
             return None
         model, center, scale, slope = found

@@ -75,7 +75,7 @@ def test_a_pending_trial_is_discarded_only_beyond_the_window(clock):
         run.wait(age - 1)
         # This suggestion discards late trials; after it, time has advanced by one.
         run.start(0.9).abandon()
-        model, *_ = run.opt._log.surrogate(run.opt._problem.now(), False)
+        model, *_ = run.opt._log.surrogate(run.opt._problem.wall_time(), False)
         assert model.n_observed == (1 if age > window else 0)
         trial.observe(1.0)
         assert run.counts_as(trial) == pytest.approx(1.0 if age + 1 <= window else FLOOR, abs=1e-3)

@@ -27,18 +27,29 @@ def events(opt):
 @given(C=st.floats(1e-4, 1e3), n=st.integers(1, 1000), k=st.integers(0, 10), value=st.floats(-1e300, 1e300))
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_added_points_are_logged_bit_for_bit(direction, C, n, k, value):
-    opt = bl.RandomSearch(SPACE, direction=direction, context={"age": bl.Real(1.0, 90.0, log=True)}, seed=0)
+    age = bl.Real(1.0, 90.0, log=True)
+    opt = bl.RandomSearch(SPACE, direction=direction, context={"age": age}, time=lambda: 7.5, seed=0)
     step = float(f"{k}e-1")
     params = {"C": C, "n": n, "step": step, "kernel": None, "size": 64, "version": "constant"}
     trial = opt.add(params, value, context={"age": 33.3})
     [event] = events(opt)
     assert event == {
-        "Added": {"point": {"numbers": [C, n, step, 2, 2, None]}, "context": [33.3], "value": value, "now": 0.0}
+        "Added": {
+            "point": {"numbers": [C, n, step, 2, 2, None]},
+            "context": [33.3],
+            "observation": {"value": value},
+            "now": 0.0,
+            "at": 7.5,
+        }
     }
     assert (trial.params, trial.value, trial.context) == (params, value, {"age": 33.3})
     opt.observe(trial, -value, amend=True, params=params | {"kernel": "poly", "degree": 3})
     assert events(opt)[1] == {
-        "Amended": {"number": 0, "value": -value, "point": {"numbers": [C, n, step, 1, 2, 3]}},
+        "Amended": {
+            "number": 0,
+            "observation": {"value": -value, "point": {"numbers": [C, n, step, 1, 2, 3]}},
+            "at": 7.5,
+        }
     }
     assert opt.best_value_ == -value
 

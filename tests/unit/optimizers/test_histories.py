@@ -92,7 +92,7 @@ def recently_abandoned(opt):
         [(kind, facts)] = json.loads(event).items()
         if kind == "Abandoned":
             numbers.append(facts["number"])
-        elif kind in ("Observed", "Amended", "Failed") or (kind == "Added" and facts.get("value") is not None):
+        elif kind in ("Observed", "Amended", "Failed") or (kind == "Added" and facts.get("observation") is not None):
             break
     return numbers
 

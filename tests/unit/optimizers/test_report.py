@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import pickle
+from datetime import datetime, timedelta, timezone
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
+from belated._core import Action
 from belated.optimizers.report import TrialError
 from tests.unit.optimizers.problem import BOX, ROWS, both
 
@@ -243,6 +245,27 @@ def test_ended_at_is_the_time_when_a_trial_ended():
     observed.observe(3.0, amend=True)
     assert (failed.ended_at, failed.delay, observed.ended_at) == (14.0, 4.0, 13.0)
     assert failed.expires_at is None
+
+
+def test_trials_have_wall_clock_times_on_any_clock():
+    now = [1e9]
+    opt = bl.RandomSearch(BOX, time=lambda: now[0], seed=0)
+    first, second = opt.suggest(n=2)
+    now[0] += 1.5
+    first.observe(1.0)
+    start = datetime(2001, 9, 9, 1, 46, 40, tzinfo=timezone.utc)
+    end = start + timedelta(seconds=1.5)
+    assert [(t.started_at, t.finished_at) for t in opt.trials] == [(start, end), (start, None)]
+    table = opt.trials_dataframe()
+    assert table.started_at.tolist() == [start, start]
+    assert (table.finished_at[0], table.finished_at.isna().tolist()) == (end, [False, True])
+    opt._log.record(Action.add([0.5, 1.0], None, None), None)  # as a trial of another library without a time
+    assert opt.trial(2).started_at is None
+    now[0] = 1e300  # not a year of the calendar
+    second.fail()
+    assert (second.finished_at, second.state) == (None, "failed")
+    again = pickle.loads(pickle.dumps(opt._log))
+    assert [again.trial(i).finished_at for i in range(3)] == [1e9 + 1.5, 1e300, None]
 
 
 @both

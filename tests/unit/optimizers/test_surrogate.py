@@ -125,5 +125,5 @@ def test_a_fit_does_not_use_rounding_errors_as_noise(seed):
     x, y, n = rng.random(12), rng.random(12).round(), rng.integers(0, 4, 12)
     opt.add([{"x": a, "y": b, "n": c} for a, b, c in zip(x, y, n, strict=True)], list(3 * rng.normal(size=12)))
     opt.suggest()
-    model = opt._log.surrogate(opt._problem.now(), False)[0]
+    model = opt._log.surrogate(opt._problem.wall_time(), False)[0]
     assert model.jitter == 0 and model.variance < 1e3

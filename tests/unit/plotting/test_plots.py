@@ -11,6 +11,7 @@ from scipy.stats import CensoredData, ecdf
 
 import belated as bl
 from belated import plotting
+from belated._core import Action
 from belated.plotting.delays import arrived_within
 from belated.plotting.importance import paired_points
 from belated.plotting.trials import lanes_of
@@ -72,7 +73,9 @@ def test_results_studies_and_optimizers_are_drawn_alike(plot, tmp_path):
     searches = [bl.minimize(f, optimizer=new(), n_trials=7), bl.minimize(f, optimizer=study, n_trials=7), study]
     found = []
     for search in searches:
-        axes = plot(search)
+        # Wall-clock times differ between the searches.
+        clock = {"clock": "iterations"} if plot in (plotting.plot_trials, plotting.plot_delays) else {}
+        axes = plot(search, **clock)
         axes = axes if isinstance(axes, list) else [axes]
         found.append([np.ma.filled(line.get_xydata(), -1.0).tolist() for ax in axes for line in ax.lines])
     assert found[0] == found[1] == found[2]
@@ -132,7 +135,7 @@ def test_there_are_as_many_lanes_as_simultaneous_trials(spans):
 
 
 def test_trials_are_bars_from_suggestion_to_end_in_lanes(opt):
-    ax = plotting.plot_trials(opt)
+    ax = plotting.plot_trials(opt, clock="iterations")
     assert labels(ax) == ("Time (suggestions started)", "Trials in flight")
     bars = [bar for container in ax.containers for bar in container]
     spans = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars)
@@ -184,7 +187,7 @@ def test_delays_are_kaplan_meier_estimates(known, ages):
 
 
 def test_delays_with_trials_in_flight(opt):
-    ax = plotting.plot_delays(opt)
+    ax = plotting.plot_delays(opt, clock="iterations")
     assert labels(ax) == ("Delay (suggestions started)", "Share of trials ended")
     lines = drawn(ax)
     # Ten trials ended after 4 suggestions, the abandoned one is censored there, and three have ages 1, 2 and 3.
@@ -192,7 +195,32 @@ def test_delays_with_trials_in_flight(opt):
     assert sorted(lines["in flight (4)"].get_xdata()) == [1, 2, 3, 4]
     assert "window" not in lines
     windowed = late(bl.BayesOpt({"x": (0.0, 1.0), "C": (0.1, 1.0)}, pending="censor", window=7.0, seed=0), n=5)
-    assert drawn(plotting.plot_delays(windowed))["window"].get_xdata() == [7.0, 7.0]
+    assert drawn(plotting.plot_delays(windowed, clock="iterations"))["window"].get_xdata() == [7.0, 7.0]
+
+
+def test_times_are_seconds_by_default_and_unknown_times_are_left_out():
+    now = [100.0]
+    opt = bl.RandomSearch({"x": (0.0, 1.0)}, time=lambda: now[0], seed=0)
+    for time, number in ((100.0, None), (103.0, None), (107.0, 0), (108.0, None)):
+        now[0] = time
+        if number is None:
+            opt.suggest()
+        else:
+            opt.observe(number, 1.0)
+    opt._log.record(Action.add([0.5], None, None), None)  # as trials of another library without times
+    now[0] = 110.0
+    bars = [bar for container in plotting.plot_trials(opt).containers for bar in container]
+    spans = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars)
+    assert spans == [(0.0, 7.0), (3.0, 10.0), (8.0, 10.0)]
+    ax = plotting.plot_delays(opt)
+    assert labels(ax) == ("Delay (seconds)", "Share of trials ended")
+    assert sorted(drawn(ax)["in flight (2)"].get_xdata()) == [2.0, 7.0]
+    assert drawn(ax)["ended (1)"].get_xdata()[1] == 7.0
+    seconds = bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", seed=0)
+    for plot in (plotting.plot_trials, plotting.plot_delays):
+        for search, clock in ((opt, "hours"), (seconds, "iterations")):
+            with pytest.raises(bl.InvalidSetting, match="clock"):
+                plot(search, clock=clock)
 
 
 # The model.

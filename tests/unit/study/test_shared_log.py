@@ -5,6 +5,8 @@ import gc
 import pytest
 
 import belated as bl
+from belated._core import Action
+from belated.optimizers.log import Observation
 from belated.study import shared_log
 from belated.study.history import History
 from belated.study.shared_log import SharedLog
@@ -58,7 +60,7 @@ def test_a_log_last_read_long_ago_is_read_before_the_write_lock(tmp_path, monkey
 
     monkeypatch.setattr(SharedLog, "_apply_new", note)
     monkeypatch.setattr(shared_log, "_LONG_AGO", -1.0)
-    study._log.observe(trial.number, 0.5, None, False, False, None, None)
+    study._log.observe(Action.observe(trial.number, Observation(0.5), False, False), 0.0, None)
     assert read == [5, 0]
 
 

@@ -395,7 +395,7 @@ def test_simultaneous_suggestions_equal_sequential_suggestions(store, monkeypatc
         for trial in each.suggest(6):
             each.observe(trial, trial.params["x"] - trial.params["y"] ** 2)
     other = bl.Study.load("s", store)
-    seconds, asked = other._problem.now, 0
+    seconds, asked = other._problem.wall_time, 0
 
     def now():
         nonlocal asked
@@ -404,7 +404,7 @@ def test_simultaneous_suggestions_equal_sequential_suggestions(store, monkeypatc
             one.suggest()
         return seconds()
 
-    other._problem.now = now
+    other._problem.wall_time = now
     trial = other.suggest()
     assert asked == (4 if quick == 0.0 else 2)
     plain.suggest(asked)

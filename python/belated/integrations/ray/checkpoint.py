@@ -16,7 +16,7 @@ from belated._core import InvalidSetting
 from belated.optimizers.optimizer import Optimizer
 
 FORMAT = "search of belated for Ray Tune"
-VERSION = 2
+VERSION = 3
 
 
 class DamagedFile(InvalidSetting):

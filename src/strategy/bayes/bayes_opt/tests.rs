@@ -38,7 +38,7 @@ pub(in crate::strategy::bayes) fn on_square(context_width: usize, settings: Valu
 }
 
 fn act(log: &mut Ledger, action: Action) {
-    let event = log.validate(action, 0.0).unwrap().unwrap();
+    let event = log.validate(action, 0.0, None).unwrap().unwrap();
     log.append(event).unwrap();
 }
 
@@ -57,6 +57,7 @@ fn suggest(strategy: &mut BayesOpt, log: &mut Ledger) -> Member {
         queued: false,
         note,
         attrs: None,
+        at: None,
     };
     log.append(event).unwrap();
     point

@@ -99,6 +99,7 @@ mod tests {
                 queued: false,
                 note: None,
                 attrs: None,
+                at: None,
             };
             log.append(event).unwrap();
         }
@@ -110,7 +111,7 @@ mod tests {
             Action::Abandon { number: 5 },
             added,
         ] {
-            let event = log.validate(action, 6.0).unwrap().unwrap();
+            let event = log.validate(action, 6.0, None).unwrap().unwrap();
             log.append(event).unwrap();
         }
         log

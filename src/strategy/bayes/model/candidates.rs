@@ -260,7 +260,7 @@ mod tests {
         let mut log = Ledger::new(Arc::new(problem));
         for (index, z) in ROWS {
             let add = Action::add(Point::Candidate(index), vec![z], None, None);
-            let event = log.validate(add, 0.0).unwrap().unwrap();
+            let event = log.validate(add, 0.0, None).unwrap().unwrap();
             log.append(event).unwrap();
         }
         log

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::domain::Objective;
-use crate::ledger::{Action, Event, Report};
+use crate::ledger::{Action, Event, Observation};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Point};
 use crate::strategy::bayes::BayesOpt;
@@ -34,7 +34,7 @@ fn given() -> Value {
 }
 
 fn act(log: &mut Ledger, action: Action) {
-    let event = log.validate(action, 0.0).unwrap().unwrap();
+    let event = log.validate(action, 0.0, None).unwrap().unwrap();
     log.append(event).unwrap();
 }
 
@@ -153,6 +153,7 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
         queued: false,
         note: proposal.note,
         attrs: None,
+        at: None,
     };
     log.append(event).unwrap();
     match number % 7 {
@@ -161,18 +162,16 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
         3 => act(log, Action::Abandon { number: number - 1 }),
         5 => {
             let again = crate::ledger::Again::Amend;
-            let point = Some(Point::at(&[0.5, 0.25]));
-            let report = Report {
-                point,
-                ..Report::default()
+            let observation = Observation {
+                point: Some(Point::at(&[0.5, 0.25])),
+                ..Observation::new(0.5, None)
             };
-            let (number, value) = (number - 1, 0.5);
+            let number = number - 1;
             act(
                 log,
                 Action::Observe {
                     number,
-                    value,
-                    report,
+                    observation,
                     again,
                 },
             );

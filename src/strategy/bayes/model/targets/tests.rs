@@ -11,7 +11,7 @@ fn trials(values: &[Option<f64>]) -> Vec<Trial> {
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 0);
     for &value in values {
         let add = Action::add(Point::at(&[0.0]), vec![], value, None);
-        let event = ledger.validate(add, 0.0).unwrap().unwrap();
+        let event = ledger.validate(add, 0.0, None).unwrap().unwrap();
         ledger.append(event).unwrap();
     }
     ledger.trials().to_vec()

@@ -101,33 +101,33 @@ impl Fold {
             Entry::Added {
                 number,
                 value,
-                report,
+                full,
             } => {
                 if value.is_some() {
                     self.add_ended(*number as usize);
-                    let std = report.as_ref().and_then(|report| report.std);
+                    let std = full.as_ref().and_then(|full| full.std);
                     self.set_row(*number as usize, *value, std);
                 }
             }
             Entry::Observed {
                 number,
                 value,
-                report,
+                full,
                 ..
             }
             | Entry::Amended {
                 number,
                 value,
-                report,
+                full,
             } => {
                 let number = *number as usize;
                 self.waiting.remove(&number);
-                if report.as_ref().is_some_and(|report| report.point.is_some()) {
+                if full.as_ref().is_some_and(|full| full.point.is_some()) {
                     self.move_row(number);
                 }
                 self.add_ended(number);
                 let discarded = discarded(&log.trials()[number], settings);
-                let std = report.as_ref().and_then(|report| report.std);
+                let std = full.as_ref().and_then(|full| full.std);
                 let value = Some(*value).filter(|_| !discarded);
                 self.set_row(number, value, std.filter(|_| !discarded));
             }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::tests::wave;
-use crate::ledger::{Action, Again, Event, Report};
+use crate::ledger::{Action, Again, Event, Observation};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Point};
 use serde_json::{Value, json};
@@ -49,12 +49,13 @@ fn suggest(log: &mut Ledger, now: f64, note: Option<&str>) {
         queued: false,
         note: note.map(str::to_string),
         attrs: None,
+        at: None,
     };
     log.append(event).unwrap();
 }
 
 fn act(log: &mut Ledger, action: Action, now: f64) {
-    let event = log.validate(action, now).unwrap().unwrap();
+    let event = log.validate(action, now, None).unwrap().unwrap();
     log.append(event).unwrap();
 }
 
@@ -62,12 +63,11 @@ fn observe(log: &mut Ledger, number: TrialNumber, value: f64, now: f64) {
     act(log, Action::observe(number, value, None, false), now);
 }
 
-fn amend(log: &mut Ledger, number: TrialNumber, value: f64, report: Report) {
+fn amend(log: &mut Ledger, number: TrialNumber, observation: Observation) {
     let again = Again::Amend;
     let action = Action::Observe {
         number,
-        value,
-        report,
+        observation,
         again,
     };
     act(log, action, 9.0);
@@ -186,24 +186,24 @@ fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
     let fresh = || TrainingSet::new(settings.clone(), &Columns::plain(1));
     let mut kept = fresh();
     let mut log = started(6, note);
-    let with_std = |std| Report::with_std(Some(std));
-    let moved = || Report {
+    let with_std = |std| Observation::new(2.0, Some(std));
+    let moved = || Observation {
         point: Some(Point::at(&[0.875])),
-        ..Report::default()
+        ..Observation::new(0.0, None)
     };
     let mut before = None;
     for step in 0..10 {
         match step {
             0 => observe(&mut log, 3, 1.0, 6.0),
             1 => observe(&mut log, 0, -0.5, 6.0),
-            2 => amend(&mut log, 3, 2.0, with_std(0.75)),
+            2 => amend(&mut log, 3, with_std(0.75)),
             3 => act(&mut log, Action::fail(1), 6.0),
             4 => observe(&mut log, 5, 0.25, 6.0),
-            5 => amend(&mut log, 3, 2.0, with_std(0.5)),
-            6 => amend(&mut log, 0, 0.0, moved()),
+            5 => amend(&mut log, 3, with_std(0.5)),
+            6 => amend(&mut log, 0, moved()),
             7 => act(&mut log, Action::Abandon { number: 1 }, 7.0),
             8 => observe(&mut log, 4, 0.75, 7.0),
-            _ => amend(&mut log, 5, 0.5, Report::default()),
+            _ => amend(&mut log, 5, Observation::new(0.5, None)),
         }
         for suggested in [false, true] {
             if suggested {
@@ -285,15 +285,14 @@ fn a_row_at_the_floor_moves_to_the_reported_point_of_its_trial() {
     let before = moments(&mut kept, &log);
     assert_eq!(kept.rows(), [0, 1, 3, 2]);
     // The trial ends long after it became a row.
-    let report = Report {
+    let observation = Observation {
         point: Some(Point::at(&[0.875])),
-        ..Report::default()
+        ..Observation::new(2.0, None)
     };
-    let (number, value, again) = (1, 2.0, Again::Refuse);
+    let (number, again) = (1, Again::Refuse);
     let action = Action::Observe {
         number,
-        value,
-        report,
+        observation,
         again,
     };
     act(&mut log, action, 5.0);
