@@ -22,6 +22,16 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items):
+    """Assign tests to groups, each of which runs in one process when tests run in parallel.
+
+    A group is a file, so that its fixtures are made once. Tests that start Ray, which takes much memory, are one group.
+    """
+    for item in items:
+        path = item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group("ray" if "ray" in item.name.lower() or "test_ray" in path else path))
+
+
 MYPY_SETTINGS = """
 [mypy]
 strict = true
