@@ -1,6 +1,7 @@
 """Settings that all tests share."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,8 +29,8 @@ def pytest_collection_modifyitems(items):
     A group is a file, so that its fixtures are made once. Tests that start Ray, which takes much memory, are one group.
     """
     for item in items:
-        path = item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group("ray" if "ray" in item.name.lower() or "test_ray" in path else path))
+        uses_ray = re.search(r"(?<![a-z])ray(?![a-z])", item.nodeid)
+        item.add_marker(pytest.mark.xdist_group("ray" if uses_ray else item.nodeid.partition("::")[0]))
 
 
 MYPY_SETTINGS = """
