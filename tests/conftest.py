@@ -1,6 +1,7 @@
 """Settings that all tests share."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,18 @@ settings.load_profile("belated")
 # A background job of a shell ignores Ctrl-C, and its child processes inherit this. Tests interrupt such processes.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Before the hook of pytest-xdist, which reads the groups.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Assign tests to groups, each of which runs in one process when tests run in parallel.
+
+    A group is a file, so that its fixtures are made once. Tests that start Ray, which takes much memory, are one group.
+    """
+    for item in items:
+        uses_ray = re.search(r"(?<![a-z])ray(?![a-z])", item.nodeid)
+        item.add_marker(pytest.mark.xdist_group("ray" if uses_ray else item.nodeid.partition("::")[0]))
 
 
 MYPY_SETTINGS = """

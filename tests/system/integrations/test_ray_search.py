@@ -13,6 +13,7 @@ from ray.tune.search import ConcurrencyLimiter, Searcher  # noqa: E402
 import belated as bl  # noqa: E402
 from belated.integrations.ray import BelatedSearch  # noqa: E402
 from belated.integrations.ray.space import TuneSpace  # noqa: E402
+from tests.ids import without_address  # noqa: E402
 
 PARAM_SPACE = {
     "optim": {"lr": tune.loguniform(1e-4, 1e-1), "momentum": tune.quniform(0.0, 0.9, 0.1)},
@@ -48,7 +49,7 @@ def states(search):
         (tune.randint(3, 4), bl.Categorical([3])),
         (tune.choice(["a", None, (1, 2)]), bl.Categorical(["a", None, (1, 2)])),
     ],
-    ids=str,
+    ids=without_address,
 )
 def test_domains(domain, dimension):
     assert TuneSpace({"x": domain, "y": (0.0, 1.0)}).space["x"] == dimension
@@ -110,7 +111,7 @@ def test_a_space_of_belated_with_names_of_nested_parameters_and_conditions():
         ({"x/y": tune.uniform(0, 1)}, "the name 'x/y' is not usable: keys are strings without '/'"),
         ({"x": 1, "y": {"z": "constant"}}, "param_space has only constants"),
     ],
-    ids=str,
+    ids=without_address,
 )
 def test_param_spaces_that_cannot_be_searched(space, message):
     search = BelatedSearch()
@@ -259,7 +260,7 @@ def test_an_optimizer_object_is_accepted():
         ),
         ({"space": 3}, "space=3 is not usable: pass a dict"),
     ],
-    ids=str,
+    ids=without_address,
 )
 def test_arguments_that_are_refused(arguments, message):
     with pytest.raises(bl.BelatedError, match=message):

@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import belated as bl
+from tests.ids import without_address
 from tests.unit.optimizers.problem import BOX, ROWS, both, run
 
 
@@ -55,7 +56,7 @@ def test_spaces_that_cannot_be_searched_are_refused(kind, arguments):
     [{"seed": value} for value in (-1, 1.5, "0", True, 2**64, np.random.default_rng(0))]
     + [{"clock": "minutes"}, {"clock": None}, {"direction": "up"}, {"direction": ["maximize"]}]
     + [{"time": 3, "clock": "seconds"}, {"time": lambda: 0.0}],
-    ids=str,
+    ids=without_address,
 )
 def test_invalid_settings_of_every_optimizer_are_refused(kind, argument):
     with pytest.raises(bl.InvalidSetting, match=next(iter(argument))):

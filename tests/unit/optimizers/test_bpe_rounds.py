@@ -15,6 +15,7 @@ import belated as bl
 from belated.simulate import Poisson, simulate
 from tests.contract.optimizers import strategies
 from tests.contract.store.memory import MemoryStore
+from tests.ids import without_address
 from tests.unit.optimizers import dense_bpe
 from tests.unit.optimizers.dense_bpe import KERNEL, SE, X, make, play, rkhs_function
 
@@ -248,7 +249,7 @@ def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(a
         ("context", {"context": {"age": (0.0, 1.0)}}),
         ("constraints", {"constraints": [lambda p: True]}),
     ],
-    ids=str,
+    ids=without_address,
 )
 def test_refusals_name_the_argument(name, arguments):
     message = refusal(lambda: make(**arguments))

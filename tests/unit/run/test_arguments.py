@@ -8,6 +8,7 @@ import pytest
 
 import belated as bl
 from belated.run import arguments
+from tests.ids import without_address
 from tests.unit.run.runs import ROWS, SPACE, ManualExecutor, f
 
 RUNS = pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
@@ -105,7 +106,7 @@ def test_f_and_space_may_be_given_by_name():
         ({"optimizer": bl.BayesOpt(SPACE, direction="minimize")}, ("direction='minimize'", "call minimize")),
         ({"optimizer": bl.RandomSearch(SPACE, context={"age": (0, 9)})}, ("context", "use suggest and observe")),
     ],
-    ids=str,
+    ids=without_address,
 )
 def test_unusable_values_are_refused(arguments, parts):
     opt = bl.RandomSearch(SPACE)
@@ -203,7 +204,7 @@ class Counter:
         raise AssertionError
 
 
-@pytest.mark.parametrize("callback", [lambda trial: None, lambda: None, Counter(), [].append], ids=repr)
+@pytest.mark.parametrize("callback", [lambda trial: None, lambda: None, Counter(), [].append], ids=without_address)
 def test_a_callback_that_cannot_be_called_is_refused_before_the_first_evaluation(callback):
     opt = bl.RandomSearch(SPACE)
     with pytest.raises(bl.InvalidSetting, match=r"^callbacks\[1\]=.* cannot be called as callback\(optimizer, trial\)"):

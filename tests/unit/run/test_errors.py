@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import belated as bl
+from tests.ids import without_address
 from tests.unit.run.runs import METHODS, SECONDS, SPACE, ManualExecutor, f, failures_expected, forks, states
 
 
@@ -95,7 +96,7 @@ def test_equal_first_errors_end_the_run(n_workers, n_first):
 @pytest.mark.parametrize(
     "bad",
     [None, np.nan, "0.5", {"loss": 0.5}, (0.9, 76.0), {"value": 0.5, "attrs": {"model": object()}}],
-    ids=repr,
+    ids=without_address,
 )
 @pytest.mark.parametrize(("n_workers", "n_first"), [(1, 3), (5, 5)])
 def test_equal_first_unusable_values_end_the_run(bad, n_workers, n_first):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.run.objective import read_returned
+from tests.ids import without_address
 from tests.unit.run.runs import METHODS, ROWS, SPACE, forks
 
 BOX = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
@@ -206,7 +207,7 @@ def test_one_number(returned):
     "returned",
     [(0.9, 76.0), (1, 2), [0.9, 76.0], (0.5, -1.0), (0.5, np.nan), (np.nan, 0.5), (np.float32(0.5), np.array(0.1))]
     + [np.array([0.9, 76.0]), Tensor([0.9, 76.0], (2,))],
-    ids=repr,
+    ids=without_address,
 )
 def test_two_numbers_without_names_are_refused_with_both_readings(returned):
     with pytest.raises(bl.RunError) as raised:
@@ -262,7 +263,7 @@ def test_a_mapping():
         (Shaped((1,)), "not one finite number"),
         (Shaped(None), "not one finite number"),
     ],
-    ids=repr,
+    ids=without_address,
 )
 def test_unusable_returned_values_fail(returned, message):
     opt = bl.RandomSearch(SPACE, seed=0)
