@@ -20,23 +20,27 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import belated as bl
 from belated import functions
-from belated.experiments.reference_tree import UCBV, Evaluations, Instance, UCB1Sigma, Width, run_poo
 from belated.functions import MultiFidelityFunction
-from belated.simulate import Constant, DelayDistribution, Geometric
+from belated.replays import report
+from belated.replays.reference_tree import UCBV, Evaluations, Instance, UCB1Sigma, Width, run_poo
+from belated.replays.report import Report
+from belated.simulate import Constant, DelayDistribution, Geometric, simulate
 
 Array = NDArray[np.float64]
 
 DURATION = 600
-RUNS = 10
+N_READINGS = 60
 B = 5.0  # a loose bound on f, for (D)UCBV unless the scripts are followed (appendix D.2.1)
 RHO_MAX = 0.95  # nu is C itself, because their nu_max = 1 multiplies C
 #: The maximum delay of the program's results beyond the nominal delay, by the time stamps of the recorded runs.
@@ -50,7 +54,6 @@ TABLES = {"constant": "constant_delay_4s", "geometric": "geometric_delay_mean_10
 DATA_FILE = "wang2022_tables.json"
 
 TREES = ("MFPOO+UCB1-sigma", "MFPOO+UCBV", "PCTS+DUCB1-sigma", "PCTS+DUCBV")
-OTHERS = ("GP-UCB", "MF-GP-UCB", "BOCA", "GP-EI", "MF-SKO", "OGD", "DBGD")
 
 
 @dataclass(frozen=True)
@@ -100,17 +103,45 @@ PUBLISHED_TREES: Mapping[tuple[str, str], tuple[tuple[int, int], ...]] = {
 }
 
 
+def published_tables(data: Path | None) -> dict[str, Any]:
+    """Return the tables of the paper; empty without the file."""
+    path = None if data is None else data / DATA_FILE
+    return {} if path is None or not path.is_file() else json.loads(path.read_text(encoding="utf-8"))
+
+
+def statistics(row: Mapping[str, Any]) -> dict[str, float]:
+    """Return maximum, median and standard deviation of a row of a table."""
+    return {key: row[key] for key in ("max", "median", "std")}
+
+
 def published(data: Path | None) -> dict[tuple[str, str, str], dict[str, float]]:
     """Return (delays, function, algorithm) → max, median and std of tables 4 and 8; empty without the file."""
-    path = None if data is None else data / DATA_FILE
-    if path is None or not path.is_file():
-        return {}
-    tables = json.loads(path.read_text(encoding="utf-8"))
+    tables = published_tables(data)
     return {
-        (delays, row["task"], row["algorithm"].replace(" ", "")): {key: row[key] for key in ("max", "median", "std")}
+        (delays, row["task"], row["algorithm"].replace(" ", "")): statistics(row)
         for delays, key_of in TABLES.items()
-        for row in tables[key_of]
+        for row in tables.get(key_of, [])
     }
+
+
+def figures_of(values: Array) -> Report:
+    """Return the values of all runs and their statistics."""
+    return {"values": values, "max": values.max(), "median": np.median(values), "std": values.std()}
+
+
+def at_readings(times: Array, values: Array, duration: float) -> Array:
+    """Return values at equally spaced times; NaN before the first value."""
+    at = np.searchsorted(times, np.linspace(0, duration, N_READINGS + 1), side="right")
+    return np.concatenate([[math.nan], values])[at]
+
+
+def regret_panel(settings: Sequence[Report], duration: float, title: str, **arguments: Any) -> report.Panel:
+    """Return a panel of median regret against time."""
+    # A regret below the precision of the paper's optimum is 0 or less.
+    regrets = [np.maximum(np.asarray(each["curve_median_regret"], dtype=float), 1e-7) for each in settings]
+    curves = [(each["algorithm"], regret, 0.0) for each, regret in zip(settings, regrets, strict=True)]
+    axes = {"x": np.linspace(0, duration, N_READINGS + 1), "xlabel": "Time", "ylabel": "Median simple regret"}
+    return curves, {**axes, "title": title, "log": True, "bands": False, **arguments}, ()
 
 
 def bias_constant(problem: Problem) -> float:
@@ -121,13 +152,7 @@ def bias_constant(problem: Problem) -> float:
 
 def program_value(problem: Problem) -> Callable[[Array, float], float]:
     """Return f(x, z) of the authors' program on the unit cube."""
-    if problem.function is functions.CURRIN_EXPONENTIAL_MF:
-        return partial(_program_currin, problem)
-    if problem.function is functions.BRANIN_MF:
-        return partial(_program_branin, problem)
-    if problem.function is functions.BOREHOLE_MF:
-        return partial(_program_borehole, problem)
-    return problem.value
+    return partial(PROGRAM[problem.function], problem) if problem.function in PROGRAM else problem.value
 
 
 def _program_currin(problem: Problem, x: Array, z: float) -> float:
@@ -148,6 +173,13 @@ def _program_borehole(problem: Problem, x: Array, z: float) -> float:
     return z * min(full, problem.optimum) + (1 - z) * low
 
 
+PROGRAM: Mapping[MultiFidelityFunction, Callable[[Problem, Array, float], float]] = {
+    functions.CURRIN_EXPONENTIAL_MF: _program_currin,
+    functions.BRANIN_MF: _program_branin,
+    functions.BOREHOLE_MF: _program_borehole,
+}
+
+
 def _scaled(function: MultiFidelityFunction, x: Array) -> list[float]:
     """Return a point of the unit cube in the units of the function."""
     bounds = [(each.low, each.high) for each in function.space.values()]
@@ -164,9 +196,31 @@ def paper_width(algorithm: str, variance: float) -> Width:
     return UCBV(B) if algorithm.endswith("UCBV") else UCB1Sigma(variance)
 
 
-def smoothness() -> list[float]:
-    """Return rho of the three instances of POO in tables 5 and 9, rho_i = rho_max^(3/(3 − i))."""
-    return [RHO_MAX ** (3 / (3 - i)) for i in range(3)]
+def paper_search(
+    problem: Problem,
+    algorithm: str,
+    delays: str,
+    duration: int,
+    noise: Callable[[], float] | None,
+    noise_std: float,
+    rng: np.random.Generator,
+) -> tuple[float, int]:
+    """Return the noiseless value of the recommendation of the paper's PCTS, and the number of its values.
+
+    One evaluation starts in every unit, at a uniform point of its cell, and its leaf is expanded at once. The
+    evaluation is at full fidelity, because the delay is the same at any fidelity and a lower fidelity would not save
+    time.
+    """
+    bound = bl.DUCBV(b=B) if algorithm == "PCTS+DUCBV" else bl.DUCB1Sigma(noise_std=noise_std)
+    # rho of the three instances of POO in tables 5 and 9, rho_i = rho_max^(3/(3 − i)).
+    rho, seed = [RHO_MAX ** (3 / (3 - i)) for i in range(3)], int(rng.integers(2**31))
+    optimizer = bl.TreeSearch(problem.function.space, bound=bound, nu=bias_constant(problem), rho=rho, seed=seed)
+
+    def noisy(params: Mapping[str, float]) -> float:
+        return problem.function(params) + (0.0 if noise is None else noise())
+
+    history = simulate(optimizer, noisy, duration, DELAYS[delays], seed=int(rng.integers(2**31)))
+    return problem.function(optimizer.recommend()), int(np.sum(history.arrivals <= duration))
 
 
 def run_program(
@@ -182,7 +236,7 @@ def run_program(
     f: Callable[[Array, float], float] | None = None,
     width: Width | None = None,
 ) -> list[Instance]:
-    """Run instances of PCTS or MFPOO as in the authors' program, see `belated.experiments.reference_tree`.
+    """Run instances of PCTS or MFPOO as in the authors' program, see `belated.replays.reference_tree`.
 
     The defaults are the released program, with its function and the bound of its scripts, in exact time. ``as_tables``
     runs three instances of the whole duration each. Results are then late by up to `LATENESS`, so that results that

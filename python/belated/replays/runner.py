@@ -8,24 +8,25 @@ import os
 import signal
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from belated import plotting
 from belated._core import BelatedError, InvalidSetting, __version__
-from belated.experiments.report import write_json
+from belated.replays.report import Report, write_json
 
-#: Library → the extra that installs it, if it is not "experiments".
+#: Library → the extra that installs it, if it is not "replays".
 EXTRAS = {"matplotlib": "plot", "torch": "torch", "torchvision": "torch", "xgboost": "xgboost"}
 
-#: Options of only some replays. These replays name the options in their ``OPTIONS``.
+#: Options of only some replays. These replays name the options in `Replay.options`.
 OWN_OPTIONS = ("given", "quick", "keep")
 
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")}
@@ -41,38 +42,90 @@ class MissingData(BelatedError, FileNotFoundError):
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the command line; None means the default of the replay."""
+    """Options of the command line. With 0 runs or iterations, the replay's default is used."""
 
-    runs: int | None = None
+    runs: int = 0
     seed: int = 0
     data: Path | None = None
     json: Path | None = None
     plot: Path | None = None
     faithful: bool = False
-    iterations: int | None = None
+    iterations: int = 0
     workers: int | None = None
     given: bool = False
     quick: bool = False
     keep: Path | None = None
 
 
-def execute(module: ModuleType, options: Options) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Replay:
+    """A replay of experiments of a paper.
+
+    Attributes
+    ----------
+    name, text : str
+        The name on the command line, and a text whose first line describes the replay.
+    make : callable
+        Returns the report of a replay with these options, in which runs and iterations are filled in.
+    table, figure : callable
+        Return the table and the figure of a report.
+    runs, iterations : int
+        The defaults of these options. Iterations may be 0, which means that something else ends a run.
+    quick_runs, quick_iterations : int
+        The defaults with ``--quick``, if they differ.
+    needs : sequence of str
+        The libraries that are imported.
+    options : sequence of str
+        The options that only some replays have.
+    """
+
+    name: str
+    text: str | None
+    make: Callable[[Options], Report]
+    table: Callable[[Report], str]
+    figure: Callable[[Report], Any]
+    runs: int
+    iterations: int = 0
+    quick_runs: int = 0
+    quick_iterations: int = 0
+    needs: Sequence[str] = ()
+    options: Sequence[str] = ()
+
+    @property
+    def description(self) -> str:
+        """One line."""
+        return (self.text or "").partition("\n")[0].rstrip(".")
+
+    def run(self, options: Options) -> Report:
+        """Return the report: what the replay found, and how it was made."""
+        runs, iterations = self.runs, self.iterations
+        if options.quick:
+            runs, iterations = self.quick_runs or runs, self.quick_iterations or iterations
+        filled = replace(options, runs=options.runs or runs, iterations=options.iterations or iterations)
+        how = {"belated": __version__, "runs": filled.runs, "seed": filled.seed, "faithful": filled.faithful}
+        return how | self.make(filled)
+
+    def draw(self, report: Report, path: Path) -> None:
+        """Draw the figure of a report into a file."""
+        plotting.save(self.figure(report), path)
+
+
+def execute(replay: Replay, options: Options) -> Report:
     """Run a replay, print its table, and write the requested files."""
     for option in OWN_OPTIONS:
-        if getattr(options, option) and option not in getattr(module, "OPTIONS", ()):
-            name = module.__name__.rpartition(".")[2].replace("_", "-")
-            raise InvalidSetting(f"--{option} is not an option of the replay {name}: leave it out")
-    require(*module.NEEDS, "tqdm", *(["matplotlib"] if options.plot else []))
+        if getattr(options, option) and option not in replay.options:
+            raise InvalidSetting(f"--{option} is not an option of the replay {replay.name}: leave it out")
+    require(*replay.needs, "tqdm", *(["matplotlib"] if options.plot else []))
     for path in (options.json, options.plot):
         if path is not None and not path.absolute().parent.is_dir():
             raise MissingData(f"cannot write {path}: there is no folder {path.absolute().parent}")
-    report: dict[str, Any] = module.run(options)
-    print(module.table(report))
+    report = replay.run(options)
+    print(replay.table(report))
     if options.json is not None:
         write_json(report, options.json)
         print(f"Numbers: {options.json}")
     if options.plot is not None:
-        module.draw(report, options.plot)
+        replay.draw(report, options.plot)
         print(f"Figure: {options.plot}")
     return report
 
@@ -81,19 +134,60 @@ def require(*libraries: str) -> None:
     """Raise `MissingExtra` unless all these libraries are installed."""
     missing = [library for library in libraries if find_spec(library) is None]
     if missing:
-        extras = ",".join(sorted({EXTRAS.get(library, "experiments") for library in missing}))
+        extras = ",".join(sorted({EXTRAS.get(library, "replays") for library in missing}))
         raise MissingExtra(f"this needs {', '.join(missing)}: pip install 'belated[{extras}]'")
-
-
-def about(options: Options, n_runs: int) -> dict[str, Any]:
-    """Return the part of a report that describes how it was made."""
-    return {"belated": __version__, "runs": n_runs, "seed": options.seed, "faithful": options.faithful}
 
 
 def seed_of(seed: int, *keys: int | str) -> int:
     """Return a seed for one purpose of one run. It depends only on the arguments and is the same in every process."""
     words = [key if isinstance(key, int) else zlib.crc32(key.encode()) for key in keys]
     return int(np.random.SeedSequence([seed, *words]).generate_state(1)[0])
+
+
+Setting = tuple[Any, ...]
+
+
+def run_all(
+    function: Callable[..., dict[str, Any]],
+    settings: Iterable[Any],
+    options: Options,
+    label: str,
+    fingerprint: Sequence[str] = (),
+) -> dict[Any, list[dict[str, Any]]]:
+    """Run all settings, and return setting → its results, run by run.
+
+    All settings make their first run before the second runs begin, so that a stopped replay has whole runs.
+
+    Parameters
+    ----------
+    function : callable
+        A picklable function of a setting, a run and the options, whose result is JSON data. The result depends only on
+        these and on the data.
+    settings : iterable of tuples
+        Parts of the name under which a result is kept.
+    label : str
+        Text in front of the progress bar.
+    fingerprint : sequence of str
+        Further parts of the name, which identify the data.
+    """
+    settings = list(dict.fromkeys(settings))
+    tasks = [(setting, run) for run in range(options.runs) for setting in settings]
+    named = {kept_name(*task, options, fingerprint): task for task in tasks}
+    results = kept_map(partial(_call, function, options), named, options.keep, options.workers, label)
+    found: dict[Any, list[dict[str, Any]]] = {setting: [] for setting in settings}
+    for (setting, _), result in zip(tasks, results.values(), strict=True):
+        found[setting].append(result)
+    return found
+
+
+def kept_name(setting: Setting, run: int, options: Options, fingerprint: Sequence[str] = ()) -> str:
+    """Return a name that contains all data that the result of a run depends on."""
+    parts = [*map(str, setting), *fingerprint, f"T{options.iterations}", f"seed{options.seed}", f"run{run}"]
+    return "_".join([*parts, *(["faithful"] if options.faithful else [])]).replace(", ", "-")
+
+
+def _call(function: Callable[..., dict[str, Any]], options: Options, task: tuple[Setting, int]) -> dict[str, Any]:
+    return function(*task, options)
 
 
 def kept_map(

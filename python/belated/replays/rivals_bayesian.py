@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 import belated as bl
 from belated._core import GaussianProcess
-from belated.experiments.rivals.clock import Evaluate, WaitAndAct
 from belated.functions import box
+from belated.replays.rivals import Evaluate, WaitAndAct
 
 Array = NDArray[np.float64]
 Cost = Callable[[float], float]

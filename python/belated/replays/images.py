@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.experiments.runner import MissingData, require
+from belated.replays.runner import MissingData, require
 
 #: MNIST's files, with or without .gz: (images, classes) of the 60,000 training digits and of the 10,000 test digits.
 TRAINING_DIGITS = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.experiments import images
-from belated.experiments.runner import MissingData
+from belated.replays import images
+from belated.replays.runner import MissingData
 
 #: scikit-learn's name of the file of 20 newsgroups.
 NEWSGROUPS_FILE = "20news-bydate_py3.pkz"
