@@ -11,11 +11,14 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from belated import _core
 from belated.serve import command as serve_command
 from belated.study import commands as study_commands
+
+if TYPE_CHECKING:
+    from belated.replays.runner import Replay
 
 # Exit codes. 130 and 141 are the codes of a shell for SIGINT and SIGPIPE. argparse exits with 2 for invalid arguments.
 DONE, FAILED, INTERRUPTED, BROKEN_PIPE = 0, 1, 130, 141
@@ -110,14 +113,15 @@ def replay_command(arguments: argparse.Namespace) -> int:
     return DONE
 
 
-def replay_of(name: str) -> Any:
+def replay_of(name: str) -> Replay:
     """Convert the name of a replay to the replay."""
     from belated import replays
 
     found = replays.found()
     if name not in found:
         raise argparse.ArgumentTypeError(f"there is no replay {name!r}: pass one of {', '.join(found)}")
-    return found[name]
+    replay: Replay = found[name]
+    return replay
 
 
 def positive(text: str) -> int:

@@ -25,24 +25,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import belated as bl
-from belated import functions
+from belated import functions, simulate
 from belated.functions import Function
 from belated.replays import report
 from belated.replays.report import Report
 from belated.replays.runner import Options, Replay, run_all, seed_of
-from belated.simulate import (
-    DelayDistribution,
-    Exponential,
-    HalfNormal,
-    Pareto,
-    Uniform,
-    n_converted,
-    simple_regret,
-    simulate_workers,
-)
 
 METHODS = ("synRAND", "synBUCB", "synUCBPE", "synTS", "asyRAND", "asyUCB", "asyHUCB", "asyEI", "asyHTS", "asyTS")
 #: Methods that are compared by the number of evaluations.
@@ -51,43 +40,31 @@ SEQUENTIAL = ("seqTS", "synTS", "asyTS")
 COMPARED, COUNTED = ("asyRAND", "synTS", "asyTS"), "half-normal"
 MODES: Mapping[str, Any] = {"syn": "synchronous", "asy": "asynchronous", "seq": "sequential"}
 
-#: Function → number of workers M.
-WORKERS: Mapping[Function, int] = {
-    functions.BRANIN: 4,
-    functions.CURRIN_EXPONENTIAL: 4,
-    functions.HARTMANN3: 8,
-    functions.PARK1: 10,
-    functions.PARK2: 10,
-    functions.HARTMANN6: 12,
-    functions.HARTMANN12: 12,
-    functions.CURRIN_EXPONENTIAL_14: 25,
-    functions.PARK2_16: 20,
-    functions.HARTMANN18: 25,
+#: Function → number of workers M, and evaluation times of the panels of figures 4 and 5. Figure 2 shows some of them.
+SETUP: Mapping[Function, tuple[int, Sequence[str]]] = {
+    functions.BRANIN: (4, ["uniform"]),
+    functions.CURRIN_EXPONENTIAL: (4, ["Pareto"]),
+    functions.HARTMANN3: (8, ["half-normal"]),
+    functions.PARK1: (10, ["half-normal"]),
+    functions.PARK2: (10, ["half-normal"]),
+    functions.HARTMANN6: (12, ["exponential", "half-normal"]),
+    functions.HARTMANN12: (12, ["half-normal"]),
+    functions.CURRIN_EXPONENTIAL_14: (25, ["Pareto"]),
+    functions.PARK2_16: (20, ["half-normal"]),
+    functions.HARTMANN18: (25, ["half-normal"]),
 }
-FUNCTIONS = {function.name: function for function in WORKERS}
+FUNCTIONS = {function.name: function for function in SETUP}
+WORKERS = {function.name: workers for function, (workers, _) in SETUP.items()}
+PANELS = [(function.name, times) for function, (_, listed) in SETUP.items() for times in listed]
 QUICK_FUNCTIONS = ("branin", "currin-exponential", "hartmann3", "park1", "hartmann6")
 BY_EVALUATIONS = "hartmann6"
 #: All distributions have mean 1. The power 5 of Pareto's distribution comes from the code.
-TIMES: Mapping[str, DelayDistribution] = {
-    "uniform": Uniform(0.0, 2.0),
-    "half-normal": HalfNormal(),
-    "exponential": Exponential(),
-    "Pareto": Pareto(power=5.0),
+TIMES: Mapping[str, simulate.DelayDistribution] = {
+    "uniform": simulate.Uniform(0.0, 2.0),
+    "half-normal": simulate.HalfNormal(),
+    "exponential": simulate.Exponential(),
+    "Pareto": simulate.Pareto(power=5.0),
 }
-#: The panels of figures 4 and 5, (function, times); Figure 2 shows some of them.
-PANELS = (
-    ("branin", "uniform"),
-    ("currin-exponential", "Pareto"),
-    ("hartmann3", "half-normal"),
-    ("park1", "half-normal"),
-    ("park2", "half-normal"),
-    ("hartmann6", "exponential"),
-    ("hartmann6", "half-normal"),
-    ("hartmann12", "half-normal"),
-    ("currin-exponential-14", "Pareto"),
-    ("park2-16", "half-normal"),
-    ("hartmann18", "half-normal"),
-)
 N_READINGS = 60
 
 #: Number of evaluations by DIRECT. The paper does not state it; this is the smallest number of points that the code
@@ -97,8 +74,6 @@ N_DIRECT = 2000
 FAITHFUL: Mapping[str, Any] = {"surrogate__refit_every": 27, "surrogate__priors": False}
 #: The same settings for methods with upper confidence bounds.
 FAITHFUL_UCB: Mapping[str, Any] = {"acquisition__beta": "kandasamy_code"}
-
-Array = NDArray[np.float64]
 
 
 class Setting(NamedTuple):
@@ -126,7 +101,7 @@ def every_setting(names: Sequence[str]) -> list[Setting]:
 
 def n_initial(function: Function) -> int:
     """Return the number of random points with which a run begins."""
-    return max(WORKERS[function], min(6 * len(function.space), 25))
+    return max(WORKERS[function.name], min(6 * len(function.space), 25))
 
 
 def initial_points(function: Function, n: int, rng: np.random.Generator) -> list[dict[str, float]]:
@@ -163,7 +138,7 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
     """Return regret at equally spaced times, or after 0, 1, 2, … evaluations."""
     name, times, method = setting
     function, duration = FUNCTIONS[name], options.iterations
-    by_evaluations, n_trials, n_first = times == "evaluations", WORKERS[function] * duration, n_initial(function)
+    by_evaluations, n_trials, n_first = times == "evaluations", WORKERS[name] * duration, n_initial(function)
     rng = np.random.default_rng(seed_of(options.seed, "initial", name, run))
     points = initial_points(function, n_first, rng)
     values = np.array([function(point) for point in points])
@@ -171,30 +146,19 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
     settings = {"faithful": options.faithful, "direct": by_evaluations}
     made = optimizer(method, function, seed, n_trials=n_first + n_trials, **settings)
     made.add(points, values + function.noise_std * rng.standard_normal(n_first))
-    history = simulate_workers(
-        made,
-        function,
-        workers=1 if method.startswith("seq") else WORKERS[function],
-        times=TIMES[COUNTED if by_evaluations else times],
-        duration=None if by_evaluations else duration,
-        n_trials=n_trials if by_evaluations else None,
-        mode=MODES[method[:3]],
-        noise=function.noise_std,
-        seed=seed_of(options.seed, "simulation", name, times, run),
-    )
+    simulated: dict[str, Any] = {"mode": MODES[method[:3]], "times": TIMES[COUNTED if by_evaluations else times]}
+    simulated |= {"workers": 1 if method == "seqTS" else WORKERS[name], "noise": function.noise_std}
+    simulated |= {"n_trials": n_trials} if by_evaluations else {"duration": duration}
+    simulated["seed"] = seed_of(options.seed, "simulation", name, times, run)
+    history = simulate.simulate_workers(made, function, **simulated)
     before = function.optimum - values.max()
-    at = np.sort(history.arrivals) if by_evaluations else readings(duration)
-    regret = np.minimum(before, simple_regret(history, function.optimum, at=at, before=before))
+    at = np.sort(history.arrivals) if by_evaluations else report.readings(duration, N_READINGS)
+    regret = np.minimum(before, simulate.simple_regret(history, function.optimum, at=at, before=before))
     return {
         "regret": [before, *regret] if by_evaluations else regret,
-        "n_evaluations": len(history) if by_evaluations else int(n_converted(history, at=[duration])[0]),
+        "n_evaluations": len(history) if by_evaluations else int(simulate.n_converted(history, at=[duration])[0]),
         "seconds_per_suggestion": history.seconds.mean(),
     }
-
-
-def readings(duration: int) -> Array:
-    """Return the times at which regret is read."""
-    return np.linspace(0, duration, N_READINGS + 1)
 
 
 def describe(setting: Setting, results: Sequence[dict[str, Any]]) -> Report:
@@ -203,7 +167,7 @@ def describe(setting: Setting, results: Sequence[dict[str, Any]]) -> Report:
     mean, stderr = report.mean_stderr(curves)
     described = {"final": curves[:, -1], "mean": mean[-1], "stderr": stderr[-1], "median": np.median(curves[:, -1])}
     described |= {key: np.mean(report.values_of(results, key)) for key in ("n_evaluations", "seconds_per_suggestion")}
-    workers = 1 if setting.method == "seqTS" else WORKERS[FUNCTIONS[setting.function]]
+    workers = 1 if setting.method == "seqTS" else WORKERS[setting.function]
     return setting._asdict() | described | {"workers": workers, "curve_mean": mean, "curve_stderr": stderr}
 
 
@@ -245,7 +209,7 @@ def panels_of(found: Report) -> dict[str, dict[str, Report]]:
     """Return title → the methods of each panel of a report."""
     panels = {}
     for name, times in PANELS:
-        title = f"{name}, d = {len(FUNCTIONS[name].space)}, M = {WORKERS[FUNCTIONS[name]]}, {times}"
+        title = f"{name}, d = {len(FUNCTIONS[name].space)}, M = {WORKERS[name]}, {times}"
         panels[title] = shown_in(found, name, times)
     return {title: shown for title, shown in panels.items() if shown}
 
@@ -292,9 +256,9 @@ def _sentences(found: Report) -> list[str]:
 
 def figure(found: Report) -> Any:
     """Return figures 2, 4 and 5: regret on a logarithmic axis, dashed for synchronous methods."""
-    first = f"{BY_EVALUATIONS}, M = {WORKERS[FUNCTIONS[BY_EVALUATIONS]]}"
+    first = f"{BY_EVALUATIONS}, M = {WORKERS[BY_EVALUATIONS]}"
     drawn = [_panel(shown_in(found, BY_EVALUATIONS, "evaluations"), first, xlabel="Evaluations n")]
-    common = {"xlabel": "Simulated time T", "x": readings(found["duration"]), "bands": False}
+    common = {"xlabel": "Simulated time T", "x": report.readings(found["duration"], N_READINGS), "bands": False}
     drawn += [_panel(shown, title, **common) for title, shown in panels_of(found).items()]
     # Only the second of the panels with the same methods has a legend, because a legend of ten lines hides curves.
     made = report.draw_panels(drawn, 3, legends=2)

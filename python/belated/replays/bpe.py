@@ -29,11 +29,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import belated as bl
 from belated.replays import report
-from belated.replays.report import Report
+from belated.replays.report import Array, Report
 from belated.replays.runner import Options, Replay, run_all, seed_of
 from belated.simulate import Poisson, cumulative_regret, simulate
 
@@ -52,8 +51,6 @@ ESTIMATED = "BPE-Delay, delays estimated"
 #: The recorded runs of the authors' code: the file in --data, their T, and the steps that are compared.
 REFERENCE, REFERENCE_HORIZON = "vakili2023_reference.json", 200
 REFERENCE_STEPS: Mapping[int, tuple[int, ...]] = {25: (100, 200, 490), 50: (100, 200, 590)}
-
-Array = NDArray[np.float64]
 
 
 class Setting(NamedTuple):
@@ -138,14 +135,9 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
     asked = FloorFirst(made, float(f.min())) if setting.algorithm == "GP-UCB-SDF" else made
     if isinstance(made, bl.BPEDelay) and made.lengths == "code":  # the last round is whole
         horizon = sum(each.length for each in made.rounds_ if each.length is not None)
-    history = simulate(
-        asked,
-        lambda x: float(f[index_of(x)]),
-        horizon,
-        Poisson(float(setting.poisson_mean)),
-        noise=NOISE,
-        seed=seed_of(seed, "delays and noise", run),
-    )
+    noise: dict[str, Any] = {"noise": NOISE, "seed": seed_of(seed, "delays and noise", run)}
+    delay = Poisson(float(setting.poisson_mean))
+    history = simulate(asked, lambda x: float(f[index_of(x)]), horizon, delay, **noise)
     surviving = len(made.surviving_) if isinstance(made, bl.BPEDelay) else math.nan
     regret = cumulative_regret(history, float(f.max()))
     return {"regret": regret, "surviving": surviving, "seconds": float(history.seconds.mean())}
@@ -238,20 +230,13 @@ def describe(setting: Setting, horizon: int, runs: Sequence[dict[str, Any]]) -> 
     regrets = np.array([run["regret"][: horizon + 1] for run in runs])
     steps = [step for step in REPORTED if step < horizon] + [horizon]
     mean, stderr = report.mean_stderr(regrets)
-    surviving = float(np.mean(report.values_of(runs, "surviving")))
-    return {
-        **dict(zip(("function", "algorithm", "poisson_mean"), setting, strict=False)),
-        "step": steps,
-        "mean": mean[steps],
-        "stderr": stderr[steps],
-        "regret_per_run": regrets[:, steps],
-        "steps_played": len(runs[0]["regret"]) - 1,
-        "regret_at_the_end": [float(run["regret"][-1]) for run in runs],
-        "surviving": None if math.isnan(surviving) else surviving,
-        "seconds_per_suggestion": float(np.mean(report.values_of(runs, "seconds"))),
-        "curve_mean": mean,
-        "curve_std": regrets.std(axis=0),
-    }
+    surviving, seconds = (float(np.mean(report.values_of(runs, key))) for key in ("surviving", "seconds"))
+    described: Report = dict(zip(("function", "algorithm", "poisson_mean"), setting, strict=False))
+    described |= {"step": steps, "mean": mean[steps], "stderr": stderr[steps], "regret_per_run": regrets[:, steps]}
+    described |= {"curve_mean": mean, "curve_std": regrets.std(axis=0), "seconds_per_suggestion": seconds}
+    described["surviving"] = None if math.isnan(surviving) else surviving
+    ends = [float(run["regret"][-1]) for run in runs]
+    return described | {"steps_played": len(runs[0]["regret"]) - 1, "regret_at_the_end": ends}
 
 
 def find(described: Sequence[Report], function: str, algorithm: str, mean: int) -> Report:

@@ -40,6 +40,9 @@ from belated.replays.images import N_CLASSES, cifar_or_digits
 from belated.replays.report import Report
 from belated.replays.runner import Options, Replay, process_pool, run_all, seed_of
 
+Train = Callable[..., float]
+Params = dict[str, Any]
+
 ALGORITHMS = ("synBUCB", "synTS", "asyRAND", "asyEI", "asyHUCB", "asyTS")
 N_WORKERS = 4
 N_INITIAL = 12
@@ -107,11 +110,11 @@ def make(options: Options) -> Report:
     n_workers = N_WORKERS if options.workers is None else options.workers
     # The name of a result has the data, and the machine's workers and time.
     images = f"{'cifar' if which.startswith('CIFAR') else 'digits'}{len(training_part)}"
-    fingerprint = [images, f"workers{n_workers}", f"{scale.seconds:g}s"]
+    data = [images, f"workers{n_workers}", f"{scale.seconds:g}s"]
     settings = [(algorithm,) for algorithm in ALGORITHMS]
     # These runs are made in this process, because each run itself uses the workers.
     function = partial(run_task, scale=scale, n_workers=n_workers)
-    kept = run_all(function, settings, replace(options, workers=0), "cifar", fingerprint)
+    kept = run_all(function, settings, replace(options, workers=0), "cifar", data)
     searches = {algorithm: [Search.from_result(each) for each in results] for (algorithm,), results in kept.items()}
     seconds = scale.seconds
     if options.iterations:
@@ -139,12 +142,7 @@ def run_task(setting: tuple[str], run: int, options: Options, scale: Scale, n_wo
 
 
 def search(
-    optimizer: Any,
-    train: Callable[..., float],
-    pool: Executor | None,
-    batch: int | None,
-    seconds: float,
-    n_trials: int | None,
+    optimizer: Any, train: Train, pool: Executor | None, batch: int | None, seconds: float, n_trials: int | None
 ) -> Search:
     """Evaluate the optimizer's suggestions until the time is over, or until there are `n_trials` trials.
 
@@ -202,9 +200,8 @@ def summarise(algorithm: str, runs: Sequence[Search], times: np.ndarray) -> Repo
         curves.append(best[np.searchsorted(found.arrivals, times, side="right")])
     mean, stderr = report.mean_stderr(curves)
     test_mean, test_stderr = report.mean_stderr([100 * found.test for found in runs])
-    described = {"algorithm": algorithm, "curve_mean": mean, "curve_stderr": stderr}
-    described |= {"validation_mean": mean[-1], "validation_stderr": stderr[-1]}
-    described |= {"test_mean": test_mean, "test_stderr": test_stderr}
+    described = {"algorithm": algorithm, "validation_mean": mean[-1], "validation_stderr": stderr[-1]}
+    described |= {"test_mean": test_mean, "test_stderr": test_stderr, "curve_mean": mean, "curve_stderr": stderr}
     return described | {
         "evaluations": [len(found.values) for found in runs],
         "seconds_per_evaluation": [seconds for found in runs for seconds in found.durations],
@@ -232,13 +229,7 @@ def prepare(data: Path | None, scale: Scale) -> None:
 
 
 def evaluate(
-    params: dict[str, Any],
-    trial: bl.RunningTrial | None = None,
-    *,
-    data: Path | None,
-    scale: Scale,
-    seed: int,
-    longer: int = 1,
+    params: Params, trial: bl.RunningTrial | None = None, *, data: Path | None, scale: Scale, seed: int, longer: int = 1
 ) -> float:
     """Train a network and return its accuracy on the validation images, or after longer training on the test images.
 
@@ -272,9 +263,8 @@ def network(sizes: list[int], channels: int) -> Any:
 
         def forward(self, x: Any) -> Any:
             x = nn.functional.max_pool2d(torch.relu(self.layers[0](x)), 4)
-            for (second, third), skip, pooling in zip(
-                (self.layers[1:3], self.layers[3:5]), self.skips, (2, 1), strict=True
-            ):
+            pairs = (self.layers[1:3], self.layers[3:5])
+            for (second, third), skip, pooling in zip(pairs, self.skips, (2, 1), strict=True):
                 x = torch.relu(third(torch.relu(second(x))) + skip(x))
                 x = nn.functional.max_pool2d(x, pooling)
             x = nn.functional.adaptive_max_pool2d(x, 2).flatten(1)

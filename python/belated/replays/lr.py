@@ -15,18 +15,15 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import belated as bl
 from belated.replays import verma
-from belated.replays.report import Report
+from belated.replays.report import Array, Report
 from belated.replays.runner import Options, Replay, run_all, seed_of
 
 EPOCHS = 20
 BATCH_SIZE = (32, 128)
 RATE = (1e-6, 1.0)
-
-Array = NDArray[np.float64]
 
 
 def make(options: Options) -> Report:
@@ -36,23 +33,18 @@ def make(options: Options) -> Report:
 
 def space(batch_size: tuple[int, int] = BATCH_SIZE) -> dict[str, Any]:
     """The three hyperparameters."""
-    return {
-        "batch_size": bl.Integer(*batch_size),
-        "learning_rate": bl.Real(*RATE, log=True),
-        "decay": bl.Real(*RATE, log=True),
-    }
+    rate = bl.Real(*RATE, log=True)
+    return {"batch_size": bl.Integer(*batch_size), "learning_rate": rate, "decay": rate}
 
 
 def initial_points(rng: np.random.Generator, batch_size: tuple[int, int] = BATCH_SIZE) -> list[dict[str, Any]]:
     """Points drawn uniformly from the space, on its scales."""
-    return [
-        {
-            "batch_size": int(rng.integers(batch_size[0], batch_size[1] + 1)),
-            "learning_rate": float(RATE[1] * (RATE[0] / RATE[1]) ** rng.random()),
-            "decay": float(RATE[1] * (RATE[0] / RATE[1]) ** rng.random()),
-        }
-        for _ in range(verma.N_INITIAL)
-    ]
+    points = []
+    for _ in range(verma.N_INITIAL):
+        size = int(rng.integers(batch_size[0], batch_size[1] + 1))
+        rates = {name: float(RATE[1] * (RATE[0] / RATE[1]) ** rng.random()) for name in ("learning_rate", "decay")}
+        points.append({"batch_size": size, **rates})
+    return points
 
 
 def run_task(setting: tuple[str, str], run: int, options: Options) -> dict[str, Any]:

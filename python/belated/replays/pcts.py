@@ -44,12 +44,11 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from belated import plotting
 from belated.replays import report, rivals, rivals_bayesian, wang
 from belated.replays.reference_tree import Instance, best_so_far
-from belated.replays.report import Report
+from belated.replays.report import Array, Report
 from belated.replays.runner import Options, Replay, run_all, seed_of
 from belated.replays.wang import DELAYS, PROBLEMS
 
@@ -70,7 +69,6 @@ RIVALS: Mapping[str, Callable[..., None]] = {
 #: Algorithms that choose fidelities by their cost.
 WITH_COST = ("MF-GP-UCB", "BOCA", "MF-SKO")
 
-Array = NDArray[np.float64]
 Published = Mapping[tuple[str, str, str], dict[str, float]]
 
 
@@ -104,7 +102,7 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
     if options.faithful:  # the authors' program, without noise
         tables = algorithm.endswith(AS_TABLES)
         algorithm = algorithm.removesuffix(AS_TABLES)
-        settings: dict[str, Any] = {"duration": duration, "fidelity": tables, "as_tables": tables}
+        settings: dict[str, Any] = {"duration": duration, "as_tables": tables}
         instances = wang.run_program(problem, delays, algorithm, rng, **settings)
         return _of_instances(instances, wang.program_value(problem), duration, side_by_side=tables)
     noise = wang.noise("Gaussian", problem.variance, rng)
@@ -112,8 +110,7 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
         value, n = wang.paper_search(problem, algorithm, delays, duration, noise, math.sqrt(problem.variance), rng)
         return {"value": value, "curve": np.full(wang.N_READINGS + 1, value), "n_evaluations": n}
     if algorithm.startswith("MFPOO"):  # of Sen et al. 2018, with fidelity by height
-        settings = {"f": problem.value, "width": wang.paper_width(algorithm, problem.variance)}
-        settings |= {"duration": duration, "noise": noise, "fidelity": True}
+        settings = {"duration": duration, "noise": noise, "variance": problem.variance}
         return _of_instances(wang.run_program(problem, delays, algorithm, rng, **settings), problem.value, duration)
     clock = rivals.WaitAndAct(problem.value, wang.endless(DELAYS[delays], rng), duration, noise)
     settings = {"cost": problem.function.cost} if algorithm in WITH_COST else {}
@@ -144,10 +141,10 @@ def describe(setting: Setting, results: Sequence[dict[str, Any]], known: Publish
     described["regret"] = optimum - described["median"]
     described["published"] = known.get((*setting[:2], setting.algorithm.removesuffix(AS_TABLES)))
     described["curve_median_regret"] = optimum - np.median(report.values_of(results, "curve"), axis=0)
-    keys = {"n_evaluations": "n_evaluations", "height": "height", "n_nodes": "n_nodes", "node_value": "node_median"}
-    return described | {
-        name: np.median(report.values_of(results, key)) for key, name in keys.items() if key in results[0]
-    }
+    for key in ("n_evaluations", "height", "n_nodes", "node_value"):
+        if key in results[0]:
+            described["node_median" if key == "node_value" else key] = np.median(report.values_of(results, key))
+    return described
 
 
 def cells(described: Sequence[Report], known: Published) -> dict[str, list[Report]]:
@@ -179,14 +176,7 @@ def table(found: Report) -> str:
     """Return tables 4 and 8, 5 and 9, and the comparison with the published medians."""
     parts = []
     header = ["", "max", "median", "std", "regret", "node median", "evaluations", "published median", "std"]
-    layouts = {
-        "max": ".6g",
-        "median": ".6g",
-        "std": ".2e",
-        "regret": ".2e",
-        "node_median": ".8g",
-        "n_evaluations": ".0f",
-    }
+    layouts = dict(max=".6g", median=".6g", std=".2e", regret=".2e", node_median=".8g", n_evaluations=".0f")
     for delays, distribution in DELAYS.items():
         shown = [each for each in found["settings"] if each["delays"] == delays]
         rows = []
@@ -275,18 +265,16 @@ def run_noise(setting: NoiseSetting, run: int, options: Options) -> dict[str, An
     rng = np.random.default_rng(seed_of(options.seed, *setting, run))
     noise = wang.noise(kind, variance, rng)
     if algorithm.endswith(PAPER):
-        algorithm = algorithm.removesuffix(PAPER)
-        return {
-            "value": wang.paper_search(problem, algorithm, "constant", duration, noise, math.sqrt(variance), rng)[0]
-        }
+        algorithm, std = algorithm.removesuffix(PAPER), math.sqrt(variance)
+        return {"value": wang.paper_search(problem, algorithm, "constant", duration, noise, std, rng)[0]}
     if algorithm == GP_UCB:
         clock = rivals.WaitAndAct(problem.value, wang.endless(DELAYS["constant"], rng), duration, noise)
         rivals.wait_and_act(rivals_bayesian.gp_ucb, clock, problem.d, rng)
         return {"value": problem.value(clock.recommendations()[-1])}
-    settings: dict[str, Any] = {"fidelity": True, "f": problem.value, "width": wang.paper_width(algorithm, variance)}
-    if options.faithful:
-        settings = {}
-    instances = wang.run_program(problem, "constant", algorithm, rng, duration=duration, noise=noise, **settings)
+    settings: dict[str, Any] = {"duration": duration, "noise": noise}
+    if not options.faithful:
+        settings["variance"] = variance
+    instances = wang.run_program(problem, "constant", algorithm, rng, **settings)
     return {"value": max(problem.value(each.points[-1]) for each in instances)}
 
 
@@ -362,13 +350,11 @@ def run_rejects(setting: RejectsSetting, run: int, options: Options) -> dict[str
 def describe_rejects(setting: RejectsSetting, results: Sequence[dict[str, Any]]) -> Report:
     """Return the figures of an algorithm on a function."""
     optimum, values = PROBLEMS[setting.function].optimum, report.values_of(results, "value")
-    return setting._asdict() | {
-        "values": values,
-        "median_regret": optimum - np.median(values),
-        "n_evaluations": np.median(report.values_of(results, "n_evaluations")),
-        "levels": np.median(report.values_of(results, "levels")) if "levels" in results[0] else None,
-        "curve_median_regret": optimum - np.median(report.values_of(results, "curve"), axis=0),
-    }
+    described = {"values": values, "median_regret": optimum - np.median(values)}
+    described["curve_median_regret"] = optimum - np.median(report.values_of(results, "curve"), axis=0)
+    counted = [key for key in ("n_evaluations", "levels") if key in results[0]]
+    described |= {key: np.median(report.values_of(results, key)) for key in counted}
+    return {"levels": None} | setting._asdict() | described
 
 
 def table_rejects(found: Report) -> str:

@@ -34,40 +34,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import belated as bl
 from belated._core import InvalidSetting
 from belated.replays import report, tuning_data, wang
-from belated.replays.report import Report
+from belated.replays.reference_tree import RHO_MAX
+from belated.replays.report import Array, Report
 from belated.replays.runner import Options, kept_name, run_all, seed_of
 from belated.replays.tuning_data import Source
 from belated.simulate import InFlight
 
 Params = Mapping[str, Any]
+Accuracy = Callable[[Params, int], float]
 
 NOISE_STD = math.sqrt(0.02)
 B, B_FACTOR = 1.0, 0.02
 #: Lower limit of C, because the accuracies at the centre may be equal by chance.
 MIN_BIAS = 0.01
 N_READINGS = 40
-ALGORITHMS = (
-    "PCTS+DUCB1-sigma",
-    "PCTS+DUCBV",
-    "PCTS+DUCB1-sigma, full",
-    "PCTS+DUCBV, full",
-    "wait-and-act+DUCB1-sigma",
-    "wait-and-act+DUCBV",
-    "RandomSearch",
-    "BayesOpt",
-)
+PCTS, WAITING = (tuple(f"{name}+{bound}" for bound in ("DUCB1-sigma", "DUCBV")) for name in ("PCTS", "wait-and-act"))
+ALGORITHMS = (*PCTS, *(f"{each}, full" for each in PCTS), *WAITING, "RandomSearch", "BayesOpt")
 #: The names of algorithms in the paper's rows. MFPOO is a tree search with fidelities that waits for each result.
-PUBLISHED_AS = {
-    "PCTS+DUCB1-sigma": "PCTS + DUCB1-sigma",
-    "PCTS+DUCBV": "PCTS + DUCBV",
-    "wait-and-act+DUCB1-sigma": "MFPOO+UCB1-sigma",
-    "wait-and-act+DUCBV": "MFPOO+UCBV",
-}
+PUBLISHED = ("PCTS + DUCB1-sigma", "PCTS + DUCBV", "MFPOO+UCB1-sigma", "MFPOO+UCBV")
+PUBLISHED_AS = dict(zip((*PCTS, *WAITING), PUBLISHED, strict=True))
 
 
 @dataclass(frozen=True)
@@ -136,25 +125,19 @@ def make(experiment: Experiment, options: Options) -> Report:
     source = tuning_data.find(experiment.wanted, options.data, bundled=options.quick)
     low, high = experiment.range(min(source.n_rows, experiment.quick_samples) if options.quick else source.n_rows)
     settings = [(experiment.name, algorithm) for algorithm in ALGORITHMS]
-    # The name of a result has the data.
-    fingerprint = [f"{source.kind}{source.n_rows}", f"n{low}-{high}", *(["quick"] * options.quick)]
-    function = partial(run_task, experiment=experiment, source=source, samples=(low, high), fingerprint=fingerprint)
-    found = run_all(function, settings, options, f"pcts-{experiment.name}", fingerprint)
+    function = partial(run_task, experiment=experiment, source=source, samples=(low, high))
+    names = names_of(source, (low, high), options)
+    found = run_all(function, settings, options, f"pcts-{experiment.name}", names)
     known = {} if source.is_stand_in else published(options.data, experiment.task)
-    return {
-        "data": source.words,
-        "samples": (low, high),
-        "evaluation": experiment.evaluation,
-        "delay": experiment.delay,
-        "duration": options.iterations,
-        "times": readings(options.iterations),
-        "settings": [describe(algorithm, results, known) for (_, algorithm), results in found.items()],
-    }
+    made: Report = {"data": source.words, "samples": (low, high), "duration": options.iterations}
+    made |= {"evaluation": experiment.evaluation, "delay": experiment.delay}
+    made["times"] = report.readings(options.iterations, N_READINGS)
+    return made | {"settings": [describe(name, results, known) for (_, name), results in found.items()]}
 
 
-def readings(duration: float) -> NDArray[np.float64]:
-    """Return the times at which the curves are read."""
-    return np.linspace(0, duration, N_READINGS + 1)
+def names_of(source: Source, samples: tuple[int, int], options: Options) -> list[str]:
+    """Return the parts of the name of a result that identify the data."""
+    return [f"{source.kind}{source.n_rows}", "n{}-{}".format(*samples), *(["quick"] * options.quick)]
 
 
 def published(data: Path | None, task: str) -> dict[str, dict[str, float]]:
@@ -170,27 +153,28 @@ class Evaluations:
     InvalidSetting.
     """
 
-    def __init__(self, evaluate: Callable[[Params, int], float], file: Path | None = None) -> None:
+    def __init__(self, evaluate: Accuracy, file: Path | None = None) -> None:
         self._evaluate, self._file = evaluate, file
-        self._known: dict[str, float] = {}
+        self._known: dict[str, float | None] = {}
         if file is not None and file.exists():
             lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
             whole = [line for line in lines if line.endswith("\n")]
             file.write_text("".join(whole), encoding="utf-8")
             try:
-                known = [(_key(params, n), value) for params, n, value in map(json.loads, whole)]
+                self._known = {_key(params, n): value for params, n, value in map(json.loads, whole)}
             except (TypeError, ValueError) as error:
                 raise InvalidSetting(f"{file} holds no evaluations ({error}): delete it to make them again") from None
-            self._known = {key: math.nan if value is None else value for key, value in known}
 
     def __call__(self, params: Params, n: int) -> float:
         key = _key(params, n)
         if key not in self._known:
-            value = self._known[key] = self._evaluate(params, n)
+            value = self._evaluate(params, n)
+            self._known[key] = None if math.isnan(value) else value
             if self._file is not None:
                 with self._file.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps([params, n, None if math.isnan(value) else value]) + "\n")
-        return self._known[key]
+                    file.write(json.dumps([params, n, self._known[key]]) + "\n")
+        known = self._known[key]
+        return math.nan if known is None else known
 
 
 def _key(params: Params, n: int) -> str:
@@ -204,7 +188,6 @@ def run_task(
     experiment: Experiment,
     source: Source,
     samples: tuple[int, int],
-    fingerprint: Sequence[str],
 ) -> dict[str, Any]:
     """Return the full accuracy of the recommendation at each reading, and the cost of the recommendation."""
     (_, algorithm), (_, high) = setting, samples
@@ -213,30 +196,20 @@ def run_task(
     if options.keep is not None:
         folder = options.keep / "evaluations"
         folder.mkdir(exist_ok=True)
-        file = folder / f"{kept_name(setting, run, options, fingerprint)}.jsonl"
+        file = folder / f"{kept_name(setting, run, options, names_of(source, samples, options))}.jsonl"
     f = Evaluations(lambda params, n: experiment.accuracy(params, x[:n], y[:n], options.quick), file)
     seed = seed_of(options.seed, *setting, run)
-    found = search(
-        make_optimizer(experiment.space, algorithm, f, samples, seed, options.faithful),
-        f,
-        high,
-        evaluation=experiment.evaluation,
-        delay=experiment.delay,
-        times=readings(options.iterations),
-        waits=algorithm.startswith("wait-and-act"),
-    )
+    optimizer = make_optimizer(experiment.space, algorithm, f, samples, seed, options.faithful)
+    clock = {"evaluation": experiment.evaluation, "delay": experiment.delay}
+    times, waits = report.readings(options.iterations, N_READINGS), algorithm.startswith("wait-and-act")
+    found = search(optimizer, f, high, times=times, waits=waits, **clock)
     curve = [math.nan if params is None else f(params, high) for params in found.recommended]
     counted = {key: getattr(found, key) for key in ("n_evaluations", "cost", "n_failed")}
     return {"curve": curve, "value": curve[-1], "params": found.recommended[-1], **counted}
 
 
 def make_optimizer(
-    space: Mapping[str, Any],
-    algorithm: str,
-    f: Callable[[Params, int], float],
-    samples: tuple[int, int],
-    seed: int,
-    faithful: bool = False,
+    space: Params, algorithm: str, f: Accuracy, samples: tuple[int, int], seed: int, faithful: bool = False
 ) -> Any:
     """Return the optimizer of a run."""
     if algorithm in ("RandomSearch", "BayesOpt"):
@@ -248,10 +221,10 @@ def make_optimizer(
         bound = bl.DUCBV(b=B if faithful else B * B_FACTOR)
     cost = bl.PowerCost(low / high)  # in proportion to the samples
     fidelity = None if algorithm.endswith("full") else bl.Fidelity(low, high, cost=cost, bias=bias)
-    return bl.TreeSearch(space, bound=bound, nu=bias, rho=wang.RHO_MAX, fidelity=fidelity, seed=seed)
+    return bl.TreeSearch(space, bound=bound, nu=bias, rho=RHO_MAX, fidelity=fidelity, seed=seed)
 
 
-def bias_constant(space: Mapping[str, Any], f: Callable[[Params, int], float], low: int, high: int) -> float:
+def bias_constant(space: Mapping[str, Any], f: Accuracy, low: int, high: int) -> float:
     """C = √2·|f(0.8) − f(0.2)|/0.6 at the centre of the space."""
     centre = bl.TreeSearch(space, sample="centre", seed=0).suggest().params
     accurate, coarse = (f(centre, round(low + z * (high - low))) for z in (0.8, 0.2))
@@ -271,14 +244,7 @@ class Found:
 
 
 def search(
-    optimizer: Any,
-    f: Callable[[Params, int], float],
-    high: int,
-    *,
-    evaluation: float,
-    delay: float,
-    times: NDArray[np.float64],
-    waits: bool,
+    optimizer: Any, f: Accuracy, high: int, *, evaluation: float, delay: float, times: Array, waits: bool
 ) -> Found:
     """Run an optimizer in simulated time, up to the last of the readings.
 
@@ -324,14 +290,12 @@ def search(
             found.cost += n / high
             now = free + delay if waits else free
         go_to(time)
-        found.recommended.append(recommendation(optimizer) if found.n_observed else None)
+        # With fidelities the optimizer recommends a point; otherwise the recommendation is the best point so far.
+        params = None
+        if found.n_observed:
+            params = optimizer.best_params_ if optimizer.fidelity is None else optimizer.recommend()
+        found.recommended.append(params)
     return found
-
-
-def recommendation(optimizer: Any) -> Params:
-    """Return the recommendation: the optimizer's recommendation with fidelities, otherwise the best point so far."""
-    params: Params = optimizer.best_params_ if optimizer.fidelity is None else optimizer.recommend()
-    return params
 
 
 def describe(algorithm: str, results: Sequence[dict[str, Any]], known: Mapping[str, Any]) -> Report:
@@ -339,17 +303,10 @@ def describe(algorithm: str, results: Sequence[dict[str, Any]], known: Mapping[s
     values, curves = report.values_of(results, "value"), report.values_of(results, "curve")
     so_far = np.fmax.accumulate(curves, axis=1)
     best = int(np.nanargmax(values)) if not np.isnan(values).all() else 0
-    counted = ("n_evaluations", "n_failed", "cost")
-    return {
-        "algorithm": algorithm,
-        **wang.figures_of(values),
-        "best": np.median(so_far[:, -1]),
-        **{key: np.median(report.values_of(results, key)) for key in counted},
-        "params": results[best]["params"],
-        "published": known.get(PUBLISHED_AS.get(algorithm, "")),
-        "curve_median": np.median(curves, axis=0),
-        "curve_best_median": np.median(so_far, axis=0),
-    }
+    described = {"algorithm": algorithm, **wang.figures_of(values), "best": np.median(so_far[:, -1])}
+    described |= {key: np.median(report.values_of(results, key)) for key in ("n_evaluations", "n_failed", "cost")}
+    described |= {"params": results[best]["params"], "published": known.get(PUBLISHED_AS.get(algorithm, ""))}
+    return described | {"curve_median": np.median(curves, axis=0), "curve_best_median": np.median(so_far, axis=0)}
 
 
 def table(found: Report) -> str:

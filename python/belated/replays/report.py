@@ -30,6 +30,11 @@ def values_of(results: Sequence[Mapping[str, Any]], key: str) -> Array:
     return np.array([result[key] for result in results], dtype=float)
 
 
+def readings(duration: float, n: int) -> Array:
+    """Return the times at which curves are read, from 0 to the end."""
+    return np.linspace(0, duration, n + 1)
+
+
 def find(settings: Sequence[Report], **entries: Any) -> Report:
     """Return the first setting of a report with these entries."""
     return next(each for each in settings if all(each[key] == value for key, value in entries.items()))

@@ -14,24 +14,16 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from belated.replays.reference_tree import Cell, centre
-
-Array = NDArray[np.float64]
+from belated.replays.reference_tree import Cell, centre, halved, longest_side
+from belated.replays.report import Array
 
 
 class TimeIsUp(Exception):
     """A value would come after the end of the run."""
-
-
-class Evaluate(Protocol):
-    """A function that returns the value at a point. The caller waits until the value has arrived."""
-
-    def __call__(self, x: Array, z: float = 1.0) -> float: ...
 
 
 @dataclass
@@ -134,7 +126,7 @@ def query_points(x: Array, step: float) -> Array:
     return np.vstack([x, x + step * np.eye(len(x))])
 
 
-def ogd(evaluate: Evaluate, d: int, rng: np.random.Generator, eta: float = 0.05, step: float = 0.02) -> None:
+def ogd(evaluate: WaitAndAct, d: int, rng: np.random.Generator, eta: float = 0.05, step: float = 0.02) -> None:
     """Run gradient ascent with d + 1 values a step (Agarwal et al. 2010; DBGD of Li et al. 2019 without delays).
 
     The gradient is divided by the running root mean square of its norm, because the η of the theory assumes known
@@ -198,13 +190,5 @@ def rejecting_cells(
         yield centre(active[int(np.argmax(means))])
         wide = 2 * (math.sqrt(math.log(1 / delta_l) / (2 * t_l)) + b_l)
         kept = [cell for cell, mean in zip(active, means, strict=True) if means.max() - mean <= wide]
-        active = [half for cell in kept for half in _halved(cell)]
+        active = [half for cell in kept for half in halved(cell, longest_side(cell))]
         level += 1
-
-
-def _halved(cell: Cell) -> tuple[Cell, Cell]:
-    """Return both halves along the longest side."""
-    j = int(np.argmax([high - low for low, high in cell]))
-    low, high = cell[j]
-    middle = 0.5 * (low + high)
-    return (*cell[:j], (low, middle), *cell[j + 1 :]), (*cell[:j], (middle, high), *cell[j + 1 :])

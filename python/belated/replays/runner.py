@@ -32,6 +32,11 @@ OWN_OPTIONS = ("given", "quick", "keep")
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")}
 
 
+Setting = tuple[Any, ...]
+#: The result of a run, as JSON data.
+Result = dict[str, Any]
+
+
 class MissingExtra(BelatedError, ImportError):
     """A library of an extra is not installed."""
 
@@ -144,19 +149,12 @@ def seed_of(seed: int, *keys: int | str) -> int:
     return int(np.random.SeedSequence([seed, *words]).generate_state(1)[0])
 
 
-Setting = tuple[Any, ...]
-
-
 def run_all(
-    function: Callable[..., dict[str, Any]],
-    settings: Iterable[Any],
-    options: Options,
-    label: str,
-    fingerprint: Sequence[str] = (),
-) -> dict[Any, list[dict[str, Any]]]:
+    function: Callable[..., Result], settings: Iterable[Any], options: Options, label: str, data: Sequence[str] = ()
+) -> dict[Any, list[Result]]:
     """Run all settings, and return setting → its results, run by run.
 
-    All settings make their first run before the second runs begin, so that a stopped replay has whole runs.
+    All settings make their first run before the second runs begin. A stopped replay is then a replay of fewer runs.
 
     Parameters
     ----------
@@ -167,36 +165,32 @@ def run_all(
         Parts of the name under which a result is kept.
     label : str
         Text in front of the progress bar.
-    fingerprint : sequence of str
+    data : sequence of str
         Further parts of the name, which identify the data.
     """
     settings = list(dict.fromkeys(settings))
     tasks = [(setting, run) for run in range(options.runs) for setting in settings]
-    named = {kept_name(*task, options, fingerprint): task for task in tasks}
+    named = {kept_name(*task, options, data): task for task in tasks}
     results = kept_map(partial(_call, function, options), named, options.keep, options.workers, label)
-    found: dict[Any, list[dict[str, Any]]] = {setting: [] for setting in settings}
+    found: dict[Any, list[Result]] = {setting: [] for setting in settings}
     for (setting, _), result in zip(tasks, results.values(), strict=True):
         found[setting].append(result)
     return found
 
 
-def kept_name(setting: Setting, run: int, options: Options, fingerprint: Sequence[str] = ()) -> str:
+def kept_name(setting: Setting, run: int, options: Options, data: Sequence[str] = ()) -> str:
     """Return a name that contains all data that the result of a run depends on."""
-    parts = [*map(str, setting), *fingerprint, f"T{options.iterations}", f"seed{options.seed}", f"run{run}"]
+    parts = [*map(str, setting), *data, f"T{options.iterations}", f"seed{options.seed}", f"run{run}"]
     return "_".join([*parts, *(["faithful"] if options.faithful else [])]).replace(", ", "-")
 
 
-def _call(function: Callable[..., dict[str, Any]], options: Options, task: tuple[Setting, int]) -> dict[str, Any]:
+def _call(function: Callable[..., Result], options: Options, task: tuple[Setting, int]) -> Result:
     return function(*task, options)
 
 
 def kept_map(
-    function: Callable[[Any], dict[str, Any]],
-    tasks: Mapping[str, Any],
-    folder: Path | None,
-    n_workers: int | None,
-    label: str,
-) -> dict[str, dict[str, Any]]:
+    function: Callable[[Any], Result], tasks: Mapping[str, Any], folder: Path | None, n_workers: int | None, label: str
+) -> dict[str, Result]:
     """Run tasks as `parallel_map` does, and keep results in a folder, so that an interrupted replay can continue.
 
     Parameters
@@ -222,19 +216,17 @@ def kept_map(
     missing = [(function, task, files[name]) for name, task in tasks.items() if not files[name].exists()]
     if missing:
         parallel_map(_keep, missing, n_workers, label)
-    return {name: _kept(file) for name, file in files.items()}
+    results = {}
+    for name, file in files.items():
+        try:
+            results[name] = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            problem = f"{file} does not contain a stored result ({error}): delete it to make it again"
+            raise InvalidSetting(problem) from None
+    return results
 
 
-def _kept(file: Path) -> dict[str, Any]:
-    """Return a result from its file."""
-    try:
-        result: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InvalidSetting(f"{file} does not contain a stored result ({error}): delete it to make it again") from None
-    return result
-
-
-def _keep(task: tuple[Callable[[Any], dict[str, Any]], Any, Path]) -> None:
+def _keep(task: tuple[Callable[[Any], Result], Any, Path]) -> None:
     """Write a result to its file, completely or not at all."""
     function, argument, file = task
     part = file.with_suffix(f".{os.getpid()}.part")
@@ -299,11 +291,9 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in before:
+            del os.environ[name]
+        os.environ.update({name: value for name, value in before.items() if value is not None})
 
 
 def _begin_worker() -> None:

@@ -25,11 +25,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import belated as bl
 from belated.replays import report, verma
-from belated.replays.report import Report
+from belated.replays.report import Array, Report
 from belated.replays.runner import Options, Replay, run_all, seed_of
 from belated.simulate import simple_regret, simulate
 
@@ -41,20 +40,12 @@ TESTED = 100
 #: Approximately the standard deviation of the rescaled draws.
 SIGNAL_STD = math.sqrt(0.05)
 #: With --given: the lengthscale with which f is drawn, the true noise, and the floor of f as prior mean.
+STDS: Mapping[str, Any] = {"signal_std": SIGNAL_STD, "noise_std": NOISE}
 GIVEN: Mapping[str, Any] = {
-    "surrogate": bl.GP(
-        kernel="squared_exponential",
-        lengthscale=LENGTHSCALE,
-        signal_std=SIGNAL_STD,
-        noise_std=NOISE,
-        mean=0.0,
-        targets="raw",
-    ),
+    "surrogate": bl.GP(kernel="squared_exponential", lengthscale=LENGTHSCALE, mean=0.0, targets="raw", **STDS)
 }
 #: Without --faithful and --given: the paper's kernel and refit interval (appendix C), otherwise belated's defaults.
 SETTINGS: Mapping[str, Any] = {"surrogate__kernel": "squared_exponential", "surrogate__refit_every": 10}
-
-Array = NDArray[np.float64]
 
 
 class Setting(NamedTuple):
@@ -112,14 +103,9 @@ def make(options: Options) -> Report:
     settings = [setting for _, members in panels(options.given).values() for setting in members]
     described = [describe(*each) for each in run_all(run_task, settings, options, "sdf-synthetic").items()]
     six = {title: [find(described, setting) for setting in members] for title, members in SIX.items()}
-    return {
-        "given": options.given,
-        "noise": NOISE,
-        "settings": described,
-        "tests": tests(described),
-        "ranking": {title: by_iteration(ranking, chosen) for title, chosen in six.items()},
-        "against_rivals": {title: by_iteration(against_rivals, chosen) for title, chosen in six.items()},
-    }
+    made = {"given": options.given, "noise": NOISE, "settings": described, "tests": tests(described)}
+    made["ranking"] = {title: by_iteration(ranking, chosen) for title, chosen in six.items()}
+    return made | {"against_rivals": {title: by_iteration(against_rivals, chosen) for title, chosen in six.items()}}
 
 
 def by_iteration(function: Any, chosen: Sequence[Report]) -> Report:
@@ -167,18 +153,13 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
         settings["surrogate__signal_std"] = setting.signal_std
     if options.faithful:
         settings = verma.settings_of(setting.algorithm, True, on_a_box=False)
-    seed = seed_of(options.seed, "optimizer", run)
-    candidates = grid().reshape(-1, 1)
-    optimizer = bl.algorithm(setting.algorithm, candidates=candidates, window=setting.window, seed=seed, **settings)
-    first = verma.rng_of(options, "initial", run).choice(N_CANDIDATES, verma.N_INITIAL, replace=False)
+    settings |= {"candidates": grid().reshape(-1, 1), "window": setting.window}
+    optimizer = bl.algorithm(setting.algorithm, seed=seed_of(options.seed, "optimizer", run), **settings)
+    delay = delays(setting, verma.rng_of(options, "delays", run).random(n_trials))
+    first = verma.rng_of(options, "initial", run).choice(N_CANDIDATES, verma.N_INITIAL, replace=False).tolist()
+    noise: dict[str, Any] = {"noise": NOISE, "seed": seed_of(options.seed, "noise", run)}
     history = simulate(
-        optimizer,
-        lambda x: f[round(float(x[0]) * (N_CANDIDATES - 1))],
-        n_trials,
-        delays(setting, verma.rng_of(options, "delays", run).random(n_trials)),
-        initial=first.tolist(),
-        noise=NOISE,
-        seed=seed_of(options.seed, "noise", run),
+        optimizer, lambda x: f[round(float(x[0]) * (N_CANDIDATES - 1))], n_trials, delay, initial=first, **noise
     )
     longest = setting.window if verma.is_sdf(setting.algorithm) else np.inf
     return {

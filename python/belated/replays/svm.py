@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import belated as bl
 from belated.replays import verma
-from belated.replays.report import Report, mean_stderr, plus_minus
+from belated.replays.report import Array, Report, mean_stderr, plus_minus
 from belated.replays.runner import MissingData, Options, Replay, run_all
 
 BOUNDS = {"C": (1e-4, 100.0), "gamma": (1e-4, 10.0)}
@@ -30,7 +29,6 @@ PUBLISHED_FILE = "verma2022_svm_runs.json.gz"
 GOOD_ERROR = 24.3  # %: nearly all better points are at gamma's lower bound
 COMPARED = (50, 99)  # iterations at which our figures are compared with the published ones
 
-Array = NDArray[np.float64]
 Published = dict[tuple[str, str, int], dict[str, Any]]
 
 
@@ -133,36 +131,24 @@ def compare(setting: Report, published: Published) -> None:
     setting["published_mean"], setting["published_stderr"] = mean[known], stderr[known]
     setting["published_curve_mean"] = mean
     setting["published_fraction_at_or_below_24.3"] = float(np.mean(errors[:, known[-1]] <= GOOD_ERROR))
-    pairs = zip(known, setting["mean"], setting["stderr"], mean[known], stderr[known], strict=True)
-    setting["comparison"] = [
-        {
-            "iteration": i,
-            "ours": ours,
-            "published": theirs,
-            "margin": (margin := 2 * math.hypot(se, their_se) + 0.5),
-            "within": bool(abs(ours - theirs) <= margin),
-            "not_worse": bool(ours <= theirs + margin),
-        }
-        for i, ours, se, theirs, their_se in pairs
-        if i in COMPARED
-    ]
+    setting["comparison"] = []
+    for k, i in enumerate(known):
+        if i in COMPARED:
+            ours, theirs, margin = setting["mean"][k], mean[i], 2 * math.hypot(setting["stderr"][k], stderr[i]) + 0.5
+            compared = {"iteration": i, "ours": ours, "published": theirs, "margin": margin}
+            within = {"within": bool(abs(ours - theirs) <= margin), "not_worse": bool(ours <= theirs + margin)}
+            setting["comparison"].append(compared | within)
 
 
 def verdict(settings: list[Report]) -> dict[str, Any]:
     """Return the number of comparisons within the margin, and a list of the other comparisons."""
-    compared = [(setting, comparison) for setting in settings for comparison in setting["comparison"]]
-    miss = "{algorithm}, {delays}, iteration {}: ours {:.2f}, published {:.2f}, margin {:.2f}"
-    numbers = ("iteration", "ours", "published", "margin")
-    return {
-        "comparisons": len(compared),
-        "within": sum(comparison["within"] for _, comparison in compared),
-        "not_worse": sum(comparison["not_worse"] for _, comparison in compared),
-        "misses": [
-            miss.format(*(comparison[key] for key in numbers), **setting)
-            for setting, comparison in compared
-            if not comparison["within"]
-        ],
-    }
+    compared = [setting | comparison for setting in settings for comparison in setting["comparison"]]
+    text = (
+        "{algorithm}, {delays}, iteration {iteration}: ours {ours:.2f}, published {published:.2f}, margin {margin:.2f}"
+    )
+    counted = {key: sum(each[key] for each in compared) for key in ("within", "not_worse")}
+    misses = [text.format(**each) for each in compared if not each["within"]]
+    return {"comparisons": len(compared), **counted, "misses": misses}
 
 
 def _published_row(setting: Report) -> list[str]:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 import belated as bl
 from belated.replays import report
 from belated.replays.report import Report
-from belated.replays.runner import Options, seed_of
+from belated.replays.runner import Options, Result, Setting, seed_of
 from belated.simulate import Constant, DelayDistribution, Poisson, best_converted, simulate
 
 UCB_FAMILY = ("GP-UCB-SDF", "GP-UCB", "GP-BUCB")
@@ -31,19 +31,11 @@ ITERATIONS = 100
 REPORTED = (20, 30, 50, 80, 99)
 
 #: Settings of the authors' code that the paper does not state, as arguments of `belated.algorithm`, for all six.
+FIT: Mapping[str, Any] = {"n_restarts": 10, "fit_rows": "all", "initial_theta": (0.1, 1.0, 1.0)}
+REFIT: Mapping[str, Any] = {"refit_every": 10, "refit_clock": "trials", "n_refit_restarts": 10}
 FAITHFUL: Mapping[str, Any] = {
     "surrogate": bl.GP(
-        kernel="squared_exponential",
-        ard=False,
-        mean="zero",
-        priors=False,
-        targets="raw",
-        n_restarts=10,
-        n_refit_restarts=10,
-        refit_every=10,
-        refit_clock="trials",
-        fit_rows="all",
-        initial_theta=(0.1, 1.0, 1.0),
+        kernel="squared_exponential", ard=False, mean="zero", priors=False, targets="raw", **FIT, **REFIT
     ),
     "acquisition__predictive_std": True,
     "initial": bl.Initial(N_INITIAL, how="uniform"),
@@ -100,15 +92,13 @@ def rng_of(options: Options, *keys: int | str) -> np.random.Generator:
     return np.random.default_rng(seed_of(options.seed, *keys))
 
 
-Start = tuple[Sequence[dict[str, Any]], Sequence[float]]
+Params = Mapping[str, Any]
+Points = Sequence[dict[str, Any]]
+Start = tuple[Points, Sequence[float]]
 
 
 def start(
-    setting: tuple[str, str],
-    run: int,
-    options: Options,
-    initial_points: Callable[[np.random.Generator], Sequence[dict[str, Any]]],
-    published: Start | None = None,
+    setting: Setting, run: int, options: Options, initial_points: Callable[..., Points], published: Start | None = None
 ) -> Start:
     """Return the initial points and the delays of a run.
 
@@ -125,13 +115,8 @@ def start(
 
 
 def run_task(
-    setting: tuple[str, str],
-    run: int,
-    options: Options,
-    started: Start,
-    space: Mapping[str, Any],
-    accuracy: Callable[[dict[str, Any]], float],
-) -> dict[str, Any]:
+    setting: Setting, run: int, options: Options, started: Start, space: Params, accuracy: Callable[[Any], float]
+) -> Result:
     """Maximise a validation accuracy in [0, 1], whose floor is 0.
 
     Returns the best converted error in % after 0, 1, 2, … iterations, and seconds per suggestion.
@@ -185,11 +170,8 @@ def against_rivals(regrets: Mapping[str, ArrayLike]) -> list[dict[str, Any]]:
     regrets : mapping
         Algorithm → one regret per run, for the six algorithms.
     """
-    return [
-        {"algorithm": algorithm, "rival": rival} | worse(regrets[rival], regrets[algorithm])
-        for algorithm, rivals in RIVALS.items()
-        for rival in rivals
-    ]
+    pairs = [(algorithm, rival) for algorithm, rivals in RIVALS.items() for rival in rivals]
+    return [{"algorithm": ours, "rival": rival} | worse(regrets[rival], regrets[ours]) for ours, rival in pairs]
 
 
 def in_words(comparisons: Sequence[dict[str, Any]], digits: int) -> list[str]:

@@ -40,12 +40,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import belated as bl
 from belated.replays import report, svm, verma
-from belated.replays.report import Report
-from belated.replays.runner import MissingData, Options, Replay, parallel_map, run_all, seed_of
+from belated.replays.report import Array, Report
+from belated.replays.runner import MissingData, Options, Replay, Result, Setting, parallel_map, run_all, seed_of
 from belated.simulate import Poisson, simulate
 
 ITERATIONS_PER_TASK = 30
@@ -60,7 +59,6 @@ META_FEATURES = ("meta1", "meta2", "meta3", "meta4", "meta5", "meta6")
 N_PREFIXES = 20
 N_GRID = 20  # number of values of each hyperparameter
 
-Array = NDArray[np.float64]
 Results = Mapping[tuple[str], Sequence[dict[str, Any]]]
 
 
@@ -75,15 +73,14 @@ def n_iterations(options: Options, n_tasks: int) -> int:
 
 
 def run_task(
-    setting: tuple[str],
+    setting: Setting,
     run: int,
     options: Options,
     accuracy: Callable[[int, Any], float],
     initial_points: Callable[[np.random.Generator], Sequence[Any]],
     contexts: Sequence[Mapping[str, Any]],
-    context_space: Mapping[str, Any],
     **domain: Any,
-) -> dict[str, Any]:
+) -> Result:
     """Return the accuracies of a run's iterations, in order, and the total seconds of its suggestions.
 
     Run r has the same initial points and delays for all algorithms.
@@ -97,23 +94,19 @@ def run_task(
     contexts : sequence of length K
         The contexts z_k as mappings by name.
     **domain
-        ``space`` or ``candidates``.
+        ``space`` or ``candidates``, and ``context``.
     """
     (algorithm,) = setting
     task = task_of_trials(verma.N_INITIAL + n_iterations(options, len(contexts)))
     settings = verma.settings_of(algorithm, options.faithful, on_a_box="space" in domain)
     seed = seed_of(options.seed, "optimizer", algorithm, run)
-    optimizer = bl.algorithm(algorithm, context=context_space, window=WINDOW, seed=seed, **domain, **settings)
+    optimizer = bl.algorithm(algorithm, window=WINDOW, seed=seed, **domain, **settings)
+    delay = DELAY.sample(verma.rng_of(options, "delays", run), len(task))
+    initial = initial_points(verma.rng_of(options, "initial", run))
     # Tasks are identified by their place in the sequence, because several tasks may have the same context.
     in_order = iter(task)
-    history = simulate(
-        optimizer,
-        lambda x, context: accuracy(next(in_order), x),
-        len(task),
-        DELAY.sample(verma.rng_of(options, "delays", run), len(task)),
-        initial=initial_points(verma.rng_of(options, "initial", run)),
-        contexts=[contexts[k] for k in task],
-    )
+    given: dict[str, Any] = {"initial": initial, "contexts": [contexts[k] for k in task]}
+    history = simulate(optimizer, lambda x, context: accuracy(next(in_order), x), len(task), delay, **given)
     n_initial = verma.N_INITIAL
     return {"accuracy": history.values[n_initial:], "seconds": float(history.seconds[n_initial:].sum())}
 
@@ -199,21 +192,21 @@ def table_multitask(found: Report) -> str:
     return table(found, f"{len(found['tasks'])} tasks")
 
 
-def run_multitask(setting: tuple[str], run: int, options: Options) -> dict[str, Any]:
+def run_multitask(setting: Setting, run: int, options: Options) -> dict[str, Any]:
     """One run of one algorithm."""
     tasks = benchmark(options.data)
     values, n = values_of(tasks, options.faithful), len(tasks.configurations)
     row_of = {row.tobytes(): i for i, row in enumerate(tasks.configurations)}
-    return run_task(
-        setting,
-        run,
-        options,
-        lambda k, x: float(values[k, row_of[x.tobytes()]]),
-        lambda rng: rng.choice(n, verma.N_INITIAL, replace=False).tolist(),
-        [dict(zip(META_FEATURES, features, strict=True)) for features in tasks.features.tolist()],
-        dict.fromkeys(META_FEATURES, (0.0, 1.0)),
-        candidates=tasks.configurations,
-    )
+    contexts = [dict(zip(META_FEATURES, features, strict=True)) for features in tasks.features.tolist()]
+    domain: dict[str, Any] = {"context": dict.fromkeys(META_FEATURES, (0.0, 1.0)), "candidates": tasks.configurations}
+
+    def accuracy(k: int, x: Array) -> float:
+        return float(values[k, row_of[x.tobytes()]])
+
+    def initial_points(rng: np.random.Generator) -> list[int]:
+        return [int(i) for i in rng.choice(n, verma.N_INITIAL, replace=False)]
+
+    return run_task(setting, run, options, accuracy, initial_points, contexts, **domain)
 
 
 def values_of(tasks: Benchmark, faithful: bool) -> Array:
@@ -276,30 +269,27 @@ def _how_to_get_data(problem: str) -> str:
     )
 
 
-def make_nonstationary(options: Options) -> Report:
+def make_growing(options: Options) -> Report:
     """All runs of the six algorithms."""
     svm.pima_diabetes(options.data)  # raises an error before any process starts if the data are missing
     prefixes = range(-(-n_iterations(options, N_PREFIXES) // ITERATIONS_PER_TASK))
     best = np.array(parallel_map(partial(best_of_grid, options.data), prefixes, options.workers, "nonstationary: grid"))
-    results = run_algorithms(run_nonstationary, options, "nonstationary")
+    results = run_algorithms(run_growing, options, "nonstationary")
     for k in prefixes:
         of_prefix = slice(k * ITERATIONS_PER_TASK, (k + 1) * ITERATIONS_PER_TASK)
         best[k] = max(best[k], *(report.values_of(runs, "accuracy")[:, of_prefix].max() for runs in results.values()))
     return summarise(results, best)
 
 
-def run_nonstationary(setting: tuple[str], run: int, options: Options) -> dict[str, Any]:
+def run_growing(setting: Setting, run: int, options: Options) -> dict[str, Any]:
     """One run of one algorithm."""
-    return run_task(
-        setting,
-        run,
-        options,
-        lambda k, params: accuracy_of_prefix(options.data, k, **params),
-        svm.initial_points,
-        [{"data": k} for k in range(N_PREFIXES)],
-        {"data": bl.Integer(0, N_PREFIXES - 1)},
-        space=svm.space(),
-    )
+
+    def accuracy(k: int, params: Mapping[str, Any]) -> float:
+        return accuracy_of_prefix(options.data, k, **params)
+
+    contexts = [{"data": k} for k in range(N_PREFIXES)]
+    domain: dict[str, Any] = {"context": {"data": bl.Integer(0, N_PREFIXES - 1)}, "space": svm.space()}
+    return run_task(setting, run, options, accuracy, svm.initial_points, contexts, **domain)
 
 
 @cache
@@ -323,21 +313,11 @@ def best_of_grid(data: Path | None, k: int) -> float:
     return max(accuracy_of_prefix(data, k, float(C), float(gamma)) for C, gamma in product(*axes))
 
 
-MULTITASK = (
-    "Verma et al. 2022, Figure 4 (a), (b): 50 SVM tuning tasks in sequence, meta-features as context, six algorithms"
-)
-NONSTATIONARY = "Verma et al. 2022, Figure 4 (c), (d): an SVM tuned repeatedly while its data grow, six algorithms"
-table_nonstationary = partial(table, what=f"{N_PREFIXES} growing data sets")
-figures = [partial(figure, letters=letters) for letters in ("ab", "cd")]
+MULTITASK = "Verma et al. 2022, Figure 4 (a), (b): 50 SVM tuning tasks in sequence, meta-features as context"
+GROWING = "Verma et al. 2022, Figure 4 (c), (d): an SVM tuned repeatedly while its data grow, six algorithms"
+table_growing = partial(table, what=f"{N_PREFIXES} growing data sets")
+figure_ab, figure_cd = (partial(figure, letters=letters) for letters in ("ab", "cd"))
 REPLAYS = [
-    Replay("multitask", MULTITASK, make_multitask, table_multitask, figures[0], 10, needs=["scipy"]),
-    Replay(
-        "nonstationary",
-        NONSTATIONARY,
-        make_nonstationary,
-        table_nonstationary,
-        figures[1],
-        10,
-        needs=["scipy", "sklearn"],
-    ),
+    Replay("multitask", MULTITASK, make_multitask, table_multitask, figure_ab, 10, needs=["scipy"]),
+    Replay("nonstationary", GROWING, make_growing, table_growing, figure_cd, 10, needs=["scipy", "sklearn"]),
 ]

@@ -27,22 +27,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import belated as bl
 from belated import functions
 from belated.functions import MultiFidelityFunction
 from belated.replays import report
-from belated.replays.reference_tree import UCBV, Evaluations, Instance, UCB1Sigma, Width, run_poo
-from belated.replays.report import Report
+from belated.replays.reference_tree import RHO_MAX, UCBV, Act, Evaluations, Instance, Rng, UCB1Sigma, run_poo
+from belated.replays.report import Array, Report
 from belated.simulate import Constant, DelayDistribution, Geometric, simulate
 
-Array = NDArray[np.float64]
+Noise = Callable[[], float] | None
 
 DURATION = 600
 N_READINGS = 60
 B = 5.0  # a loose bound on f, for (D)UCBV unless the scripts are followed (appendix D.2.1)
-RHO_MAX = 0.95  # nu is C itself, because their nu_max = 1 multiplies C
 #: The maximum delay of the program's results beyond the nominal delay, by the time stamps of the recorded runs.
 LATENESS = 0.01
 #: Number of instances of POO, in the scripts.
@@ -61,7 +59,8 @@ class Problem:
     """A function with the optimum from which the paper measures regret, and the settings of the scripts.
 
     ``variance`` is the variance of the noise in the paper, and ``given`` the variance that the scripts give to
-    (D)UCB1σ. ``b`` and ``factor`` are parameters of (D)UCBV.
+    (D)UCB1σ. ``b`` and ``factor`` are parameters of (D)UCBV. ``program`` is f(x, z) of the authors' program, if it
+    differs.
     """
 
     function: MultiFidelityFunction
@@ -70,22 +69,46 @@ class Problem:
     given: float
     b: float
     factor: float
+    program: Callable[[Problem, Array, float], float] | None = None
 
     @property
     def d(self) -> int:
         return len(self.function.space)
 
+    def scaled(self, x: Array) -> list[float]:
+        """Return a point of the unit cube in the units of the function."""
+        bounds = [(each.low, each.high) for each in self.function.space.values()]
+        return [low + (high - low) * each for (low, high), each in zip(bounds, x.tolist(), strict=True)]
+
     def value(self, x: Array, z: float = 1.0) -> float:
         """Return f on the unit cube."""
-        return self.function.formula(_scaled(self.function, x), z)
+        return self.function.formula(self.scaled(x), z)
+
+
+def _program_currin(problem: Problem, x: Array, z: float) -> float:
+    """The full function is at z = 0, clipped at the optimum."""
+    return min(problem.value(x, 1.0 - z), problem.optimum)
+
+
+def _program_branin(problem: Problem, x: Array, z: float) -> float:
+    """Only b is shifted."""
+    x1, x2 = problem.scaled(x)
+    b = 5.1 / (4 * math.pi**2) - 0.01 * (1 - z)
+    return -((x2 - b * x1**2 + 5 / math.pi * x1 - 6) ** 2 + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x1) + 10)
+
+
+def _program_borehole(problem: Problem, x: Array, z: float) -> float:
+    """The full function is clipped at the optimum."""
+    full, low = problem.value(x, 1.0), problem.value(x, 0.0)
+    return z * min(full, problem.optimum) + (1 - z) * low
 
 
 PROBLEMS: Mapping[str, Problem] = {
     "Hartmann3": Problem(functions.HARTMANN3_MF, 3.86278, 0.01, 0.01, 5.0, 0.02),
     "Hartmann6": Problem(functions.HARTMANN6_MF, 3.32237, 0.05, 0.05, 5.0, 0.02),
-    "CurrinExp": Problem(functions.CURRIN_EXPONENTIAL_MF, 13.798685, 0.05, 0.5, 5.0, 0.02),
-    "Branin": Problem(functions.BRANIN_MF, -0.397887, 0.05, 0.05, 1.0, 0.8),
-    "Borehole": Problem(functions.BOREHOLE_MF, 309.523221, 0.01, 5.0, 350.0, 0.0095),
+    "CurrinExp": Problem(functions.CURRIN_EXPONENTIAL_MF, 13.798685, 0.05, 0.5, 5.0, 0.02, _program_currin),
+    "Branin": Problem(functions.BRANIN_MF, -0.397887, 0.05, 0.05, 1.0, 0.8, _program_branin),
+    "Borehole": Problem(functions.BOREHOLE_MF, 309.523221, 0.01, 5.0, 350.0, 0.0095, _program_borehole),
 }
 
 #: Height and number of nodes of the best instance, tables 5 (constant) and 9 (geometric).
@@ -131,7 +154,7 @@ def figures_of(values: Array) -> Report:
 
 def at_readings(times: Array, values: Array, duration: float) -> Array:
     """Return values at equally spaced times; NaN before the first value."""
-    at = np.searchsorted(times, np.linspace(0, duration, N_READINGS + 1), side="right")
+    at = np.searchsorted(times, report.readings(duration, N_READINGS), side="right")
     return np.concatenate([[math.nan], values])[at]
 
 
@@ -140,7 +163,7 @@ def regret_panel(settings: Sequence[Report], duration: float, title: str, **argu
     # A regret below the precision of the paper's optimum is 0 or less.
     regrets = [np.maximum(np.asarray(each["curve_median_regret"], dtype=float), 1e-7) for each in settings]
     curves = [(each["algorithm"], regret, 0.0) for each, regret in zip(settings, regrets, strict=True)]
-    axes = {"x": np.linspace(0, duration, N_READINGS + 1), "xlabel": "Time", "ylabel": "Median simple regret"}
+    axes = {"x": report.readings(duration, N_READINGS), "xlabel": "Time", "ylabel": "Median simple regret"}
     return curves, {**axes, "title": title, "log": True, "bands": False, **arguments}, ()
 
 
@@ -152,58 +175,11 @@ def bias_constant(problem: Problem) -> float:
 
 def program_value(problem: Problem) -> Callable[[Array, float], float]:
     """Return f(x, z) of the authors' program on the unit cube."""
-    return partial(PROGRAM[problem.function], problem) if problem.function in PROGRAM else problem.value
-
-
-def _program_currin(problem: Problem, x: Array, z: float) -> float:
-    """The full function is at z = 0, clipped at the optimum."""
-    return min(problem.value(x, 1.0 - z), problem.optimum)
-
-
-def _program_branin(problem: Problem, x: Array, z: float) -> float:
-    """Only b is shifted."""
-    x1, x2 = _scaled(problem.function, x)
-    b = 5.1 / (4 * math.pi**2) - 0.01 * (1 - z)
-    return -((x2 - b * x1**2 + 5 / math.pi * x1 - 6) ** 2 + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x1) + 10)
-
-
-def _program_borehole(problem: Problem, x: Array, z: float) -> float:
-    """The full function is clipped at the optimum."""
-    full, low = problem.value(x, 1.0), problem.value(x, 0.0)
-    return z * min(full, problem.optimum) + (1 - z) * low
-
-
-PROGRAM: Mapping[MultiFidelityFunction, Callable[[Problem, Array, float], float]] = {
-    functions.CURRIN_EXPONENTIAL_MF: _program_currin,
-    functions.BRANIN_MF: _program_branin,
-    functions.BOREHOLE_MF: _program_borehole,
-}
-
-
-def _scaled(function: MultiFidelityFunction, x: Array) -> list[float]:
-    """Return a point of the unit cube in the units of the function."""
-    bounds = [(each.low, each.high) for each in function.space.values()]
-    return [low + (high - low) * each for (low, high), each in zip(bounds, x.tolist(), strict=True)]
-
-
-def script_width(problem: Problem, algorithm: str) -> Width:
-    """Return the bound of a tree in the scripts."""
-    return UCBV(problem.b, problem.factor) if algorithm.endswith("UCBV") else UCB1Sigma(problem.given)
-
-
-def paper_width(algorithm: str, variance: float) -> Width:
-    """Return the bound of a tree in the paper."""
-    return UCBV(B) if algorithm.endswith("UCBV") else UCB1Sigma(variance)
+    return problem.value if problem.program is None else partial(problem.program, problem)
 
 
 def paper_search(
-    problem: Problem,
-    algorithm: str,
-    delays: str,
-    duration: int,
-    noise: Callable[[], float] | None,
-    noise_std: float,
-    rng: np.random.Generator,
+    problem: Problem, algorithm: str, delays: str, duration: int, noise: Noise, noise_std: float, rng: Rng
 ) -> tuple[float, int]:
     """Return the noiseless value of the recommendation of the paper's PCTS, and the number of its values.
 
@@ -227,39 +203,34 @@ def run_program(
     problem: Problem,
     delays: str,
     algorithm: str,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     duration: float = DURATION,
-    noise: Callable[[], float] | None = None,
-    fidelity: bool = False,
+    noise: Noise = None,
+    variance: float | None = None,
     as_tables: bool = False,
-    f: Callable[[Array, float], float] | None = None,
-    width: Width | None = None,
 ) -> list[Instance]:
     """Run instances of PCTS or MFPOO as in the authors' program, see `belated.replays.reference_tree`.
 
-    The defaults are the released program, with its function and the bound of its scripts, in exact time. ``as_tables``
-    runs three instances of the whole duration each. Results are then late by up to `LATENESS`, so that results that
-    started together do not arrive at the same time.
+    The defaults are the released program, with its function and the bound of its scripts, in exact time. With
+    ``variance``, the function, the bound and the fidelities are as in the paper, for noise of this variance.
+    ``as_tables`` runs three instances of the whole duration each. Results are then late by up to `LATENESS`, so that
+    results that started together do not arrive at the same time.
     """
-    times = endless(DELAYS[delays], rng)
+    times, is_ucbv = endless(DELAYS[delays], rng), algorithm.endswith("UCBV")
     if as_tables:
         times = (delay + LATENESS * float(rng.random()) for delay in endless(DELAYS[delays], rng))
-    evaluations = Evaluations(program_value(problem) if f is None else f, problem.d, times, noise, fidelity)
-    return run_poo(
-        evaluations,
-        script_width(problem, algorithm) if width is None else width,
-        duration,
-        DELAYS[delays].mean,
-        rng,
-        rho_max=RHO_MAX,
-        at_most=3 if as_tables else INSTANCES["UCBV" if algorithm.endswith("UCBV") else "UCB1-sigma"],
-        act="delayed" if algorithm.startswith("PCTS") else "wait",
-        whole_each=as_tables,
-    )
+    f, width = program_value(problem), UCBV(problem.b, problem.factor) if is_ucbv else UCB1Sigma(problem.given)
+    if variance is not None:
+        f, width = problem.value, UCBV(B) if is_ucbv else UCB1Sigma(variance)
+    evaluations = Evaluations(f, problem.d, times, noise, fidelity=as_tables or variance is not None)
+    at_most = 3 if as_tables else INSTANCES["UCBV" if is_ucbv else "UCB1-sigma"]
+    act: Act = "delayed" if algorithm.startswith("PCTS") else "wait"
+    unit = DELAYS[delays].mean
+    return run_poo(evaluations, width, duration, unit, rng, at_most=at_most, act=act, whole_each=as_tables)
 
 
-def noise(kind: str, variance: float, rng: np.random.Generator) -> Callable[[], float] | None:
+def noise(kind: str, variance: float, rng: Rng) -> Noise:
     """Return a function that draws "Gaussian" or "Laplace" noise of mean 0, or None if the noise is "none"."""
     if kind == "none":
         return None
@@ -268,7 +239,7 @@ def noise(kind: str, variance: float, rng: np.random.Generator) -> Callable[[], 
     return partial(rng.normal, 0.0, math.sqrt(variance))
 
 
-def endless(distribution: DelayDistribution, rng: np.random.Generator) -> Iterator[float]:
+def endless(distribution: DelayDistribution, rng: Rng) -> Iterator[float]:
     """Yield delays one after the other."""
     while True:
         yield from np.atleast_1d(distribution.sample(rng, 256)).tolist()

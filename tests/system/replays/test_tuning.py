@@ -196,10 +196,10 @@ def test_published_medians_belong_to_the_task(tmp_path):
 
 def test_the_trees_have_the_settings_of_the_paper():
     def tree(algorithm, faithful=False):
-        space = EXPERIMENTS["svm"].space
-        samples = (100, 1797)
-        f = lambda params, n: 0.9 - 0.2 * (1797 - n) / 1697  # noqa: E731
-        return pcts_tuning.make_optimizer(space, algorithm, f, samples, 0, faithful)
+        def f(params, n):
+            return 0.9 - 0.2 * (1797 - n) / 1697
+
+        return pcts_tuning.make_optimizer(EXPERIMENTS["svm"].space, algorithm, f, (100, 1797), 0, faithful)
 
     bias = pytest.approx(math.sqrt(2) * 0.2, rel=1e-3)
     for algorithm in ("PCTS+DUCBV", "wait-and-act+DUCBV"):
