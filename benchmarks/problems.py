@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from belated import functions
-from belated.experiments.replays import sdf_synthetic
 from belated.functions import Function, box
+from belated.replays import sdf_synthetic
 from belated.simulate import DelayDistribution, Exponential, HalfNormal, Pareto, Poisson, Uniform
 from belated.space.dimensions import Categorical, Integer
 

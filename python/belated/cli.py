@@ -11,10 +11,14 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from belated import _core, experiments
+from belated import _core
 from belated.serve import command as serve_command
 from belated.study import commands as study_commands
+
+if TYPE_CHECKING:
+    from belated.replays.runner import Replay
 
 # Exit codes. 130 and 141 are the codes of a shell for SIGINT and SIGPIPE. argparse exits with 2 for invalid arguments.
 DONE, FAILED, INTERRUPTED, BROKEN_PIPE = 0, 1, 130, 141
@@ -66,9 +70,11 @@ def parser() -> argparse.ArgumentParser:
         help="replay an experiment of a paper",
         description="Replay an experiment of a paper; without a name, list the replays.",
     )
-    replay.add_argument("name", metavar="NAME", nargs="?", choices=experiments.names(), help="which experiment")
-    replay.add_argument("--runs", metavar="R", type=positive, help="repetitions (default: the replay's own)")
-    replay.add_argument("--iterations", metavar="T", type=positive, help="suggestions per run after the initial points")
+    replay.add_argument("name", metavar="NAME", nargs="?", type=replay_of, help="which experiment")
+    replay.add_argument("--runs", metavar="R", type=positive, default=0, help="repetitions (default: the replay's own)")
+    replay.add_argument(
+        "--iterations", metavar="T", type=positive, default=0, help="suggestions per run after the initial points"
+    )
     replay.add_argument("--seed", metavar="S", type=natural, default=0, help="seed of everything random (default: 0)")
     replay.add_argument("--data", metavar="DIR", type=folder, help="folder with the data and the published runs")
     replay.add_argument("--json", metavar="FILE", type=Path, help="write all numbers to this file")
@@ -93,17 +99,29 @@ def parser() -> argparse.ArgumentParser:
 
 def replay_command(arguments: argparse.Namespace) -> int:
     """Execute a replay, or list the replays."""
-    if arguments.name is None:
-        names = experiments.names()
-        width = max(map(len, names))
-        for name in names:
-            print(f"{name:{width}}  {experiments.description(name).rstrip('.')}")
-        return DONE
-    from belated.experiments import runner
+    from belated import replays
+    from belated.replays.runner import Options, execute
 
+    if arguments.name is None:
+        found = replays.found()
+        width = max(map(len, found))
+        for name, replay in found.items():
+            print(f"{name:{width}}  {replay.description}")
+        return DONE
     settings = {name: value for name, value in vars(arguments).items() if name not in ("name", "command")}
-    runner.execute(experiments.load(arguments.name), runner.Options(**settings))
+    execute(arguments.name, Options(**settings))
     return DONE
+
+
+def replay_of(name: str) -> Replay:
+    """Convert the name of a replay to the replay."""
+    from belated import replays
+
+    found = replays.found()
+    if name not in found:
+        raise argparse.ArgumentTypeError(f"there is no replay {name!r}: pass one of {', '.join(found)}")
+    replay: Replay = found[name]
+    return replay
 
 
 def positive(text: str) -> int:

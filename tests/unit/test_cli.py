@@ -13,7 +13,7 @@ import time
 import pytest
 
 import belated as bl
-from belated import _core, cli, experiments
+from belated import _core, cli, replays
 
 
 def run(*arguments: str) -> int:
@@ -35,7 +35,7 @@ def test_help_is_shown_without_a_command(capsys):
 def test_replay_without_a_name_lists_the_replays(capsys):
     assert run("replay") == cli.DONE
     listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed] == experiments.names()
+    assert [line.split()[0] for line in listed] == list(replays.found())
 
 
 @pytest.mark.parametrize(
@@ -57,17 +57,17 @@ def test_unusable_arguments_are_refused(arguments, capsys):
 
 def test_error_for_a_missing_library_names_the_extra(capsys, monkeypatch):
     pytest.importorskip("sklearn")
-    from belated.experiments import runner
+    from belated.replays import runner
 
     monkeypatch.setattr(runner, "find_spec", lambda name: None)
     assert run("replay", "lr") == cli.FAILED
-    assert "pip install 'belated[experiments]'" in capsys.readouterr().err
+    assert "pip install 'belated[replays]'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("replay", ["cnn", "cifar"])
 def test_replays_that_train_networks_name_the_extra_that_installs_torch(replay, capsys, monkeypatch):
     pytest.importorskip("tqdm")
-    from belated.experiments import runner
+    from belated.replays import runner
 
     found = runner.find_spec
     monkeypatch.setattr(runner, "find_spec", lambda name: None if name == "torch" else found(name))
@@ -77,7 +77,7 @@ def test_replays_that_train_networks_name_the_extra_that_installs_torch(replay, 
 
 def test_a_file_that_cannot_be_written_is_an_error_before_the_run(capsys, tmp_path, monkeypatch):
     pytest.importorskip("sklearn")
-    monkeypatch.setattr("belated.experiments.replays.lr.run", lambda options: pytest.fail("worked first"))
+    monkeypatch.setattr("belated.replays.runner.Replay.run", lambda *_: pytest.fail("worked first"))
     assert run("replay", "lr", "--json", str(tmp_path / "none" / "x.json")) == cli.FAILED
     assert "there is no folder" in capsys.readouterr().err
 

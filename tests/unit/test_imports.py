@@ -17,7 +17,7 @@ CORE = Path(__file__).parents[2] / "src"
 # A room may import the rooms before it.
 PYTHON_ROOMS = (
     *("_core", "warn", "short_repr", "space", "optimizers", "store", "study", "run", "simulate", "functions"),
-    *("plotting", "integrations", "experiments", "serve", "cli"),
+    *("plotting", "integrations", "replays", "serve", "cli"),
 )
 # Rooms with fewer allowed imports, and the only rooms that may import the package as its users do.
 ALLOWED = {
@@ -25,7 +25,7 @@ ALLOWED = {
     "simulate": {"_core", "short_repr"},
     "functions": {"_core", "space"},
 }
-USERS = {"integrations", "experiments"}
+USERS = {"integrations", "replays"}
 
 # Packages that an integration may import when it is loaded: the integrated package and its dependencies.
 INTEGRATED = {

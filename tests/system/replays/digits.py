@@ -4,7 +4,7 @@ import gzip
 
 import numpy as np
 
-from belated.experiments.images import OTHER_DIGITS
+from belated.replays.images import OTHER_DIGITS
 
 
 def idx(array):

@@ -9,64 +9,63 @@ import pytest
 
 import belated as bl
 from belated import cli
-from belated.experiments.papers import kandasamy
-from belated.experiments.replays import asyts
-from belated.experiments.runner import kept_map
+from belated.replays import asyts
+from belated.replays.runner import Options, kept_map
 
-SMALL = asyts.Task("branin", "half-normal", "asyTS", 0, 3, 0, False)
+SMALL = asyts.Setting("branin", "half-normal", "asyTS")
 
 
-def task(**changes):
-    return asyts.Task(**{**vars(SMALL), **changes})
+def run(duration=3, **changes):
+    return asyts.run_task(SMALL._replace(**changes), 0, Options(iterations=duration))
 
 
 def test_a_run_starts_with_the_best_initial_point_and_never_gets_worse():
     curves = {}
     for method in ("asyRAND", "synTS", "asyTS"):
-        found = asyts.run_task(task(method=method))
+        found = run(method=method)
         curves[method] = np.array(found["regret"])
         assert curves[method].shape == (asyts.N_READINGS + 1,)
         assert (np.diff(curves[method]) <= 0).all() and curves[method][-1] > 0
     # All methods have the same initial points.
     assert len({curve[0] for curve in curves.values()}) == 1
-    again = asyts.run_task(SMALL)
+    again = run()
     assert np.array_equal(again["regret"], curves["asyTS"]) and again["n_evaluations"] > 4
 
 
 def test_synchronous_workers_wait_and_evaluate_less():
-    n = {method: asyts.run_task(task(method=method, duration=40))["n_evaluations"] for method in ("synRAND", "asyRAND")}
+    n = {method: run(method=method, duration=40)["n_evaluations"] for method in ("synRAND", "asyRAND")}
     # Of M = 4 half-normal times of mean 1 the largest is 1.8 on average.
     assert n["asyRAND"] == pytest.approx(160, rel=0.15) and n["synRAND"] == pytest.approx(160 / 1.83, rel=0.15)
 
 
 def test_evaluations_are_counted_one_by_one():
     lengths = set()
-    for method in kandasamy.BY_EVALUATIONS:
-        found = asyts.run_task(task(function="park1", times="evaluations", method=method, duration=1))
+    for method in asyts.SEQUENTIAL:
+        found = run(function="park1", times="evaluations", method=method, duration=1)
         lengths.add(len(found["regret"]))
         assert found["n_evaluations"] == 10
     assert lengths == {11}
 
 
 def test_methods_have_the_settings_of_the_paper_or_its_code():
-    function = kandasamy.FUNCTIONS["hartmann6"]
-    for method in kandasamy.METHODS:
-        plain, code = (kandasamy.optimizer(method, function, 0, n_trials=385, faithful=f) for f in (False, True))
+    function = asyts.FUNCTIONS["hartmann6"]
+    for method in asyts.METHODS:
+        plain, code = (asyts.optimizer(method, function, 0, n_trials=385, faithful=f) for f in (False, True))
         if method.endswith("RAND"):
             assert type(plain) is type(code) is bl.RandomSearch
             continue
         assert plain._definition() == bl.algorithm(method, function.space, seed=0)._definition()
-        searched = kandasamy.optimizer(method, function, 0, n_trials=385, faithful=False, direct=True)
-        assert searched.acquisition.direct == kandasamy.N_DIRECT and plain.acquisition.direct is None
+        searched = asyts.optimizer(method, function, 0, n_trials=385, faithful=False, direct=True)
+        assert searched.acquisition.direct == asyts.N_DIRECT and plain.acquisition.direct is None
         assert code.acquisition.multistart == (4905, 0) and code.surrogate.refit_every == 27
         assert getattr(code.acquisition, "beta", 1.0) == ("kandasamy_code" if "UCB" in method else 1.0)
-    assert [kandasamy.n_scored(d, j) for d, j in ((2, 50), (6, 10**6), (18, 775))] == [2000, 7905, 6959]
-    assert [kandasamy.n_initial(kandasamy.FUNCTIONS[name], m) for name, m in (("branin", 4), ("park1", 40))] == [12, 40]
+    assert [asyts.n_scored(d, j) for d, j in ((2, 50), (6, 10**6), (18, 775))] == [2000, 7905, 6959]
+    assert [asyts.n_initial(asyts.FUNCTIONS[name]) for name in ("branin", "hartmann18")] == [12, 25]
 
 
 def test_initial_points_lie_in_the_box():
-    function = kandasamy.FUNCTIONS["branin"]
-    points = kandasamy.initial_points(function, 200, np.random.default_rng(0))
+    function = asyts.FUNCTIONS["branin"]
+    points = asyts.initial_points(function, 200, np.random.default_rng(0))
     x = np.array([list(point.values()) for point in points])
     assert x.min(axis=0) == pytest.approx([-5, 0], abs=0.3) and x.max(axis=0) == pytest.approx([10, 15], abs=0.3)
 
@@ -90,12 +89,6 @@ def test_stored_results_are_not_computed_again(tmp_path):
     (kept / "n3.json").write_text("{")
     with pytest.raises(bl.InvalidSetting, match="n3.json does not contain a stored result .* delete it"):
         kept_map(square, tasks, kept, 0, "squares")
-
-
-def test_names_of_kept_runs_tell_them_apart():
-    other = [task(**{name: value}) for name, value in {"times": "uniform", "method": "synTS", "run": 1}.items()]
-    other += [task(duration=4), task(seed=1), task(faithful=True), task(function="park1")]
-    assert len({each.name() for each in (SMALL, *other)}) == 8
 
 
 def described(function, finals):
@@ -145,8 +138,8 @@ def test_options_of_this_replay_are_refused_elsewhere(capsys):
 
 
 def test_every_panel_and_count_is_run_in_full():
-    settings = asyts.every_setting(tuple(kandasamy.FUNCTIONS))
-    assert {function for function, times, _ in settings if times == asyts.COUNTED} == set(kandasamy.FUNCTIONS)
-    assert {(panel.function, panel.times) for panel in kandasamy.PANELS} <= {each[:2] for each in settings}
-    assert {panel.times for panel in kandasamy.PANELS} == set(kandasamy.TIMES)
-    assert all(law.mean == pytest.approx(1.0) for law in kandasamy.TIMES.values())
+    settings = asyts.every_setting(tuple(asyts.FUNCTIONS))
+    assert {function for function, times, _ in settings if times == asyts.COUNTED} == set(asyts.FUNCTIONS)
+    assert set(asyts.PANELS) <= {each[:2] for each in settings}
+    assert {times for _, times in asyts.PANELS} == set(asyts.TIMES)
+    assert all(law.mean == pytest.approx(1.0) for law in asyts.TIMES.values())

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.experiments.replays import bpe
-from belated.experiments.runner import Options
+from belated import replays
+from belated.replays import bpe
+from belated.replays.runner import Options
 from belated.simulate import Poisson, simulate
 
 DATA = Path(os.environ["BELATED_DATA"]) if "BELATED_DATA" in os.environ else None
@@ -23,11 +24,12 @@ needs_data = pytest.mark.skipif(recorded is None, reason=f"BELATED_DATA names no
 @pytest.mark.parametrize("mean", bpe.REFERENCE_STEPS)
 def test_mean_regret_is_within_the_range_of_the_authors_runs(mean):
     setting = bpe.Setting("reference", "BPE-Delay", mean)
-    runs = [bpe.run_task(bpe.Task(setting, i, bpe.REFERENCE_HORIZON, 0, True, recorded)) for i in range(10)]
-    assert len(runs[0].regret) - 1 == {25: 497, 50: 597}[mean]
+    options = Options(iterations=bpe.REFERENCE_HORIZON, faithful=True, data=DATA)
+    regrets = [bpe.run_task(setting, i, options)["regret"] for i in range(10)]
+    assert len(regrets[0]) - 1 == {25: 497, 50: 597}[mean]
     for step in bpe.REFERENCE_STEPS[mean]:
         theirs = recorded.curves[mean][:, step // 10 - 1]
-        assert len(theirs) == 10 and theirs.min() <= np.mean([run.regret[step] for run in runs]) <= theirs.max()
+        assert len(theirs) == 10 and theirs.min() <= np.mean([regret[step] for regret in regrets]) <= theirs.max()
 
 
 @needs_data
@@ -36,8 +38,8 @@ def test_regret_grows_with_the_mean_delay():
     ends = {}
     for mean in bpe.MEANS:
         setting = bpe.Setting("reference", "BPE-Delay", mean)
-        runs = [bpe.run_task(bpe.Task(setting, i, 1000, 0, False, recorded)) for i in range(3)]
-        ends[mean] = np.mean([run.regret[-1] for run in runs])
+        options = Options(iterations=1000, data=DATA)
+        ends[mean] = np.mean([bpe.run_task(setting, i, options)["regret"][-1] for i in range(3)])
     added = {mean: ends[mean] - ends[0] for mean in (25, 50)}
     assert 0 < added[25] < added[50] and 1.4 < added[50] / added[25] < 2.8
 
@@ -86,12 +88,13 @@ def test_observing_the_floor_first_equals_censoring_pending_trials(monkeypatch):
 def test_a_small_replay_from_end_to_end(faithful, tmp_path):
     pytest.importorskip("matplotlib")
     options = Options(runs=1, seed=1, iterations=110, workers=0, faithful=faithful, data=DATA)
-    report = bpe.run(options)
+    replay = replays.found()["bpe"]
+    report = replay.run(options)
     text = bpe.table(report)
     for part in ("f1 (lengthscale 0.8)", "GP-UCB-SDF, λ = 25", "BPE, λ = 50", bpe.ESTIMATED, "below it in"):
         assert part in text
     assert ("f on record" in text) == (faithful and recorded is not None)
     for described in report["settings"]:
         assert np.all(np.diff(described["curve_mean"]) >= 0) and described["step"] == [100, 110]
-    bpe.draw(report, tmp_path / "figure.png")
+    replay.draw(report, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000

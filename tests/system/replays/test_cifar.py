@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.experiments import images
-from belated.experiments.replays import cifar
-from belated.experiments.runner import Options
+from belated import replays
+from belated.replays import cifar, images
+from belated.replays.runner import Options
 from tests.system.replays.digits import folder_of_digits
 
 pytest.importorskip("tqdm")
+
+REPLAY = replays.found()["cifar"]
 
 
 @pytest.fixture
@@ -111,18 +113,18 @@ def test_the_table_is_empty_for_methods_without_a_finished_network():
 
 def test_the_cifar_replay_end_to_end(small, tmp_path):
     pytest.importorskip("matplotlib")
-    report = cifar.run(Options(runs=1, iterations=2, workers=0, data=small))
+    report = REPLAY.run(Options(runs=1, iterations=2, workers=0, data=small))
     text = cifar.table(report)
     assert text.startswith("MNIST's 40 test digits, which stand in for CIFAR-10")
     assert all(f"\n{algorithm} " in text for algorithm in cifar.ALGORITHMS)
     assert [setting["evaluations"] for setting in report["settings"]] == [[4]] * 6
-    cifar.draw(report, tmp_path / "cifar.png")
+    REPLAY.draw(report, tmp_path / "cifar.png")
     assert (tmp_path / "cifar.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_real_processes_train_real_networks(small, monkeypatch):
     monkeypatch.setattr(cifar, "ALGORITHMS", ("asyRAND",))
-    report = cifar.run(Options(runs=1, iterations=1, workers=2, data=small))
+    report = REPLAY.run(Options(runs=1, iterations=1, workers=2, data=small))
     (setting,) = report["settings"]
     assert setting["evaluations"] == [3]
     # The same networks are trained in this process. The values do not depend on the process.

@@ -13,14 +13,15 @@ pytest.importorskip("sklearn")
 pytest.importorskip("scipy")
 
 import belated as bl
-from belated.experiments.papers import verma, verma_contexts
-from belated.experiments.replays import multitask, nonstationary, svm
-from belated.experiments.runner import MissingData, Options
+from belated import replays
+from belated.replays import svm, verma, verma_contexts
+from belated.replays.runner import MissingData, Options
 
 DATA = Path(os.environ["BELATED_DATA"]) if "BELATED_DATA" in os.environ else None
 needs_data = pytest.mark.skipif(DATA is None, reason="BELATED_DATA does not name the data folder")
 
-HEADER = ["task", "accuracy", *multitask.HYPERPARAMETERS, *multitask.META_FEATURES]
+REPLAYS = replays.found()
+HEADER = ["task", "accuracy", *verma_contexts.HYPERPARAMETERS, *verma_contexts.META_FEATURES]
 
 
 def a_table(n_tasks=3, n_configurations=12):
@@ -36,15 +37,15 @@ def a_table(n_tasks=3, n_configurations=12):
 
 
 def write(folder, rows):
-    multitask.benchmark.cache_clear()
-    with gzip.open(folder / multitask.DATA_FILE, "wt", encoding="utf-8") as file:
+    verma_contexts.benchmark.cache_clear()
+    with gzip.open(folder / verma_contexts.DATA_FILE, "wt", encoding="utf-8") as file:
         file.writelines(",".join(map(str, row)) + "\n" for row in rows)
     return folder
 
 
 def test_the_table_is_read_by_task(tmp_path):
     rows = a_table()
-    tasks = multitask.benchmark(write(tmp_path, rows))
+    tasks = verma_contexts.benchmark(write(tmp_path, rows))
     assert tasks.names == ["t0", "t1", "t2"]
     assert tasks.features[:, 0] == pytest.approx([0, 1 / 3, 2 / 3])
     assert tasks.configurations.shape == (12, 6)
@@ -74,19 +75,19 @@ def changed(rows, row, column, value):
 )
 def test_a_table_that_cannot_be_used_is_refused(rows, what, tmp_path):
     with pytest.raises(MissingData, match=what) as error:
-        multitask.run(Options(data=write(tmp_path, rows)))
+        REPLAYS["multitask"].run(Options(data=write(tmp_path, rows)))
     assert "--data" in str(error.value)
 
 
 def test_error_for_missing_data_names_the_file(tmp_path):
     for folder, what in [(None, "no folder was given"), (tmp_path, "there is no .*tst_svm.csv.gz")]:
         with pytest.raises(MissingData, match=rf"{what}.*multitask --data"):
-            multitask.run(Options(data=folder))
+            REPLAYS["multitask"].run(Options(data=folder))
     with pytest.raises(MissingData, match=r"pima_diabetes\.csv"):
-        nonstationary.run(Options(data=tmp_path))
-    (tmp_path / multitask.DATA_FILE).write_bytes(b"task,accuracy\n")
+        REPLAYS["nonstationary"].run(Options(data=tmp_path))
+    (tmp_path / verma_contexts.DATA_FILE).write_bytes(b"task,accuracy\n")
     with pytest.raises(MissingData, match="cannot be read"):
-        multitask.run(Options(data=tmp_path))
+        REPLAYS["multitask"].run(Options(data=tmp_path))
 
 
 @pytest.mark.parametrize("faithful", [False, True])
@@ -96,8 +97,8 @@ def test_the_regret_of_tasks_in_sequence_equals_a_direct_computation(faithful, t
     made = bl.algorithm
     monkeypatch.setattr(bl, "algorithm", lambda *args, **kwargs: logs.append(made(*args, **kwargs)) or logs[-1])
     folder = write(tmp_path, a_table())
-    tasks = multitask.benchmark(folder)
-    report = multitask.run(Options(runs=1, workers=0, faithful=faithful, data=folder))
+    tasks = verma_contexts.benchmark(folder)
+    report = REPLAYS["multitask"].run(Options(runs=1, workers=0, faithful=faithful, data=folder))
     assert [setting["algorithm"] for setting in report["settings"]] == list(verma.ALGORITHMS)
     for optimizer, setting in zip(logs, report["settings"], strict=True):
         trials = optimizer.trials
@@ -112,24 +113,33 @@ def test_the_regret_of_tasks_in_sequence_equals_a_direct_computation(faithful, t
         for k, trial in zip(task, trials, strict=True):
             least = 0.0 if faithful else tasks.accuracy[k].min()
             assert trial.value is None or trial.value == tasks.accuracy[k, trial.index] - least
-    text = multitask.table(report)
+    text = verma_contexts.table_multitask(report)
     assert text.startswith("3 tasks, Poisson(3), m = 6: cumulative regret, mean of 1 runs")
     assert "GP-TS-SDF" in text and "Ranking" in text
 
 
-def test_algorithms_share_initial_points_and_delays_and_the_sequence_may_be_cut():
-    def draw(rng):
-        return list(rng.random(verma.N_INITIAL))
+def test_algorithms_share_initial_points_and_delays_and_the_sequence_may_be_cut(tmp_path, monkeypatch):
+    made, simulated = set(), []
 
-    runs = verma_contexts.runs(Options(seed=3), 2, 4, draw)
-    assert len(runs) == 12
-    assert {len(run.delay) for run in runs} == {verma.N_INITIAL + 120}
-    assert len({run.initial for run in runs}) == len({run.delay for run in runs}) == 2
-    assert len({run.seed for run in runs}) == 12
-    assert np.mean(runs[0].delay) == pytest.approx(3.0, abs=0.6)
-    cut = verma_contexts.runs(Options(seed=3, iterations=50), 2, 4, draw)
-    assert {len(run.delay) for run in cut} == {verma.N_INITIAL + 50}
-    assert {len(run.delay) for run in verma_contexts.runs(Options(iterations=500), 1, 4, draw)} == {125}
+    def noted(optimizer, f, n_trials, delays, *, initial, contexts):
+        simulated.append((n_trials, tuple(delays), tuple(initial)))
+        return simulate(optimizer, f, n_trials, delays, initial=initial, contexts=contexts)
+
+    def random_search(algorithm, seed, window, **settings):
+        made.add(seed)
+        return bl.RandomSearch(candidates=settings["candidates"], context=settings["context"], seed=seed)
+
+    simulate = verma_contexts.simulate
+    monkeypatch.setattr(bl, "algorithm", random_search)
+    monkeypatch.setattr(verma_contexts, "simulate", noted)
+    folder = write(tmp_path, a_table(n_tasks=4))
+    REPLAYS["multitask"].run(Options(seed=3, runs=2, data=folder, workers=0))
+    assert len(made) == len(simulated) == 12
+    assert {n_trials for n_trials, _, _ in simulated} == {verma.N_INITIAL + 120}
+    assert len({delays for _, delays, _ in simulated}) == len({initial for _, _, initial in simulated}) == 2
+    assert np.mean(simulated[0][1]) == pytest.approx(3.0, abs=0.6)
+    assert verma_contexts.n_iterations(Options(iterations=50), 4) == 50
+    assert verma_contexts.n_iterations(Options(iterations=500), 4) == 120
 
 
 def some_patients(folder, n=240):
@@ -147,37 +157,37 @@ def test_prefixes_grow_up_to_all_data(tmp_path):
     folder = some_patients(tmp_path)
     whole = svm.pima_diabetes(folder)
     sizes = []
-    for k in range(nonstationary.N_PREFIXES):
-        parts = nonstationary.prefix(folder, k)
+    for k in range(verma_contexts.N_PREFIXES):
+        parts = verma_contexts.prefix(folder, k)
         assert all((part == full[: len(part)]).all() for part, full in zip(parts, whole, strict=True))
         assert len(parts[0]) == len(parts[1]) and len(parts[2]) == len(parts[3]) > 0
         sizes.append(len(parts[0]))
     assert (np.diff(sizes) > 0).all() and sizes[-1] == len(whole[0])
-    C, gamma = 1.0, 0.1
-    assert nonstationary.accuracy(folder, nonstationary.N_PREFIXES - 1, C, gamma) == svm.accuracy(folder, C, gamma)
+    last, C, gamma = verma_contexts.N_PREFIXES - 1, 1.0, 0.1
+    assert verma_contexts.accuracy_of_prefix(folder, last, C, gamma) == svm.accuracy(folder, C, gamma)
 
 
 def test_the_nonstationary_replay_end_to_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(nonstationary, "N_GRID", 4)
+    monkeypatch.setattr(verma_contexts, "N_GRID", 4)
     folder = some_patients(tmp_path)
-    report = nonstationary.run(Options(runs=1, iterations=64, workers=0, data=folder))
+    report = REPLAYS["nonstationary"].run(Options(runs=1, iterations=64, workers=0, data=folder))
     assert len(report["best"]) == 3
     for setting in report["settings"]:
         assert setting["curve_mean"].shape == (65,)
         # All points are at most as good as the best known point.
         assert (np.diff(setting["curve_mean"]) >= 0).all()
-    grid = [nonstationary.best_of_grid(folder, k) for k in range(3)]
+    grid = [verma_contexts.best_of_grid(folder, k) for k in range(3)]
     assert (report["best"] >= grid).all()
     pytest.importorskip("matplotlib")
-    nonstationary.draw(report, tmp_path / "figure.png")
+    REPLAYS["nonstationary"].draw(report, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_authors_settings_are_used_on_a_box_with_contexts(tmp_path, monkeypatch):
     monkeypatch.setattr(verma, "FAITHFUL_BOX", {"acquisition__multistart": (50, 2)})
-    monkeypatch.setattr(nonstationary, "N_GRID", 2)
+    monkeypatch.setattr(verma_contexts, "N_GRID", 2)
     folder = some_patients(tmp_path)
-    report = nonstationary.run(Options(runs=1, iterations=32, workers=0, data=folder, faithful=True))
+    report = REPLAYS["nonstationary"].run(Options(runs=1, iterations=32, workers=0, data=folder, faithful=True))
     assert report["faithful"]
     assert all(np.isfinite(setting["curve_mean"]).all() for setting in report["settings"])
     assert len({str(setting["curve_mean"]) for setting in report["settings"]}) > 1
@@ -185,24 +195,25 @@ def test_the_authors_settings_are_used_on_a_box_with_contexts(tmp_path, monkeypa
 
 def test_results_do_not_depend_on_the_number_of_processes(tmp_path):
     folder = write(tmp_path, a_table())
-    reports = [multitask.run(Options(runs=1, iterations=8, workers=workers, data=folder)) for workers in (0, 2)]
+    options = [Options(runs=1, iterations=8, workers=workers, data=folder) for workers in (0, 2)]
+    reports = [REPLAYS["multitask"].run(each) for each in options]
     curves = [np.array([setting["curve_mean"] for setting in report["settings"]]) for report in reports]
     np.testing.assert_array_equal(*curves)
 
 
 @needs_data
 def test_the_published_table_has_fifty_tasks_on_one_set_of_configurations():
-    multitask.benchmark.cache_clear()
-    tasks = multitask.benchmark(DATA)
+    verma_contexts.benchmark.cache_clear()
+    tasks = verma_contexts.benchmark(DATA)
     assert tasks.accuracy.shape == (50, 288)
     assert (tasks.configurations[:, :3].sum(axis=1) == 1).all()  # one kernel for each study
     assert len(np.unique(tasks.features, axis=0)) == 48
-    report = multitask.run(Options(runs=1, iterations=35, workers=2, data=DATA))
+    report = REPLAYS["multitask"].run(Options(runs=1, iterations=35, workers=2, data=DATA))
     assert all(0 < setting["regret_per_run"][0] < 35 for setting in report["settings"])
 
 
 @needs_data
 def test_the_last_prefix_is_the_svm_replay():
-    parts = nonstationary.prefix(DATA, nonstationary.N_PREFIXES - 1)
+    parts = verma_contexts.prefix(DATA, verma_contexts.N_PREFIXES - 1)
     assert all((ours == theirs).all() for ours, theirs in zip(parts, svm.pima_diabetes(DATA), strict=True))
-    assert [len(part) for part in nonstationary.prefix(DATA, 0)] == [27, 27, 12, 12]
+    assert [len(part) for part in verma_contexts.prefix(DATA, 0)] == [27, 27, 12, 12]

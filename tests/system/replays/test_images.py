@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import belated as bl
-from belated.experiments import images
-from belated.experiments.images import OTHER_CIFAR, OTHER_DIGITS, TRAINING_CIFAR, TRAINING_DIGITS, Images, read_idx
+from belated.replays import images
+from belated.replays.images import OTHER_CIFAR, OTHER_DIGITS, TRAINING_CIFAR, TRAINING_DIGITS, Images, read_idx
 from tests.system.replays.digits import drawn, folder_of_digits, idx, write
 
 DATA = Path(os.environ["BELATED_DATA"]) if "BELATED_DATA" in os.environ else None

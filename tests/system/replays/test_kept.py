@@ -9,15 +9,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from belated.experiments.images import Images
-from belated.experiments.papers import verma
-from belated.experiments.replays import cifar, cnn, lr
-from belated.experiments.report import write_json
-from belated.experiments.runner import Options, kept_map
+from belated import replays
+from belated.replays import cifar, cnn, runner
+from belated.replays.images import Images
+from belated.replays.report import write_json
+from belated.replays.runner import Options, kept_map, kept_name
 
 pytest.importorskip("tqdm")
 
-REPLAYS = (cnn, cifar)
+REPLAYS = [replays.found()[name] for name in ("cnn", "cifar")]
 
 
 @pytest.fixture
@@ -46,12 +46,12 @@ def untimed(report):
     return {k: v for k, v in report.items() if k not in timed} | {"settings": settings}
 
 
-@pytest.mark.parametrize("replay", REPLAYS)
+@pytest.mark.parametrize("replay", REPLAYS, ids=lambda replay: replay.name)
 def test_kept_runs_are_not_computed_again(replay, trained, tmp_path):
     options = Options(runs=2, iterations=2, workers=0, keep=tmp_path / "kept")
     report = replay.run(options)
     n_trained, n_files = len(trained), len(list(options.keep.iterdir()))
-    assert n_files == 2 * (12 if replay is cnn else 6)
+    assert n_files == 2 * (12 if replay.name == "cnn" else 6)
     again = replay.run(options)
     assert len(trained) == n_trained
     np.testing.assert_equal(again, report)
@@ -59,7 +59,7 @@ def test_kept_runs_are_not_computed_again(replay, trained, tmp_path):
     np.testing.assert_equal(untimed(replay.run(replace(options, keep=None))), untimed(report))
 
 
-@pytest.mark.parametrize("replay", REPLAYS)
+@pytest.mark.parametrize("replay", REPLAYS, ids=lambda replay: replay.name)
 def test_a_replay_continues_with_the_missing_runs(replay, trained, tmp_path):
     options = Options(runs=1, iterations=2, workers=0, keep=tmp_path)
     replay.run(options)
@@ -73,7 +73,7 @@ def test_a_replay_continues_with_the_missing_runs(replay, trained, tmp_path):
     assert all((tmp_path / name).read_text() == text for name, text in first.items() if name != lost)
 
 
-@pytest.mark.parametrize("replay", REPLAYS)
+@pytest.mark.parametrize("replay", REPLAYS, ids=lambda replay: replay.name)
 def test_all_settings_make_their_first_run_before_any_makes_its_second(replay, trained, monkeypatch):
     made = []
 
@@ -81,25 +81,24 @@ def test_all_settings_make_their_first_run_before_any_makes_its_second(replay, t
         made.extend(tasks)
         return kept_map(function, tasks, *others)
 
-    monkeypatch.setattr(replay, "kept_map", noted)
+    monkeypatch.setattr(runner, "kept_map", noted)
     replay.run(Options(runs=2, iterations=1, workers=0))
     runs = [name.rpartition("_run")[2] for name in made]
     assert runs == sorted(runs) and set(runs) == {"0", "1"}
 
 
-def test_names_of_kept_runs_of_cnn_tell_them_apart():
-    task, *others = verma.tasks(Options(iterations=3), 2, lr.initial_points)
-    others += [replace(task, faithful=True), replace(task, delay=task.delay + (1.0,))]
-    names = [cnn.name(each, 0, 30) for each in (task, *others)] + [cnn.name(task, 1, 30), cnn.name(task, 0, 40)]
-    assert len(set(names)) == len(names) == 24 + 4
+def test_names_of_kept_runs_tell_them_apart():
+    setting, options = ("asyTS", "branin"), Options(iterations=3)
+    names = [kept_name(setting, 0, options), kept_name(setting, 1, options), kept_name(("asyEI", "branin"), 0, options)]
+    names += [kept_name(setting, 0, replace(options, **{k: 4})) for k in ("seed", "iterations", "faithful")]
+    names += [kept_name(setting, 0, options, ["n30"]), kept_name(setting, 0, options, ["n40"])]
+    assert len(set(names)) == 8
 
 
-def test_names_of_kept_runs_of_cifar_tell_them_apart():
-    task = cifar.Task("asyTS", 0, cifar.SMALL, 4, Options())
-    others = [replace(task, algorithm="asyEI"), replace(task, run=1), replace(task, workers=2)]
-    others += [replace(task, options=replace(task.options, **{k: 1})) for k in ("seed", "iterations", "faithful")]
-    others += [replace(task, scale=replace(task.scale, seconds=60.0))]
-    assert len({each.name("digits30") for each in (task, *others)} | {task.name("cifar30")}) == 9
+@pytest.mark.parametrize("replay", REPLAYS, ids=lambda replay: replay.name)
+def test_names_of_kept_runs_identify_the_images(replay, trained, tmp_path):
+    replay.run(Options(runs=1, iterations=1, workers=0, keep=tmp_path))
+    assert all("30" in file.name for file in tmp_path.iterdir())
 
 
 def test_nan_and_none_survive_keeping(tmp_path):

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.experiments import images, training
-from belated.experiments.images import OTHER_DIGITS, TRAINING_DIGITS, Images
-from belated.experiments.papers import verma
-from belated.experiments.replays import cifar, cnn
-from belated.experiments.runner import Options
+from belated import replays
+from belated.replays import cifar, cnn, images, training, verma
+from belated.replays.images import OTHER_DIGITS, TRAINING_DIGITS, Images
+from belated.replays.runner import Options
 from tests.system.replays.digits import drawn, folder_of_digits, write
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'belated[torch]'")
@@ -181,18 +180,18 @@ def test_error_without_folder_and_network_names_the_files(monkeypatch):
 
     monkeypatch.setattr(datasets, "MNIST", no_network)
     with pytest.raises(bl.BelatedError, match=r"no route to host.*t10k-images.*--data FOLDER"):
-        cnn.run(Options(runs=1))
+        replays.found()["cnn"].run(Options(runs=1))
 
 
 def test_the_cnn_replay_end_to_end(tmp_path):
     pytest.importorskip("matplotlib")
     data = folder_of_digits(tmp_path, 40)
-    report = cnn.run(Options(runs=1, iterations=2, workers=0, data=data))
+    report = replays.found()["cnn"].run(Options(runs=1, iterations=2, workers=0, data=data))
     text = cnn.table(report)
     assert text.startswith("MNIST's 40 test digits: 28 for training, 12 for validation.")
     assert all(text.count(f"\n{algorithm} ") == 2 for algorithm in verma.ALGORITHMS)
     assert len(report["settings"]) == 12
-    cnn.draw(report, tmp_path / "cnn.png")
+    replays.found()["cnn"].draw(report, tmp_path / "cnn.png")
     assert (tmp_path / "cnn.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.experiments.papers import wang
-from belated.experiments.papers.wang import PROBLEMS
-from belated.experiments.replays import pcts, pcts_noise, pcts_sr
-from belated.experiments.runner import Options, execute
+from belated import replays
+from belated.replays import pcts, wang
+from belated.replays.runner import Options, execute
+from belated.replays.wang import PROBLEMS
 
 DATA = Path(os.environ["BELATED_DATA"]) if "BELATED_DATA" in os.environ else None
 needs_data = pytest.mark.skipif(
@@ -65,7 +65,7 @@ def test_the_published_medians_are_read():
     found = wang.published(DATA)
     assert len(found) == 110
     assert {function for _, function, _ in found} == set(PROBLEMS)
-    assert {algorithm for _, _, algorithm in found} == {*wang.TREES, *wang.OTHERS}
+    assert {algorithm for _, _, algorithm in found} == {*wang.TREES, *pcts.RIVALS}
     assert found["constant", "Borehole", "PCTS+DUCBV"] == {"max": 308.3696046, "median": 305.8342653, "std": 2.99}
 
 
@@ -94,19 +94,19 @@ def test_a_cell_of_the_table_has_the_better_algorithm():
 
 
 def test_readings_are_the_last_values_before_them():
-    curve = pcts.at_readings(np.array([10.0, 35.0]), np.array([1.0, 2.0]), 60.0)
-    assert len(curve) == pcts.N_READINGS + 1
+    curve = wang.at_readings(np.array([10.0, 35.0]), np.array([1.0, 2.0]), 60.0)
+    assert len(curve) == wang.N_READINGS + 1
     assert np.isnan(curve[9]) and curve[10] == curve[34] == 1.0 and curve[35] == curve[60] == 2.0
 
 
 @pytest.mark.parametrize("faithful", [False, True])
-@pytest.mark.parametrize("replay", [pcts, pcts_sr, pcts_noise], ids=lambda module: module.__name__.rpartition(".")[2])
+@pytest.mark.parametrize("replay", ["pcts", "pcts-sr", "pcts-noise"])
 def test_a_small_replay_prints_its_table_and_writes_its_files(replay, faithful, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     pytest.importorskip("scipy")
     options = Options(
         runs=1,
-        iterations=100 if replay is pcts_sr else 40,
+        iterations=100 if replay == "pcts-sr" else 40,
         workers=0,
         quick=True,
         faithful=faithful,
@@ -114,7 +114,7 @@ def test_a_small_replay_prints_its_table_and_writes_its_files(replay, faithful, 
         plot=tmp_path / "figure.png",
         data=DATA,
     )
-    execute(replay, options)
+    execute(replays.found()[replay], options)
     printed = capsys.readouterr().out
     assert "Hartmann3" in printed and "Branin" in printed
     numbers = json.loads(options.json.read_text(encoding="utf-8"))
@@ -125,10 +125,11 @@ def test_a_small_replay_prints_its_table_and_writes_its_files(replay, faithful, 
 
 def test_runs_are_kept_and_are_the_same_again(tmp_path):
     options = Options(runs=1, iterations=40, workers=0, quick=True, faithful=True, keep=tmp_path)
-    first = pcts.run(options)
+    replay = replays.found()["pcts"]
+    first = replay.run(options)
     kept = sorted(tmp_path.glob("*.json"))
     assert len(kept) == 2 * len(pcts.QUICK_FUNCTIONS) * len(pcts.algorithms(True))
-    again = pcts.run(options)
+    again = replay.run(options)
     assert [each["median"] for each in again["settings"]] == [each["median"] for each in first["settings"]]
 
 
@@ -136,19 +137,19 @@ def test_runs_are_kept_and_are_the_same_again(tmp_path):
 def test_the_papers_search_starts_one_evaluation_a_unit(algorithm):
     problem = PROBLEMS["Branin"]
     noise = wang.noise("Gaussian", problem.variance, np.random.default_rng(0))
-    value, n = pcts.paper_search(problem, algorithm, "constant", 100, noise, 0.2, np.random.default_rng(1))
+    value, n = wang.paper_search(problem, algorithm, "constant", 100, noise, 0.2, np.random.default_rng(1))
     assert n == 97 and value <= problem.function.optimum
 
 
 def test_unsupported_options_are_refused():
     with pytest.raises(bl.InvalidSetting, match="--keep is not an option of the replay pcts-sr"):
-        execute(pcts_sr, Options(keep=Path("x")))
+        execute(replays.found()["pcts-sr"], Options(keep=Path("x")))
 
 
 @needs_data
 @pytest.mark.parametrize("name", ["Hartmann6", "CurrinExp", "Branin"])
 def test_the_published_maximum_of_mfpoo_is_a_value_at_the_fidelity_of_its_node(name):
     known = wang.published(DATA)["constant", name, "MFPOO+UCB1-sigma"]
-    task = pcts.Task("constant", name, "MFPOO+UCB1-sigma" + pcts.AS_TABLES, 0, wang.DURATION, 0, faithful=True)
-    found = pcts.run_task(task)
+    setting = pcts.Setting("constant", name, "MFPOO+UCB1-sigma" + pcts.AS_TABLES)
+    found = pcts.run_task(setting, 0, Options(iterations=wang.DURATION, faithful=True))
     assert round(found["node_value"], 6) == known["max"] != round(found["value"], 6)

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from belated.experiments.papers import wang
-from belated.experiments.papers.wang import PROBLEMS
-from belated.experiments.reference_tree import (
+from belated.replays import wang
+from belated.replays.reference_tree import (
     UCBV,
     Evaluations,
     Instance,
@@ -27,6 +26,7 @@ from belated.experiments.reference_tree import (
     run_instance,
     run_poo,
 )
+from belated.replays.wang import PROBLEMS
 
 CUBE = ((0.0, 1.0), (0.0, 1.0))
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from belated._core import GaussianProcess
-from belated.experiments import rivals
-from belated.experiments.papers.wang import PROBLEMS
-from belated.experiments.reference_tree import UCBV, Evaluations, UCB1Sigma, run_instance, run_poo
-from belated.experiments.rivals import Batches, CoKriging, TimeIsUp, WaitAndAct, wait_and_act
+from belated.replays import rivals, rivals_bayesian
+from belated.replays.reference_tree import UCBV, Evaluations, UCB1Sigma, run_instance, run_poo
+from belated.replays.rivals import Batches, TimeIsUp, WaitAndAct, wait_and_act
+from belated.replays.rivals_bayesian import CoKriging
+from belated.replays.wang import PROBLEMS
 
 
 def clock(f, n, delay=1.0, noise=None):
@@ -81,11 +82,11 @@ def test_noise_is_added_to_observed_values():
 @pytest.mark.parametrize(
     ("rival", "settings"),
     [
-        (rivals.gp_ucb, {}),
-        (rivals.gp_ei, {}),
-        (rivals.mf_gp_ucb, {"cost": cost}),
-        (rivals.boca, {"cost": cost}),
-        (rivals.mf_sko, {"cost": cost}),
+        (rivals_bayesian.gp_ucb, {}),
+        (rivals_bayesian.gp_ei, {}),
+        (rivals_bayesian.mf_gp_ucb, {"cost": cost}),
+        (rivals_bayesian.boca, {"cost": cost}),
+        (rivals_bayesian.mf_sko, {"cost": cost}),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -99,7 +100,7 @@ def test_the_maximum_of_a_bump_is_found(rival, settings):
 
 def test_the_posterior_is_in_the_units_of_the_values():
     rng = np.random.default_rng(1)
-    model = rivals.Posterior(rng)
+    model = rivals_bayesian.Posterior(rng)
     x = rng.random((25, 1))
     for row in x:
         model.add(row, 1000.0 + 5.0 * math.sin(4 * row[0]))
@@ -109,7 +110,7 @@ def test_the_posterior_is_in_the_units_of_the_values():
 
 
 def test_mf_gp_ucb_uses_only_its_fidelities_and_increases_them():
-    evaluate = wait_and_act(rivals.mf_gp_ucb, clock(bump, 45), 1, np.random.default_rng(0), cost=cost)
+    evaluate = wait_and_act(rivals_bayesian.mf_gp_ucb, clock(bump, 45), 1, np.random.default_rng(0), cost=cost)
     assert set(evaluate.fidelities) <= {0.333, 0.667, 1.0}
     assert evaluate.fidelities[:4] == [0.333, 0.333, 0.667, 1.0]
     later = evaluate.fidelities[4:]
@@ -120,7 +121,7 @@ def test_mf_gp_ucb_uses_only_its_fidelities_and_increases_them():
 def test_boca_begins_with_cheap_fidelities_and_ends_with_the_full_one():
     problem = PROBLEMS["Hartmann3"]
     made = clock(problem.value, 60)
-    evaluate = wait_and_act(rivals.boca, made, problem.d, np.random.default_rng(0), cost=problem.function.cost)
+    evaluate = wait_and_act(rivals_bayesian.boca, made, problem.d, np.random.default_rng(0), cost=problem.function.cost)
     chosen = evaluate.fidelities[2 * problem.d :]
     assert np.mean(chosen[:10]) < 0.5 and np.all(np.array(chosen[-10:]) == 1.0)
 
@@ -172,15 +173,17 @@ def test_higher_levels_correlate_more_with_the_highest():
 def test_expected_improvement_is_the_mean_of_draws():
     draws = np.random.default_rng(0).standard_normal(400_000)
     for mean, std in ((0.3, 0.5), (-1.0, 1.0)):
-        ours = rivals.expected_improvement(np.array([mean]), np.array([std]), 0.2)[0]
+        ours = rivals_bayesian.expected_improvement(np.array([mean]), np.array([std]), 0.2)[0]
         assert ours == pytest.approx(np.maximum(mean + std * draws - 0.2, 0).mean(), rel=0.02)
 
 
 def test_mf_sko_uses_lower_fidelities_where_they_are_cheap():
     pytest.importorskip("scipy")
-    evaluate = wait_and_act(rivals.mf_sko, clock(bump, 20), 1, np.random.default_rng(0), cost=lambda z: 0.01 + z**8)
-    dear = wait_and_act(rivals.mf_sko, clock(bump, 20), 1, np.random.default_rng(0), cost=lambda z: 1.0)
-    assert np.mean(evaluate.fidelities[4:]) < np.mean(dear.fidelities[4:])
+    costs = (lambda z: 0.01 + z**8, lambda z: 1.0)
+    cheap, dear = (
+        wait_and_act(rivals_bayesian.mf_sko, clock(bump, 20), 1, np.random.default_rng(0), cost=cost) for cost in costs
+    )
+    assert np.mean(cheap.fidelities[4:]) < np.mean(dear.fidelities[4:])
 
 
 # Gradient methods.
@@ -218,29 +221,7 @@ def test_dbgd_starts_one_evaluation_a_unit_and_uses_late_gradients():
     assert np.all(first == first[0])
 
 
-# Successive rejects.
-
-
-@pytest.mark.parametrize(("n_arms", "budget"), [(2, 30), (5, 200), (10, 151)])
-def test_successive_rejects_stays_within_its_budget(n_arms, budget):
-    pulls = []
-    rivals.successive_rejects(lambda arm: pulls.append(arm) or float(arm), n_arms, budget)
-    assert len(pulls) <= budget
-    counts = sorted(pulls.count(arm) for arm in range(n_arms))
-    log_bar = 0.5 + sum(1 / i for i in range(2, n_arms + 1))
-    expected = [math.ceil((budget - n_arms) / (log_bar * (n_arms + 1 - k))) for k in range(1, n_arms)]
-    assert counts == [*expected, expected[-1]]
-
-
-def test_successive_rejects_errs_within_its_theorem():
-    """Audibert et al. 2010, Theorem 2: P(error) ≤ K(K − 1)/2·exp(−(n − K)/(logbar(K)·H_2)), values in [0, 1]."""
-    rng = np.random.default_rng(0)
-    means, budget, n_runs = np.array([0.9, 0.4, 0.3, 0.2]), 100, 400
-    gaps = 0.9 - np.sort(means)[::-1]
-    h2 = max((i + 1) / gaps[i] ** 2 for i in range(1, 4))
-    bound = 6 * math.exp(-(budget - 4) / ((0.5 + 1 / 2 + 1 / 3 + 1 / 4) * h2))
-    wrong = [rivals.successive_rejects(lambda arm: float(rng.random() < means[arm]), 4, budget) for _ in range(n_runs)]
-    assert np.mean(np.array(wrong) != 0) <= bound < 0.5
+# Rejection of cells.
 
 
 def test_batches_take_the_time_of_their_workers():

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.experiments import images, runner, tuning_data
-from belated.experiments.papers import wang_tuning
-from belated.experiments.replays import pcts_nn, pcts_svm, pcts_xgb
-from belated.experiments.runner import MissingData, Options
+from belated import replays
+from belated.replays import images, pcts_classifiers, pcts_tuning, runner, tuning_data, wang
+from belated.replays.pcts_classifiers import EXPERIMENTS
+from belated.replays.runner import MissingData, Options
 from tests.system.replays.digits import folder_of_digits
 
 pytest.importorskip("sklearn")
@@ -66,7 +66,7 @@ class Diary:
 
 def searched(optimizer, f=lambda params, n: params["x"], *, evaluation=1, delay=3, times=(0, 5, 10), waits=False):
     times = np.array(times, dtype=float)
-    return wang_tuning.search(optimizer, f, 100, evaluation=evaluation, delay=delay, times=times, waits=waits)
+    return pcts_tuning.search(optimizer, f, 100, evaluation=evaluation, delay=delay, times=times, waits=waits)
 
 
 def test_a_result_arrives_after_the_evaluation_and_the_delay():
@@ -146,22 +146,22 @@ def test_stored_evaluations_are_continued(tmp_path):
         computed.append((params, n))
         return math.nan if n == 3 else params["x"] / n
 
-    first = wang_tuning.Evaluations(f, file)
+    first = pcts_tuning.Evaluations(f, file)
     assert first({"x": 0.1}, 2) == first({"x": 0.1}, 2) == 0.05
     assert math.isnan(first({"x": 0.1, "kind": "a"}, 3))
     file.write_text(file.read_text() + '[{"x": 0.2}, 2, 0.')  # the process ended during a write
-    again = wang_tuning.Evaluations(f, file)
+    again = pcts_tuning.Evaluations(f, file)
     assert again({"x": 0.1}, 2) == 0.05 and math.isnan(again({"kind": "a", "x": 0.1}, 3))
     assert len(computed) == 2
     assert again({"x": 0.2}, 2) == 0.1 and len(computed) == 3
-    assert wang_tuning.Evaluations(f, file)({"x": 0.2}, 2) == 0.1 and len(computed) == 3
+    assert pcts_tuning.Evaluations(f, file)({"x": 0.2}, 2) == 0.1 and len(computed) == 3
 
 
 def test_a_file_of_evaluations_that_is_damaged_is_refused(tmp_path):
     file = tmp_path / "kept.jsonl"
     file.write_text("no JSON\n")
     with pytest.raises(bl.InvalidSetting, match="delete it"):
-        wang_tuning.Evaluations(lambda params, n: 0.0, file)
+        pcts_tuning.Evaluations(lambda params, n: 0.0, file)
 
 
 def test_the_bias_constant_is_exact_for_a_bias_that_is_linear():
@@ -171,17 +171,17 @@ def test_the_bias_constant_is_exact_for_a_bias_that_is_linear():
         assert params == {"x": 2.0, "n": 5}
         return 0.9 - 0.3 * (1000 - n) / 900
 
-    assert wang_tuning.bias_constant(space, f, 100, 1000) == pytest.approx(math.sqrt(2) * 0.3, rel=1e-9)
-    assert wang_tuning.bias_constant(space, lambda params, n: 0.5, 100, 1000) == wang_tuning.MIN_BIAS
-    assert wang_tuning.bias_constant(space, lambda params, n: math.nan, 100, 1000) == wang_tuning.MIN_BIAS
+    assert pcts_tuning.bias_constant(space, f, 100, 1000) == pytest.approx(math.sqrt(2) * 0.3, rel=1e-9)
+    assert pcts_tuning.bias_constant(space, lambda params, n: 0.5, 100, 1000) == pcts_tuning.MIN_BIAS
+    assert pcts_tuning.bias_constant(space, lambda params, n: math.nan, 100, 1000) == pcts_tuning.MIN_BIAS
 
 
 def test_the_range_of_samples_shrinks_with_the_rows():
-    experiment = pcts_svm.EXPERIMENT
+    experiment = EXPERIMENTS["svm"]
     assert experiment.range(11_314) == (100, 7000)
     assert experiment.range(1797) == (100, 1797)
-    assert pcts_nn.EXPERIMENT.range(30_000) == (500, 30_000)
-    assert pcts_nn.EXPERIMENT.range(1797) == (180, 1797)
+    assert EXPERIMENTS["nn"].range(30_000) == (500, 30_000)
+    assert EXPERIMENTS["nn"].range(1797) == (180, 1797)
 
 
 def test_published_medians_belong_to_the_task(tmp_path):
@@ -189,18 +189,17 @@ def test_published_medians_belong_to_the_task(tmp_path):
         {"task": task, "algorithm": "PCTS + DUCBV", "optimum": None, "max": 0.9, "median": median, "std": 0.1}
         for task, median in (("NewsGroup-SVM", 0.8), ("MNIST-NN", 0.7))
     ]
-    (tmp_path / wang_tuning.DATA_FILE).write_text(json.dumps({"hyperparameter_tuning": rows}))
-    assert wang_tuning.published(tmp_path, "MNIST-NN")["PCTS + DUCBV"]["median"] == 0.7
-    assert wang_tuning.published(None, "MNIST-NN") == {}
+    (tmp_path / wang.DATA_FILE).write_text(json.dumps({"hyperparameter_tuning": rows}))
+    assert pcts_tuning.published(tmp_path, "MNIST-NN")["PCTS + DUCBV"]["median"] == 0.7
+    assert pcts_tuning.published(None, "MNIST-NN") == {}
 
 
 def test_the_trees_have_the_settings_of_the_paper():
-    source = tuning_data.find("mnist", None, bundled=True)
-
     def tree(algorithm, faithful=False):
-        options = Options(faithful=faithful)
-        task = wang_tuning.Task(pcts_svm.EXPERIMENT, source, (100, 1797), algorithm, 700, 0, options)
-        return wang_tuning.make_optimizer(task, lambda params, n: 0.9 - 0.2 * (1797 - n) / 1697)
+        def f(params, n):
+            return 0.9 - 0.2 * (1797 - n) / 1697
+
+        return pcts_tuning.make_optimizer(EXPERIMENTS["svm"].space, algorithm, f, (100, 1797), 0, faithful)
 
     bias = pytest.approx(math.sqrt(2) * 0.2, rel=1e-3)
     for algorithm in ("PCTS+DUCBV", "wait-and-act+DUCBV"):
@@ -219,13 +218,13 @@ def test_the_table_has_the_best_so_far_and_the_published_medians():
 
     runs = [result([math.nan, 0.9, 0.6], {"C": 1.0}), result([math.nan, 0.7, 0.8], {"C": 2.0})]
     known = {"PCTS + DUCBV": {"max": 0.93, "median": 0.92, "std": 0.01}}
-    settings = [wang_tuning.describe(name, runs, known) for name in ("PCTS+DUCBV", "BayesOpt")]
+    settings = [pcts_tuning.describe(name, runs, known) for name in ("PCTS+DUCBV", "BayesOpt")]
     assert settings[0]["median"] == pytest.approx(0.7) and settings[0]["best"] == pytest.approx(0.85)
     assert settings[0]["params"] == {"C": 2.0}
     np.testing.assert_allclose(settings[0]["curve_best_median"], [math.nan, 0.8, 0.85])
     report = {"data": "MNIST", "samples": (1, 2), "evaluation": 1, "delay": 4, "duration": 9, "runs": 2}
     report["settings"] = settings
-    lines = wang_tuning.table(report).splitlines()
+    lines = pcts_tuning.table(report).splitlines()
     assert lines[3].endswith("published median     std")
     assert lines[5].split() == ["PCTS+DUCBV", "0.8000", "0.7000", "0.1000", "0.8500", "9", "5.5", "0.9200", "0.0100"]
     assert lines[6].split()[-1] == "5.5"
@@ -234,7 +233,7 @@ def test_the_table_has_the_best_so_far_and_the_published_medians():
 def test_xgboost_is_named_with_its_extra(monkeypatch):
     monkeypatch.setattr(runner, "find_spec", lambda name: None if name == "xgboost" else find_spec(name))
     with pytest.raises(runner.MissingExtra, match=r"pip install 'belated\[xgboost\]'"):
-        runner.require(*pcts_xgb.NEEDS)
+        runner.require(*replays.found()["pcts-xgb"].needs)
 
 
 # Data.
@@ -306,12 +305,12 @@ def test_the_accuracy_is_scikit_learns():
     from sklearn.svm import SVC
 
     x, y = tuning_data.rows(tuning_data.find("mnist", None, bundled=True))
-    ours = pcts_svm.accuracy({"C": 10.0, "gamma": 0.1}, x[:100], y[:100], False)
+    ours = EXPERIMENTS["svm"].accuracy({"C": 10.0, "gamma": 0.1}, x[:100], y[:100], False)
     assert ours == pytest.approx(cross_val_score(SVC(C=10.0, gamma=0.1), x[:100], y[:100], cv=5).mean())
 
 
 def test_only_solvers_with_a_rate_have_one():
-    optimizer = bl.RandomSearch(pcts_nn.space(), seed=0)
+    optimizer = bl.RandomSearch(pcts_classifiers.NN_SPACE, seed=0)
     for trial in optimizer.suggest(n=60):
         has_rate = trial.params["solver"] != "lbfgs"
         assert ("learning_rate_init" in trial.params, "early_stopping" in trial.params) == (has_rate, has_rate)
@@ -320,45 +319,46 @@ def test_only_solvers_with_a_rate_have_one():
 def test_weights_that_overflow_are_a_failed_training_and_other_errors_are_not(monkeypatch):
     problem = {"is": "Solver produced non-finite parameter weights. The input data may contain large values"}
 
-    def raises(*arguments):
+    def raises(*arguments, **settings):
         raise ValueError(problem["is"])
 
-    monkeypatch.setattr(pcts_nn, "cross_validated", raises)
+    monkeypatch.setattr("sklearn.model_selection.cross_val_score", raises)
     params = {"layer_1": 32, "layer_2": 128, "layer_3": 256, "solver": "lbfgs", "activation": "relu"}
-    assert math.isnan(pcts_nn.accuracy(params, None, None, True))
+    assert math.isnan(EXPERIMENTS["nn"].accuracy(params, None, None, True))
     problem["is"] = "another one"
     with pytest.raises(ValueError, match="another one"):
-        pcts_nn.accuracy(params, None, None, True)
+        EXPERIMENTS["nn"].accuracy(params, None, None, True)
 
 
 NEEDS_XGBOOST = pytest.mark.skipif(
     find_spec("xgboost") is None, reason="xgboost is not installed: pip install 'belated[xgboost]'"
 )
 SMALL = {
-    pcts_svm: {"samples": (50, 100), "min_samples": 50, "quick_samples": 60, "evaluation": 1, "delay": 3},
-    pcts_xgb: {
+    "svm": {"samples": (50, 100), "min_samples": 50, "quick_samples": 60, "evaluation": 1, "delay": 3},
+    "xgb": {
         "samples": (50, 100),
         "min_samples": 50,
         "quick_samples": 60,
         "evaluation": 1,
         "delay": 3,
-        "space": pcts_xgb.space() | {"n_estimators": bl.Integer(2, 10)},
+        "space": pcts_classifiers.XGB_SPACE | {"n_estimators": bl.Integer(2, 10)},
     },
-    pcts_nn: {"quick_samples": 200, "evaluation": 1, "delay": 3},
+    "nn": {"quick_samples": 200, "evaluation": 1, "delay": 3},
 }
 
 
-@pytest.mark.parametrize("replay", [pcts_svm, pcts_nn, pytest.param(pcts_xgb, marks=NEEDS_XGBOOST)])
-def test_a_small_replay_from_end_to_end(replay, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["svm", "nn", pytest.param("xgb", marks=NEEDS_XGBOOST)])
+def test_a_small_replay_from_end_to_end(name, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(replay, "EXPERIMENT", replace(replay.EXPERIMENT, **SMALL[replay]))
-    if replay is not pcts_svm:  # trainings take longer
-        monkeypatch.setattr(wang_tuning, "ALGORITHMS", ("PCTS+DUCBV", "PCTS+DUCBV, full", "wait-and-act+DUCBV"))
-        monkeypatch.setattr(pcts_nn, "QUICK_MAX_ITER", 1)
+    replay = replays.found()[f"pcts-{name}"]
+    monkeypatch.setitem(EXPERIMENTS, name, replace(EXPERIMENTS[name], **SMALL[name]))
+    if name != "svm":  # trainings take longer
+        monkeypatch.setattr(pcts_tuning, "ALGORITHMS", ("PCTS+DUCBV", "PCTS+DUCBV, full", "wait-and-act+DUCBV"))
+        monkeypatch.setattr(pcts_classifiers, "QUICK_MAX_ITER", 1)
     options = Options(runs=1, iterations=7, workers=0, quick=True, keep=tmp_path / "kept")
     report = replay.run(options)
     low, high = report["samples"]
-    assert high == SMALL[replay]["quick_samples"] and low < high
+    assert high == SMALL[name]["quick_samples"] and low < high
     for setting in report["settings"]:
         assert 0 < setting["median"] <= 1 and len(setting["curve_median"]) == len(report["times"])
         waits, is_full = "wait" in setting["algorithm"], "full" in setting["algorithm"]
@@ -369,8 +369,7 @@ def test_a_small_replay_from_end_to_end(replay, tmp_path, monkeypatch):
     replay.draw(report, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
     # Stored runs are not computed again. If a run is missing, its stored evaluations are used.
-    monkeypatch.setattr(
-        replay, "EXPERIMENT", replace(replay.EXPERIMENT, accuracy=lambda *arguments: pytest.fail("computed again"))
-    )
+    failing = replace(EXPERIMENTS[name], classifier=lambda *arguments: pytest.fail("computed again"))
+    monkeypatch.setitem(EXPERIMENTS, name, failing)
     next((tmp_path / "kept").glob("*PCTS+DUCBV_*.json")).unlink()
     np.testing.assert_equal(replay.run(options), report)

@@ -19,19 +19,23 @@ import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from belated.replays.report import Array
+
+Rng = np.random.Generator
 Cell = tuple[tuple[float, float], ...]
+Act = Literal["delayed", "wait"]
 
 #: Fidelities whose difference is at most this number count as equal.
 TOLERANCE = 1e-3
 #: Factor by which the bias constant grows after an instance contradicts it.
 GROWTH = 1.4
+RHO_MAX = 0.95  # of POO; nu is C itself, because their nu_max = 1 multiplies C
 
 
 @dataclass(slots=True, eq=False)
@@ -56,10 +60,8 @@ class Node:
         return max(0.0, self.mean_square - self.mean**2)
 
 
-class Width(Protocol):
-    """The distance of a node's bound above its mean."""
-
-    def __call__(self, node: Node, log_t: float) -> float: ...
+#: The distance of a node's bound above its mean, from the node and log t.
+Width = Callable[[Node, float], float]
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,7 @@ class Tree:
 
     def __init__(self, root: Node, nu: float, rho: float, width: Width) -> None:
         self.root, self.nu, self.rho, self.width = root, nu, rho, width
-        self.t = 1
-        self.n_nodes = 0
-        self.height = 0
+        self.t, self.n_nodes, self.height = 1, 0, 0
         self.add(None, root)
 
     def diameter(self, height: int) -> float:
@@ -107,9 +107,9 @@ class Tree:
             parent.children.append(node)
             node.parent = parent
         while parent is not None:
-            parent.mean += (node.value - parent.mean) / (parent.n + 1)
-            parent.mean_square += (node.value**2 - parent.mean_square) / (parent.n + 1)
             parent.n += 1
+            parent.mean += (node.value - parent.mean) / parent.n
+            parent.mean_square += (node.value**2 - parent.mean_square) / parent.n
             parent.bound = parent.mean + 2 * self.diameter(parent.height)
             parent = parent.parent
 
@@ -124,7 +124,7 @@ class Tree:
             if node.children:
                 node.b = min(node.b, max(child.b for child in node.children))
 
-    def leaves_to_select(self, rng: np.random.Generator) -> Iterator[Node]:
+    def leaves_to_select(self, rng: Rng) -> Iterator[Node]:
         """Yield the leaf at the end of the path of largest B. If several B are equal, also yield the other leaves."""
         stack = [self.root]
         while stack:
@@ -142,14 +142,22 @@ def halves(node: Node) -> tuple[int, tuple[Cell, Cell]]:
 
     The dimension is the longest side, or the preceding dimension if the parent was halved there.
     """
-    sides = [high - low for low, high in node.cell]
-    dimension = int(np.argmax(sides))
+    dimension = longest_side(node.cell)
     if dimension == node.dimension:
-        dimension = (dimension - 1) % len(sides)
-    low, high = node.cell[dimension]
+        dimension = (dimension - 1) % len(node.cell)
+    return dimension, halved(node.cell, dimension)
+
+
+def longest_side(cell: Cell) -> int:
+    """Return the first dimension in which a cell is longest."""
+    return int(np.argmax([high - low for low, high in cell]))
+
+
+def halved(cell: Cell, j: int) -> tuple[Cell, Cell]:
+    """Return both halves of a cell along a dimension."""
+    low, high = cell[j]
     middle = 0.5 * (low + high)
-    before, after = node.cell[:dimension], node.cell[dimension + 1 :]
-    return dimension, ((*before, (low, middle), *after), (*before, (middle, high), *after))
+    return (*cell[:j], (low, middle), *cell[j + 1 :]), (*cell[:j], (middle, high), *cell[j + 1 :])
 
 
 def centre(cell: Cell) -> Array:
@@ -157,6 +165,7 @@ def centre(cell: Cell) -> Array:
     return np.array([0.5 * (low + high) for low, high in cell])
 
 
+@dataclass
 class Evaluations:
     """Evaluations of f at centres of cells, with delays. A repetition at (nearly) the same fidelity takes no time.
 
@@ -173,19 +182,15 @@ class Evaluations:
         in the released program.
     """
 
-    def __init__(
-        self,
-        f: Callable[[Array, float], float],
-        d: int,
-        delays: Iterator[float],
-        noise: Callable[[], float] | None = None,
-        fidelity: bool = False,
-    ) -> None:
-        self.f, self.d, self.delays, self.noise, self.fidelity = f, d, delays, noise, fidelity
-        self.known: dict[Cell, tuple[float, float]] = {}  # z and value
-        self.c = math.nan
-        self.contradicted = False
-        self.n = 0
+    f: Callable[[Array, float], float]
+    d: int
+    delays: Iterator[float]
+    noise: Callable[[], float] | None = None
+    fidelity: bool = False
+    known: dict[Cell, tuple[float, float]] = field(default_factory=dict)  # z and value
+    c: float = math.nan
+    contradicted: bool = False
+    n: int = 0
 
     def at(self, x: Array, z: float) -> tuple[float, float]:
         """Return a value and its delay."""
@@ -231,13 +236,7 @@ class Instance:
 
 
 def run_instance(
-    evaluations: Evaluations,
-    nu: float,
-    rho: float,
-    width: Width,
-    duration: float,
-    rng: np.random.Generator,
-    act: Literal["delayed", "wait"] = "delayed",
+    evaluations: Evaluations, nu: float, rho: float, width: Width, duration: float, rng: Rng, act: Act = "delayed"
 ) -> Instance:
     """Grow a tree for ``duration`` units of time after its root has its value.
 
@@ -248,14 +247,12 @@ def run_instance(
     value, z, _ = evaluations.of_cell(whole, nu)
     evaluations.known[whole] = (z, value)
     tree = Tree(Node(whole, 0, 0, value), nu, rho, width)
-    best_score, best, largest = -math.inf, centre(whole), value
-    unseen = [tree.root]
+    best_score, best, largest, unseen = -math.inf, centre(whole), value, [tree.root]
     times, points = [0.0], [best]
     # Arrivals: time, order of the start, fidelity, parent, child.
     in_flight: list[tuple[float, int, float, Node, Node]] = []
-    order = count()
+    order, now = count(), 0.0
     pending: set[Node] = set()
-    now = 0.0
 
     def expand(leaf: Node) -> None:
         dimension, cells = halves(leaf)
@@ -313,11 +310,10 @@ def run_poo(
     width: Width,
     duration: float,
     unit: float,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
-    rho_max: float = 0.95,
     at_most: int | None = None,
-    act: Literal["delayed", "wait"] = "delayed",
+    act: Act = "delayed",
     whole_each: bool = False,
 ) -> list[Instance]:
     """Run instances with rho_i = rho_max^(N/(N − i)), one after the other. They share evaluations (POO, MFPOO).
@@ -334,13 +330,13 @@ def run_poo(
         Whether each instance has the whole duration.
     """
     left = duration - evaluations.estimate_bias()
-    n = n_instances(max(left / unit, 1.0), rho_max, at_most)
+    n = n_instances(max(left / unit, 1.0), RHO_MAX, at_most)
     share = left - unit if whole_each else (left - n * unit) / n
     found = []
     for i in range(n):
         nu = evaluations.c
         evaluations.contradicted = False
-        found.append(run_instance(evaluations, nu, rho_max ** (n / (n - i)), width, share, rng, act))
+        found.append(run_instance(evaluations, nu, RHO_MAX ** (n / (n - i)), width, share, rng, act))
         if evaluations.contradicted:
             evaluations.c *= GROWTH
     return found
@@ -360,13 +356,9 @@ def best_so_far(
         if not side_by_side:
             begin += each.times[-1]
     events.sort(key=lambda event: event[:2])
-    known: dict[bytes, float] = {}
-    latest = [-math.inf] * len(instances)
-    values = []
+    value_at = cache(lambda key: value(np.frombuffer(key)))
+    latest, values = [-math.inf] * len(instances), []
     for _, i, point in events:
-        key = point.tobytes()
-        if key not in known:
-            known[key] = value(point)
-        latest[i] = known[key]
+        latest[i] = value_at(point.tobytes())
         values.append(max(latest))
     return np.array([time for time, _, _ in events]), np.array(values)

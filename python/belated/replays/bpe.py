@@ -22,23 +22,20 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import belated as bl
-from belated import plotting
-from belated.experiments.report import format_table, mean_stderr, plus_minus, seconds
-from belated.experiments.runner import Options, about, parallel_map, seed_of
+from belated.replays import report
+from belated.replays.report import Array, Report
+from belated.replays.runner import Options, Replay, run_all, seed_of
 from belated.simulate import Poisson, cumulative_regret, simulate
 
-DEFAULT_RUNS = 10
-NEEDS = ()
-HORIZON = 1000
 MEANS = (0, 25, 50)
 REPORTED = (100, 200, 500, 1000)
 #: Functions drawn for each run of the figures, and runs on each.
@@ -55,105 +52,95 @@ ESTIMATED = "BPE-Delay, delays estimated"
 REFERENCE, REFERENCE_HORIZON = "vakili2023_reference.json", 200
 REFERENCE_STEPS: Mapping[int, tuple[int, ...]] = {25: (100, 200, 490), 50: (100, 200, 590)}
 
-Array = NDArray[np.float64]
+
+class Setting(NamedTuple):
+    """A function ("f1", "f2", or "reference", the recorded function), an algorithm, and the mean λ of its delays.
+
+    ``drawn`` is the number of a further function that is drawn like f1.
+    """
+
+    function: str
+    algorithm: str
+    poisson_mean: int
+    drawn: int | None = None
 
 
-def run(options: Options) -> dict[str, Any]:
+#: Number → title, and (algorithm, λ) of the curves.
+FIGURES: Mapping[int, tuple[str, Sequence[tuple[str, int]]]] = {
+    2: ("BPE-Delay and GP-UCB-SDF", (("BPE-Delay", 50), ("GP-UCB-SDF", 50))),
+    3: ("BPE-Delay", [("BPE-Delay", mean) for mean in MEANS]),
+    4: ("GP-UCB-SDF", [("GP-UCB-SDF", mean) for mean in MEANS]),
+    5: ("BPE and BPE-Delay", (("BPE", 50), ("BPE-Delay", 50))),
+}
+CURVES = sorted({curve for _, members in FIGURES.values() for curve in members})
+
+
+def make(options: Options) -> Report:
     """Run all settings, and compare with the recorded runs if these are available."""
-    n_runs, horizon = options.runs or DEFAULT_RUNS, options.iterations or HORIZON
+    n_runs, horizon = options.runs, options.iterations
     settings = [Setting(f, *rest) for f in LENGTHSCALES for rest in (*CURVES, (ESTIMATED, 50))]
-    tasks = [Task(s, i, horizon, options.seed, options.faithful) for s in settings for i in range(n_runs)]
+    # Slow runs start first, so that all processors are busy until the end.
+    found = run_all(run_task, sorted(settings, key=lambda s: s.algorithm != "GP-UCB-SDF"), options, "bpe")
+    described = [describe(setting, horizon, found[setting]) for setting in settings]
+    drawn = [Setting("f1", name, 50, d) for d in range(DRAWN * n_runs) for name in ("BPE", "BPE-Delay")]
+    of_drawn = run_all(run_task, drawn, replace(options, runs=RUNS_DRAWN), "bpe: drawn functions")
+    made = {"horizon": horizon, "noise": NOISE, "beta": BETA, "settings": described}
+    made |= {"excess": {f: excess(described, f) for f in LENGTHSCALES}}
+    made["drawn"] = over_functions([result for results in of_drawn.values() for result in results], horizon)
     recorded = read_reference(options.data) if options.faithful else None
     if recorded is not None:
         references = [Setting("reference", "BPE-Delay", mean) for mean in REFERENCE_STEPS]
-        tasks += [
-            Task(s, i, REFERENCE_HORIZON, options.seed, True, recorded) for s in references for i in range(n_runs)
-        ]
-    drawn = [
-        Task(Setting("f1", algorithm, 50), i, horizon, seed_of(options.seed, "drawn", d), options.faithful)
-        for d in range(DRAWN * n_runs)
-        for algorithm in ("BPE", "BPE-Delay")
-        for i in range(RUNS_DRAWN)
-    ]
-    n_shown = len(tasks)
-    tasks += drawn
-    # Slow runs start first, so that all processors are busy until the end.
-    order = sorted(
-        range(len(tasks)), key=lambda k: (tasks[k].setting.algorithm != "GP-UCB-SDF", -tasks[k].setting.mean)
-    )
-    shuffled = parallel_map(run_task, [tasks[k] for k in order], options.workers, "bpe")
-    results = [result for _, result in sorted(zip(order, shuffled, strict=True), key=lambda pair: pair[0])]
-    groups = [results[k : k + n_runs] for k in range(0, n_shown, n_runs)]
-    described = [describe(s, horizon, runs) for s, runs in zip(settings, groups, strict=False)]
-    report = about(options, n_runs) | {"horizon": horizon, "noise": NOISE, "beta": BETA, "settings": described}
-    report |= {"excess": {f: excess(described, f) for f in LENGTHSCALES}}
-    report["drawn"] = over_functions(results[n_shown:], horizon)
-    if recorded is not None:
-        report["reference"] = compare(recorded, groups[len(settings) :])
-    return report
+        theirs = replace(options, iterations=REFERENCE_HORIZON)
+        made["reference"] = compare(recorded, run_all(run_task, references, theirs, "bpe: recorded function"))
+    return made
 
 
-def table(report: dict[str, Any]) -> str:
+def table(found: Report) -> str:
     """Return tables of cumulative regret by function and setting, of the cost of delays, and of the comparison."""
     parts = []
     for f, lengthscale in LENGTHSCALES.items():
-        members = [s for s in report["settings"] if s["function"] == f]
+        members = [s for s in found["settings"] if s["function"] == f]
         header = ["step", *map(str, members[0]["step"]), "left", "s/suggestion"]
-        rows = [
-            [
-                f"{s['algorithm']}, λ = {s['poisson_mean']}",
-                *(plus_minus(*pair, digits=0) for pair in zip(s["mean"], s["stderr"], strict=True)),
-                "" if s["surviving"] is None else f"{s['surviving']:.0f}",
-                seconds(s),
-            ]
-            for s in members
-        ]
-        parts.append(f"{f} (lengthscale {lengthscale}): cumulative regret\n" + format_table(header, rows))
-    parts.append("\n".join(_sentences(report)))
-    return "\n\n".join(parts)
+        rows = []
+        for s in members:
+            left = "" if s["surviving"] is None else f"{s['surviving']:.0f}"
+            regrets = report.plus_minus(s["mean"], s["stderr"], digits=0)
+            rows.append([f"{s['algorithm']}, λ = {s['poisson_mean']}", *regrets, left, report.seconds(s)])
+        parts.append(f"{f} (lengthscale {lengthscale}): cumulative regret\n" + report.format_table(header, rows))
+    return "\n\n".join([*parts, "\n".join(_sentences(found))])
 
 
-def draw(report: dict[str, Any], path: Path) -> None:
-    """Draw figures 2 to 5, f1 above f2; bands are half a standard deviation, as in the paper."""
-    figure, axes = plotting.grid(len(LENGTHSCALES), len(FIGURES))
-    panels = [(f, number) for f in LENGTHSCALES for number in FIGURES]
-    for (f, number), ax in zip(panels, axes, strict=True):
-        title, members = FIGURES[number]
-        curves = []
-        for algorithm, mean in members:
-            s = find(report["settings"], f, algorithm, mean)
-            curves.append((f"{algorithm}, λ = {mean}", s["curve_mean"], 0.5 * np.asarray(s["curve_std"])))
-        plotting.plot_curves(
-            curves, ax, title=f"{number}: {title}, {f}", xlabel="Steps", ylabel="Cumulative regret", dashes=["-"]
-        )
-    plotting.save(figure, path)
+def figure(found: Report) -> Any:
+    """Return figures 2 to 5, f1 above f2; bands are half a standard deviation, as in the paper."""
+    panels = []
+    for f, (number, (title, members)) in product(LENGTHSCALES, FIGURES.items()):
+        chosen = [find(found["settings"], f, *member) for member in members]
+        shown = [s | {"curve_stderr": 0.5 * np.asarray(s["curve_std"])} for s in chosen]
+        axes = {"title": f"{number}: {title}, {f}", "xlabel": "Steps", "ylabel": "Cumulative regret"}
+        panels.append(report.panel(shown, [f"{name}, λ = {mean}" for name, mean in members], **axes))
+    return report.draw_panels(panels, len(FIGURES))
 
 
-def run_task(task: Task) -> RunResult:
-    """One run of one setting."""
-    setting = task.setting
-    f = task.recorded.f if task.recorded is not None else sample(setting.function, task.seed)
-    seed = seed_of(task.seed, "optimizer", setting.function, task.run)
-    if setting.algorithm == "GP-UCB-SDF" and task.faithful:
+def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
+    """Return cumulative regret after 0, 1, 2, … steps, surviving candidates, and seconds per suggestion."""
+    seed, horizon = options.seed, options.iterations
+    if setting.drawn is not None:
+        seed = seed_of(seed, "drawn", setting.drawn)
+    recorded = read_reference(options.data) if setting.function == "reference" else None
+    f = sample(setting.function, seed) if recorded is None else recorded.f
+    if setting.algorithm == "GP-UCB-SDF" and options.faithful:
         f = f - f.min()
-    made = optimizer(setting, task.horizon, task.faithful, seed, float(f.min()))
+    optimizer_seed = seed_of(seed, "optimizer", setting.function, run)
+    made = optimizer(setting, horizon, options.faithful, optimizer_seed, float(f.min()))
     asked = FloorFirst(made, float(f.min())) if setting.algorithm == "GP-UCB-SDF" else made
-    rounds = made.rounds_ if isinstance(made, bl.BPEDelay) else []
-    known = [each.length for each in rounds if each.length is not None]
-    whole = isinstance(made, bl.BPEDelay) and made.lengths == "code"
-    history = simulate(
-        asked,
-        lambda x: float(f[index_of(x)]),
-        sum(known) if whole else task.horizon,
-        Poisson(float(setting.mean)),
-        noise=NOISE,
-        seed=seed_of(task.seed, "delays and noise", task.run),
-    )
-    return RunResult(
-        regret=cumulative_regret(history, float(f.max())),
-        surviving=len(made.surviving_) if isinstance(made, bl.BPEDelay) else None,
-        seconds=float(history.seconds.mean()),
-    )
+    if isinstance(made, bl.BPEDelay) and made.lengths == "code":  # the last round is whole
+        horizon = sum(each.length for each in made.rounds_ if each.length is not None)
+    noise: dict[str, Any] = {"noise": NOISE, "seed": seed_of(seed, "delays and noise", run)}
+    delay = Poisson(float(setting.poisson_mean))
+    history = simulate(asked, lambda x: float(f[index_of(x)]), horizon, delay, **noise)
+    surviving = len(made.surviving_) if isinstance(made, bl.BPEDelay) else math.nan
+    regret = cumulative_regret(history, float(f.max()))
+    return {"regret": regret, "surviving": surviving, "seconds": float(history.seconds.mean())}
 
 
 def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: float = 0.0) -> bl.Optimizer:
@@ -163,7 +150,7 @@ def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: 
     common: dict[str, Any] = {"candidates": grid(), "seed": seed}
     if setting.algorithm == "GP-UCB-SDF":
         surrogate = bl.GP(kernel="squared_exponential", mean="zero", targets="raw", **kernel)
-        window = max(1, 2 * setting.mean)
+        window = max(1, 2 * setting.poisson_mean)
         common |= {"surrogate": surrogate, "window": window, "initial": 0}
         if faithful:
             # The sum of standard deviations is left out, because trials are never pending; see `FloorFirst`.
@@ -171,7 +158,7 @@ def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: 
         return bl.algorithm("GP-UCB-SDF", acquisition__beta=BETA, pending__floor=floor, **common)
     common |= kernel | {"horizon": horizon, "beta": BETA, "delta": DELTA}
     if setting.algorithm == "BPE-Delay":
-        common["delay"] = bl.SubExponential(float(setting.mean), xi=XI, b=B)
+        common["delay"] = bl.SubExponential(float(setting.poisson_mean), xi=XI, b=B)
     if faithful and setting.algorithm != ESTIMATED:
         common["lengths"] = "code"
     return bl.algorithm("BPE" if setting.algorithm == "BPE" else "BPE-Delay", **common)
@@ -238,61 +225,46 @@ def sample(function: str, seed: int) -> Array:
     return interpolated(points, values, lengthscale)
 
 
-def describe(setting: Setting, horizon: int, runs: Sequence[RunResult]) -> dict[str, Any]:
+def describe(setting: Setting, horizon: int, runs: Sequence[dict[str, Any]]) -> Report:
     """Return the part of the report about one setting."""
-    regrets = np.array([run.regret[: horizon + 1] for run in runs])
+    regrets = np.array([run["regret"][: horizon + 1] for run in runs])
     steps = [step for step in REPORTED if step < horizon] + [horizon]
-    mean, stderr = mean_stderr(regrets)
-    left = [run.surviving for run in runs if run.surviving is not None]
-    return {
-        "function": setting.function,
-        "algorithm": setting.algorithm,
-        "poisson_mean": setting.mean,
-        "step": steps,
-        "mean": mean[steps],
-        "stderr": stderr[steps],
-        "regret_per_run": regrets[:, steps],
-        "steps_played": len(runs[0].regret) - 1,
-        "regret_at_the_end": [float(run.regret[-1]) for run in runs],
-        "surviving": float(np.mean(left)) if left else None,
-        "seconds_per_suggestion": float(np.mean([run.seconds for run in runs])),
-        "curve_mean": mean,
-        "curve_std": regrets.std(axis=0),
-    }
+    mean, stderr = report.mean_stderr(regrets)
+    surviving, seconds = (float(np.mean(report.values_of(runs, key))) for key in ("surviving", "seconds"))
+    described: Report = dict(zip(("function", "algorithm", "poisson_mean"), setting, strict=False))
+    described |= {"step": steps, "mean": mean[steps], "stderr": stderr[steps], "regret_per_run": regrets[:, steps]}
+    described |= {"curve_mean": mean, "curve_std": regrets.std(axis=0), "seconds_per_suggestion": seconds}
+    described["surviving"] = None if math.isnan(surviving) else surviving
+    ends = [float(run["regret"][-1]) for run in runs]
+    return described | {"steps_played": len(runs[0]["regret"]) - 1, "regret_at_the_end": ends}
 
 
-def find(described: Sequence[dict[str, Any]], function: str, algorithm: str, mean: int) -> dict[str, Any]:
+def find(described: Sequence[Report], function: str, algorithm: str, mean: int) -> Report:
     """Return the description of a setting."""
-    key = (function, algorithm, mean)
-    return next(d for d in described if (d["function"], d["algorithm"], d["poisson_mean"]) == key)
+    return report.find(described, function=function, algorithm=algorithm, poisson_mean=mean)
 
 
-def excess(described: Sequence[dict[str, Any]], function: str) -> dict[str, Any]:
+def excess(described: Sequence[Report], function: str) -> Report:
     """Return the regret that delays add to BPE-Delay at the horizon, and a comparison with GP-UCB-SDF at λ = 50."""
     ends = {mean: find(described, function, "BPE-Delay", mean)["mean"][-1] for mean in MEANS}
-    added = {mean: float(ends[mean] - ends[0]) for mean in MEANS[1:]}
+    added = {str(mean): float(ends[mean] - ends[0]) for mean in MEANS[1:]}
     ours, theirs = (find(described, function, name, 50) for name in ("BPE-Delay", "GP-UCB-SDF"))
     return {
-        "added": {str(mean): each for mean, each in added.items()},
-        "added_per_step_of_delay": {str(mean): each / mean for mean, each in added.items()},
+        "added": added,
+        "added_per_step_of_delay": {mean: each / int(mean) for mean, each in added.items()},
         "below_gp_ucb_sdf_in": int(np.sum(ours["regret_per_run"][:, -1] < theirs["regret_per_run"][:, -1])),
         "bpe_delay": float(ours["mean"][-1]),
         "gp_ucb_sdf": float(theirs["mean"][-1]),
     }
 
 
-def over_functions(results: Sequence[RunResult], horizon: int) -> dict[str, Any]:
+def over_functions(results: Sequence[dict[str, Any]], horizon: int) -> Report:
     """Compare BPE-Delay with BPE on each function; `results` are by function, algorithm and run."""
-    regret = np.array([result.regret[: horizon + 1] for result in results])
+    regret = np.array([result["regret"][: horizon + 1] for result in results])
     bpe, ours = regret.reshape(-1, 2, RUNS_DRAWN, horizon + 1).mean(axis=2).transpose(1, 0, 2)
     steps = [step for step in (200, 1000) if step < horizon] + [horizon]
-    return {
-        "functions": len(bpe),
-        "step": steps,
-        "BPE": bpe[:, steps].mean(axis=0),
-        "BPE-Delay": ours[:, steps].mean(axis=0),
-        "lower_in": (ours < bpe)[:, steps].sum(axis=0),
-    }
+    means = {"BPE": bpe[:, steps].mean(axis=0), "BPE-Delay": ours[:, steps].mean(axis=0)}
+    return {"functions": len(bpe), "step": steps, **means, "lower_in": (ours < bpe)[:, steps].sum(axis=0)}
 
 
 @dataclass(frozen=True)
@@ -303,6 +275,7 @@ class Recorded:
     curves: Mapping[int, Array]
 
 
+@lru_cache(maxsize=1)
 def read_reference(data: Path | None) -> Recorded | None:
     """Return the recorded runs, or None if they are missing."""
     path = None if data is None else data / REFERENCE
@@ -317,47 +290,37 @@ def read_reference(data: Path | None) -> Recorded | None:
     return Recorded(interpolated(np.array(found["grid"]), np.array(found["y"]), 1.0), curves)
 
 
-def compare(recorded: Recorded, groups: Sequence[Sequence[RunResult]]) -> list[dict[str, Any]]:
+def compare(recorded: Recorded, found: Mapping[Setting, Sequence[dict[str, Any]]]) -> list[Report]:
     """Return mean regrets of our runs, and the range of the recorded ones."""
     compared = []
-    for (mean, steps), runs in zip(REFERENCE_STEPS.items(), groups, strict=True):
-        for step in steps:
+    for (_, _, mean, _), runs in found.items():
+        for step in REFERENCE_STEPS[mean]:
             theirs = recorded.curves[mean][:, step // 10 - 1]
-            ours = float(np.mean([run.regret[step] for run in runs]))
+            ours = float(np.mean([run["regret"][step] for run in runs]))
             low, high = float(theirs.min()), float(theirs.max())
-            compared.append(
-                {
-                    "poisson_mean": mean,
-                    "step": step,
-                    "mean": ours,
-                    "recorded_mean": float(theirs.mean()),
-                    "recorded_range": [low, high],
-                    "within": low <= ours <= high,
-                }
-            )
+            ranges = {"recorded_mean": float(theirs.mean()), "recorded_range": [low, high]}
+            compared.append({"poisson_mean": mean, "step": step, "mean": ours, **ranges, "within": low <= ours <= high})
     return compared
 
 
-def _sentences(report: dict[str, Any]) -> list[str]:
+def _sentences(found: Report) -> list[str]:
     """Describe the cost of delays and the comparisons in words."""
     lines = []
-    for f, cost in report["excess"].items():
-        added = ", ".join(
-            f"λ = {mean} adds {each:.0f} ({cost['added_per_step_of_delay'][mean]:.2f} per step of delay)"
-            for mean, each in cost["added"].items()
-        )
-        lines.append(f"{f}, BPE-Delay at step {report['horizon']}: {added}")
+    for f, cost in found["excess"].items():
+        rates = cost["added_per_step_of_delay"]
+        added = [
+            f"λ = {mean} adds {each:.0f} ({rates[mean]:.2f} per step of delay)" for mean, each in cost["added"].items()
+        ]
+        lines.append(f"{f}, BPE-Delay at step {found['horizon']}: {', '.join(added)}")
         lines.append(
             f"{f}, λ = 50: BPE-Delay {cost['bpe_delay']:.0f}, GP-UCB-SDF {cost['gp_ucb_sdf']:.0f}; below it in "
-            f"{cost['below_gp_ucb_sdf_in']} of {report['runs']} runs"
+            f"{cost['below_gp_ucb_sdf_in']} of {found['runs']} runs"
         )
-    drawn = report["drawn"]
-    for k, step in enumerate(drawn["step"]):
-        lines.append(
-            f"{drawn['functions']} functions, λ = 50, step {step}: BPE-Delay {drawn['BPE-Delay'][k]:.0f}, BPE "
-            f"{drawn['BPE'][k]:.0f}; lower on {drawn['lower_in'][k]}"
-        )
-    for each in report.get("reference", []):
+    drawn = found["drawn"]
+    for step, ours, bpe, lower in zip(*(drawn[key] for key in ("step", "BPE-Delay", "BPE", "lower_in")), strict=True):
+        regrets = f"BPE-Delay {ours:.0f}, BPE {bpe:.0f}; lower on {lower}"
+        lines.append(f"{drawn['functions']} functions, λ = 50, step {step}: {regrets}")
+    for each in found.get("reference", []):
         low, high = each["recorded_range"]
         lines.append(
             f"f on record, λ = {each['poisson_mean']}, step {each['step']}: {each['mean']:.1f}; the authors' code "
@@ -366,45 +329,4 @@ def _sentences(report: dict[str, Any]) -> list[str]:
     return lines
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A function ("f1", "f2", or "reference", the recorded function), an algorithm, and the mean λ of its delays."""
-
-    function: str
-    algorithm: str
-    mean: int
-
-
-@dataclass(frozen=True)
-class Task:
-    """One run of one setting, with all data that its result depends on."""
-
-    setting: Setting
-    run: int
-    horizon: int
-    seed: int
-    faithful: bool
-    recorded: Recorded | None = None
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """Cumulative regret after 0, 1, 2, … steps, surviving candidates, and seconds per suggestion."""
-
-    regret: Array
-    surviving: int | None
-    seconds: float
-
-
-def _of(algorithm: str) -> tuple[tuple[str, int], ...]:
-    return tuple((algorithm, mean) for mean in MEANS)
-
-
-#: Number → title, and (algorithm, λ) of the curves.
-FIGURES: Mapping[int, tuple[str, tuple[tuple[str, int], ...]]] = {
-    2: ("BPE-Delay and GP-UCB-SDF", (("BPE-Delay", 50), ("GP-UCB-SDF", 50))),
-    3: ("BPE-Delay", _of("BPE-Delay")),
-    4: ("GP-UCB-SDF", _of("GP-UCB-SDF")),
-    5: ("BPE and BPE-Delay", (("BPE", 50), ("BPE-Delay", 50))),
-}
-CURVES = sorted({curve for _, members in FIGURES.values() for curve in members})
+REPLAYS = [Replay("bpe", __doc__, make, table, figure, runs=10, iterations=1000)]

@@ -12,67 +12,46 @@ the same for all trials of a run.
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import belated as bl
-from belated.experiments.papers import verma
-from belated.experiments.runner import Options, about, parallel_map, seed_of
+from belated.replays import verma
+from belated.replays.report import Array, Report
+from belated.replays.runner import Options, Replay, run_all, seed_of
 
-DEFAULT_RUNS = 10
-NEEDS = ("sklearn",)
 EPOCHS = 20
 BATCH_SIZE = (32, 128)
 RATE = (1e-6, 1.0)
 
-Array = NDArray[np.float64]
 
-
-def run(options: Options) -> dict[str, Any]:
+def make(options: Options) -> Report:
     """All runs of the six algorithms under both delay settings."""
-    n_runs = options.runs or DEFAULT_RUNS
-    function = partial(run_task, training_seed=options.seed)
-    results = parallel_map(function, verma.tasks(options, n_runs, initial_points), options.workers, "lr")
-    return about(options, n_runs) | {"settings": verma.summarise(results, n_runs)}
-
-
-def table(report: dict[str, Any]) -> str:
-    """Mean ± standard error of the best converted validation error."""
-    return verma.tables(report["settings"])
-
-
-def draw(report: dict[str, Any], path: Path) -> None:
-    """Figure 3."""
-    verma.draw(report["settings"], path)
+    return {"settings": verma.summarise(run_all(run_task, verma.SETTINGS, options, "lr"))}
 
 
 def space(batch_size: tuple[int, int] = BATCH_SIZE) -> dict[str, Any]:
     """The three hyperparameters."""
-    return {
-        "batch_size": bl.Integer(*batch_size),
-        "learning_rate": bl.Real(*RATE, log=True),
-        "decay": bl.Real(*RATE, log=True),
-    }
+    rate = bl.Real(*RATE, log=True)
+    return {"batch_size": bl.Integer(*batch_size), "learning_rate": rate, "decay": rate}
 
 
 def initial_points(rng: np.random.Generator, batch_size: tuple[int, int] = BATCH_SIZE) -> list[dict[str, Any]]:
     """Points drawn uniformly from the space, on its scales."""
-    return [
-        {
-            "batch_size": int(rng.integers(batch_size[0], batch_size[1] + 1)),
-            "learning_rate": float(RATE[1] * (RATE[0] / RATE[1]) ** rng.random()),
-            "decay": float(RATE[1] * (RATE[0] / RATE[1]) ** rng.random()),
-        }
-        for _ in range(verma.N_INITIAL)
-    ]
+    points = []
+    for _ in range(verma.N_INITIAL):
+        size = int(rng.integers(batch_size[0], batch_size[1] + 1))
+        rates = {name: float(RATE[1] * (RATE[0] / RATE[1]) ** rng.random()) for name in ("learning_rate", "decay")}
+        points.append({"batch_size": size, **rates})
+    return points
 
 
-def run_task(task: verma.Task, training_seed: int) -> verma.RunResult:
+def run_task(setting: tuple[str, str], run: int, options: Options) -> dict[str, Any]:
     """One run of one algorithm."""
-    return verma.run_task(task, space(), partial(accuracy, seed=seed_of(training_seed, "training", task.run)))
+    started = verma.start(setting, run, options, initial_points)
+    train = partial(accuracy, seed=seed_of(options.seed, "training", run))
+    return verma.run_task(setting, run, options, started, space(), train)
 
 
 def accuracy(params: dict[str, Any], seed: int) -> float:
@@ -112,3 +91,8 @@ def breast_cancer() -> tuple[Array, Array, Array, Array]:
     x, x_validation, y, y_validation = train_test_split(x, y.astype(float), test_size=0.3, stratify=y, random_state=0)
     center, scale = x.mean(axis=0), x.std(axis=0)
     return (x - center) / scale, y, (x_validation - center) / scale, y_validation
+
+
+REPLAYS = [
+    Replay("lr", __doc__, make, verma.table, verma.figure, runs=10, iterations=verma.ITERATIONS, needs=["sklearn"])
+]

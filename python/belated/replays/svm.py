@@ -11,20 +11,17 @@ from __future__ import annotations
 import gzip
 import json
 import math
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import belated as bl
-from belated.experiments.papers import verma
-from belated.experiments.report import mean_stderr, plus_minus
-from belated.experiments.runner import MissingData, Options, about, parallel_map
+from belated.replays import verma
+from belated.replays.report import Array, Report, mean_stderr, plus_minus
+from belated.replays.runner import MissingData, Options, Replay, run_all
 
-DEFAULT_RUNS = 10
-NEEDS = ("sklearn",)
 BOUNDS = {"C": (1e-4, 100.0), "gamma": (1e-4, 10.0)}
 DATA_FILE = "pima_diabetes.csv"
 PUBLISHED_FILE = "verma2022_svm_runs.json.gz"
@@ -32,43 +29,36 @@ PUBLISHED_FILE = "verma2022_svm_runs.json.gz"
 GOOD_ERROR = 24.3  # %: nearly all better points are at gamma's lower bound
 COMPARED = (50, 99)  # iterations at which our figures are compared with the published ones
 
-Array = NDArray[np.float64]
+Published = dict[tuple[str, str, int], dict[str, Any]]
 
 
-def run(options: Options) -> dict[str, Any]:
+def make(options: Options) -> Report:
     """All runs of the six algorithms under both delay settings."""
     pima_diabetes(options.data)  # raises an error before any process starts if the data are missing
-    n_runs = options.runs or DEFAULT_RUNS
     published = published_runs(options.data)
-    tasks = verma.tasks(options, n_runs, initial_points, partial(_published_start, published))
-    settings = verma.summarise(parallel_map(run_task, tasks, options.workers, "svm"), n_runs)
+    settings = verma.summarise(run_all(run_task, verma.SETTINGS, options, "svm"))
     for setting in settings:
         setting["fraction_at_or_below_24.3"] = float(np.mean(setting["error_per_run"][:, -1] <= GOOD_ERROR))
         if published:
-            _compare(setting, published)
-    report = about(options, n_runs) | {"settings": settings}
-    return report | ({"verdict": _verdict(settings)} if published else {})
+            compare(setting, published)
+    return {"settings": settings} | ({"verdict": verdict(settings)} if published else {})
 
 
-def table(report: dict[str, Any]) -> str:
+def table(report: Report) -> str:
     """Return a table of our figures, the published figures if they are known, and the differences."""
-    share = {f"≤ {GOOD_ERROR} %": lambda setting: f"{100 * setting['fraction_at_or_below_24.3']:.0f} %"}
-    parts = [verma.tables(report["settings"], share, _published_row)]
+    text = verma.tables(
+        report["settings"],
+        f"≤ {GOOD_ERROR} %",
+        lambda setting: f"{100 * setting['fraction_at_or_below_24.3']:.0f} %",
+        _published_row,
+    )
     if "verdict" in report:
-        verdict = report["verdict"]
-        parts.append(
-            "Against the published means at iterations {}, margin 2·sqrt(se² + se'²) + 0.5:\n"
-            "within it in {within} of {comparisons}, at or below it in {not_worse} of {comparisons}.".format(
-                " and ".join(map(str, COMPARED)), **verdict
-            )
-        )
-        parts += [f"  outside: {miss}" for miss in verdict["misses"]]
-    return "\n\n".join(parts[:2]) + "".join("\n" + line for line in parts[2:])
-
-
-def draw(report: dict[str, Any], path: Path) -> None:
-    """Figure 2 (a)-(d)."""
-    verma.draw(report["settings"], path)
+        text += (
+            "\n\nAgainst the published means at iterations {}, margin 2·sqrt(se² + se'²) + 0.5:\n"
+            "within it in {within} of {comparisons}, at or below it in {not_worse} of {comparisons}."
+        ).format(" and ".join(map(str, COMPARED)), **report["verdict"])
+        text += "".join(f"\n  outside: {miss}" for miss in report["verdict"]["misses"])
+    return text
 
 
 def space() -> dict[str, Any]:
@@ -86,9 +76,17 @@ def to_params(unit: Any) -> dict[str, Any]:
     return {name: float(low + u * (high - low)) for u, (name, (low, high)) in zip(unit, BOUNDS.items(), strict=True)}
 
 
-def run_task(task: verma.Task) -> verma.RunResult:
+def start(setting: tuple[str, str], run: int, options: Options) -> verma.Start:
+    """Return the initial points and the delays of a run, which may be published."""
+    known = published_runs(options.data).get((*setting, run))
+    published = None if known is None else ([to_params(row) for row in known["init"]], known["delay"])
+    return verma.start(setting, run, options, initial_points, published)
+
+
+def run_task(setting: tuple[str, str], run: int, options: Options) -> dict[str, Any]:
     """One run of one algorithm."""
-    return verma.run_task(task, space(), lambda params: accuracy(task.data, params["C"], params["gamma"]))
+    started = start(setting, run, options)
+    return verma.run_task(setting, run, options, started, space(), lambda params: accuracy(options.data, **params))
 
 
 @cache
@@ -110,7 +108,8 @@ def pima_diabetes(data: Path | None) -> tuple[Array, Array, Array, Array]:
     return x, y, x_validation, y_validation
 
 
-def published_runs(data: Path | None) -> dict[tuple[str, str, int], dict[str, Any]]:
+@lru_cache(maxsize=1)
+def published_runs(data: Path | None) -> Published:
     """Return the authors' runs by (algorithm, delays, run); empty if their file is not in the data folder."""
     if data is None or not (data / PUBLISHED_FILE).exists():
         return {}
@@ -118,21 +117,13 @@ def published_runs(data: Path | None) -> dict[tuple[str, str, int], dict[str, An
         return {(run["algorithm"], run["delays"], run["run"]): run for run in json.load(file)}
 
 
-def published_errors(published: dict[tuple[str, str, int], dict[str, Any]], algorithm: str, delays: str) -> Array:
+def published_errors(published: Published, algorithm: str, delays: str) -> Array:
     """Return the best converted error in % after 0, 1, 2, … iterations: a row per run, NaN before the first result."""
     runs = [run for key, run in sorted(published.items()) if key[:2] == (algorithm, delays)]
     return 100.0 * (1.0 - np.array([run["best_converted"] for run in runs], dtype=float))
 
 
-def _published_start(
-    published: dict[tuple[str, str, int], dict[str, Any]], algorithm: str, delays: str, run: int
-) -> tuple[list[dict[str, Any]], list[float]] | None:
-    """Return initial points and delays of a published run."""
-    known = published.get((algorithm, delays, run))
-    return None if known is None else ([to_params(row) for row in known["init"]], known["delay"])
-
-
-def _compare(setting: dict[str, Any], published: dict[tuple[str, str, int], dict[str, Any]]) -> None:
+def compare(setting: Report, published: Published) -> None:
     """Add the published figures to a setting, and the difference from them in units of the margin."""
     errors = published_errors(published, setting["algorithm"], setting["delays"])
     mean, stderr = mean_stderr(errors)
@@ -140,41 +131,30 @@ def _compare(setting: dict[str, Any], published: dict[tuple[str, str, int], dict
     setting["published_mean"], setting["published_stderr"] = mean[known], stderr[known]
     setting["published_curve_mean"] = mean
     setting["published_fraction_at_or_below_24.3"] = float(np.mean(errors[:, known[-1]] <= GOOD_ERROR))
-    pairs = zip(known, setting["mean"], setting["stderr"], mean[known], stderr[known], strict=True)
-    setting["comparison"] = [
-        {
-            "iteration": i,
-            "ours": ours,
-            "published": theirs,
-            "margin": (margin := 2 * math.hypot(se, their_se) + 0.5),
-            "within": bool(abs(ours - theirs) <= margin),
-            "not_worse": bool(ours <= theirs + margin),
-        }
-        for i, ours, se, theirs, their_se in pairs
-        if i in COMPARED
-    ]
+    setting["comparison"] = []
+    for k, i in enumerate(known):
+        if i in COMPARED:
+            ours, theirs, margin = setting["mean"][k], mean[i], 2 * math.hypot(setting["stderr"][k], stderr[i]) + 0.5
+            compared = {"iteration": i, "ours": ours, "published": theirs, "margin": margin}
+            within = {"within": bool(abs(ours - theirs) <= margin), "not_worse": bool(ours <= theirs + margin)}
+            setting["comparison"].append(compared | within)
 
 
-def _verdict(settings: list[dict[str, Any]]) -> dict[str, Any]:
+def verdict(settings: list[Report]) -> dict[str, Any]:
     """Return the number of comparisons within the margin, and a list of the other comparisons."""
-    compared = [(setting, comparison) for setting in settings for comparison in setting["comparison"]]
-    return {
-        "comparisons": len(compared),
-        "within": sum(comparison["within"] for _, comparison in compared),
-        "not_worse": sum(comparison["not_worse"] for _, comparison in compared),
-        "misses": [
-            f"{setting['algorithm']}, {setting['delays']}, iteration {comparison['iteration']}: "
-            f"ours {comparison['ours']:.2f}, published {comparison['published']:.2f}, margin {comparison['margin']:.2f}"
-            for setting, comparison in compared
-            if not comparison["within"]
-        ],
-    }
+    compared = [setting | comparison for setting in settings for comparison in setting["comparison"]]
+    text = (
+        "{algorithm}, {delays}, iteration {iteration}: ours {ours:.2f}, published {published:.2f}, margin {margin:.2f}"
+    )
+    counted = {key: sum(each[key] for each in compared) for key in ("within", "not_worse")}
+    misses = [text.format(**each) for each in compared if not each["within"]]
+    return {"comparisons": len(compared), **counted, "misses": misses}
 
 
-def _published_row(setting: dict[str, Any]) -> list[str] | None:
+def _published_row(setting: Report) -> list[str]:
     if "published_mean" not in setting:
-        return None
-    means = [plus_minus(*pair) for pair in zip(setting["published_mean"], setting["published_stderr"], strict=True)]
+        return []
+    means = plus_minus(setting["published_mean"], setting["published_stderr"])
     return ["  published", *means, f"{100 * setting['published_fraction_at_or_below_24.3']:.0f} %"]
 
 
@@ -205,3 +185,6 @@ def _how_to_get_data(problem: str) -> str:
         "line, then 768 lines of the eight features and the outcome (0 or 1), separated by commas, and give the "
         "folder: belated replay svm --data FOLDER"
     )
+
+
+REPLAYS = [Replay("svm", __doc__, make, table, verma.figure, runs=10, iterations=verma.ITERATIONS, needs=["sklearn"])]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from belated.experiments.images import Images
+from belated.replays.images import Images
 
 VALIDATION_BATCH = 1000
 

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.experiments import images
-from belated.experiments.runner import MissingData
+from belated.replays import images
+from belated.replays.runner import MissingData
 
 #: scikit-learn's name of the file of 20 newsgroups.
 NEWSGROUPS_FILE = "20news-bydate_py3.pkz"
+BUNDLED = "scikit-learn's {:,} bundled digits"
 NAMES = {"newsgroups": "20 newsgroups", "mnist": "MNIST"}
 
 
@@ -64,20 +65,19 @@ def find(wanted: str, data: Path | None, *, bundled: bool = False) -> Source:
     MissingData
         Files of digits in the folder cannot be read.
     """
-    name = NAMES[wanted]
     if bundled:
-        return _source("digits", None, "scikit-learn's {:,} bundled digits", is_stand_in=True)
+        return _source("digits", None, BUNDLED, is_stand_in=True)
     folder = data if data is not None and _holds(wanted, data) else None
     try:
-        return _source(wanted, folder, f"{name}, {{:,}} rows")
+        return _source(wanted, folder, f"{NAMES[wanted]}, {{:,}} rows")
     except MissingData:
         raise
     except Exception as error:  # without a network, behind a proxy, …: each layer raises different exceptions
-        why = f", which stand in for {name} (it cannot be loaded: {error})"
+        why = f", which stand in for {NAMES[wanted]} (it cannot be loaded: {error})"
     if data is not None and images.find(data, images.OTHER_DIGITS[0]) is not None:
         found = _source("mnist", data, "MNIST's {:,} digits", is_stand_in=True)
     else:
-        found = _source("digits", None, "scikit-learn's {:,} bundled digits", is_stand_in=True)
+        found = _source("digits", None, BUNDLED, is_stand_in=True)
     return replace(found, words=found.words + why)
 
 
@@ -135,10 +135,8 @@ def _mnist(folder: Path | None) -> tuple[Any, ArrayLike]:
     """Return pixels between 0 and 1: of all digits in a folder, or of OpenML's 70,000."""
     if folder is not None:
         parts = images.mnist(folder)[:2]
-        pixels = np.concatenate([part.pixels for part in parts])
-        return pixels.reshape(len(pixels), -1).astype(np.float32) / 255, np.concatenate(
-            [part.classes for part in parts]
-        )
+        pixels, y = (np.concatenate([getattr(part, name) for part in parts]) for name in ("pixels", "classes"))
+        return pixels.reshape(len(pixels), -1).astype(np.float32) / 255, y
     from sklearn.datasets import fetch_openml
 
     with warnings.catch_warnings():

@@ -26,49 +26,37 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import belated as bl
-from belated import plotting
 from belated._core import InvalidSetting
-from belated.experiments import tuning_data
-from belated.experiments.papers.wang import DATA_FILE, RHO_MAX
-from belated.experiments.report import format_table
-from belated.experiments.runner import Options, about, kept_map, seed_of
-from belated.experiments.tuning_data import Source
+from belated.replays import report, tuning_data, wang
+from belated.replays.reference_tree import RHO_MAX
+from belated.replays.report import Array, Report
+from belated.replays.runner import Options, kept_name, run_all, seed_of
+from belated.replays.tuning_data import Source
 from belated.simulate import InFlight
 
 Params = Mapping[str, Any]
+Accuracy = Callable[[Params, int], float]
 
-RUNS, QUICK_RUNS = 5, 2
 NOISE_STD = math.sqrt(0.02)
 B, B_FACTOR = 1.0, 0.02
 #: Lower limit of C, because the accuracies at the centre may be equal by chance.
 MIN_BIAS = 0.01
 N_READINGS = 40
-ALGORITHMS = (
-    "PCTS+DUCB1-sigma",
-    "PCTS+DUCBV",
-    "PCTS+DUCB1-sigma, full",
-    "PCTS+DUCBV, full",
-    "wait-and-act+DUCB1-sigma",
-    "wait-and-act+DUCBV",
-    "RandomSearch",
-    "BayesOpt",
-)
+PCTS, WAITING = (tuple(f"{name}+{bound}" for bound in ("DUCB1-sigma", "DUCBV")) for name in ("PCTS", "wait-and-act"))
+ALGORITHMS = (*PCTS, *(f"{each}, full" for each in PCTS), *WAITING, "RandomSearch", "BayesOpt")
 #: The names of algorithms in the paper's rows. MFPOO is a tree search with fidelities that waits for each result.
-PUBLISHED_AS = {
-    "PCTS+DUCB1-sigma": "PCTS + DUCB1-sigma",
-    "PCTS+DUCBV": "PCTS + DUCBV",
-    "wait-and-act+DUCB1-sigma": "MFPOO+UCB1-sigma",
-    "wait-and-act+DUCBV": "MFPOO+UCBV",
-}
+PUBLISHED = ("PCTS + DUCB1-sigma", "PCTS + DUCBV", "MFPOO+UCB1-sigma", "MFPOO+UCBV")
+PUBLISHED_AS = dict(zip((*PCTS, *WAITING), PUBLISHED, strict=True))
 
 
 @dataclass(frozen=True)
@@ -81,29 +69,31 @@ class Experiment:
         The name of the replay, and the name in table 6.
     wanted : {"newsgroups", "mnist"}
     space : dict
-    accuracy : callable
-        A module-level function of (params, x, y, quick): the cross-validated accuracy, NaN if training failed.
+    classifier : callable
+        A module-level function of params and quick: a new classifier.
+    n_folds : int
+        Of the cross-validation.
     samples : (int, int)
         The lowest and highest fidelity.
     min_samples : int
         Lower limit of the lowest fidelity, which shrinks with the number of rows.
-    evaluation, delay, duration : int
-        In seconds: the time of a full evaluation, the time from its end to its result, and the time of a run.
     quick_samples : int
         The highest fidelity of ``--quick``.
+    evaluation, delay : int
+        In seconds: the time of a full evaluation, and the time from its end to its result.
     """
 
     name: str
     task: str
     wanted: str
     space: dict[str, Any]
-    accuracy: Callable[[Params, Any, Any, bool], float]
+    classifier: Callable[[Params, bool], Any]
+    n_folds: int
     samples: tuple[int, int]
     min_samples: int
+    quick_samples: int
     evaluation: int
     delay: int
-    duration: int
-    quick_samples: int
 
     def range(self, n_rows: int) -> tuple[int, int]:
         """Return the lowest and the highest fidelity for this number of rows."""
@@ -112,81 +102,48 @@ class Experiment:
             return low, high
         return min(max(round(low * n_rows / high), self.min_samples), n_rows - 1), n_rows
 
+    def accuracy(self, params: Params, x: Any, y: Any, quick: bool) -> float:
+        """Return the mean accuracy over stratified folds, or NaN if weights became infinite or NaN."""
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.model_selection import cross_val_score
 
-@dataclass(frozen=True)
-class Task:
-    """One run of an algorithm."""
-
-    experiment: Experiment
-    source: Source
-    samples: tuple[int, int]
-    algorithm: str
-    duration: int
-    run: int
-    options: Options
-
-    def name(self) -> str:
-        """Return a name that contains all data that the result depends on."""
-        options, algorithm = self.options, self.algorithm.replace(", ", "-")
-        data, samples = f"{self.source.kind}{self.source.n_rows}", "n{}-{}".format(*self.samples)
-        parts = (
-            self.experiment.name,
-            data,
-            samples,
-            algorithm,
-            f"T{self.duration}",
-            f"seed{options.seed}",
-            f"run{self.run}",
-        )
-        marks = [mark for mark in ("faithful", "quick") if getattr(options, mark)]
-        return "_".join([*parts, *marks])
+        with warnings.catch_warnings():
+            # Training may not converge, and weights may overflow at large rates. Both are part of the task.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", RuntimeWarning)
+            try:
+                scores = cross_val_score(self.classifier(params, quick), x, y, cv=self.n_folds, error_score="raise")
+                return float(scores.mean())
+            except ValueError as error:
+                if "non-finite" not in str(error):
+                    raise
+                return math.nan
 
 
-def run(experiment: Experiment, options: Options) -> dict[str, Any]:
+def make(experiment: Experiment, options: Options) -> Report:
     """Run all algorithms."""
     source = tuning_data.find(experiment.wanted, options.data, bundled=options.quick)
-    n_rows = min(source.n_rows, experiment.quick_samples) if options.quick else source.n_rows
-    samples = experiment.range(n_rows)
-    n_runs = options.runs or (QUICK_RUNS if options.quick else RUNS)
-    duration = options.iterations or experiment.duration
-    tasks = [
-        Task(experiment, source, samples, algorithm, duration, run, options)
-        for run in range(n_runs)
-        for algorithm in ALGORITHMS
-    ]
-    results = kept_map(
-        run_task, {task.name(): task for task in tasks}, options.keep, options.workers, f"pcts-{experiment.name}"
-    )
+    low, high = experiment.range(min(source.n_rows, experiment.quick_samples) if options.quick else source.n_rows)
+    settings = [(experiment.name, algorithm) for algorithm in ALGORITHMS]
+    function = partial(run_task, experiment=experiment, source=source, samples=(low, high))
+    names = names_of(source, (low, high), options)
+    found = run_all(function, settings, options, f"pcts-{experiment.name}", names)
     known = {} if source.is_stand_in else published(options.data, experiment.task)
-    settings = [
-        describe(algorithm, [results[task.name()] for task in tasks if task.algorithm == algorithm], known)
-        for algorithm in ALGORITHMS
-    ]
-    return about(options, n_runs) | {
-        "data": source.words,
-        "samples": samples,
-        "evaluation": experiment.evaluation,
-        "delay": experiment.delay,
-        "duration": duration,
-        "times": readings(duration),
-        "settings": settings,
-    }
+    made: Report = {"data": source.words, "samples": (low, high), "duration": options.iterations}
+    made |= {"evaluation": experiment.evaluation, "delay": experiment.delay}
+    made["times"] = report.readings(options.iterations, N_READINGS)
+    return made | {"settings": [describe(name, results, known) for (_, name), results in found.items()]}
 
 
-def readings(duration: float) -> NDArray[np.float64]:
-    """Return the times at which the curves are read."""
-    return np.linspace(0, duration, N_READINGS + 1)
+def names_of(source: Source, samples: tuple[int, int], options: Options) -> list[str]:
+    """Return the parts of the name of a result that identify the data."""
+    return [f"{source.kind}{source.n_rows}", "n{}-{}".format(*samples), *(["quick"] * options.quick)]
 
 
 def published(data: Path | None, task: str) -> dict[str, dict[str, float]]:
     """Return algorithm → max, median and std of table 6; empty without the file."""
-    path = None if data is None else data / DATA_FILE
-    if path is None or not path.is_file():
-        return {}
-    rows = json.loads(path.read_text(encoding="utf-8"))["hyperparameter_tuning"]
-    return {
-        row["algorithm"]: {key: row[key] for key in ("max", "median", "std")} for row in rows if row["task"] == task
-    }
+    rows = wang.published_tables(data).get("hyperparameter_tuning", [])
+    return {row["algorithm"]: wang.statistics(row) for row in rows if row["task"] == task}
 
 
 class Evaluations:
@@ -196,81 +153,78 @@ class Evaluations:
     InvalidSetting.
     """
 
-    def __init__(self, evaluate: Callable[[Params, int], float], file: Path | None = None) -> None:
+    def __init__(self, evaluate: Accuracy, file: Path | None = None) -> None:
         self._evaluate, self._file = evaluate, file
-        self._known: dict[str, float] = {}
+        self._known: dict[str, float | None] = {}
         if file is not None and file.exists():
             lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
             whole = [line for line in lines if line.endswith("\n")]
             file.write_text("".join(whole), encoding="utf-8")
             try:
-                known = [(_key(params, n), value) for params, n, value in map(json.loads, whole)]
+                self._known = {_key(params, n): value for params, n, value in map(json.loads, whole)}
             except (TypeError, ValueError) as error:
                 raise InvalidSetting(f"{file} holds no evaluations ({error}): delete it to make them again") from None
-            self._known = {key: math.nan if value is None else value for key, value in known}
 
     def __call__(self, params: Params, n: int) -> float:
         key = _key(params, n)
         if key not in self._known:
-            value = self._known[key] = self._evaluate(params, n)
+            value = self._evaluate(params, n)
+            self._known[key] = None if math.isnan(value) else value
             if self._file is not None:
                 with self._file.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps([params, n, None if math.isnan(value) else value]) + "\n")
-        return self._known[key]
+                    file.write(json.dumps([params, n, self._known[key]]) + "\n")
+        known = self._known[key]
+        return math.nan if known is None else known
 
 
 def _key(params: Params, n: int) -> str:
     return json.dumps([params, n], sort_keys=True)
 
 
-def run_task(task: Task) -> dict[str, Any]:
+def run_task(
+    setting: tuple[str, str],
+    run: int,
+    options: Options,
+    experiment: Experiment,
+    source: Source,
+    samples: tuple[int, int],
+) -> dict[str, Any]:
     """Return the full accuracy of the recommendation at each reading, and the cost of the recommendation."""
-    x, y = tuning_data.rows(task.source)
+    (_, algorithm), (_, high) = setting, samples
+    x, y = tuning_data.rows(source)
     file = None
-    if task.options.keep is not None:
-        folder = task.options.keep / "evaluations"
+    if options.keep is not None:
+        folder = options.keep / "evaluations"
         folder.mkdir(exist_ok=True)
-        file = folder / f"{task.name()}.jsonl"
-    experiment, (_, high) = task.experiment, task.samples
-    f = Evaluations(lambda params, n: experiment.accuracy(params, x[:n], y[:n], task.options.quick), file)
-    found = search(
-        make_optimizer(task, f),
-        f,
-        high,
-        evaluation=experiment.evaluation,
-        delay=experiment.delay,
-        times=readings(task.duration),
-        waits=task.algorithm.startswith("wait-and-act"),
-    )
+        file = folder / f"{kept_name(setting, run, options, names_of(source, samples, options))}.jsonl"
+    f = Evaluations(lambda params, n: experiment.accuracy(params, x[:n], y[:n], options.quick), file)
+    seed = seed_of(options.seed, *setting, run)
+    optimizer = make_optimizer(experiment.space, algorithm, f, samples, seed, options.faithful)
+    clock = {"evaluation": experiment.evaluation, "delay": experiment.delay}
+    times, waits = report.readings(options.iterations, N_READINGS), algorithm.startswith("wait-and-act")
+    found = search(optimizer, f, high, times=times, waits=waits, **clock)
     curve = [math.nan if params is None else f(params, high) for params in found.recommended]
-    return {
-        "curve": curve,
-        "value": curve[-1],
-        "params": found.recommended[-1],
-        "n_evaluations": found.n_evaluations,
-        "cost": found.cost,
-        "n_failed": found.n_failed,
-    }
+    counted = {key: getattr(found, key) for key in ("n_evaluations", "cost", "n_failed")}
+    return {"curve": curve, "value": curve[-1], "params": found.recommended[-1], **counted}
 
 
-def make_optimizer(task: Task, f: Callable[[Params, int], float]) -> Any:
+def make_optimizer(
+    space: Params, algorithm: str, f: Accuracy, samples: tuple[int, int], seed: int, faithful: bool = False
+) -> Any:
     """Return the optimizer of a run."""
-    space, (low, high) = task.experiment.space, task.samples
-    seed = seed_of(task.options.seed, task.experiment.name, task.algorithm, task.run)
-    if task.algorithm == "RandomSearch":
-        return bl.RandomSearch(space, seed=seed)
-    if task.algorithm == "BayesOpt":
-        return bl.BayesOpt(space, seed=seed)
+    if algorithm in ("RandomSearch", "BayesOpt"):
+        return getattr(bl, algorithm)(space, seed=seed)
+    low, high = samples
     bias = bias_constant(space, f, low, high)
     bound: bl.DUCB1Sigma | bl.DUCBV = bl.DUCB1Sigma(noise_std=NOISE_STD)
-    if "DUCBV" in task.algorithm:
-        bound = bl.DUCBV(b=B if task.options.faithful else B * B_FACTOR)
+    if "DUCBV" in algorithm:
+        bound = bl.DUCBV(b=B if faithful else B * B_FACTOR)
     cost = bl.PowerCost(low / high)  # in proportion to the samples
-    fidelity = None if task.algorithm.endswith("full") else bl.Fidelity(low, high, cost=cost, bias=bias)
+    fidelity = None if algorithm.endswith("full") else bl.Fidelity(low, high, cost=cost, bias=bias)
     return bl.TreeSearch(space, bound=bound, nu=bias, rho=RHO_MAX, fidelity=fidelity, seed=seed)
 
 
-def bias_constant(space: Mapping[str, Any], f: Callable[[Params, int], float], low: int, high: int) -> float:
+def bias_constant(space: Mapping[str, Any], f: Accuracy, low: int, high: int) -> float:
     """C = √2·|f(0.8) − f(0.2)|/0.6 at the centre of the space."""
     centre = bl.TreeSearch(space, sample="centre", seed=0).suggest().params
     accurate, coarse = (f(centre, round(low + z * (high - low))) for z in (0.8, 0.2))
@@ -290,14 +244,7 @@ class Found:
 
 
 def search(
-    optimizer: Any,
-    f: Callable[[Params, int], float],
-    high: int,
-    *,
-    evaluation: float,
-    delay: float,
-    times: NDArray[np.float64],
-    waits: bool,
+    optimizer: Any, f: Accuracy, high: int, *, evaluation: float, delay: float, times: Array, waits: bool
 ) -> Found:
     """Run an optimizer in simulated time, up to the last of the readings.
 
@@ -343,77 +290,55 @@ def search(
             found.cost += n / high
             now = free + delay if waits else free
         go_to(time)
-        found.recommended.append(recommendation(optimizer) if found.n_observed else None)
+        # With fidelities the optimizer recommends a point; otherwise the recommendation is the best point so far.
+        params = None
+        if found.n_observed:
+            params = optimizer.best_params_ if optimizer.fidelity is None else optimizer.recommend()
+        found.recommended.append(params)
     return found
 
 
-def recommendation(optimizer: Any) -> Params:
-    """Return the recommendation: the optimizer's recommendation with fidelities, otherwise the best point so far."""
-    params: Params = optimizer.best_params_ if optimizer.fidelity is None else optimizer.recommend()
-    return params
-
-
-def describe(algorithm: str, results: Sequence[dict[str, Any]], known: Mapping[str, Any]) -> dict[str, Any]:
+def describe(algorithm: str, results: Sequence[dict[str, Any]], known: Mapping[str, Any]) -> Report:
     """Return the figures of an algorithm."""
-    values = np.array([result["value"] for result in results], dtype=float)
-    curves = np.array([result["curve"] for result in results], dtype=float)
+    values, curves = report.values_of(results, "value"), report.values_of(results, "curve")
     so_far = np.fmax.accumulate(curves, axis=1)
     best = int(np.nanargmax(values)) if not np.isnan(values).all() else 0
-    return {
-        "algorithm": algorithm,
-        "values": values,
-        "max": values.max(),
-        "median": np.median(values),
-        "std": values.std(),
-        "best": np.median(so_far[:, -1]),
-        "n_evaluations": np.median([result["n_evaluations"] for result in results]),
-        "n_failed": np.median([result["n_failed"] for result in results]),
-        "cost": np.median([result["cost"] for result in results]),
-        "params": results[best]["params"],
-        "published": known.get(PUBLISHED_AS.get(algorithm, "")),
-        "curve_median": np.median(curves, axis=0),
-        "curve_best_median": np.median(so_far, axis=0),
-    }
+    described = {"algorithm": algorithm, **wang.figures_of(values), "best": np.median(so_far[:, -1])}
+    described |= {key: np.median(report.values_of(results, key)) for key in ("n_evaluations", "n_failed", "cost")}
+    described |= {"params": results[best]["params"], "published": known.get(PUBLISHED_AS.get(algorithm, ""))}
+    return described | {"curve_median": np.median(curves, axis=0), "curve_best_median": np.median(so_far, axis=0)}
 
 
-def table(report: dict[str, Any]) -> str:
+def table(found: Report) -> str:
     """Return table 6, with the numbers of evaluations."""
     header = ["", "max", "median", "std", "best so far", "evaluations", "cost"]
-    is_known = any(each["published"] for each in report["settings"])
+    is_known = any(each["published"] for each in found["settings"])
     rows = []
-    for each in report["settings"]:
+    for each in found["settings"]:
         row = [each["algorithm"], *(f"{each[key]:.4f}" for key in ("max", "median", "std", "best"))]
         row += [f"{each['n_evaluations']:.0f}", f"{each['cost']:.1f}"]
         if is_known:
             row += [f"{each['published'][key]:.4f}" for key in ("median", "std")] if each["published"] else ["", ""]
         rows.append(row)
-    low, high = report["samples"]
-    best = max(report["settings"], key=lambda each: -math.inf if math.isnan(each["max"]) else each["max"])
+    low, high = found["samples"]
+    best = max(found["settings"], key=lambda each: -math.inf if math.isnan(each["max"]) else each["max"])
     return (
-        f"{report['data']}.\n\nAccuracy at full fidelity ({high:,} samples, the lowest {low:,}) after "
-        f"{report['duration']} s, a full evaluation {report['evaluation']} s, delay {report['delay']} s, "
-        f"{report['runs']} runs; cost in full evaluations\n"
-        + format_table(header + (["published median", "std"] if is_known else []), rows)
+        f"{found['data']}.\n\nAccuracy at full fidelity ({high:,} samples, the lowest {low:,}) after "
+        f"{found['duration']} s, a full evaluation {found['evaluation']} s, delay {found['delay']} s, "
+        f"{found['runs']} runs; cost in full evaluations\n"
+        + report.format_table(header + (["published median", "std"] if is_known else []), rows)
         + f"\n\nThe best: {best['algorithm']}, {best['params']}"
     )
 
 
-def draw(report: dict[str, Any], path: Path) -> None:
-    """Draw Figure 3: the best accuracy of the recommendations so far against time, as the median over runs."""
-    figure, (ax,) = plotting.grid(1, 1)
-    curves = [(each["algorithm"], each["curve_best_median"], 0.0) for each in report["settings"]]
-    dashes = ["-" if each["algorithm"].startswith("PCTS") else "--" for each in report["settings"]]
-    plotting.plot_curves(
-        curves,
-        ax,
-        x=report["times"],
-        xlabel="Time",
-        ylabel="Best accuracy at full fidelity",
-        bands=False,
-        dashes=dashes,
-    )
+def figure(found: Report) -> Any:
+    """Return Figure 3: the best accuracy of the recommendations so far against time, as the median over runs."""
+    curves = [(each["algorithm"], each["curve_best_median"], 0.0) for each in found["settings"]]
+    dashes = ["-" if each["algorithm"].startswith("PCTS") else "--" for each in found["settings"]]
+    axes = {"x": found["times"], "xlabel": "Time", "ylabel": "Best accuracy at full fidelity"}
+    made = report.draw_panels([(curves, {**axes, "bands": False, "dashes": dashes}, ())], columns=1)
     # The first results are far below the later results.
     ends = [float(curve[-1]) for _, curve, _ in curves if not math.isnan(curve[-1])]
     if ends:
-        ax.set_ylim(bottom=max(0.0, min(ends) - 0.1))
-    plotting.save(figure, path)
+        made.axes[0].set_ylim(bottom=max(0.0, min(ends) - 0.1))
+    return made

@@ -7,18 +7,21 @@ and σ are a posterior's mean and standard deviation, and β multiplies the vari
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 import belated as bl
 from belated._core import GaussianProcess
-from belated.experiments.rivals.clock import Evaluate, WaitAndAct
 from belated.functions import box
+from belated.replays.report import Array
+from belated.replays.rivals import WaitAndAct
 
-Array = NDArray[np.float64]
+Rng = np.random.Generator
 Cost = Callable[[float], float]
+#: The fidelities of MF-GP-UCB and MF-SKO.
+FIDELITIES = (0.333, 0.667, 1.0)
 
 #: Numbers of points scored for the maximum of an acquisition: uniform points, and Gaussian steps from the best of them.
 N_UNIFORM, N_NEAR = 2000, 500
@@ -26,31 +29,26 @@ N_UNIFORM, N_NEAR = 2000, 500
 REFIT_EVERY = 10
 
 
-def gp_ucb(evaluate: Evaluate, d: int, rng: np.random.Generator) -> None:
-    """Run GP-UCB (Srinivas et al. 2010) from `belated.algorithm`."""
-    _suggest_and_observe("GP-UCB", evaluate, d, rng)
-
-
-def gp_ei(evaluate: Evaluate, d: int, rng: np.random.Generator) -> None:
-    """Run expected improvement (Jones et al. 1998) from `belated.algorithm`."""
-    _suggest_and_observe("GP-EI", evaluate, d, rng)
-
-
-def _suggest_and_observe(name: str, evaluate: Evaluate, d: int, rng: np.random.Generator) -> None:
+def suggest_and_observe(evaluate: WaitAndAct, d: int, rng: Rng, name: str) -> None:
+    """Run an algorithm from `belated.algorithm`."""
     optimizer = bl.algorithm(name, box(*[(0.0, 1.0)] * d), seed=int(rng.integers(2**31)))
     while True:
         trial = optimizer.suggest()
         optimizer.observe(trial, evaluate(np.array([trial.params[f"x{j + 1}"] for j in range(d)])))
 
 
+#: Srinivas et al. 2010, and expected improvement (Jones et al. 1998).
+gp_ucb, gp_ei = (partial(suggest_and_observe, name=name) for name in ("GP-UCB", "GP-EI"))
+
+
 class Posterior:
     """A Gaussian process on standardised values, refitted at intervals."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
+    def __init__(self, rng: Rng) -> None:
         self.gp = GaussianProcess("squared_exponential")
         self.x: list[Array] = []
         self.y: list[float] = []
-        self.rng, self.fitted_to = rng, 0
+        self.rng, self.fitted_to = rng, -REFIT_EVERY
         self.mean, self.scale = 0.0, 1.0
 
     def add(self, x: Array, y: float) -> None:
@@ -58,15 +56,13 @@ class Posterior:
         self.x.append(np.asarray(x, dtype=float))
         self.y.append(y)
         self.mean, self.scale = float(np.mean(self.y)), float(np.std(self.y)) or 1.0
-        rows, targets = np.array(self.x), (np.array(self.y) - self.mean) / self.scale
-        if self.fitted_to == 0 or len(self.y) >= self.fitted_to + REFIT_EVERY:
-            self.gp = GaussianProcess("squared_exponential", np.full(rows.shape[1], 0.3), 1.0, 1e-2)
-            self.gp.fit(rows, targets)
-            if len(self.y) > 2:
-                self.gp.optimize(n_restarts=2, seed=int(self.rng.integers(2**31)))
+        is_due = len(self.y) >= self.fitted_to + REFIT_EVERY
+        if is_due:
             self.fitted_to = len(self.y)
-        else:
-            self.gp.fit(rows, targets)
+            self.gp = GaussianProcess("squared_exponential", np.full(len(x), 0.3), 1.0, 1e-2)
+        self.gp.fit(np.array(self.x), (np.array(self.y) - self.mean) / self.scale)
+        if is_due and len(self.y) > 2:
+            self.gp.optimize(n_restarts=2, seed=int(self.rng.integers(2**31)))
 
     def at(self, points: Array) -> tuple[Array, Array]:
         """Return μ and σ of the posterior, or of the prior before the first value."""
@@ -76,7 +72,7 @@ class Posterior:
         return self.mean + self.scale * mean, self.scale * std
 
 
-def best_point(score: Callable[[Array], Array], d: int, rng: np.random.Generator) -> Array:
+def best_point(score: Callable[[Array], Array], d: int, rng: Rng) -> Array:
     """Return the best of random points, and of steps from the best random point."""
     points = rng.random((N_UNIFORM, d))
     best = points[np.argmax(score(points))]
@@ -85,24 +81,18 @@ def best_point(score: Callable[[Array], Array], d: int, rng: np.random.Generator
     return np.asarray(both[np.argmax(score(both))], dtype=float)
 
 
-def mf_gp_ucb(
-    evaluate: WaitAndAct,
-    d: int,
-    rng: np.random.Generator,
-    cost: Cost,
-    fidelities: Sequence[float] = (0.333, 0.667, 1.0),
-) -> None:
+def mf_gp_ucb(evaluate: WaitAndAct, d: int, rng: Rng, cost: Cost) -> None:
     """MF-GP-UCB (Kandasamy et al. 2016, Algorithm 1 and section 5) with a Gaussian process for each of a few
     fidelities.
 
     ζ starts at 1 % of the range of the initial values, and γ also starts there. Both are doubled by the rule of section
     5 of the paper. There are 2d initial points at the lowest fidelity and d at each of the other fidelities.
     """
-    last = len(fidelities) - 1
-    models = [Posterior(rng) for _ in fidelities]
+    last = len(FIDELITIES) - 1
+    models = [Posterior(rng) for _ in FIDELITIES]
 
     def ask(m: int, x: Array) -> float:
-        value = evaluate(x, fidelities[m])
+        value = evaluate(x, FIDELITIES[m])
         models[m].add(x, value)
         return value
 
@@ -119,10 +109,8 @@ def mf_gp_ucb(
 
         def upper(points: Array, root_beta: float = root_beta, zeta: float = zeta) -> Array:
             # φ_t(x) = min_m μ^(m) + β^(1/2)·σ^(m) + ζ^(m), ζ^(m) = (M − m)·ζ
-            bounds = []
-            for m, model in enumerate(models):
-                mean, std = model.at(points)
-                bounds.append(mean + root_beta * std + (last - m) * zeta)
+            found = [model.at(points) for model in models]
+            bounds = [mean + root_beta * std + (last - m) * zeta for m, (mean, std) in enumerate(found)]
             return np.asarray(np.min(bounds, axis=0))
 
         x = best_point(upper, d, rng)
@@ -136,11 +124,11 @@ def mf_gp_ucb(
                 zeta = 2 * violation
         for k in range(last):
             in_a_row[k] = 0 if m > k else in_a_row[k] + 1
-            if in_a_row[k] > cost(fidelities[k + 1]) / cost(fidelities[k]):
+            if in_a_row[k] > cost(FIDELITIES[k + 1]) / cost(FIDELITIES[k]):
                 gamma[k], in_a_row[k] = 2 * gamma[k], 0
 
 
-def boca(evaluate: WaitAndAct, d: int, rng: np.random.Generator, cost: Cost) -> None:
+def boca(evaluate: WaitAndAct, d: int, rng: Rng, cost: Cost) -> None:
     """BOCA (Kandasamy et al. 2017, Algorithm 1): one process over fidelity and point, with the columns (z, x)."""
     model = Posterior(rng)
     for _ in range(2 * d):
@@ -203,17 +191,15 @@ class CoKriging:
         self.level.append(level)
         self.y.append(y)
         self.mean, self.scale = float(np.mean(self.y)), float(np.std(self.y)) or 1.0
-        if len(self.y) >= max(4, self.fitted_to + REFIT_EVERY):
-            self._fit()
-        factor = self._factor(self.theta)
         targets = (np.array(self.y) - self.mean) / self.scale
-        self.inverse = np.linalg.inv(factor)
+        if len(self.y) >= max(4, self.fitted_to + REFIT_EVERY):
+            self._fit(targets)
+        self.inverse = np.linalg.inv(self._factor(self.theta))
         self.weights = self.inverse.T @ (self.inverse @ targets)
 
-    def _fit(self) -> None:
+    def _fit(self, targets: Array) -> None:
         from scipy.optimize import minimize
 
-        targets = (np.array(self.y) - self.mean) / self.scale
         bounds = [(math.log(0.05), math.log(3.0)), *[(-8.0, 3.0)] * self.levels, (-12.0, 0.0)]
 
         def loss(theta: Array) -> float:
@@ -249,25 +235,18 @@ class CoKriging:
         return np.asarray(shared / np.sqrt(np.maximum(variance * (up_to[-1] - np.sum(top**2, axis=0)), 1e-18)))
 
 
-def mf_sko(
-    evaluate: WaitAndAct,
-    d: int,
-    rng: np.random.Generator,
-    cost: Cost,
-    fidelities: Sequence[float] = (0.333, 0.667, 1.0),
-) -> None:
+def mf_sko(evaluate: WaitAndAct, d: int, rng: Rng, cost: Cost) -> None:
     """MF-SKO (Huang et al. 2006, section 4): augmented expected improvement over points and fidelities.
 
     The acquisition is the product of EI of the highest fidelity over the effective best point, α_1, α_2 and α_3. α_1 is
     the correlation of the highest fidelity with the evaluated fidelity. α_2 discounts by the noise, and α_3 is the
     ratio of costs.
     """
-    top = len(fidelities) - 1
+    top = len(FIDELITIES) - 1
     model = CoKriging(top + 1)
     for m in range(top + 1):
-        for _ in range(2 * d if m == 0 else d):
-            x = rng.random(d)
-            model.add(x, m, evaluate(x, fidelities[m]))
+        for x in (rng.random(d) for _ in range(2 * d if m == 0 else d)):
+            model.add(x, m, evaluate(x, FIDELITIES[m]))
     while True:
         mean, std = model.at(np.array(model.x), top)
         effective = int(np.argmax(mean - std))  # argmax μ − c·σ, c = 1
@@ -279,7 +258,7 @@ def mf_sko(
             noise = model.scale * math.exp(0.5 * model.theta[-1])
             alpha_1 = np.maximum(model.correlation(points, m), 0.0)
             alpha_2 = 1 - noise / np.sqrt(model.at(points, m)[1] ** 2 + noise**2)
-            alpha_3 = cost(fidelities[top]) / cost(fidelities[m])
+            alpha_3 = cost(FIDELITIES[top]) / cost(FIDELITIES[m])
             return expected_improvement(mean, std, incumbent) * alpha_1 * alpha_2 * alpha_3
 
         found = []
@@ -287,7 +266,7 @@ def mf_sko(
             x = best_point(lambda points, m=m: improvement(points, m), d, rng)  # type: ignore[misc]
             found.append((float(improvement(x[None], m)[0]), m, x))
         _, m, x = max(found, key=lambda each: each[0])
-        model.add(x, m, evaluate(x, fidelities[m]))
+        model.add(x, m, evaluate(x, FIDELITIES[m]))
 
 
 def expected_improvement(mean: Array, std: Array, incumbent: float) -> Array:

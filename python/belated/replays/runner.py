@@ -8,27 +8,33 @@ import os
 import signal
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from belated import plotting
 from belated._core import BelatedError, InvalidSetting, __version__
-from belated.experiments.report import write_json
+from belated.replays.report import Report, write_json
 
-#: Library → the extra that installs it, if it is not "experiments".
+#: Library → the extra that installs it, if it is not "replays".
 EXTRAS = {"matplotlib": "plot", "torch": "torch", "torchvision": "torch", "xgboost": "xgboost"}
 
-#: Options of only some replays. These replays name the options in their ``OPTIONS``.
+#: Options of only some replays. These replays name the options in `Replay.options`.
 OWN_OPTIONS = ("given", "quick", "keep")
 
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")}
+
+
+Setting = tuple[Any, ...]
+#: The result of a run, as JSON data.
+Result = dict[str, Any]
 
 
 class MissingExtra(BelatedError, ImportError):
@@ -41,38 +47,90 @@ class MissingData(BelatedError, FileNotFoundError):
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the command line; None means the default of the replay."""
+    """Options of the command line. With 0 runs or iterations, the replay's default is used."""
 
-    runs: int | None = None
+    runs: int = 0
     seed: int = 0
     data: Path | None = None
     json: Path | None = None
     plot: Path | None = None
     faithful: bool = False
-    iterations: int | None = None
+    iterations: int = 0
     workers: int | None = None
     given: bool = False
     quick: bool = False
     keep: Path | None = None
 
 
-def execute(module: ModuleType, options: Options) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Replay:
+    """A replay of experiments of a paper.
+
+    Attributes
+    ----------
+    name, text : str
+        The name on the command line, and a text whose first line describes the replay.
+    make : callable
+        Returns the report of a replay with these options, in which runs and iterations are filled in.
+    table, figure : callable
+        Return the table and the figure of a report.
+    runs, iterations : int
+        The defaults of these options. Iterations may be 0, which means that something else ends a run.
+    quick_runs, quick_iterations : int
+        The defaults with ``--quick``, if they differ.
+    needs : sequence of str
+        The libraries that are imported.
+    options : sequence of str
+        The options that only some replays have.
+    """
+
+    name: str
+    text: str | None
+    make: Callable[[Options], Report]
+    table: Callable[[Report], str]
+    figure: Callable[[Report], Any]
+    runs: int
+    iterations: int = 0
+    quick_runs: int = 0
+    quick_iterations: int = 0
+    needs: Sequence[str] = ()
+    options: Sequence[str] = ()
+
+    @property
+    def description(self) -> str:
+        """One line."""
+        return (self.text or "").partition("\n")[0].rstrip(".")
+
+    def run(self, options: Options) -> Report:
+        """Return the report: what the replay found, and how it was made."""
+        runs, iterations = self.runs, self.iterations
+        if options.quick:
+            runs, iterations = self.quick_runs or runs, self.quick_iterations or iterations
+        filled = replace(options, runs=options.runs or runs, iterations=options.iterations or iterations)
+        how = {"belated": __version__, "runs": filled.runs, "seed": filled.seed, "faithful": filled.faithful}
+        return how | self.make(filled)
+
+    def draw(self, report: Report, path: Path) -> None:
+        """Draw the figure of a report into a file."""
+        plotting.save(self.figure(report), path)
+
+
+def execute(replay: Replay, options: Options) -> Report:
     """Run a replay, print its table, and write the requested files."""
     for option in OWN_OPTIONS:
-        if getattr(options, option) and option not in getattr(module, "OPTIONS", ()):
-            name = module.__name__.rpartition(".")[2].replace("_", "-")
-            raise InvalidSetting(f"--{option} is not an option of the replay {name}: leave it out")
-    require(*module.NEEDS, "tqdm", *(["matplotlib"] if options.plot else []))
+        if getattr(options, option) and option not in replay.options:
+            raise InvalidSetting(f"--{option} is not an option of the replay {replay.name}: leave it out")
+    require(*replay.needs, "tqdm", *(["matplotlib"] if options.plot else []))
     for path in (options.json, options.plot):
         if path is not None and not path.absolute().parent.is_dir():
             raise MissingData(f"cannot write {path}: there is no folder {path.absolute().parent}")
-    report: dict[str, Any] = module.run(options)
-    print(module.table(report))
+    report = replay.run(options)
+    print(replay.table(report))
     if options.json is not None:
         write_json(report, options.json)
         print(f"Numbers: {options.json}")
     if options.plot is not None:
-        module.draw(report, options.plot)
+        replay.draw(report, options.plot)
         print(f"Figure: {options.plot}")
     return report
 
@@ -81,13 +139,8 @@ def require(*libraries: str) -> None:
     """Raise `MissingExtra` unless all these libraries are installed."""
     missing = [library for library in libraries if find_spec(library) is None]
     if missing:
-        extras = ",".join(sorted({EXTRAS.get(library, "experiments") for library in missing}))
+        extras = ",".join(sorted({EXTRAS.get(library, "replays") for library in missing}))
         raise MissingExtra(f"this needs {', '.join(missing)}: pip install 'belated[{extras}]'")
-
-
-def about(options: Options, n_runs: int) -> dict[str, Any]:
-    """Return the part of a report that describes how it was made."""
-    return {"belated": __version__, "runs": n_runs, "seed": options.seed, "faithful": options.faithful}
 
 
 def seed_of(seed: int, *keys: int | str) -> int:
@@ -96,13 +149,48 @@ def seed_of(seed: int, *keys: int | str) -> int:
     return int(np.random.SeedSequence([seed, *words]).generate_state(1)[0])
 
 
+def run_all(
+    function: Callable[..., Result], settings: Iterable[Any], options: Options, label: str, data: Sequence[str] = ()
+) -> dict[Any, list[Result]]:
+    """Run all settings, and return setting → its results, run by run.
+
+    All settings make their first run before the second runs begin. A stopped replay is then a replay of fewer runs.
+
+    Parameters
+    ----------
+    function : callable
+        A picklable function of a setting, a run and the options, whose result is JSON data. The result depends only on
+        these and on the data.
+    settings : iterable of tuples
+        Parts of the name under which a result is kept.
+    label : str
+        Text in front of the progress bar.
+    data : sequence of str
+        Further parts of the name, which identify the data.
+    """
+    settings = list(dict.fromkeys(settings))
+    tasks = [(setting, run) for run in range(options.runs) for setting in settings]
+    named = {kept_name(*task, options, data): task for task in tasks}
+    results = kept_map(partial(_call, function, options), named, options.keep, options.workers, label)
+    found: dict[Any, list[Result]] = {setting: [] for setting in settings}
+    for (setting, _), result in zip(tasks, results.values(), strict=True):
+        found[setting].append(result)
+    return found
+
+
+def kept_name(setting: Setting, run: int, options: Options, data: Sequence[str] = ()) -> str:
+    """Return a name that contains all data that the result of a run depends on."""
+    parts = [*map(str, setting), *data, f"T{options.iterations}", f"seed{options.seed}", f"run{run}"]
+    return "_".join([*parts, *(["faithful"] if options.faithful else [])]).replace(", ", "-")
+
+
+def _call(function: Callable[..., Result], options: Options, task: tuple[Setting, int]) -> Result:
+    return function(*task, options)
+
+
 def kept_map(
-    function: Callable[[Any], dict[str, Any]],
-    tasks: Mapping[str, Any],
-    folder: Path | None,
-    n_workers: int | None,
-    label: str,
-) -> dict[str, dict[str, Any]]:
+    function: Callable[[Any], Result], tasks: Mapping[str, Any], folder: Path | None, n_workers: int | None, label: str
+) -> dict[str, Result]:
     """Run tasks as `parallel_map` does, and keep results in a folder, so that an interrupted replay can continue.
 
     Parameters
@@ -128,19 +216,17 @@ def kept_map(
     missing = [(function, task, files[name]) for name, task in tasks.items() if not files[name].exists()]
     if missing:
         parallel_map(_keep, missing, n_workers, label)
-    return {name: _kept(file) for name, file in files.items()}
+    results = {}
+    for name, file in files.items():
+        try:
+            results[name] = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            problem = f"{file} does not contain a stored result ({error}): delete it to make it again"
+            raise InvalidSetting(problem) from None
+    return results
 
 
-def _kept(file: Path) -> dict[str, Any]:
-    """Return a result from its file."""
-    try:
-        result: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InvalidSetting(f"{file} does not contain a stored result ({error}): delete it to make it again") from None
-    return result
-
-
-def _keep(task: tuple[Callable[[Any], dict[str, Any]], Any, Path]) -> None:
+def _keep(task: tuple[Callable[[Any], Result], Any, Path]) -> None:
     """Write a result to its file, completely or not at all."""
     function, argument, file = task
     part = file.with_suffix(f".{os.getpid()}.part")
@@ -205,11 +291,9 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in before:
+            del os.environ[name]
+        os.environ.update({name: value for name, value in before.items() if value is not None})
 
 
 def _begin_worker() -> None:

@@ -23,9 +23,9 @@ the second runs begin.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -34,15 +34,15 @@ from typing import Any
 import numpy as np
 
 import belated as bl
-from belated import plotting
-from belated.experiments import training
-from belated.experiments.images import N_CLASSES, cifar_or_digits
-from belated.experiments.report import format_table, mean_stderr, plus_minus
-from belated.experiments.runner import Options, about, kept_map, process_pool, seed_of
+from belated.plotting.curves import DASHES
+from belated.replays import report, training
+from belated.replays.images import N_CLASSES, cifar_or_digits
+from belated.replays.report import Report
+from belated.replays.runner import Options, Replay, process_pool, run_all, seed_of
 
-DEFAULT_RUNS = 3
-NEEDS = ("torch",)
-OPTIONS = ("keep",)
+Train = Callable[..., float]
+Params = dict[str, Any]
+
 ALGORITHMS = ("synBUCB", "synTS", "asyRAND", "asyEI", "asyHUCB", "asyTS")
 N_WORKERS = 4
 N_INITIAL = 12
@@ -103,70 +103,46 @@ class Search:
         return cls(0.0, **{name: np.array(value, dtype=float).tolist() for name, value in result.items()})
 
 
-@dataclass(frozen=True)
-class Task:
-    """One run of one method."""
-
-    algorithm: str
-    run: int
-    scale: Scale
-    workers: int
-    options: Options
-
-    def name(self, images: str) -> str:
-        """Return a name that contains all data that the result depends on, except the machine."""
-        iterations, seed = self.options.iterations, f"seed{self.options.seed}"
-        end = f"{self.scale.seconds:g}s" if iterations is None else f"T{iterations}"
-        parts = (self.algorithm, images, f"workers{self.workers}", end, seed, f"run{self.run}")
-        return "_".join([*parts, *(["faithful"] if self.options.faithful else [])])
-
-
-def run(options: Options) -> dict[str, Any]:
+def make(options: Options) -> Report:
     """Run the six methods one after another, so that each has all workers."""
     scale = FAITHFUL if options.faithful else SMALL
     training_part, *_, which = cifar_or_digits(options.data, scale.images)  # raises an error before any process starts
-    n_runs = options.runs or DEFAULT_RUNS
     n_workers = N_WORKERS if options.workers is None else options.workers
-    tasks = [Task(algorithm, run, scale, n_workers, options) for run in range(n_runs) for algorithm in ALGORITHMS]
+    # The name of a result has the data, and the machine's workers and time.
     images = f"{'cifar' if which.startswith('CIFAR') else 'digits'}{len(training_part)}"
-    # The settings run in this process, because each run itself uses the workers.
-    kept = kept_map(run_task, {task.name(images): task for task in tasks}, options.keep, 0, "cifar")
-    searches: dict[str, list[Search]] = {algorithm: [] for algorithm in ALGORITHMS}
-    for task, result in zip(tasks, kept.values(), strict=True):
-        searches[task.algorithm].append(Search.from_result(result))
+    data = [images, f"workers{n_workers}", f"{scale.seconds:g}s"]
+    settings = [(algorithm,) for algorithm in ALGORITHMS]
+    # These runs are made in this process, because each run itself uses the workers.
+    function = partial(run_task, scale=scale, n_workers=n_workers)
+    kept = run_all(function, settings, replace(options, workers=0), "cifar", data)
+    searches = {algorithm: [Search.from_result(each) for each in results] for (algorithm,), results in kept.items()}
     seconds = scale.seconds
-    if options.iterations is not None:
+    if options.iterations:
         seconds = max(found.arrivals[-1] for runs in searches.values() for found in runs)
     times = np.linspace(0.0, seconds, N_TIMES)
-    settings = [summarise(algorithm, runs, times) for algorithm, runs in searches.items()]
-    return about(options, n_runs) | {"images": which, "workers": n_workers, "times": times, "settings": settings}
+    described = [summarise(algorithm, runs, times) for algorithm, runs in searches.items()]
+    return {"images": which, "workers": n_workers, "times": times, "settings": described}
 
 
-def run_task(task: Task) -> dict[str, Any]:
+def run_task(setting: tuple[str], run: int, options: Options, scale: Scale, n_workers: int) -> dict[str, Any]:
     """Run one method once, and test the best network of the run."""
-    options, scale = task.options, task.scale
-    seed = seed_of(options.seed, "optimizer", task.algorithm, task.run)
-    optimizer = bl.algorithm(task.algorithm, space(), seed=seed)
-    for point in initial_points(np.random.default_rng(seed_of(options.seed, "initial", task.run))):
+    (algorithm,) = setting
+    optimizer = bl.algorithm(algorithm, space(), seed=seed_of(options.seed, "optimizer", algorithm, run))
+    for point in initial_points(np.random.default_rng(seed_of(options.seed, "initial", run))):
         optimizer.enqueue(point)
-    train = partial(evaluate, data=options.data, scale=scale, seed=seed_of(options.seed, "training", task.run))
-    n_trials = None if options.iterations is None else N_INITIAL + options.iterations
-    batch = max(1, task.workers) if task.algorithm.startswith("syn") else None
-    if task.workers == 0:
+    train = partial(evaluate, data=options.data, scale=scale, seed=seed_of(options.seed, "training", run))
+    n_trials = N_INITIAL + options.iterations if options.iterations else None
+    batch = max(1, n_workers) if algorithm.startswith("syn") else None
+    if n_workers == 0:
         return search(optimizer, train, None, batch, scale.seconds, n_trials).result()
-    with process_pool(task.workers) as pool:
+    with process_pool(n_workers) as pool:
         # Each process loads torch and the images before the clock starts.
-        list(pool.map(partial(prepare, options.data), [scale] * task.workers))
+        list(pool.map(partial(prepare, options.data), [scale] * n_workers))
         return search(optimizer, train, pool, batch, scale.seconds, n_trials).result()
 
 
 def search(
-    optimizer: Any,
-    train: Callable[..., float],
-    pool: Executor | None,
-    batch: int | None,
-    seconds: float,
-    n_trials: int | None,
+    optimizer: Any, train: Train, pool: Executor | None, batch: int | None, seconds: float, n_trials: int | None
 ) -> Search:
     """Evaluate the optimizer's suggestions until the time is over, or until there are `n_trials` trials.
 
@@ -184,74 +160,51 @@ def search(
         with warnings.catch_warnings():
             # Every run ends by its timeout with evaluations still running, so the warning about them is ignored.
             warnings.filterwarnings("ignore", message=".*at the timeout", category=bl.BelatedWarning)
-            bl.maximize(
-                train,
-                optimizer=optimizer,
-                executor=pool,
-                n_trials=batch,
-                n_trials_total=n_trials,
-                timeout=None if n_trials is not None else end - monotonic(),
-                callbacks=[found.take],
-                progress=False,
-            )
+            timeout = None if n_trials is not None else end - monotonic()
+            ends: dict[str, Any] = {"n_trials": batch, "n_trials_total": n_trials, "timeout": timeout}
+            bl.maximize(train, optimizer=optimizer, executor=pool, callbacks=[found.take], progress=False, **ends)
     if found.values:
         test, params = partial(train, longer=LONGER), optimizer.best_params_
         found.test = test(params) if pool is None else pool.submit(test, params).result()
     return found
 
 
-def table(report: dict[str, Any]) -> str:
+def table(found: Report) -> str:
     """Return the accuracy of the best network at the end and after longer training, and the number of evaluations."""
     header = ["method", "evaluations", "seconds each", "validation %", "test %"]
-    rows = [
-        [
-            s["algorithm"],
-            _span(s["evaluations"], 0),
-            _span(s["seconds_per_evaluation"], 1),
-            _accuracy(s["validation_mean"], s["validation_stderr"]),
-            _accuracy(s["test_mean"], s["test_stderr"]),
-        ]
-        for s in report["settings"]
-    ]
-    end = f"{report['times'][-1]:.0f} seconds of {report['workers'] or 1} workers, {report['runs']} runs"
-    return f"{report['images']}.\n\n{end}:\n{format_table(header, rows)}"
-
-
-def _accuracy(mean: float, stderr: float) -> str:
-    """Return mean ± standard error, or "" if a run ended before its first evaluation."""
-    return "" if np.isnan(mean) else plus_minus(mean, stderr)
+    rows = []
+    for s in found["settings"]:
+        spans = [_span(s["evaluations"], 0), _span(s["seconds_per_evaluation"], 1)]
+        # A cell is empty if a run ended before its first evaluation.
+        pairs = [(s[f"{part}_mean"], s[f"{part}_stderr"]) for part in ("validation", "test")]
+        rows.append([s["algorithm"], *spans, *("" if np.isnan(p[0]) else report.plus_minus(*p)[0] for p in pairs)])
+    end = f"{found['times'][-1]:.0f} seconds of {found['workers'] or 1} workers, {found['runs']} runs"
+    return f"{found['images']}.\n\n{end}:\n{report.format_table(header, rows)}"
 
 
 def _span(numbers: list[float], digits: int) -> str:
     return f"{min(numbers):.{digits}f} - {max(numbers):.{digits}f}" if numbers else ""
 
 
-def draw(report: dict[str, Any], path: Path) -> None:
-    """Figure 3, left: the best validation accuracy against time."""
-    figure, (ax,) = plotting.grid(1, 1)
-    curves = [(s["algorithm"], s["curve_mean"], s["curve_stderr"]) for s in report["settings"]]
-    plotting.plot_curves(curves, ax, x=report["times"], xlabel="Time (s)", ylabel="Validation accuracy (%)")
-    plotting.save(figure, path)
+def figure(found: Report) -> Any:
+    """Return Figure 3, left: the best validation accuracy against time."""
+    labels: dict[str, Any] = {"xlabel": "Time (s)", "ylabel": "Validation accuracy (%)", "dashes": DASHES}
+    return report.draw_panels([report.panel(found["settings"], x=found["times"], **labels)], columns=1)
 
 
-def summarise(algorithm: str, runs: list[Search], times: np.ndarray) -> dict[str, Any]:
+def summarise(algorithm: str, runs: Sequence[Search], times: np.ndarray) -> Report:
     """Return the entries of a method in the table and the figure; accuracies in %."""
     curves = []
     for found in runs:
         best = np.concatenate([[np.nan], np.maximum.accumulate(100 * np.array(found.values))])
         curves.append(best[np.searchsorted(found.arrivals, times, side="right")])
-    mean, stderr = mean_stderr(curves)
-    test_mean, test_stderr = mean_stderr([100 * found.test for found in runs])
-    return {
-        "algorithm": algorithm,
+    mean, stderr = report.mean_stderr(curves)
+    test_mean, test_stderr = report.mean_stderr([100 * found.test for found in runs])
+    described = {"algorithm": algorithm, "validation_mean": mean[-1], "validation_stderr": stderr[-1]}
+    described |= {"test_mean": test_mean, "test_stderr": test_stderr, "curve_mean": mean, "curve_stderr": stderr}
+    return described | {
         "evaluations": [len(found.values) for found in runs],
         "seconds_per_evaluation": [seconds for found in runs for seconds in found.durations],
-        "validation_mean": mean[-1],
-        "validation_stderr": stderr[-1],
-        "test_mean": test_mean,
-        "test_stderr": test_stderr,
-        "curve_mean": mean,
-        "curve_stderr": stderr,
         "accuracy_per_run": [found.values for found in runs],
         "arrival_per_run": [found.arrivals for found in runs],
     }
@@ -276,13 +229,7 @@ def prepare(data: Path | None, scale: Scale) -> None:
 
 
 def evaluate(
-    params: dict[str, Any],
-    trial: bl.RunningTrial | None = None,
-    *,
-    data: Path | None,
-    scale: Scale,
-    seed: int,
-    longer: int = 1,
+    params: Params, trial: bl.RunningTrial | None = None, *, data: Path | None, scale: Scale, seed: int, longer: int = 1
 ) -> float:
     """Train a network and return its accuracy on the validation images, or after longer training on the test images.
 
@@ -316,12 +263,14 @@ def network(sizes: list[int], channels: int) -> Any:
 
         def forward(self, x: Any) -> Any:
             x = nn.functional.max_pool2d(torch.relu(self.layers[0](x)), 4)
-            for (second, third), skip, pooling in zip(
-                (self.layers[1:3], self.layers[3:5]), self.skips, (2, 1), strict=True
-            ):
+            pairs = (self.layers[1:3], self.layers[3:5])
+            for (second, third), skip, pooling in zip(pairs, self.skips, (2, 1), strict=True):
                 x = torch.relu(third(torch.relu(second(x))) + skip(x))
                 x = nn.functional.max_pool2d(x, pooling)
             x = nn.functional.adaptive_max_pool2d(x, 2).flatten(1)
             return self.scores(torch.relu(self.dense(x)))
 
     return Network()
+
+
+REPLAYS = [Replay("cifar", __doc__, make, table, figure, runs=3, needs=["torch"], options=["keep"])]

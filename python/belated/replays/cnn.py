@@ -20,17 +20,11 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from belated.replays import lr, training, verma
+from belated.replays.images import N_CLASSES, mnist
+from belated.replays.report import Report
+from belated.replays.runner import Options, Replay, run_all, seed_of
 
-from belated.experiments import training
-from belated.experiments.images import N_CLASSES, mnist
-from belated.experiments.papers import verma
-from belated.experiments.replays import lr
-from belated.experiments.runner import Options, about, kept_map, seed_of
-
-DEFAULT_RUNS = 10
-NEEDS = ("torch",)
-OPTIONS = ("keep",)
 EPOCHS = 2
 BATCH_SIZE = (128, 512)
 CHANNELS = 8
@@ -39,41 +33,25 @@ POOLING = 3
 NODES = 8
 
 
-def run(options: Options) -> dict[str, Any]:
+def make(options: Options) -> Report:
     """All runs of the six algorithms under both delay settings."""
     digits, _, which = mnist(options.data)  # raises an error before any process starts if the data are missing
-    n_runs = options.runs or DEFAULT_RUNS
-    tasks = verma.tasks(options, n_runs, partial(lr.initial_points, batch_size=BATCH_SIZE))
-    names = [name(task, options.seed, len(digits)) for task in tasks]
-    by_run = dict(sorted(zip(names, tasks, strict=True), key=lambda named: named[1].run))
-    function = partial(run_task, training_seed=options.seed)
-    kept = kept_map(function, by_run, options.keep, options.workers, "cnn")
-    # Converted to floats, because stored runs have null in place of the NaN before a first result.
-    results = [verma.RunResult(np.array(kept[each]["error"], dtype=float), kept[each]["seconds"]) for each in names]
-    return about(options, n_runs) | {"images": which, "settings": verma.summarise(results, n_runs)}
+    # The number of training digits identifies the data.
+    results = run_all(run_task, verma.SETTINGS, options, "cnn", [f"n{len(digits)}"])
+    return {"images": which, "settings": verma.summarise(results)}
 
 
-def name(task: verma.Task, seed: int, n_digits: int) -> str:
-    """Return a name with all data that a result depends on. The number of training digits identifies the data."""
-    parts = (task.algorithm, task.delays, f"n{n_digits}", f"T{len(task.delay) - verma.N_INITIAL}", f"seed{seed}")
-    return "_".join([*parts, f"run{task.run}", *(["faithful"] if task.faithful else [])])
-
-
-def table(report: dict[str, Any]) -> str:
+def table(report: Report) -> str:
     """Mean ± standard error of the best converted validation error."""
-    return f"{report['images']}.\n\n{verma.tables(report['settings'])}"
+    return f"{report['images']}.\n\n{verma.table(report)}"
 
 
-def draw(report: dict[str, Any], path: Path) -> None:
-    """Figure 2 (e)-(h)."""
-    verma.draw(report["settings"], path)
-
-
-def run_task(task: verma.Task, training_seed: int) -> dict[str, Any]:
+def run_task(setting: tuple[str, str], run: int, options: Options) -> dict[str, Any]:
     """One run of one algorithm."""
-    seed = seed_of(training_seed, "training", task.run)
-    result = verma.run_task(task, lr.space(BATCH_SIZE), lambda params: accuracy(task.data, seed, **params))
-    return {"error": result.error, "seconds": result.seconds}
+    started = verma.start(setting, run, options, partial(lr.initial_points, batch_size=BATCH_SIZE))
+    seed = seed_of(options.seed, "training", run)
+    space = lr.space(BATCH_SIZE)
+    return verma.run_task(setting, run, options, started, space, lambda each: accuracy(options.data, seed, **each))
 
 
 @lru_cache(maxsize=1024)
@@ -103,3 +81,6 @@ def network(side: int = 28) -> Any:
         nn.ReLU(),
         nn.Linear(NODES, N_CLASSES),
     )
+
+
+REPLAYS = [Replay("cnn", __doc__, make, table, verma.figure, 10, verma.ITERATIONS, needs=["torch"], options=["keep"])]

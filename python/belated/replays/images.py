@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.experiments.runner import MissingData, require
+from belated.replays.runner import MissingData, require
 
 #: MNIST's files, with or without .gz: (images, classes) of the 60,000 training digits and of the 10,000 test digits.
 TRAINING_DIGITS = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
@@ -52,12 +51,8 @@ class Images:
         """Return disjoint parts of these sizes, drawn at random. The parts depend only on the seed."""
         if sum(sizes) > len(self):
             raise MissingData(f"{sum(sizes)} images are needed, and there are {len(self)}")
-        order = np.random.default_rng(seed).permutation(len(self))
-        ends = np.cumsum(sizes)
-        return [self._rows(order[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
-
-    def _rows(self, rows: Any) -> Images:
-        return Images(self.pixels[rows], self.classes[rows])
+        parts = np.split(np.random.default_rng(seed).permutation(len(self))[: sum(sizes)], np.cumsum(sizes)[:-1])
+        return [Images(self.pixels[rows], self.classes[rows]) for rows in parts]
 
 
 @lru_cache(maxsize=1)
@@ -70,16 +65,13 @@ def mnist(data: Path | None) -> tuple[Images, Images, str]:
         A folder with MNIST's files: all four files for the usual 60,000 and 10,000 digits, or the two files of its
         10,000 test digits, of which 70 % are then used for training. None: torchvision downloads the files.
     """
-    if data is None:
-        training, validation = _torchvision_mnist(train=True), _torchvision_mnist(train=False)
-    elif find(data, TRAINING_DIGITS[0]) is None:
+    if data is not None and find(data, TRAINING_DIGITS[0]) is None:
         digits = _digits(data, OTHER_DIGITS)
         n_training = round(0.7 * len(digits))
         training, validation = digits.parts([n_training, len(digits) - n_training])
         which = f"MNIST's {len(digits):,} test digits: {n_training:,} for training, {len(validation):,} for validation"
         return training, validation, which
-    else:
-        training, validation = _digits(data, TRAINING_DIGITS), _digits(data, OTHER_DIGITS)
+    training, validation = _digits(data, TRAINING_DIGITS), _digits(data, OTHER_DIGITS)
     return training, validation, f"MNIST, {len(training):,} digits for training, {len(validation):,} for validation"
 
 
@@ -103,7 +95,7 @@ def cifar_or_digits(data: Path | None, sizes: tuple[int, int, int]) -> tuple[Ima
         (test,) = _cifar(data, OTHER_CIFAR).parts([n_test])
         which = "CIFAR-10"
     else:
-        digits = _torchvision_mnist(train=False) if data is None else _digits(data, OTHER_DIGITS)
+        digits = _digits(data, OTHER_DIGITS)
         half, quarter = len(digits) // 2, len(digits) // 4
         wanted = [min(n_training, half), min(n_validation, quarter), min(n_test, quarter)]
         training, validation, test = digits.parts(wanted)
@@ -114,10 +106,7 @@ def cifar_or_digits(data: Path | None, sizes: tuple[int, int, int]) -> tuple[Ima
 
 def find(data: Path, name: str) -> Path | None:
     """Return the file of this name in a folder, or its gzipped form, or None if both are missing."""
-    for path in (data / name, data / f"{name}.gz"):
-        if path.exists():
-            return path
-    return None
+    return next((path for path in (data / name, data / f"{name}.gz") if path.exists()), None)
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
@@ -152,18 +141,18 @@ def read_cifar(path: Path) -> Images:
     return _checked(path, rows[:, 1:].reshape(-1, *CIFAR_SHAPE), rows[:, 0])
 
 
-def _digits(data: Path, names: tuple[str, str]) -> Images:
-    """Return the digits in a folder."""
-    paths = [find(data, name) for name in names]
-    if paths[0] is None or paths[1] is None:
+def _digits(data: Path | None, names: tuple[str, str]) -> Images:
+    """Return the digits in a folder, or from torchvision."""
+    if data is None:
+        return _torchvision_mnist(train=names == TRAINING_DIGITS)
+    first, second = (find(data, name) for name in names)
+    if first is None or second is None:
         raise MissingData(_how_to_get_digits(f"there is no {names[0]} or no {names[1]} in {data}"))
-    pixels, classes = read_idx(paths[0]), read_idx(paths[1])
+    pixels, classes = read_idx(first), read_idx(second)
     if pixels.ndim != 3 or classes.shape != pixels.shape[:1]:
-        raise MissingData(
-            f"{paths[0]} has the shape {pixels.shape} and {paths[1]} {classes.shape}, and (n, height, width) and (n,) "
-            "are expected: get them again"
-        )
-    return _checked(paths[1], pixels[:, None], classes)
+        shapes = f"{first} has the shape {pixels.shape} and {second} {classes.shape}"
+        raise MissingData(f"{shapes}, and (n, height, width) and (n,) are expected: get them again")
+    return _checked(second, pixels[:, None], classes)
 
 
 def _cifar(data: Path, names: Sequence[str]) -> Images:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +12,13 @@ import pytest
 pytest.importorskip("sklearn")
 
 import belated as bl
-from belated import experiments, plotting
-from belated.experiments.papers import verma
-from belated.experiments.replays import lr, sdf_synthetic, svm
-from belated.experiments.report import mean_stderr
-from belated.experiments.runner import Options, execute, parallel_map, seed_of
+from belated import plotting, replays
+from belated.replays import lr, sdf_synthetic, svm, verma
+from belated.replays.report import mean_stderr
+from belated.replays.runner import Options, Replay, execute, parallel_map, seed_of
 from belated.simulate import History, arrival_steps, best_converted
 
+REPLAYS = replays.found()
 DATA = Path(os.environ["BELATED_DATA"]) if "BELATED_DATA" in os.environ else None
 needs_data = pytest.mark.skipif(DATA is None, reason="BELATED_DATA does not name the data folder")
 
@@ -81,25 +81,30 @@ def test_our_training_gives_the_recorded_accuracies():
 @needs_data
 def test_runs_use_their_published_initial_points():
     runs = svm.published_runs(DATA)
-    options = Options(data=DATA)
-    tasks = verma.tasks(options, 11, svm.initial_points, partial(svm._published_start, runs))
-    assert len(tasks) == 12 * 11
-    for task in tasks:
-        assert len(task.initial) == verma.N_INITIAL
-        assert len(task.delay) == verma.N_INITIAL + verma.ITERATIONS
-        if task.run < 10:
-            published = runs[task.algorithm, task.delays, task.run]
-            assert list(task.delay) == published["delay"]
-            assert task.initial[0] == svm.to_params(published["init"][0])
+    options = Options(data=DATA, iterations=verma.ITERATIONS)
+    assert len(verma.SETTINGS) == 12
+    for setting, run in itertools.product(verma.SETTINGS, range(11)):
+        initial, delay = svm.start(setting, run, options)
+        assert len(initial) == verma.N_INITIAL
+        assert len(delay) == verma.N_INITIAL + verma.ITERATIONS
+        if run < 10:
+            published = runs[(*setting, run)]
+            assert list(delay) == published["delay"]
+            assert initial[0] == svm.to_params(published["init"][0])
 
 
-def test_algorithms_share_initial_points_and_delays_and_no_optimizer_seed():
-    tasks = verma.tasks(Options(seed=5), 3, lr.initial_points)
-    starts = {(task.run, str(task.initial)) for task in tasks}
-    delays = {(task.delays, task.run, task.delay) for task in tasks}
+def test_algorithms_share_initial_points_and_delays_and_no_optimizer_seed(monkeypatch):
+    seeds = set()
+    monkeypatch.setattr(bl, "algorithm", lambda *args, seed, **settings: seeds.add(seed) or bl.RandomSearch(lr.space()))
+    options, starts, delays = Options(seed=5, iterations=2), set(), set()
+    for setting, run in itertools.product(verma.SETTINGS, range(3)):
+        started = verma.start(setting, run, options, lr.initial_points)
+        starts.add((run, str(started[0])))
+        delays.add((setting[1], run, *started[1]))
+        verma.run_task(setting, run, options, started, lr.space(), lambda params: 0.5)
     assert len(starts) == 3
     assert len(delays) == 6
-    assert len({task.seed for task in tasks}) == len(tasks)
+    assert len(seeds) == 3 * len(verma.SETTINGS)
 
 
 def test_error_of_the_svm_replay_without_data_names_the_files(tmp_path, monkeypatch):
@@ -129,11 +134,11 @@ def test_the_margin_is_two_standard_errors_of_the_difference_and_a_half():
         "stderr": np.array([0.1, 0.1]),
         "error_per_run": np.zeros((4, 2)),
     }
-    svm._compare(setting, published)
+    svm.compare(setting, published)
     margin = 2 * np.hypot(0.1, 0.25) + 0.5
     assert [c["margin"] for c in setting["comparison"]] == pytest.approx([margin, margin])
     assert [c["within"] for c in setting["comparison"]] == [True, False]
-    verdict = svm._verdict([setting])
+    verdict = svm.verdict([setting])
     assert (verdict["comparisons"], verdict["within"], verdict["not_worse"]) == (2, 1, 2)
 
 
@@ -203,7 +208,7 @@ def test_parallel_map_keeps_the_order_and_reports_failures():
 @pytest.mark.parametrize("where", ["box", "candidates"])
 def test_the_faithful_settings_are_settings(algorithm, where):
     on_a_box = where == "box"
-    settings = verma.faithful_settings(algorithm, on_a_box=on_a_box)
+    settings = verma.settings_of(algorithm, True, on_a_box=on_a_box)
     settings |= {"acquisition__multistart": (200, 3)} if on_a_box else {}
     domain = {"space": svm.space()} if on_a_box else {"candidates": np.linspace(0, 1, 50).reshape(-1, 1)}
     optimizer = bl.algorithm(algorithm, **domain, window=3, seed=0, **settings)
@@ -215,14 +220,15 @@ def test_the_faithful_settings_are_settings(algorithm, where):
 
 @pytest.mark.parametrize("faithful", [False, True])
 def test_a_replay_is_the_same_with_any_number_of_workers(faithful):
-    reports = [lr.run(Options(runs=1, iterations=8, workers=workers, faithful=faithful)) for workers in (0, 2)]
+    options = [Options(runs=1, iterations=8, workers=workers, faithful=faithful) for workers in (0, 2)]
+    reports = [REPLAYS["lr"].run(each) for each in options]
     curves = [np.array([setting["curve_mean"] for setting in report["settings"]]) for report in reports]
     assert curves[0].shape == (12, 9)
     np.testing.assert_array_equal(*curves)
 
 
 def test_the_synthetic_replay_end_to_end():
-    report = sdf_synthetic.run(Options(runs=2, iterations=12, workers=2))
+    report = REPLAYS["sdf-synthetic"].run(Options(runs=2, iterations=12, workers=2))
     text = sdf_synthetic.table(report)
     assert all(f"Figure {panel}" in text for panel in sdf_synthetic.PANELS)
     assert all(len(order) == 6 for at in report["ranking"].values() for order in at.values())
@@ -233,7 +239,7 @@ def test_the_synthetic_replay_end_to_end():
 
 
 def test_with_the_kernel_given_nothing_is_fitted_and_censoring_wins():
-    report = sdf_synthetic.run(Options(runs=4, iterations=40, workers=0, given=True))
+    report = REPLAYS["sdf-synthetic"].run(Options(runs=4, iterations=40, workers=0, given=True))
     assert report["given"]
     comparisons = report["against_rivals"]["constant 10, m = 10"]["40"]
     assert [(each["algorithm"], each["rival"]) for each in comparisons] == [
@@ -254,33 +260,44 @@ def test_with_the_kernel_given_nothing_is_fitted_and_censoring_wins():
 
 def test_given_excludes_faithful_and_is_an_option_of_one_replay():
     with pytest.raises(bl.InvalidSetting, match="--given and --faithful"):
-        execute(sdf_synthetic, Options(given=True, faithful=True))
+        execute(REPLAYS["sdf-synthetic"], Options(given=True, faithful=True))
     with pytest.raises(bl.InvalidSetting, match="--given is not an option of the replay lr"):
-        execute(lr, Options(given=True))
+        execute(REPLAYS["lr"], Options(given=True))
 
 
 @needs_data
 def test_the_svm_replay_end_to_end():
-    report = svm.run(Options(runs=1, iterations=6, workers=2, data=DATA))
+    report = REPLAYS["svm"].run(Options(runs=1, iterations=6, workers=2, data=DATA))
     text = svm.table(report)
     assert text.count("  published") == 12
     assert {setting["delays"] for setting in report["settings"]} == {"poisson10", "fixed10"}
 
 
-def test_every_listed_replay_is_a_module_with_the_common_parts():
-    for name in experiments.names():
-        module = experiments.load(name)
-        assert all(hasattr(module, part) for part in ("DEFAULT_RUNS", "NEEDS", "run", "table", "draw"))
+def test_replays_are_listed_by_name():
+    assert list(REPLAYS) == sorted(REPLAYS) and len(REPLAYS) == 15
+    assert all(isinstance(replay, Replay) and replay.name == name for name, replay in REPLAYS.items())
+    assert all(replay.description[0].isupper() and len(replay.description) < 120 for replay in REPLAYS.values())
 
 
-def test_a_replay_is_found_by_its_file_and_described_without_being_imported(tmp_path, monkeypatch):
-    (tmp_path / "new_replay.py").write_text('"""A paper, Figure 9: one line.\n\nMore."""\n\nimport no_such_library\n')
-    known = experiments.names()
-    monkeypatch.setattr(experiments.replays, "__path__", [*experiments.replays.__path__, str(tmp_path)])
-    assert experiments.names() == sorted([*known, "new-replay"])
-    assert experiments.description("new-replay") == "A paper, Figure 9: one line."
-    with pytest.raises(ModuleNotFoundError, match="no_such_library"):
-        experiments.load("new-replay")
+def test_a_replay_is_found_by_its_file(tmp_path, monkeypatch):
+    (tmp_path / "new_replay.py").write_text(
+        '"""A paper, Figure 9: one line.\n\nMore."""\n\nfrom belated.replays.runner import Replay\n\n'
+        'REPLAYS = [Replay("new", __doc__, dict, str, str, 3, 50, quick_runs=1)]\n'
+    )
+    monkeypatch.setattr(replays, "__path__", [*replays.__path__, str(tmp_path)])
+    found = replays.found()
+    assert list(found) == sorted([*REPLAYS, "new"])
+    assert found["new"].description == "A paper, Figure 9: one line"
+
+
+def test_defaults_are_filled_in():
+    asked = []
+    replay = Replay("new", None, lambda options: asked.append(options) or {"made": 1}, str, str, 3, 50, quick_runs=1)
+    report = replay.run(Options(seed=4))
+    assert (report["runs"], report["seed"], report["faithful"], report["made"]) == (3, 4, False, 1)
+    replay.run(Options(quick=True))
+    replay.run(Options(quick=True, runs=7, iterations=8))
+    assert [(each.runs, each.iterations) for each in asked] == [(3, 50), (1, 50), (7, 8)]
 
 
 CONVERGENCE = [("maximize", [1, 3, 3]), ("minimize", [1, 1, 0])]

@@ -1,1 +1,0 @@
-"""Settings that the replays of one paper share, one module per paper."""

@@ -1,1 +1,0 @@
-"""Replays of published experiments, with one module for each replay. To add a replay, add its file."""

@@ -1,0 +1,278 @@
+"""Kandasamy et al. 2017, Figures 2, 4 and 5: workers in simulated time on ten functions, eleven methods.
+
+M workers evaluate with noise. For synchronous and asynchronous methods, the curves show the simple regret of the
+arrived results against simulated time. For seqTS, synTS and asyTS on Hartmann6, they show it against the number of
+evaluations. The maximum of a draw is then found by DIRECT, as in the paper. All methods of a run share initial points,
+and the k-th trial has the same evaluation time and noise. In addition, asyTS, synTS and asyRAND run on all ten
+functions with half-normal times, to count the functions on which asyTS is better.
+
+The paper states the methods, the functions, the noise and the distributions of evaluation times, which have mean 1. All
+methods share random initial points, and curves begin after these points. For Hartmann6 the paper states about 12·30
+evaluations, so M = 12 and T = 30. For the other panels, only the titles of the figures give M and the distributions.
+The values below are ours, with more workers in more dimensions. The number of initial points is max(M, min(6d, 25)), as
+in the authors' code. Here the values of the initial points are known at time 0. The authors' code starts initial points
+like all others, and asynchronously even for synchronous methods.
+
+``--iterations T`` is the simulated time of a run, 30 by default. The runs whose regret is plotted against the number of
+evaluations have M·T evaluations.
+``--quick`` is five functions, T = 10 and 3 runs. ``--keep DIR`` keeps each finished run, so that a stopped replay can
+continue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import belated as bl
+from belated import functions, simulate
+from belated.functions import Function
+from belated.replays import report
+from belated.replays.report import Report
+from belated.replays.runner import Options, Replay, run_all, seed_of
+
+METHODS = ("synRAND", "synBUCB", "synUCBPE", "synTS", "asyRAND", "asyUCB", "asyHUCB", "asyEI", "asyHTS", "asyTS")
+#: Methods that are compared by the number of evaluations.
+SEQUENTIAL = ("seqTS", "synTS", "asyTS")
+#: Methods that run on all functions with these times, to be counted.
+COMPARED, COUNTED = ("asyRAND", "synTS", "asyTS"), "half-normal"
+MODES: Mapping[str, Any] = {"syn": "synchronous", "asy": "asynchronous", "seq": "sequential"}
+
+#: Function → number of workers M, and evaluation times of the panels of figures 4 and 5. Figure 2 shows some of them.
+SETUP: Mapping[Function, tuple[int, Sequence[str]]] = {
+    functions.BRANIN: (4, ["uniform"]),
+    functions.CURRIN_EXPONENTIAL: (4, ["Pareto"]),
+    functions.HARTMANN3: (8, ["half-normal"]),
+    functions.PARK1: (10, ["half-normal"]),
+    functions.PARK2: (10, ["half-normal"]),
+    functions.HARTMANN6: (12, ["exponential", "half-normal"]),
+    functions.HARTMANN12: (12, ["half-normal"]),
+    functions.CURRIN_EXPONENTIAL_14: (25, ["Pareto"]),
+    functions.PARK2_16: (20, ["half-normal"]),
+    functions.HARTMANN18: (25, ["half-normal"]),
+}
+FUNCTIONS = {function.name: function for function in SETUP}
+WORKERS = {function.name: workers for function, (workers, _) in SETUP.items()}
+PANELS = [(function.name, times) for function, (_, listed) in SETUP.items() for times in listed]
+QUICK_FUNCTIONS = ("branin", "currin-exponential", "hartmann3", "park1", "hartmann6")
+BY_EVALUATIONS = "hartmann6"
+#: All distributions have mean 1. The power 5 of Pareto's distribution comes from the code.
+TIMES: Mapping[str, simulate.DelayDistribution] = {
+    "uniform": simulate.Uniform(0.0, 2.0),
+    "half-normal": simulate.HalfNormal(),
+    "exponential": simulate.Exponential(),
+    "Pareto": simulate.Pareto(power=5.0),
+}
+N_READINGS = 60
+
+#: Number of evaluations by DIRECT. The paper does not state it; this is the smallest number of points that the code
+#: scores.
+N_DIRECT = 2000
+#: Settings of the authors' code that the paper omits or states differently, as arguments of `belated.algorithm`.
+FAITHFUL: Mapping[str, Any] = {"surrogate__refit_every": 27, "surrogate__priors": False}
+#: The same settings for methods with upper confidence bounds.
+FAITHFUL_UCB: Mapping[str, Any] = {"acquisition__beta": "kandasamy_code"}
+
+
+class Setting(NamedTuple):
+    """A method on a function. ``times`` is "evaluations" if the regret is plotted against their number."""
+
+    function: str
+    times: str
+    method: str
+
+
+def make(options: Options) -> Report:
+    """Run all methods. A run that two panels show is made once."""
+    settings = every_setting(QUICK_FUNCTIONS if options.quick else tuple(FUNCTIONS))
+    described = [describe(*each) for each in run_all(run_task, settings, options, "asyts").items()]
+    return {"duration": options.iterations, "settings": described, "counts": counts(described)}
+
+
+def every_setting(names: Sequence[str]) -> list[Setting]:
+    """Return the settings of the panels of these functions, and of the runs that are counted."""
+    panels = [panel for panel in PANELS if panel[0] in names]
+    settings = [Setting(*panel, method) for panel in panels for method in METHODS]
+    settings += [Setting(BY_EVALUATIONS, "evaluations", method) for method in SEQUENTIAL]
+    return settings + [Setting(name, COUNTED, method) for name in names for method in COMPARED]
+
+
+def n_initial(function: Function) -> int:
+    """Return the number of random points with which a run begins."""
+    return max(WORKERS[function.name], min(6 * len(function.space), 25))
+
+
+def initial_points(function: Function, n: int, rng: np.random.Generator) -> list[dict[str, float]]:
+    """Return uniformly random points."""
+    low, high = np.array([(dimension.low, dimension.high) for dimension in function.space.values()]).T
+    rows = low + (high - low) * rng.random((n, len(low)))
+    return [dict(zip(function.space, row, strict=True)) for row in rows.tolist()]
+
+
+def optimizer(
+    method: str, function: Function, seed: int, *, n_trials: int, faithful: bool, direct: bool = False
+) -> bl.Optimizer:
+    """A method by its name.
+
+    By default the method follows the paper, but belated's own search maximises the acquisitions. The paper uses DIRECT,
+    which finds lower values in many dimensions. `direct` uses DIRECT. `faithful` follows the authors' code, which
+    scores random points.
+    """
+    settings: dict[str, Any] = {}
+    if faithful and not method.endswith("RAND"):
+        n_points = n_scored(len(function.space), n_trials)
+        settings = {**FAITHFUL, "acquisition__multistart": (n_points, 0), **(FAITHFUL_UCB if "UCB" in method else {})}
+    elif direct and not method.endswith("RAND"):
+        settings = {"acquisition__direct": N_DIRECT}
+    return bl.algorithm(method, function.space, seed=seed, **settings)
+
+
+def n_scored(d: int, j: int) -> int:
+    """Return the number of random points that the authors' code scores at its last trial j, for use at all trials."""
+    return int(np.clip(10 * min(5, d) ** 2 * np.sqrt(min(j, 1000)), 2000, 30_000))
+
+
+def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
+    """Return regret at equally spaced times, or after 0, 1, 2, … evaluations."""
+    name, times, method = setting
+    function, duration = FUNCTIONS[name], options.iterations
+    by_evaluations, n_trials, n_first = times == "evaluations", WORKERS[name] * duration, n_initial(function)
+    rng = np.random.default_rng(seed_of(options.seed, "initial", name, run))
+    points = initial_points(function, n_first, rng)
+    values = np.array([function(point) for point in points])
+    seed = seed_of(options.seed, "optimizer", *setting, run)
+    settings = {"faithful": options.faithful, "direct": by_evaluations}
+    made = optimizer(method, function, seed, n_trials=n_first + n_trials, **settings)
+    made.add(points, values + function.noise_std * rng.standard_normal(n_first))
+    simulated: dict[str, Any] = {"mode": MODES[method[:3]], "times": TIMES[COUNTED if by_evaluations else times]}
+    simulated |= {"workers": 1 if method == "seqTS" else WORKERS[name], "noise": function.noise_std}
+    simulated |= {"n_trials": n_trials} if by_evaluations else {"duration": duration}
+    simulated["seed"] = seed_of(options.seed, "simulation", name, times, run)
+    history = simulate.simulate_workers(made, function, **simulated)
+    before = function.optimum - values.max()
+    at = np.sort(history.arrivals) if by_evaluations else report.readings(duration, N_READINGS)
+    regret = np.minimum(before, simulate.simple_regret(history, function.optimum, at=at, before=before))
+    return {
+        "regret": [before, *regret] if by_evaluations else regret,
+        "n_evaluations": len(history) if by_evaluations else int(simulate.n_converted(history, at=[duration])[0]),
+        "seconds_per_suggestion": history.seconds.mean(),
+    }
+
+
+def describe(setting: Setting, results: Sequence[dict[str, Any]]) -> Report:
+    """Return the figures of a method in a panel."""
+    curves = report.values_of(results, "regret")
+    mean, stderr = report.mean_stderr(curves)
+    described = {"final": curves[:, -1], "mean": mean[-1], "stderr": stderr[-1], "median": np.median(curves[:, -1])}
+    described |= {key: np.mean(report.values_of(results, key)) for key in ("n_evaluations", "seconds_per_suggestion")}
+    workers = 1 if setting.method == "seqTS" else WORKERS[setting.function]
+    return setting._asdict() | described | {"workers": workers, "curve_mean": mean, "curve_stderr": stderr}
+
+
+def counts(described: Sequence[Report]) -> Report:
+    """Count the functions with half-normal times on which asyTS ends with less regret than asyRAND.
+
+    Also count the functions on which asyTS is worse than synTS by at most two standard errors of the paired difference.
+    """
+    found: Report = {"functions": {}}
+    for name in FUNCTIONS:
+        final = {s["method"]: s["final"] for s in described if (s["function"], s["times"]) == (name, COUNTED)}
+        if not set(COMPARED) <= set(final):
+            continue
+        difference = final["asyTS"] - final["synTS"]
+        n = len(difference)
+        stderr = float(difference.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+        found["functions"][name] = {
+            "mean": {method: float(final[method].mean()) for method in COMPARED},
+            "median": {method: float(np.median(final[method])) for method in COMPARED},
+            "beats_random": bool(final["asyTS"].mean() < final["asyRAND"].mean()),
+            "difference_to_synTS": float(difference.mean()),
+            "stderr": stderr,
+            # A single run has no standard error.
+            "no_worse_than_synTS": bool(difference.mean() <= 2 * stderr) if n > 1 else None,
+        }
+    for claim in ("beats_random", "no_worse_than_synTS"):
+        claims = [each[claim] for each in found["functions"].values()]
+        found[claim] = None if None in claims else sum(claims)
+    return found
+
+
+def shown_in(found: Report, function: str, times: str) -> dict[str, Report]:
+    """Return method → its figures in a panel, with the methods in the order of the paper."""
+    shown = {s["method"]: s for s in found["settings"] if (s["function"], s["times"]) == (function, times)}
+    return {method: shown[method] for method in dict.fromkeys((*METHODS, *SEQUENTIAL)) if method in shown}
+
+
+def panels_of(found: Report) -> dict[str, dict[str, Report]]:
+    """Return title → the methods of each panel of a report."""
+    panels = {}
+    for name, times in PANELS:
+        title = f"{name}, d = {len(FUNCTIONS[name].space)}, M = {WORKERS[name]}, {times}"
+        panels[title] = shown_in(found, name, times)
+    return {title: shown for title, shown in panels.items() if shown}
+
+
+def table(found: Report) -> str:
+    """Return tables of the regret at the end by panel and method, the curves by evaluations, and the counts."""
+    columns = {"mean": ".3g", "stderr": ".2g", "median": ".3g", "n_evaluations": ".0f"}
+    rows = []
+    for title, shown in panels_of(found).items():
+        names = (title, "  standard error", "  median", "  evaluations")
+        for name, (key, layout) in zip(names, columns.items(), strict=True):
+            rows.append([name, *(format(shown[method][key], layout) for method in METHODS)])
+    parts = [f"Figures 2, 4 and 5: simple regret at time {found['duration']}, {found['runs']} runs"]
+    parts += [report.format_table(["panel", *METHODS], rows), _by_evaluations(found), "\n".join(_sentences(found))]
+    return "\n\n".join(parts)
+
+
+def _by_evaluations(found: Report) -> str:
+    shown = shown_in(found, BY_EVALUATIONS, "evaluations")
+    n = len(next(iter(shown.values()))["curve_mean"]) - 1
+    at = [k for k in (1, 3, 10, 30, 100, 300) if k <= n]
+    rows = [
+        [method, *(f"{s['curve_mean'][k]:.2g} ± {s['curve_stderr'][k]:.1g}" for k in at)] for method, s in shown.items()
+    ]
+    title = f"Figure 2, first panel: {BY_EVALUATIONS}, simple regret after n evaluations\n"
+    return title + report.format_table(["n", *map(str, at)], rows)
+
+
+def _sentences(found: Report) -> list[str]:
+    outcome = found["counts"]
+    n, within = len(outcome["functions"]), outcome["no_worse_than_synTS"]
+    counted = "one run cannot tell" if within is None else f"{within} of {n}"
+    rows = []
+    for name, each in outcome["functions"].items():
+        regrets = [f"{each['mean'][method]:.3g} ({each['median'][method]:.3g})" for method in COMPARED]
+        rows.append([name, *regrets, f"{each['difference_to_synTS']:.2g} ± {each['stderr']:.2g}"])
+    return [
+        f"asyTS with {COUNTED} times, {found['runs']} runs of {n} functions:",
+        f"  less regret than asyRAND at the end: {outcome['beats_random']} of {n}",
+        f"  no worse than synTS by two standard errors of the paired difference: {counted}",
+        report.format_table(["mean (median) regret", *COMPARED, "asyTS - synTS"], rows),
+    ]
+
+
+def figure(found: Report) -> Any:
+    """Return figures 2, 4 and 5: regret on a logarithmic axis, dashed for synchronous methods."""
+    first = f"{BY_EVALUATIONS}, M = {WORKERS[BY_EVALUATIONS]}"
+    drawn = [_panel(shown_in(found, BY_EVALUATIONS, "evaluations"), first, xlabel="Evaluations n")]
+    common = {"xlabel": "Simulated time T", "x": report.readings(found["duration"], N_READINGS), "bands": False}
+    drawn += [_panel(shown, title, **common) for title, shown in panels_of(found).items()]
+    # Only the second of the panels with the same methods has a legend, because a legend of ten lines hides curves.
+    made = report.draw_panels(drawn, 3, legends=2)
+    for ax in made.axes:
+        ax.title.set_fontsize("small")
+    return made
+
+
+def _panel(shown: dict[str, Report], title: str, **arguments: Any) -> report.Panel:
+    dashes = ["--" if method.startswith("syn") else "-" for method in shown]
+    arguments |= {"title": title, "ylabel": "Simple regret", "log": True, "dashes": dashes}
+    return report.panel(shown.values(), shown, **arguments)
+
+
+REPLAYS = [
+    Replay("asyts", __doc__, make, table, figure, 15, 30, quick_runs=3, quick_iterations=10, options=["quick", "keep"])
+]

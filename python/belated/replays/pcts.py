@@ -1,0 +1,390 @@
+"""Wang et al. 2022, tables 4, 5, 8 and 9: tree search under delays on five functions, with its rivals.
+
+Runs have equal time, not equal evaluations: 600 units, with a constant delay of 4 or geometric delays of mean 10. PCTS
+starts one evaluation per unit, also while results are in flight. Algorithms without delayed feedback start the next
+evaluation when the last result has arrived. The value of a run is the noiseless value of the recommended point at full
+fidelity. Tables show the median, and regret is measured from the paper's optimum. `belated.replays.wang` has the
+settings.
+
+By default algorithms follow the papers, and values are noisy. ``--faithful`` is the authors' program
+(`belated.replays.reference_tree`): no noise, full fidelity, cell centres, and the settings of the scripts. This option
+runs the four tree searches, and a second version of each with the settings of tables 5 and 9. This version has POO with
+three instances, 600 units of cost for each instance, and the fidelity of the cells. Its results are late by
+milliseconds, as in real time. The tables have both measures of a run: ``full`` is the value of the recommended point at
+full fidelity; ``node`` is the largest value of a node at the fidelity of this node, which the program prints.
+``--data`` adds the published medians. ``--iterations T`` is the time of a run. ``--quick`` is three runs of 200 units
+on the functions in two and three dimensions. ``--keep DIR`` keeps each finished run.
+
+The replay ``pcts-noise``. DUCB1σ and UCB1σ are given the variance of the noise; DUCBV and UCBV estimate it (sections
+3.3 and D.2 of the paper). By a remark in D.2.3, with Laplace noise of variance 0.05 PCTS reaches 3.2942 on Hartmann6
+and the next method 3.2562. The variances are the paper's, and four times as large. MFPOO and GP-UCB wait and act. The
+delay is 4, and there are ten runs of 600 units. The result is the median of the noiseless value of the recommended
+point.
+
+PCTS is the authors' program with the noise that its wrapper should have added. With ``--faithful`` it runs at full
+fidelity and with the settings of the scripts. Otherwise it runs at the fidelity of its cells and with the settings of
+the paper. The paper's algorithm is shown beside it. ``--iterations T`` is the time of a run, ``--quick`` three runs on
+two functions.
+
+The replay ``pcts-sr``. "SR" of the paper is Algorithm 2 of Locatelli and Carpentier 2018. At each level of a partition,
+the centre of every remaining cell is evaluated many times. The cell is then halved or rejected. Both algorithms
+evaluate at full fidelity, in five runs of 600 units. An algorithm that waits for each result has one evaluation in
+flight. The authors' script has 30, and this replay runs both versions.
+
+By default values are noisy, and PCTS follows the paper. ``--faithful`` is the authors' program, without noise.
+``--iterations T`` is the time of a run, ``--quick`` three functions.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from belated import plotting
+from belated.replays import report, rivals, rivals_bayesian, wang
+from belated.replays.reference_tree import Instance, best_so_far
+from belated.replays.report import Array, Report
+from belated.replays.runner import Options, Replay, run_all, seed_of
+from belated.replays.wang import DELAYS, PROBLEMS
+
+QUICK_FUNCTIONS = ("Hartmann3", "CurrinExp", "Branin")
+#: The two values of a run (at full fidelity, and as the authors' program prints it) → their medians over runs.
+MEASURES = {"full": "median", "node": "node_median"}
+#: Label of the program with the settings of the paper's tables of trees; see `belated.replays.wang`.
+AS_TABLES = ", as the tables"
+RIVALS: Mapping[str, Callable[..., None]] = {
+    "GP-UCB": rivals_bayesian.gp_ucb,
+    "MF-GP-UCB": rivals_bayesian.mf_gp_ucb,
+    "BOCA": rivals_bayesian.boca,
+    "GP-EI": rivals_bayesian.gp_ei,
+    "MF-SKO": rivals_bayesian.mf_sko,
+    "OGD": rivals.ogd,
+    "DBGD": rivals.dbgd,
+}
+#: Algorithms that choose fidelities by their cost.
+WITH_COST = ("MF-GP-UCB", "BOCA", "MF-SKO")
+
+Published = Mapping[tuple[str, str, str], dict[str, float]]
+
+
+class Setting(NamedTuple):
+    """An algorithm on a function."""
+
+    delays: str
+    function: str
+    algorithm: str
+
+
+def make(options: Options) -> Report:
+    """All runs of all algorithms."""
+    names = QUICK_FUNCTIONS if options.quick else tuple(PROBLEMS)
+    settings = itertools.starmap(Setting, itertools.product(DELAYS, names, algorithms(options.faithful)))
+    known = wang.published(options.data)
+    described = [describe(*each, known) for each in run_all(run_task, settings, options, "pcts").items()]
+    return {"duration": options.iterations, "settings": described, "cells": cells(described, known)}
+
+
+def algorithms(faithful: bool) -> tuple[str, ...]:
+    """Return the algorithms of a replay."""
+    return (*wang.TREES, *([each + AS_TABLES for each in wang.TREES] if faithful else RIVALS))
+
+
+def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
+    """Return the noiseless value of the recommendation at equally spaced times, and properties of the tree."""
+    delays, function, algorithm = setting
+    problem, duration = PROBLEMS[function], options.iterations
+    rng = np.random.default_rng(seed_of(options.seed, *setting, run))
+    if options.faithful:  # the authors' program, without noise
+        tables = algorithm.endswith(AS_TABLES)
+        algorithm = algorithm.removesuffix(AS_TABLES)
+        settings: dict[str, Any] = {"duration": duration, "as_tables": tables}
+        instances = wang.run_program(problem, delays, algorithm, rng, **settings)
+        return _of_instances(instances, wang.program_value(problem), duration, side_by_side=tables)
+    noise = wang.noise("Gaussian", problem.variance, rng)
+    if algorithm.startswith("PCTS"):
+        value, n = wang.paper_search(problem, algorithm, delays, duration, noise, math.sqrt(problem.variance), rng)
+        return {"value": value, "curve": np.full(wang.N_READINGS + 1, value), "n_evaluations": n}
+    if algorithm.startswith("MFPOO"):  # of Sen et al. 2018, with fidelity by height
+        settings = {"duration": duration, "noise": noise, "variance": problem.variance}
+        return _of_instances(wang.run_program(problem, delays, algorithm, rng, **settings), problem.value, duration)
+    clock = rivals.WaitAndAct(problem.value, wang.endless(DELAYS[delays], rng), duration, noise)
+    settings = {"cost": problem.function.cost} if algorithm in WITH_COST else {}
+    rivals.wait_and_act(RIVALS[algorithm], clock, problem.d, rng, **settings)
+    values = [problem.value(x) for x in clock.recommendations()]
+    curve = wang.at_readings(np.array(clock.times), np.array(values), duration)
+    return {"value": values[-1] if values else math.nan, "curve": curve, "n_evaluations": len(values)}
+
+
+def _of_instances(
+    instances: Sequence[Instance], f: Callable[[Array, float], float], duration: float, side_by_side: bool = False
+) -> dict[str, Any]:
+    times, values = best_so_far(instances, lambda x: f(x, 1.0), side_by_side=side_by_side)
+    best = max(instances, key=lambda each: f(each.points[-1], 1.0))
+    return {
+        "value": float(values[-1]),
+        "node_value": max(each.largest for each in instances),
+        "curve": wang.at_readings(times, values, duration),
+        "n_evaluations": sum(each.n_nodes for each in instances),
+        **{key: getattr(best, key) for key in ("height", "n_nodes", "nu", "rho")},
+    }
+
+
+def describe(setting: Setting, results: Sequence[dict[str, Any]], known: Published) -> Report:
+    """Return the figures of an algorithm on a function."""
+    values, optimum = report.values_of(results, "value"), PROBLEMS[setting.function].optimum
+    described = setting._asdict() | wang.figures_of(values)
+    described["regret"] = optimum - described["median"]
+    described["published"] = known.get((*setting[:2], setting.algorithm.removesuffix(AS_TABLES)))
+    described["curve_median_regret"] = optimum - np.median(report.values_of(results, "curve"), axis=0)
+    for key in ("n_evaluations", "height", "n_nodes", "node_value"):
+        if key in results[0]:
+            described["node_median" if key == "node_value" else key] = np.median(report.values_of(results, key))
+    return described
+
+
+def cells(described: Sequence[Report], known: Published) -> dict[str, list[Report]]:
+    """Return version and measure → for each setting, whether the better PCTS is as good as published.
+
+    The median regret may be at most 1.1 times the published median plus the published standard deviation.
+    """
+    found: dict[str, list[Report]] = {}
+    both = ("PCTS+DUCB1-sigma", "PCTS+DUCBV")
+    versions = (("", "as the scripts"), (AS_TABLES, "as the tables of trees show it"))
+    for (end, version), (measure, key), delays, (function, problem) in itertools.product(
+        versions, MEASURES.items(), DELAYS, PROBLEMS.items()
+    ):
+        settings = [(delays, function, each + end) for each in both]
+        ours = [s[key] for s in described if key in s and (s["delays"], s["function"], s["algorithm"]) in settings]
+        theirs = [known[delays, function, each] for each in both if (delays, function, each) in known]
+        if not ours or not theirs:
+            continue
+        best = max(theirs, key=lambda each: each["median"])
+        regret, published = problem.optimum - max(ours), problem.optimum - best["median"]
+        row = {"delays": delays, "function": function, "regret": regret, "published": published}
+        row["allowed"] = 1.1 * published + best["std"]
+        row["within"] = bool(regret <= row["allowed"])
+        found.setdefault(f"{version}, measure {measure}", []).append(row)
+    return found
+
+
+def table(found: Report) -> str:
+    """Return tables 4 and 8, 5 and 9, and the comparison with the published medians."""
+    parts = []
+    header = ["", "max", "median", "std", "regret", "node median", "evaluations", "published median", "std"]
+    layouts = dict(max=".6g", median=".6g", std=".2e", regret=".2e", node_median=".8g", n_evaluations=".0f")
+    for delays, distribution in DELAYS.items():
+        shown = [each for each in found["settings"] if each["delays"] == delays]
+        rows = []
+        for each in shown:
+            row = [format(each[key], layout) if key in each else "" for key, layout in layouts.items()]
+            known = each["published"]
+            row += ["", ""] if known is None else [f"{known['median']:.6g}", f"{known['std']:.2e}"]
+            rows.append([f"{each['function']}, {each['algorithm']}", *row])
+        title = f"Table {4 if delays == 'constant' else 8}: {distribution}, {found['duration']} units, "
+        parts.append(title + f"{found['runs']} runs\n" + report.format_table(header, rows))
+        parts.append(_trees(delays, shown))
+    parts += [_cells(*each) for each in found["cells"].items()]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _trees(delays: str, shown: Sequence[Report]) -> str:
+    rows = []
+    for each in shown:
+        if "height" in each:
+            tree = wang.TREES.index(each["algorithm"].removesuffix(AS_TABLES))
+            height, n_nodes = wang.PUBLISHED_TREES[delays, each["function"]][tree]
+            ours = [f"{each['height']:.0f}", f"{each['n_nodes']:.0f}"]
+            rows.append([f"{each['function']}, {each['algorithm']}", *ours, str(height), str(n_nodes)])
+    title = f"Table {5 if delays == 'constant' else 9}: the best instance's tree, median over runs\n"
+    return title + report.format_table(["", "height", "nodes", "published height", "nodes"], rows) if rows else ""
+
+
+def _cells(version: str, rows: Sequence[Report]) -> str:
+    lines = []
+    for each in rows:
+        numbers = [f"{each[key]:.3g}" for key in ("regret", "published", "allowed")]
+        verdict = "within" if each["within"] else "not within"
+        lines.append([f"{each['function']}, {each['delays']}", *numbers, verdict])
+    n = sum(each["within"] for each in rows)
+    title = f"PCTS {version}: within 1.1 times the published regret + std in {n} of {len(rows)} cells\n"
+    return title + report.format_table(["better PCTS", "regret", "published", "allowed", ""], lines)
+
+
+def figure(found: Report) -> Any:
+    """Return figures 2 and 4: median regret against time, constant delays above geometric ones."""
+    names = dict.fromkeys(each["function"] for each in found["settings"])
+    panels = []
+    for delays, name in itertools.product(DELAYS, names):
+        shown = [each for each in found["settings"] if (each["delays"], each["function"]) == (delays, name)]
+        dashes = ["-" if each["algorithm"].startswith("PCTS") else "--" for each in shown]
+        panels.append(wang.regret_panel(shown, found["duration"], f"{name}, {delays} delays", dashes=dashes))
+    # The algorithms are the same in all panels.
+    return report.draw_panels(panels, len(names), legends=1)
+
+
+QUICK_NOISE = ("Hartmann3", "Branin")
+#: Name → kind of noise, and its variance in units of the paper's.
+NOISES = {
+    "none": ("none", 0.0),
+    "Gaussian": ("Gaussian", 1.0),
+    "Laplace": ("Laplace", 1.0),
+    "Gaussian, 4 times the variance": ("Gaussian", 4.0),
+}
+GP_UCB = "GP-UCB"
+#: Label of PCTS as described in the paper.
+PAPER = ", uniform in cells"
+NOISE_ALGORITHMS = (*wang.TREES, GP_UCB, *(each + PAPER for each in wang.TREES if each.startswith("PCTS")))
+
+
+class NoiseSetting(NamedTuple):
+    """An algorithm on a function with a kind of noise."""
+
+    function: str
+    noise: str
+    algorithm: str
+
+
+def make_noise(options: Options) -> Report:
+    """All runs."""
+    names = QUICK_NOISE if options.quick else tuple(PROBLEMS)
+    settings = itertools.starmap(NoiseSetting, itertools.product(names, NOISES, NOISE_ALGORITHMS))
+    found = run_all(run_noise, settings, options, "pcts-noise")
+    return {"duration": options.iterations, "settings": [describe_noise(*each) for each in found.items()]}
+
+
+def run_noise(setting: NoiseSetting, run: int, options: Options) -> dict[str, Any]:
+    """Return the noiseless value of the recommendation at the end."""
+    problem, algorithm, duration = PROBLEMS[setting.function], setting.algorithm, options.iterations
+    kind, factor = NOISES[setting.noise]
+    variance = factor * problem.variance
+    rng = np.random.default_rng(seed_of(options.seed, *setting, run))
+    noise = wang.noise(kind, variance, rng)
+    if algorithm.endswith(PAPER):
+        algorithm, std = algorithm.removesuffix(PAPER), math.sqrt(variance)
+        return {"value": wang.paper_search(problem, algorithm, "constant", duration, noise, std, rng)[0]}
+    if algorithm == GP_UCB:
+        clock = rivals.WaitAndAct(problem.value, wang.endless(DELAYS["constant"], rng), duration, noise)
+        rivals.wait_and_act(rivals_bayesian.gp_ucb, clock, problem.d, rng)
+        return {"value": problem.value(clock.recommendations()[-1])}
+    settings: dict[str, Any] = {"duration": duration, "noise": noise}
+    if not options.faithful:
+        settings["variance"] = variance
+    instances = wang.run_program(problem, "constant", algorithm, rng, **settings)
+    return {"value": max(problem.value(each.points[-1]) for each in instances)}
+
+
+def describe_noise(setting: NoiseSetting, results: Sequence[dict[str, Any]]) -> Report:
+    """Return the figures of an algorithm under one kind of noise."""
+    described = setting._asdict() | wang.figures_of(report.values_of(results, "value"))
+    return described | {"regret": PROBLEMS[setting.function].optimum - described["median"]}
+
+
+def table_noise(found: Report) -> str:
+    """Return median values, with functions and noises as rows."""
+    rows: dict[str, list[str]] = {}
+    for each in found["settings"]:
+        rows.setdefault(f"{each['function']}, {each['noise']}", []).append(f"{each['median']:.6g}")
+    title = f"Noise: median values after {found['duration']} units, {found['runs']} runs\n"
+    return title + report.format_table(["", *NOISE_ALGORITHMS], [[name, *medians] for name, medians in rows.items()])
+
+
+def figure_noise(found: Report) -> Any:
+    """Return median regret by noise, with a panel for each function."""
+    names = dict.fromkeys(each["function"] for each in found["settings"])
+    made, axes = plotting.grid(1, len(names))
+    for name, ax in zip(names, axes, strict=True):
+        for algorithm in NOISE_ALGORITHMS:
+            shown = [s for s in found["settings"] if (s["function"], s["algorithm"]) == (name, algorithm)]
+            ax.plot([max(each["regret"], 1e-7) for each in shown], marker="o", label=algorithm)
+        ax.set(title=name, yscale="log", ylabel="Median simple regret")
+        ax.set_xticks(range(len(NOISES)), list(NOISES), rotation=30, ha="right", fontsize="x-small")
+    axes[0].legend(fontsize="x-small")
+    return made
+
+
+PCTS = "PCTS+DUCBV"
+#: Name → evaluations in flight.
+SR = {"SR, one at a time": 1, "SR, 30 at once": 30}
+
+
+class RejectsSetting(NamedTuple):
+    """An algorithm on a function."""
+
+    function: str
+    algorithm: str
+
+
+def make_rejects(options: Options) -> Report:
+    """All runs."""
+    names = QUICK_FUNCTIONS if options.quick else tuple(PROBLEMS)
+    settings = itertools.starmap(RejectsSetting, itertools.product(names, (PCTS, *SR)))
+    found = run_all(run_rejects, settings, options, "pcts-sr")
+    return {"duration": options.iterations, "settings": [describe_rejects(*each) for each in found.items()]}
+
+
+def run_rejects(setting: RejectsSetting, run: int, options: Options) -> dict[str, Any]:
+    """Return the noiseless value of the recommendation at equally spaced times."""
+    function, algorithm = setting
+    if algorithm == PCTS:
+        return run_task(Setting("constant", function, PCTS), run, options)
+    problem = PROBLEMS[function]
+    rng = np.random.default_rng(seed_of(options.seed, "SR", function, run))
+    f = wang.program_value(problem) if options.faithful else problem.value
+    noise = None if options.faithful else wang.noise("Gaussian", problem.variance, rng)
+    delays = wang.endless(DELAYS["constant"], rng)
+    evaluate = rivals.Batches(f, delays, options.iterations, SR[algorithm], noise)
+    times, values = [], []
+    with suppress(rivals.TimeIsUp):
+        for point in rivals.rejecting_cells(evaluate, problem.d):
+            times.append(evaluate.now)
+            values.append(f(point, 1.0))
+    curve = wang.at_readings(np.array(times), np.array(values), options.iterations)
+    return {"value": values[-1], "curve": curve, "n_evaluations": evaluate.n, "levels": len(values)}
+
+
+def describe_rejects(setting: RejectsSetting, results: Sequence[dict[str, Any]]) -> Report:
+    """Return the figures of an algorithm on a function."""
+    optimum, values = PROBLEMS[setting.function].optimum, report.values_of(results, "value")
+    described = {"values": values, "median_regret": optimum - np.median(values)}
+    described["curve_median_regret"] = optimum - np.median(report.values_of(results, "curve"), axis=0)
+    counted = [key for key in ("n_evaluations", "levels") if key in results[0]]
+    described |= {key: np.median(report.values_of(results, key)) for key in counted}
+    return {"levels": None} | setting._asdict() | described
+
+
+def table_rejects(found: Report) -> str:
+    """Return the median regret at the end, and its ratio to the median regret of PCTS."""
+    rows = []
+    for each in found["settings"]:
+        regret, levels = each["median_regret"], each["levels"]
+        best = report.find(found["settings"], function=each["function"], algorithm=PCTS)["median_regret"]
+        cells = [f"{regret:.3g}", f"{regret / best:.3g}" if best > 0 else "", f"{each['n_evaluations']:.0f}"]
+        name = f"{each['function']}, {each['algorithm']}"
+        rows.append([name, *cells, "" if levels is None else f"{levels:.0f}"])
+    header = ["", "median regret", "ratio to PCTS", "evaluations", "levels"]
+    return f"Figure 5: {found['duration']} units, {found['runs']} runs\n" + report.format_table(header, rows)
+
+
+def figure_rejects(found: Report) -> Any:
+    """Return Figure 5: median regret against time."""
+    by_function: dict[str, list[Report]] = {}
+    for each in found["settings"]:
+        by_function.setdefault(each["function"], []).append(each)
+    panels = [wang.regret_panel(shown, found["duration"], name) for name, shown in by_function.items()]
+    return report.draw_panels(panels, len(panels))
+
+
+NOISE_LINE = (
+    "Wang et al. 2022 on noise: tree search whose noise variance is known or not, Gaussian and Laplace, under delays"
+)
+REJECTS_LINE = "Wang et al. 2022, Figure 5: PCTS with DUCBV and the rejection of cells, with a constant delay of 4"
+REPLAYS = [
+    Replay("pcts", __doc__, make, table, figure, 10, wang.DURATION, 3, 200, ["scipy"], ["quick", "keep"]),
+    Replay("pcts-noise", NOISE_LINE, make_noise, table_noise, figure_noise, 10, wang.DURATION, 3, options=["quick"]),
+    Replay("pcts-sr", REJECTS_LINE, make_rejects, table_rejects, figure_rejects, 5, wang.DURATION, options=["quick"]),
+]

@@ -1,0 +1,101 @@
+"""Reports of replays: means with standard errors, plain-text tables, panels of curves, and JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from belated import plotting
+
+Array = NDArray[np.float64]
+Report = dict[str, Any]
+#: A panel of a figure: curves (label, mean, stderr), arguments of `plotting.plot_curves`, and dotted curves.
+Panel = tuple[Sequence[tuple[str, ArrayLike, ArrayLike]], Mapping[str, Any], Sequence[ArrayLike]]
+
+
+def mean_stderr(runs: ArrayLike) -> tuple[Array, Array]:
+    """Return the mean over the first axis and its standard error (biased standard deviation, ddof 0, as published)."""
+    runs = np.asarray(runs, dtype=float)
+    return runs.mean(axis=0), runs.std(axis=0) / math.sqrt(len(runs))
+
+
+def values_of(results: Sequence[Mapping[str, Any]], key: str) -> Array:
+    """Return an entry of all results as an array; null of a stored result becomes NaN."""
+    return np.array([result[key] for result in results], dtype=float)
+
+
+def readings(duration: float, n: int) -> Array:
+    """Return the times at which curves are read, from 0 to the end."""
+    return np.linspace(0, duration, n + 1)
+
+
+def find(settings: Sequence[Report], **entries: Any) -> Report:
+    """Return the first setting of a report with these entries."""
+    return next(each for each in settings if all(each[key] == value for key, value in entries.items()))
+
+
+def plus_minus(mean: ArrayLike, stderr: ArrayLike, digits: int = 2) -> list[str]:
+    """Return the cells of means ± standard errors."""
+    pairs = zip(np.atleast_1d(mean), np.atleast_1d(stderr), strict=True)
+    return [f"{each:.{digits}f} ± {error:.{digits}f}" for each, error in pairs]
+
+
+def seconds(setting: Report) -> str:
+    """Return the cell of seconds per suggestion."""
+    return f"{setting['seconds_per_suggestion']:.4f}"
+
+
+def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a plain-text table, with the first column left-aligned and the others right-aligned."""
+    widths = [max(len(line[i]) for line in (header, *rows)) for i in range(len(header))]
+    layout = "  ".join([f"{{:<{widths[0]}}}", *(f"{{:>{width}}}" for width in widths[1:])])
+    lines = [layout.format(*line).rstrip() for line in rows]
+    return "\n".join([layout.format(*header), "-" * len(layout.format(*header)), *lines])
+
+
+def panel(
+    settings: Iterable[Report], labels: Iterable[str] = (), dotted: Sequence[ArrayLike] = (), **arguments: Any
+) -> Panel:
+    """Return a panel with the mean curves of settings, by default with the names of the algorithms as labels."""
+    settings = list(settings)
+    labels = list(labels) or [setting["algorithm"] for setting in settings]
+    curves = [(label, s["curve_mean"], s["curve_stderr"]) for label, s in zip(labels, settings, strict=True)]
+    return curves, {"dashes": ["-"], **arguments}, dotted
+
+
+def draw_panels(panels: Sequence[Panel], columns: int, legends: int | None = None) -> Any:
+    """Return a figure of panels, row by row. Only the first `legends` panels keep their legends, if it is given."""
+    figure, axes = plotting.grid(-(-len(panels) // columns), columns)
+    for (curves, settings, dotted), ax in zip(panels, axes, strict=False):
+        # A label that begins with an underscore is left out of the legend.
+        plotting.plot_curves([("_dotted", curve, 0.0) for curve in dotted], ax, dashes=[":"], bands=False)
+        plotting.plot_curves(curves, ax, **settings)
+    for ax in axes[len(panels) :]:
+        ax.axis("off")
+    for ax in axes[len(axes) if legends is None else legends :]:
+        if (legend := ax.get_legend()) is not None:
+            legend.remove()
+    return figure
+
+
+def write_json(report: Report, path: Path) -> None:
+    """Write all numbers of a report to a file. NaN and infinities become null, because they do not exist in JSON."""
+    path.write_text(json.dumps(_jsonable(report), allow_nan=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_jsonable(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _jsonable(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

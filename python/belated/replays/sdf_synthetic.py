@@ -1,0 +1,271 @@
+"""Verma et al. 2022, Figures 1 and 5: samples of a Gaussian process on a grid, delays and windows of several lengths.
+
+f is drawn on 1000 equally spaced points of [0, 1] from a Gaussian process with squared-exponential kernel of
+lengthscale 0.02, and rescaled to [0, 1]. Each run has a different f (appendix C.1). The paper does not state the other
+settings. Here the observation noise has standard deviation 0.01. There are five initial points drawn uniformly, and 150
+iterations after them. The regret is 1 before the first result. For algorithms with a window, results later than the
+window are lost, as defined in section 3.1. All settings of a run share f, the initial points and the noise. Their
+Poisson delays are quantiles of the same uniform numbers, so that a larger mean delays every trial at least as much.
+
+With ``--given``, hyperparameters are not fitted, but have the values in `GIVEN`. Hyperparameters decide how the
+algorithms compare, so there are three versions of the results: with a given kernel; with a kernel fitted to the
+observed values (the default); and with a kernel that is also fitted to the censored zeros, as in the authors' code
+(``--faithful``).
+
+The curves show the regret of the results that have arrived (*converted* results in the paper). For an algorithm with a
+window, they show only results within the window, as the authors' code does. A short window then has two costs: the
+model gets fewer results, and late results at good points do not count. To separate the two costs, the report also has
+the regret in which every result counts from its arrival."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import belated as bl
+from belated.replays import report, verma
+from belated.replays.report import Array, Report
+from belated.replays.runner import Options, Replay, run_all, seed_of
+from belated.simulate import simple_regret, simulate
+
+N_CANDIDATES = 1000
+LENGTHSCALE = 0.02
+NOISE = 0.01  # standard deviation, where f ranges over [0, 1]
+REPORTED = (25, 50, 100, 150)
+TESTED = 100
+#: Approximately the standard deviation of the rescaled draws.
+SIGNAL_STD = math.sqrt(0.05)
+#: With --given: the lengthscale with which f is drawn, the true noise, and the floor of f as prior mean.
+STDS: Mapping[str, Any] = {"signal_std": SIGNAL_STD, "noise_std": NOISE}
+GIVEN: Mapping[str, Any] = {
+    "surrogate": bl.GP(kernel="squared_exponential", lengthscale=LENGTHSCALE, mean=0.0, targets="raw", **STDS)
+}
+#: Without --faithful and --given: the paper's kernel and refit interval (appendix C), otherwise belated's defaults.
+SETTINGS: Mapping[str, Any] = {"surrogate__kernel": "squared_exponential", "surrogate__refit_every": 10}
+
+
+class Setting(NamedTuple):
+    """An algorithm under a delay distribution, "poisson" or "constant" (the key "law" is in earlier reports, too).
+
+    The distribution has mean mu, and the algorithm has the window m. With --given, the standard deviation of f around
+    its mean is the value for the rescaled draws, or another given value.
+    """
+
+    algorithm: str
+    law: str
+    mu: int
+    window: int
+    signal_std: float = SIGNAL_STD
+
+
+def sdf(mu: int, window: int, signal_std: float = SIGNAL_STD) -> Setting:
+    """GP-UCB-SDF under Poisson delays."""
+    return Setting("GP-UCB-SDF", "poisson", mu, window, signal_std)
+
+
+def family(members: Sequence[str], law: str, window: int) -> list[Setting]:
+    """Algorithms under delays of mean 10."""
+    return [Setting(algorithm, law, 10, window) for algorithm in members]
+
+
+PANELS = {  # figure and panel of the paper: (title, settings)
+    "1(a)": ("Poisson(μ), m = 2μ", [sdf(mu, 2 * mu) for mu in (2, 5, 10, 15, 20, 30)]),
+    "1(b)": ("Poisson(10)", [sdf(10, window) for window in (5, 10, 20, 40)]),
+    "1(c)": ("Poisson(10), m = 20", family(verma.UCB_FAMILY, "poisson", 20)),
+    "1(d)": ("constant 10, m = 10", family(verma.UCB_FAMILY, "constant", 10)),
+    "5(a)": ("Poisson(10), m = 20", family(verma.TS_FAMILY, "poisson", 20)),
+    "5(b)": ("constant 10, m = 10", family(verma.TS_FAMILY, "constant", 10)),
+}
+#: With --given, there is also a panel with variance 1, which the paper assumes of its kernels (section 2).
+UNIT_VARIANCE = {"1(a), k(x, x) = 1": ("Poisson(μ), m = 2μ", [sdf(mu, 2 * mu, 1.0) for mu in (5, 10, 15, 20, 30)])}
+#: The six algorithms by the title of their panels.
+SIX = {
+    "Poisson(10), m = 20": family(verma.ALGORITHMS, "poisson", 20),
+    "constant 10, m = 10": family(verma.ALGORITHMS, "constant", 10),
+}
+
+
+def panels(given: bool) -> dict[str, tuple[str, list[Setting]]]:
+    """Return the panels that are computed."""
+    return PANELS | UNIT_VARIANCE if given else PANELS
+
+
+def make(options: Options) -> Report:
+    """Run all settings. A setting that several panels show is run once."""
+    if options.given and options.faithful:
+        raise bl.InvalidSetting(
+            "--given and --faithful exclude each other: the authors' code fits the kernel; pass one"
+        )
+    settings = [setting for _, members in panels(options.given).values() for setting in members]
+    described = [describe(*each) for each in run_all(run_task, settings, options, "sdf-synthetic").items()]
+    six = {title: [find(described, setting) for setting in members] for title, members in SIX.items()}
+    made = {"given": options.given, "noise": NOISE, "settings": described, "tests": tests(described)}
+    made["ranking"] = {title: by_iteration(ranking, chosen) for title, chosen in six.items()}
+    return made | {"against_rivals": {title: by_iteration(against_rivals, chosen) for title, chosen in six.items()}}
+
+
+def by_iteration(function: Any, chosen: Sequence[Report]) -> Report:
+    """Return reported iteration → what a function returns for the six algorithms and the number of this iteration."""
+    return {str(i): function(chosen, k) for k, i in enumerate(chosen[0]["iteration"])}
+
+
+def ranking(chosen: Sequence[Report], k: int) -> list[tuple[str, float]]:
+    """Rank the six algorithms by mean regret, best first."""
+    return sorted(((s["algorithm"], float(s["mean"][k])) for s in chosen), key=lambda pair: pair[1])
+
+
+def against_rivals(chosen: Sequence[Report], k: int) -> list[Report]:
+    """Test the paper's claim with paired tests."""
+    return verma.against_rivals({s["algorithm"]: s["regret_per_run"][str(s["iteration"][k])] for s in chosen})
+
+
+def table(found: Report) -> str:
+    """Return simple regret per panel, tests of the mechanism and against the rivals, and the ranking."""
+    parts = []
+    for panel, (title, members) in panels(found["given"]).items():
+        chosen = [find(found["settings"], setting) for setting in members]
+        header = ["iteration", *map(str, chosen[0]["iteration"]), "s/suggestion"]
+        rows = verma.rows_of(chosen, digits=4, cells=lambda setting: [report.seconds(setting)])
+        rows = [[label, *cells] for label, (_, *cells) in zip(labels(members), rows, strict=True)]
+        parts.append(f"Figure {panel}, {title}: simple regret\n" + report.format_table(header, rows))
+    return "\n\n".join([*parts, "\n".join(_sentences(found))])
+
+
+def figure(found: Report) -> Any:
+    """Return Figures 1 (a)-(d) and 5 (a), (b)."""
+    drawn = []
+    for name, (title, members) in PANELS.items():
+        chosen = [find(found["settings"], setting) for setting in members]
+        drawn.append(report.panel(chosen, labels(members), title=f"{name}: {title}", ylabel="Simple regret"))
+    return report.draw_panels(drawn, columns=3)
+
+
+def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
+    """Return simple regret after 0, 1, 2, … iterations, counted as in the paper, and with late results included."""
+    n_trials = verma.N_INITIAL + options.iterations
+    f = sample(seed_of(options.seed, "f", run))
+    settings = {**(GIVEN if options.given else SETTINGS), **verma.censoring(setting.algorithm, "discard")}
+    if options.given:
+        settings["surrogate__signal_std"] = setting.signal_std
+    if options.faithful:
+        settings = verma.settings_of(setting.algorithm, True, on_a_box=False)
+    settings |= {"candidates": grid().reshape(-1, 1), "window": setting.window}
+    optimizer = bl.algorithm(setting.algorithm, seed=seed_of(options.seed, "optimizer", run), **settings)
+    delay = delays(setting, verma.rng_of(options, "delays", run).random(n_trials))
+    first = verma.rng_of(options, "initial", run).choice(N_CANDIDATES, verma.N_INITIAL, replace=False).tolist()
+    noise: dict[str, Any] = {"noise": NOISE, "seed": seed_of(options.seed, "noise", run)}
+    history = simulate(
+        optimizer, lambda x: f[round(float(x[0]) * (N_CANDIDATES - 1))], n_trials, delay, initial=first, **noise
+    )
+    longest = setting.window if verma.is_sdf(setting.algorithm) else np.inf
+    return {
+        "regret": simple_regret(history, 1.0, before=1.0, longest=longest)[verma.N_INITIAL :],
+        "regret_late_too": simple_regret(history, 1.0, before=1.0)[verma.N_INITIAL :],
+        "seconds": float(history.seconds[verma.N_INITIAL :].mean()),
+    }
+
+
+def delays(setting: Setting, u: Array) -> Array:
+    """Return delays from uniform numbers u: Poisson quantiles, or the mean itself."""
+    from scipy.stats import poisson
+
+    constant = np.full(len(u), float(setting.mu))
+    return np.asarray(poisson.ppf(u, setting.mu), dtype=float) if setting.law == "poisson" else constant
+
+
+def grid() -> Array:
+    """Return the domain, shape (N,)."""
+    return np.linspace(0.0, 1.0, N_CANDIDATES)
+
+
+def sample(seed: int) -> Array:
+    """Return a draw of f on the grid, rescaled to [0, 1]."""
+    f: Array = covariance_root() @ np.random.default_rng(seed).standard_normal(N_CANDIDATES)
+    return np.asarray((f - f.min()) / (f.max() - f.min()), dtype=float)
+
+
+@lru_cache(maxsize=1)
+def covariance_root() -> Array:
+    """Return L with L·Lᵀ = K + 1e-10·I. K is so smooth that the factorisation needs the jitter."""
+    x = grid()
+    k = np.exp(-0.5 * ((x[:, None] - x) / LENGTHSCALE) ** 2)
+    return np.asarray(np.linalg.cholesky(k + 1e-10 * np.eye(N_CANDIDATES)), dtype=float)
+
+
+def describe(setting: Setting, runs: Sequence[dict[str, Any]]) -> Report:
+    """Return the part of the report about one setting."""
+    regrets, late_too = report.values_of(runs, "regret"), report.values_of(runs, "regret_late_too")
+    last = regrets.shape[1] - 1
+    iteration = [i for i in REPORTED if i < last] + [last]
+    described = setting._asdict() | verma.curves(regrets, iteration)
+    described["seconds_per_suggestion"] = float(np.mean(report.values_of(runs, "seconds")))
+    described["regret_per_run"] = {str(i): regrets[:, i] for i in iteration}
+    return described | {"regret_per_run_late_too": {str(i): late_too[:, i] for i in iteration}}
+
+
+def find(described: Sequence[Report], setting: Setting) -> Report:
+    """Return the description of a setting."""
+    return report.find(described, **setting._asdict())
+
+
+def labels(members: Sequence[Setting]) -> list[str]:
+    """Return the labels of a panel's curves: algorithms, or mean delays and windows if the algorithm is the same."""
+    if len({setting.algorithm for setting in members}) > 1:
+        return [setting.algorithm for setting in members]
+    return [f"μ = {setting.mu}, m = {setting.window}" for setting in members]
+
+
+def tests(described: Sequence[Report]) -> Report:
+    """Test on paired regrets of GP-UCB-SDF that long delays and short windows hurt, and long windows do not."""
+    iteration = TESTED if TESTED in described[0]["iteration"] else described[0]["iteration"][-1]
+
+    def at(setting: Setting, counted: str = "regret_per_run") -> Array:
+        return np.asarray(find(described, setting)[counted][str(iteration)], dtype=float)
+
+    mean, stderr = (float(each) for each in report.mean_stderr(at(sdf(10, 40)) - at(sdf(10, 20))))
+    late_too = "regret_per_run_late_too"
+    short, long = sdf(10, 5), sdf(10, 20)
+    close = {"mean_difference": mean, "stderr": stderr, "within_two_standard_errors": abs(mean) <= 2 * stderr}
+    return {
+        "iteration": iteration,
+        "wilcoxon": {
+            "mu=30 worse than mu=5": verma.worse(at(sdf(30, 60)), at(sdf(5, 10))),
+            "m=5 worse than m=20": verma.worse(at(short), at(long)),
+            "m=5 worse than m=20, late results counted": verma.worse(at(short, late_too), at(long, late_too)),
+        },
+        "m=40 against m=20": close,
+    }
+
+
+def _sentences(found: Report) -> list[str]:
+    """Describe the tests and the ranking in words."""
+    lines = [f"GP-UCB-SDF at iteration {found['tests']['iteration']}, paired over {found['runs']} runs:"]
+    for name, test in found["tests"]["wilcoxon"].items():
+        verdict = "yes" if test["holds"] else "no"
+        lines.append(
+            f"  {name}: {verdict} (regret {test['mean']:.4f} against {test['mean_of_the_other']:.4f}, "
+            f"Wilcoxon p = {test['p']:.2g}, limit 0.01)"
+        )
+    close = found["tests"]["m=40 against m=20"]
+    (difference,) = report.plus_minus(close["mean_difference"], close["stderr"], digits=4)
+    verdict = "yes" if close["within_two_standard_errors"] else "no"
+    lines.append(f"  m=20 and m=40 within two standard errors: {verdict} (difference {difference})")
+    lines.append("Paired one-sided Wilcoxon tests against the rivals:")
+    for title, at in found["against_rivals"].items():
+        for iteration, comparisons in at.items():
+            words = verma.in_words(comparisons, digits=4)
+            lines += [f"  {title}, iteration {iteration}: {line}" for line in words]
+    for title, at in found["ranking"].items():
+        for iteration, order in at.items():
+            ordered = ", ".join(f"{name} {regret:.4f}" for name, regret in order)
+            lines.append(f"Ranking, {title}, iteration {iteration}: {ordered}")
+    return lines
+
+
+REPLAYS = [
+    Replay("sdf-synthetic", __doc__, make, table, figure, runs=50, iterations=150, needs=["scipy"], options=["given"])
+]

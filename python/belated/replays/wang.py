@@ -1,0 +1,245 @@
+"""The experiments of Wang et al. 2022 on synthetic functions: functions, delays, settings of the scripts, results.
+
+Notation: z is a fidelity, C the bias constant, b the range in DUCBV's bound, and T the duration of a run in units of
+time (in the paper: seconds). A delay is in units of time, too.
+
+The paper states five functions, ten runs of 600 s, a delay of 4 s or geometric delays of mean 10 s, and the noise.
+However, the authors' program does not add noise, because the search never calls the method that draws the noise. The
+released version also evaluates at z = 1. The settings of the scripts are given below, beside the settings of the paper
+if they differ. The differences are the variances given to DUCB1σ for CurrinExp and Borehole, the b of DUCBV with a
+factor for its last term, and the number of instances of POO. At lower fidelities the program's functions also differ
+from the printed functions. CurrinExp is the full function at z = 0, and Branin has only the first of its three shifts.
+nu = C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre depends on these functions. With the program's functions, nu equals
+the value in the paper's tables 5 and 9 to all digits. The settings in these tables differ from the scripts. The best
+instance of DUCBV has the rho of the second or third of three instances. For some functions nu is 1.4·C, which an
+instance gets only if cells have been evaluated at two fidelities. Each tree alone has about as many nodes as 600 s
+allow.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import belated as bl
+from belated import functions
+from belated.functions import MultiFidelityFunction
+from belated.replays import report
+from belated.replays.reference_tree import RHO_MAX, UCBV, Act, Evaluations, Instance, Rng, UCB1Sigma, run_poo
+from belated.replays.report import Array, Report
+from belated.simulate import Constant, DelayDistribution, Geometric, simulate
+
+Noise = Callable[[], float] | None
+
+DURATION = 600
+N_READINGS = 60
+B = 5.0  # a loose bound on f, for (D)UCBV unless the scripts are followed (appendix D.2.1)
+#: The maximum delay of the program's results beyond the nominal delay, by the time stamps of the recorded runs.
+LATENESS = 0.01
+#: Number of instances of POO, in the scripts.
+INSTANCES: Mapping[str, int] = {"UCB1-sigma": 3, "UCBV": 1}
+
+#: Name as in `TABLES` → distribution.
+DELAYS: Mapping[str, DelayDistribution] = {"constant": Constant(4.0), "geometric": Geometric(10.0)}
+TABLES = {"constant": "constant_delay_4s", "geometric": "geometric_delay_mean_10s"}
+DATA_FILE = "wang2022_tables.json"
+
+TREES = ("MFPOO+UCB1-sigma", "MFPOO+UCBV", "PCTS+DUCB1-sigma", "PCTS+DUCBV")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A function with the optimum from which the paper measures regret, and the settings of the scripts.
+
+    ``variance`` is the variance of the noise in the paper, and ``given`` the variance that the scripts give to
+    (D)UCB1σ. ``b`` and ``factor`` are parameters of (D)UCBV. ``program`` is f(x, z) of the authors' program, if it
+    differs.
+    """
+
+    function: MultiFidelityFunction
+    optimum: float
+    variance: float
+    given: float
+    b: float
+    factor: float
+    program: Callable[[Problem, Array, float], float] | None = None
+
+    @property
+    def d(self) -> int:
+        return len(self.function.space)
+
+    def scaled(self, x: Array) -> list[float]:
+        """Return a point of the unit cube in the units of the function."""
+        bounds = [(each.low, each.high) for each in self.function.space.values()]
+        return [low + (high - low) * each for (low, high), each in zip(bounds, x.tolist(), strict=True)]
+
+    def value(self, x: Array, z: float = 1.0) -> float:
+        """Return f on the unit cube."""
+        return self.function.formula(self.scaled(x), z)
+
+
+def _program_currin(problem: Problem, x: Array, z: float) -> float:
+    """The full function is at z = 0, clipped at the optimum."""
+    return min(problem.value(x, 1.0 - z), problem.optimum)
+
+
+def _program_branin(problem: Problem, x: Array, z: float) -> float:
+    """Only b is shifted."""
+    x1, x2 = problem.scaled(x)
+    b = 5.1 / (4 * math.pi**2) - 0.01 * (1 - z)
+    return -((x2 - b * x1**2 + 5 / math.pi * x1 - 6) ** 2 + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x1) + 10)
+
+
+def _program_borehole(problem: Problem, x: Array, z: float) -> float:
+    """The full function is clipped at the optimum."""
+    full, low = problem.value(x, 1.0), problem.value(x, 0.0)
+    return z * min(full, problem.optimum) + (1 - z) * low
+
+
+PROBLEMS: Mapping[str, Problem] = {
+    "Hartmann3": Problem(functions.HARTMANN3_MF, 3.86278, 0.01, 0.01, 5.0, 0.02),
+    "Hartmann6": Problem(functions.HARTMANN6_MF, 3.32237, 0.05, 0.05, 5.0, 0.02),
+    "CurrinExp": Problem(functions.CURRIN_EXPONENTIAL_MF, 13.798685, 0.05, 0.5, 5.0, 0.02, _program_currin),
+    "Branin": Problem(functions.BRANIN_MF, -0.397887, 0.05, 0.05, 1.0, 0.8, _program_branin),
+    "Borehole": Problem(functions.BOREHOLE_MF, 309.523221, 0.01, 5.0, 350.0, 0.0095, _program_borehole),
+}
+
+#: Height and number of nodes of the best instance, tables 5 (constant) and 9 (geometric).
+PUBLISHED_TREES: Mapping[tuple[str, str], tuple[tuple[int, int], ...]] = {
+    ("constant", "Hartmann3"): ((21, 151), (10, 151), (27, 603), (18, 681)),
+    ("constant", "Hartmann6"): ((25, 151), (25, 151), (36, 593), (39, 427)),
+    ("constant", "CurrinExp"): ((15, 151), (12, 151), (25, 607), (18, 915)),
+    ("constant", "Borehole"): ((42, 151), (35, 151), (65, 597), (60, 601)),
+    ("constant", "Branin"): ((20, 151), (13, 151), (29, 599), (25, 619)),
+    ("geometric", "Hartmann3"): ((17, 67), (12, 67), (26, 407), (28, 339)),
+    ("geometric", "Hartmann6"): ((16, 69), (9, 63), (30, 323), (33, 327)),
+    ("geometric", "CurrinExp"): ((15, 69), (10, 69), (19, 407), (21, 385)),
+    ("geometric", "Borehole"): ((21, 63), (34, 69), (53, 399), (73, 321)),
+    ("geometric", "Branin"): ((18, 67), (10, 69), (23, 389), (22, 385)),
+}
+
+
+def published_tables(data: Path | None) -> dict[str, Any]:
+    """Return the tables of the paper; empty without the file."""
+    path = None if data is None else data / DATA_FILE
+    return {} if path is None or not path.is_file() else json.loads(path.read_text(encoding="utf-8"))
+
+
+def statistics(row: Mapping[str, Any]) -> dict[str, float]:
+    """Return maximum, median and standard deviation of a row of a table."""
+    return {key: row[key] for key in ("max", "median", "std")}
+
+
+def published(data: Path | None) -> dict[tuple[str, str, str], dict[str, float]]:
+    """Return (delays, function, algorithm) → max, median and std of tables 4 and 8; empty without the file."""
+    tables = published_tables(data)
+    return {
+        (delays, row["task"], row["algorithm"].replace(" ", "")): statistics(row)
+        for delays, key_of in TABLES.items()
+        for row in tables.get(key_of, [])
+    }
+
+
+def figures_of(values: Array) -> Report:
+    """Return the values of all runs and their statistics."""
+    return {"values": values, "max": values.max(), "median": np.median(values), "std": values.std()}
+
+
+def at_readings(times: Array, values: Array, duration: float) -> Array:
+    """Return values at equally spaced times; NaN before the first value."""
+    at = np.searchsorted(times, report.readings(duration, N_READINGS), side="right")
+    return np.concatenate([[math.nan], values])[at]
+
+
+def regret_panel(settings: Sequence[Report], duration: float, title: str, **arguments: Any) -> report.Panel:
+    """Return a panel of median regret against time."""
+    # A regret below the precision of the paper's optimum is 0 or less.
+    regrets = [np.maximum(np.asarray(each["curve_median_regret"], dtype=float), 1e-7) for each in settings]
+    curves = [(each["algorithm"], regret, 0.0) for each, regret in zip(settings, regrets, strict=True)]
+    axes = {"x": report.readings(duration, N_READINGS), "xlabel": "Time", "ylabel": "Median simple regret"}
+    return curves, {**axes, "title": title, "log": True, "bands": False, **arguments}, ()
+
+
+def bias_constant(problem: Problem) -> float:
+    """Return C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre, which is also nu."""
+    x = np.full(problem.d, 0.5)
+    return math.sqrt(2) * abs(problem.value(x, 0.8) - problem.value(x, 0.2)) / 0.6
+
+
+def program_value(problem: Problem) -> Callable[[Array, float], float]:
+    """Return f(x, z) of the authors' program on the unit cube."""
+    return problem.value if problem.program is None else partial(problem.program, problem)
+
+
+def paper_search(
+    problem: Problem, algorithm: str, delays: str, duration: int, noise: Noise, noise_std: float, rng: Rng
+) -> tuple[float, int]:
+    """Return the noiseless value of the recommendation of the paper's PCTS, and the number of its values.
+
+    One evaluation starts in every unit, at a uniform point of its cell, and its leaf is expanded at once. The
+    evaluation is at full fidelity, because the delay is the same at any fidelity and a lower fidelity would not save
+    time.
+    """
+    bound = bl.DUCBV(b=B) if algorithm == "PCTS+DUCBV" else bl.DUCB1Sigma(noise_std=noise_std)
+    # rho of the three instances of POO in tables 5 and 9, rho_i = rho_max^(3/(3 − i)).
+    rho, seed = [RHO_MAX ** (3 / (3 - i)) for i in range(3)], int(rng.integers(2**31))
+    optimizer = bl.TreeSearch(problem.function.space, bound=bound, nu=bias_constant(problem), rho=rho, seed=seed)
+
+    def noisy(params: Mapping[str, float]) -> float:
+        return problem.function(params) + (0.0 if noise is None else noise())
+
+    history = simulate(optimizer, noisy, duration, DELAYS[delays], seed=int(rng.integers(2**31)))
+    return problem.function(optimizer.recommend()), int(np.sum(history.arrivals <= duration))
+
+
+def run_program(
+    problem: Problem,
+    delays: str,
+    algorithm: str,
+    rng: Rng,
+    *,
+    duration: float = DURATION,
+    noise: Noise = None,
+    variance: float | None = None,
+    as_tables: bool = False,
+) -> list[Instance]:
+    """Run instances of PCTS or MFPOO as in the authors' program, see `belated.replays.reference_tree`.
+
+    The defaults are the released program, with its function and the bound of its scripts, in exact time. With
+    ``variance``, the function, the bound and the fidelities are as in the paper, for noise of this variance.
+    ``as_tables`` runs three instances of the whole duration each. Results are then late by up to `LATENESS`, so that
+    results that started together do not arrive at the same time.
+    """
+    times, is_ucbv = endless(DELAYS[delays], rng), algorithm.endswith("UCBV")
+    if as_tables:
+        times = (delay + LATENESS * float(rng.random()) for delay in endless(DELAYS[delays], rng))
+    f, width = program_value(problem), UCBV(problem.b, problem.factor) if is_ucbv else UCB1Sigma(problem.given)
+    if variance is not None:
+        f, width = problem.value, UCBV(B) if is_ucbv else UCB1Sigma(variance)
+    evaluations = Evaluations(f, problem.d, times, noise, fidelity=as_tables or variance is not None)
+    at_most = 3 if as_tables else INSTANCES["UCBV" if is_ucbv else "UCB1-sigma"]
+    act: Act = "delayed" if algorithm.startswith("PCTS") else "wait"
+    unit = DELAYS[delays].mean
+    return run_poo(evaluations, width, duration, unit, rng, at_most=at_most, act=act, whole_each=as_tables)
+
+
+def noise(kind: str, variance: float, rng: Rng) -> Noise:
+    """Return a function that draws "Gaussian" or "Laplace" noise of mean 0, or None if the noise is "none"."""
+    if kind == "none":
+        return None
+    if kind == "Laplace":
+        return partial(rng.laplace, 0.0, math.sqrt(variance / 2))  # of variance 2·scale²
+    return partial(rng.normal, 0.0, math.sqrt(variance))
+
+
+def endless(distribution: DelayDistribution, rng: Rng) -> Iterator[float]:
+    """Yield delays one after the other."""
+    while True:
+        yield from np.atleast_1d(distribution.sample(rng, 256)).tolist()
