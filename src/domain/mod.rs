@@ -112,7 +112,7 @@ impl Domain {
             Domain::Box(product) => product
                 .iter()
                 .enumerate()
-                .all(|(i, c)| *c != Coordinate::Continuous || product.has_conditions(i)),
+                .all(|(i, c)| *c != Coordinate::Continuous || !product.conditions_of(i).is_empty()),
         }
     }
 

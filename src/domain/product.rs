@@ -55,11 +55,10 @@ impl Product {
         self.conditions.is_some()
     }
 
-    /// Whether coordinate i has conditions.
-    pub fn has_conditions(&self, i: usize) -> bool {
-        self.conditions
-            .as_ref()
-            .is_some_and(|conditions| !conditions.when[i].is_empty())
+    /// The conditions of coordinate i.
+    pub fn conditions_of(&self, i: usize) -> &[Condition] {
+        let conditions = self.conditions.as_ref();
+        conditions.map_or(&[], |conditions| &conditions.when[i])
     }
 
     /// Whether other coordinates depend on coordinate i.

@@ -198,11 +198,11 @@ impl Ledger {
     }
 
     /// The encoded point where a trial was suggested or added.
-    pub fn started_x(&self, number: TrialNumber) -> Cow<'_, [f64]> {
-        match self.trials[number].started() {
+    pub fn started_x(&self, number: TrialNumber) -> Result<Cow<'_, [f64]>> {
+        Ok(match self.trials[number].started() {
             None => Cow::Borrowed(self.x(number)),
-            Some(point) => Cow::Owned(self.problem.encode(point)),
-        }
+            Some(point) => Cow::Owned(self.problem.encode(point)?),
+        })
     }
 
     /// The point where a trial was run, if such a point was reported.
@@ -284,7 +284,7 @@ impl Ledger {
         if u32::try_from(self.trials.len().max(self.enqueued.len()) + 1).is_err() {
             return Err(Error::Corrupt("the log is full: 2^32 trials".to_string()));
         }
-        let entry = self.apply(event);
+        let entry = self.apply(event)?;
         self.entries.push(entry);
         Ok(())
     }

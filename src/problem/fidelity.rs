@@ -49,9 +49,17 @@ impl Fidelity {
         z[0]
     }
 
-    /// The value nearest to a fidelity z.
+    /// The value nearest to a fidelity z. On a continuous range, this is the value with the fewest decimal digits among
+    /// the values with exactly this z.
     pub fn decode(&self, z: f64) -> f64 {
-        self.axis.kind().decode(&[z])
+        let value = self.axis.kind().decode(&[z]);
+        if self.axis.n_levels().is_some() {
+            return value;
+        }
+        // Every float has a decimal of at most 17 digits.
+        let mut rounded = (0..17).filter_map(|digits| format!("{value:.digits$e}").parse().ok());
+        let is_exact = |&short: &f64| self.check_value(short).is_ok() && self.encode(short) == z;
+        rounded.find(is_exact).unwrap_or(value)
     }
 }
 
@@ -78,5 +86,32 @@ impl From<Fidelity> for Saved {
             bias: fidelity.shares.bias,
             cost: fidelity.shares.cost,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Real;
+    use super::*;
+
+    fn continuous(low: f64, high: f64, log: bool) -> Fidelity {
+        let axis = Parameter::Real(Real::new(low, high, log, None).unwrap());
+        Fidelity::new(axis, None, None).unwrap()
+    }
+
+    #[test]
+    fn short_values_are_decoded_from_their_encoding() {
+        for (low, high, log) in [(0.1, 1.0, false), (0.0, 3.0, false), (0.01, 10.0, true)] {
+            let fidelity = continuous(low, high, log);
+            for value in [0.1, 0.2, 0.3, 0.6, 0.7, 0.75, 0.9, 1.0] {
+                let z = fidelity.encode(value);
+                assert_eq!(fidelity.decode(z), value, "{low} {high} {log}");
+            }
+            assert_eq!((fidelity.decode(0.0), fidelity.decode(1.0)), (low, high));
+        }
+        // A value without a short decimal keeps its z, up to rounding.
+        let fidelity = continuous(0.1, 1.0, false);
+        let z = fidelity.encode(fidelity.decode(1.0 / 3.0));
+        assert!((z - 1.0 / 3.0).abs() <= f64::EPSILON, "{z}");
     }
 }

@@ -146,7 +146,9 @@ impl Problem {
     /// Refuses a point that is not in the domain.
     pub fn check_point(&self, point: &Point) -> Result<()> {
         match (&self.members, point) {
-            (Members::Space(space), Point::Numbers(numbers)) => space.check(numbers),
+            (Members::Space(space), Point::Numbers(numbers)) => {
+                space.check(numbers.len(), |k| numbers[k])
+            }
             (Members::Candidates(list), Point::Candidate(index)) if *index < list.len() => Ok(()),
             (Members::Candidates(list), Point::Candidate(index)) => Err(Error::InvalidPoint(
                 format!("candidate {index} does not exist: there are {}", list.len()),
@@ -170,10 +172,7 @@ impl Problem {
             (Some(_), []) => Err(Error::InvalidContext(
                 "a context is declared but none was given; pass context=".to_string(),
             )),
-            (Some(space), _) => {
-                let numbers: Vec<Option<f64>> = context.iter().copied().map(Some).collect();
-                space.check(&numbers)
-            }
+            (Some(space), _) => space.check(context.len(), |k| Some(context[k])),
         }
     }
 
@@ -188,12 +187,18 @@ impl Problem {
         }
     }
 
-    /// The columns of a point.
-    pub fn encode(&self, point: &Point) -> Vec<f64> {
+    /// The columns of a point. Refuses a point of the wrong kind or length.
+    pub fn encode(&self, point: &Point) -> Result<Vec<f64>> {
         match (&self.members, point) {
-            (Members::Space(space), Point::Numbers(numbers)) => space.encode_searched(numbers),
-            (Members::Candidates(list), Point::Candidate(index)) => list.row(*index),
-            _ => vec![f64::NAN; self.domain().width()], // check_point refuses such a point
+            (Members::Space(space), Point::Numbers(numbers))
+                if numbers.len() == space.n_searched() =>
+            {
+                Ok(space.encode_searched(|k| numbers[k]))
+            }
+            (Members::Candidates(list), Point::Candidate(index)) if *index < list.len() => {
+                Ok(list.row(*index))
+            }
+            _ => self.check_point(point).map(|()| Vec::new()),
         }
     }
 
@@ -229,10 +234,7 @@ impl Problem {
     pub fn encode_context(&self, context: &[f64]) -> Vec<f64> {
         match &self.context {
             None => Vec::new(),
-            Some(space) => {
-                let numbers: Vec<Option<f64>> = context.iter().copied().map(Some).collect();
-                space.encode_searched(&numbers)
-            }
+            Some(space) => space.encode_searched(|k| context.get(k).copied()),
         }
     }
 

@@ -225,16 +225,18 @@ impl Space {
 
     /// The columns of a point that `complete` returned.
     pub fn encode(&self, numbers: &[Option<f64>]) -> Vec<f64> {
-        self.encode_searched(&self.only_searched(numbers))
+        let searched = self.only_searched(numbers);
+        self.encode_searched(|k| searched[k])
     }
 
-    /// The columns of the numbers of the searched parameters; None for inactive ones.
-    pub fn encode_searched(&self, numbers: &[Option<f64>]) -> Vec<f64> {
+    /// The columns of a point from the number of each searched parameter. The number is None if the parameter is
+    /// inactive.
+    pub fn encode_searched(&self, number: impl Fn(usize) -> Option<f64>) -> Vec<f64> {
         let mut x = vec![0.0; self.domain.width()];
-        for ((i, at), number) in self.searched.iter().zip(numbers) {
+        for (k, (i, at)) in self.searched.iter().enumerate() {
             let kind = self.parameters[*i].kind();
-            match number {
-                Some(number) => kind.encode(*number, &mut x[at.clone()]),
+            match number(k) {
+                Some(number) => kind.encode(number, &mut x[at.clone()]),
                 None => x[at.clone()].fill(kind.coordinate().inactive()),
             }
         }
@@ -281,25 +283,21 @@ impl Space {
         numbers
     }
 
-    /// Refuses numbers of the searched parameters that are not those of one point of this space.
-    pub fn check(&self, searched: &[Option<f64>]) -> Result<()> {
-        if searched.len() != self.searched.len() {
+    /// Refuses n numbers, one for each searched parameter, that are not a point of this space. The number of an inactive
+    /// parameter is None.
+    pub fn check(&self, n: usize, number: impl Fn(usize) -> Option<f64>) -> Result<()> {
+        if n != self.searched.len() {
+            let names: Vec<String> = self.searched().map(|i| self.names[i].clone()).collect();
             return Err(self.role.error(format!(
-                "{} has {} numbers; give one for each of {}",
+                "{} has {n} numbers; give one for each of {}",
                 self.role.point(),
-                searched.len(),
-                list(
-                    &self
-                        .searched()
-                        .map(|i| self.names[i].clone())
-                        .collect::<Vec<_>>()
-                )
+                list(&names)
             )));
         }
-        for ((i, _), number) in self.searched.iter().zip(searched) {
+        for (k, (i, _)) in self.searched.iter().enumerate() {
             let kind = self.parameters[*i].kind();
-            if let Some(number) = number
-                && kind.checked(*number) != Some(*number)
+            if let Some(number) = number(k)
+                && kind.checked(number) != Some(number)
             {
                 return Err(self.role.error(format!(
                     "{}['{}']={number:?} is not usable: pass {}",
@@ -309,21 +307,15 @@ impl Space {
                 )));
             }
         }
-        let is_complete = match self.conditions {
-            None => searched.iter().all(Option::is_some),
-            Some(_) => {
-                let mut numbers = self.spread(&vec![None; searched.len()]);
-                for ((i, _), number) in self.searched.iter().zip(searched) {
-                    numbers[*i] = *number;
-                }
-                let active = self.active(&numbers);
-                self.searched
-                    .iter()
-                    .zip(searched)
-                    .all(|((i, _), number)| number.is_some() == active[*i])
-            }
+        let Domain::Box(product) = self.domain.as_ref() else {
+            return Ok(());
         };
-        match is_complete {
+        // A parent is active if and only if it has a number, because its own number is checked in the same way.
+        let meets = |Condition(parent, levels): &Condition| {
+            let kind = self.parameters[self.searched[*parent].0].kind();
+            number(*parent).is_some_and(|number| levels.binary_search(&kind.level(number)).is_ok())
+        };
+        match (0..n).all(|k| number(k).is_some() == product.conditions_of(k).iter().all(meets)) {
             true => Ok(()),
             false => Err(self.role.error(format!(
                 "{} needs a number for each active parameter, and none for inactive ones",

@@ -375,7 +375,11 @@ fn numbers_that_are_not_a_point_of_the_problem_are_refused() {
             "{refused:?}"
         );
     }
-    assert_eq!(problem.encode(&Point::Candidate(1)), [1.0 / 3.0]);
+    assert_eq!(problem.encode(&Point::Candidate(1)).unwrap(), [1.0 / 3.0]);
+    for point in [Point::Candidate(3), Point::at(&[20.0])] {
+        let refused = problem.encode(&point);
+        assert!(matches!(refused, Err(Error::InvalidPoint(_))));
+    }
     assert_eq!(problem.decode(&[0.3], None), Point::Candidate(1));
 }
 
@@ -399,4 +403,43 @@ fn the_smallest_value_is_the_best_if_f_is_minimized() {
         value: -2.0,
     };
     assert_eq!(refused, Err(expected));
+}
+
+#[test]
+fn negative_zeros_become_zeros() {
+    let is_positive = |number: Option<f64>| number.is_some_and(|number| number.is_sign_positive());
+    for parameter in [
+        real(-1.0, 1.0, false, None),
+        real(-1.0, -0.0, false, None),
+        real(-0.0, 1.0, false, Some(0.5)),
+        integer(-1.0, 1.0, false, None),
+        categorical(2),
+        Parameter::Ordinal(Choices::ordered(labels(2))),
+    ] {
+        assert!(is_positive(parameter.kind().checked(-0.0)), "{parameter:?}");
+    }
+    let x = || real(-0.0, 1.0, false, None);
+    assert!(is_positive(Some(x().kind().decode(&[0.0]))));
+    let space = |role| Space::new(role, vec![Declaration::new("x", x())]).unwrap();
+    let problem = Problem {
+        context: Some(space(Role::Context)),
+        fidelity: Some(Fidelity::new(x(), None, None).unwrap()),
+        ..Problem::new(space(Role::Params))
+    };
+    let mut log = Ledger::new(Arc::new(problem));
+    let add = Action::Add {
+        point: Point::at(&[-0.0]),
+        context: vec![-0.0],
+        fidelity: Some(-0.0),
+        value: None,
+        report: Default::default(),
+    };
+    let event = log.validate(add, 0.0).unwrap().unwrap();
+    log.append(event).unwrap();
+    let Point::Numbers(numbers) = log.point(0) else {
+        panic!("not a point of a space")
+    };
+    assert!(is_positive(numbers[0]));
+    assert!(is_positive(Some(log.context_numbers(0)[0])));
+    assert!(is_positive(log.trials()[0].fidelity()));
 }

@@ -49,7 +49,7 @@ impl Kind for Choices {
 
     fn checked(&self, number: f64) -> Option<f64> {
         let is_place = number.fract() == 0.0 && (0.0..self.labels.len() as f64).contains(&number);
-        is_place.then_some(number)
+        is_place.then_some(number + 0.0)
     }
 
     fn level(&self, number: f64) -> u64 {

@@ -42,6 +42,7 @@ pub trait Kind {
     fn expected(&self) -> String;
 
     /// Returns the value that equals this number up to rounding, or None if the number is not a value of the parameter.
+    /// The value of −0.0 is 0.0.
     fn checked(&self, number: f64) -> Option<f64>;
 
     /// The level of a value. The level is 0 for a continuous parameter.

@@ -41,6 +41,8 @@ impl Real {
                 "has log=True: a logarithmic scale needs low > 0; raise low or drop log",
             );
         }
+        // Adding 0 turns −0 into 0.
+        let (low, high) = (low + 0.0, high + 0.0);
         let Some(step) = step else {
             let coordinate = match low == high {
                 true => numbered(1),
@@ -107,7 +109,9 @@ impl Kind for Real {
 
     fn checked(&self, number: f64) -> Option<f64> {
         let Some(steps) = &self.steps else {
-            return (self.low..=self.high).contains(&number).then_some(number);
+            return (self.low..=self.high)
+                .contains(&number)
+                .then_some(number + 0.0);
         };
         let member = steps.member(steps.nearest(number)?);
         let rounding = (1e-9 * steps.step()).max(4.0 * ulp(self.low.abs().max(self.high.abs())));

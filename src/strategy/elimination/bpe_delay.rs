@@ -282,7 +282,7 @@ impl BPEDelay {
         exploration.keep(n);
         let added = trials[n..].iter().try_for_each(|&number: &TrialNumber| {
             // Use the suggested point, because the choice of points must not depend on reports.
-            exploration.push(number, &log.started_x(number), stop)
+            exploration.push(number, &log.started_x(number)?, stop)
         });
         let kept = self.exploration.insert(explored);
         added.map(|()| &kept.exploration)

@@ -107,7 +107,7 @@ impl Rounds {
                     number,
                     value,
                     report,
-                } => self.observe(*number as usize, *value, report.as_deref(), log),
+                } => self.observe(*number as usize, *value, report.as_deref(), log)?,
                 Entry::Failed { number, .. } => {
                     self.failed.insert(*number as usize, self.steps());
                 }
@@ -144,7 +144,13 @@ impl Rounds {
         Ok(())
     }
 
-    fn observe(&mut self, number: TrialNumber, value: f64, report: Option<&Report>, log: &Ledger) {
+    fn observe(
+        &mut self,
+        number: TrialNumber,
+        value: f64,
+        report: Option<&Report>,
+        log: &Ledger,
+    ) -> Result<()> {
         self.failed.remove(&number);
         let counts = |round: &Round| round.trials.binary_search(&number).is_ok();
         let belongs = match self.keep {
@@ -152,18 +158,23 @@ impl Rounds {
             false => self.all.last().is_some_and(counts),
         };
         let Some(round) = self.all.last_mut().filter(|_| belongs) else {
-            return;
+            return Ok(());
         };
         let run = report.and_then(|report| report.point.as_ref());
         // If the report does not contain a point, keep the earlier point.
         let before = round.data.remove(&number).map(|datum| datum.x);
-        let run = run.map(|point| log.problem().encode(point)).or(before);
+        let x = match (run, before) {
+            (Some(point), _) => log.problem().encode(point)?,
+            (None, Some(before)) => before,
+            (None, None) => log.started_x(number)?.into_owned(),
+        };
         let datum = Datum {
             value,
             std: report.and_then(|report| report.std),
-            x: run.unwrap_or_else(|| log.started_x(number).into_owned()),
+            x,
         };
         round.data.insert(number, datum);
+        Ok(())
     }
 
     /// Removes suggestions that are no longer in the log.
