@@ -35,8 +35,8 @@ pub use trial::{State, Trial};
 
 use trial::Ranking;
 
-use crate::domain::Member;
 use crate::error::{Error, Result};
+use crate::problem::Member;
 use crate::problem::{Clock, Point, Problem};
 
 /// An enqueued point.

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use ndarray::ArrayView1;
 use rand::RngExt;
 
-use crate::domain::{Coordinate, Domain, Product, columns, indices};
+use crate::problem::{Coordinate, Domain, Product, indices};
 use crate::random::Rng;
 
 /// The number of uniform draws to find a member that is not excluded. After these draws, members are enumerated in
@@ -122,11 +122,12 @@ impl Excluded {
             next_member(domain, &mut x, &mut row);
         }
         if let Domain::Box(product) = domain
-            && let Some(active) = product.active(&x)
+            && product.is_conditional()
         {
             // Newly active coordinates are at the middle, so draw the continuous coordinates.
-            for ((coordinate, at), active) in columns(product).zip(active) {
-                if active && *coordinate == Coordinate::Continuous {
+            let before = x.clone();
+            for (_, coordinate, at) in product.active_columns(&before) {
+                if *coordinate == Coordinate::Continuous {
                     x[at.start] = rng.random();
                 }
             }

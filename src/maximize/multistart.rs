@@ -7,10 +7,10 @@ use super::argmax::Argmax;
 use super::excluded::Excluded;
 use super::exhaustive;
 use super::scoring::Search;
-use crate::domain::Objective;
-use crate::domain::{Domain, Product};
 use crate::error::{Result, Stop, check};
 use crate::numerics::lbfgsb::Tolerance;
+use crate::problem::Objective;
+use crate::problem::{Domain, Product};
 use crate::random::Rng;
 
 /// The tolerances of scipy's `minimize(method="L-BFGS-B")`.

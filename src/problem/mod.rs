@@ -1,17 +1,22 @@
 //! The problem in the user's units. It defines the points, contexts and fidelities, and whether larger or smaller
 //! values are better.
 //!
-//! * [`point`]: one point; [`parameter`]: the kinds of parameters; [`space`]: named parameters and their conditions;
-//!   [`declaration_checks`]: checks of declarations; [`candidates`]: finite lists
-//! * [`fidelity`]: fidelities in the user's units
+//! * [`parameter`]: the kinds of parameters; [`space`]: named parameters; [`declarations`] and their checks; [`point`]:
+//!   one point; [`fidelity`]: the share of a full evaluation
+//! * [`domain`]: the encoded form that strategies read, which is [`candidates`] or a [`product`] of coordinates with
+//!   [`conditions`]; [`sampling`]: uniform and evenly spread members
 //!
 //! This module checks the user's numbers and encodes them as columns. Strategies maximise over encoded points.
 
 pub mod candidates;
-mod declaration_checks;
+mod conditions;
+mod declarations;
+pub mod domain;
 pub mod fidelity;
 pub mod parameter;
 mod point;
+mod product;
+mod sampling;
 pub mod space;
 #[cfg(test)]
 mod tests;
@@ -21,14 +26,19 @@ use std::sync::Arc;
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Coordinate, Domain};
 use crate::error::{Error, Result};
 
 pub use candidates::Candidates;
-pub use fidelity::Fidelity;
-pub use parameter::{Choices, Integer, Kind, Parameter, Real};
+pub use conditions::{Condition, Conditions};
+pub use declarations::{Declaration, Role};
+pub use domain::{Domain, Member, Objective};
+pub use fidelity::{Fidelity, PowerCost};
+pub use parameter::{Cell, Choices, Coordinate, Integer, Kind, Parameter, Real};
 pub use point::Point;
-pub use space::{Declaration, Role, Space};
+pub(crate) use product::indices;
+pub use product::{Product, columns};
+pub(crate) use sampling::{hold_inactive, unit_sequence, write_quantiles};
+pub use space::Space;
 
 /// The unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,14 +101,9 @@ impl Problem {
     /// columns.
     pub fn unit_cube(width: usize, context_width: usize, clock: Clock) -> Result<Self> {
         let cube = |role, name: &str, n: usize| {
-            let declared = (0..n).map(|i| {
-                let real = Real::new(0.0, 1.0, false, None)?;
-                Ok(Declaration::new(
-                    &format!("{name}{i}"),
-                    Parameter::Real(real),
-                ))
-            });
-            Space::new(role, declared.collect::<Result<_>>()?)
+            let unit = || Parameter::Real(Real::UNIT);
+            let declared = (0..n).map(|i| Declaration::new(&format!("{name}{i}"), unit()));
+            Space::new(role, declared.collect())
         };
         let context = match context_width {
             0 => None,
@@ -121,10 +126,9 @@ impl Problem {
 
     /// The encoded coordinates of a context. The list is empty if a context is not declared.
     pub fn context_coordinates(&self) -> &[Coordinate] {
-        match self.context.as_ref().map(|space| space.domain().as_ref()) {
-            Some(Domain::Box(product)) => product,
-            _ => &[],
-        }
+        let context = self.context.as_ref();
+        let product = context.and_then(|space| space.domain().product());
+        product.map_or(&[], |product| product)
     }
 
     /// The numbers of columns of an encoded point and of an encoded context.

@@ -7,50 +7,24 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Parameter;
-use super::declaration_checks::{list, name_the_widest, refuse_circles, without_constants};
-use crate::domain::{Condition, Conditions, Coordinate, Domain};
+use super::conditions::{Condition, Conditions};
+use super::declarations::{Declaration, Role, check_width, conditions, list, without_constants};
+use super::parameter::Kind;
+use super::{Domain, Product, columns};
 use crate::error::{Error, Result};
-
-/// A parameter as it is declared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Declaration {
-    pub name: String,
-    pub parameter: Parameter,
-    /// The parameter is active if each of these other parameters is active and has one of the given levels.
-    pub when: Vec<(String, Vec<u64>)>,
-}
-
-impl Declaration {
-    /// A parameter that is always active.
-    pub fn new(name: &str, parameter: Parameter) -> Self {
-        Self {
-            name: name.to_string(),
-            parameter,
-            when: Vec::new(),
-        }
-    }
-}
-
-/// What the points of a space are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Role {
-    Params,
-    /// A context has no conditions.
-    Context,
-}
 
 /// The parameters of a search space or of contexts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Saved", into = "Saved")]
 pub struct Space {
     role: Role,
-    names: Vec<String>,
-    parameters: Vec<Parameter>,
+    declared: Vec<Declaration>,
     /// The conditions among all parameters, constants included; None if there are none.
     conditions: Option<Conditions>,
-    /// The numbers of the parameters that are not constants, with their columns.
-    searched: Vec<(usize, std::ops::Range<usize>)>,
+    /// The numbers of the parameters that are not constants.
+    searched: Vec<usize>,
+    /// The columns of the searched parameters.
+    at: Vec<std::ops::Range<usize>>,
     domain: Arc<Domain>,
 }
 
@@ -58,83 +32,36 @@ impl Space {
     /// Refuses conditions on unknown or continuous parameters, conditions that can never hold or that form a circle,
     /// and spaces with constants alone or too many columns.
     pub fn new(role: Role, declared: Vec<Declaration>) -> Result<Self> {
-        let argument = role.argument();
-        let names: Vec<String> = declared.iter().map(|each| each.name.clone()).collect();
-        let (mut parameters, mut named) = (Vec::new(), Vec::new());
-        for each in declared {
-            parameters.push(each.parameter);
-            named.push(each.when);
-        }
-        let mut when = vec![Vec::new(); names.len()];
-        for (i, own) in named.into_iter().enumerate() {
-            for (parent, levels) in own {
-                let what = format!("{argument}['{}'] has when={{'{parent}': …}}", names[i]);
-                let refuse = |why: String| Err(Error::InvalidSpace(format!("{what}, {why}")));
-                let Some(at) = names.iter().position(|name| *name == parent) else {
-                    return refuse(format!(
-                        "which is not a parameter of {argument}: name one of {}",
-                        list(&names)
-                    ));
-                };
-                if parameters[at].n_levels().is_none() {
-                    return refuse(format!(
-                        "and '{parent}' is a continuous Real: give that one a step, or make it an Integer, Ordinal or \
-                         Categorical"
-                    ));
-                }
-                when[i].push(Condition(at, levels));
-            }
-        }
-        refuse_circles(argument, &names, &when)?;
-        let coordinates: Vec<Coordinate> = parameters.iter().map(coordinate).collect();
-        let conditions = Conditions::new(&coordinates, when)?;
-        let mut searched = Vec::new();
-        let mut width = 0;
-        for (i, parameter) in parameters.iter().enumerate() {
-            if !parameter.is_constant() {
-                searched.push((i, width..width + parameter.width()));
-                width += parameter.width();
-            }
-        }
-        if searched.is_empty() {
-            return Err(Error::InvalidSpace(format!(
-                "{argument} has constants alone: give at least one parameter to search, as {{'x': (0.0, 1.0)}}"
-            )));
-        }
+        let conditions = conditions(role, &declared)?;
+        check_width(role, &declared)?;
+        let is_searched = |i: &usize| !declared[*i].parameter.is_constant();
+        let searched: Vec<usize> = (0..declared.len()).filter(is_searched).collect();
         let of_searched = match &conditions {
-            None => vec![Vec::new(); searched.len()],
-            Some(conditions) => {
-                without_constants(argument, &names, &parameters, &searched, conditions)?
-            }
+            None => None,
+            Some(conditions) => without_constants(role, &declared, &searched, conditions)?,
         };
-        let kept = searched.iter().map(|(i, _)| coordinates[*i].clone());
-        let domain = Domain::conditional_box(kept.collect(), of_searched)
-            .map_err(|error| name_the_widest(argument, &names, &parameters, error))?;
+        let coordinates = searched
+            .iter()
+            .map(|&i| declared[i].parameter.kind().coordinate());
+        let product = Product::new(coordinates.collect(), of_searched);
         Ok(Self {
             role,
-            names,
-            parameters,
+            declared,
             conditions,
             searched,
-            domain: Arc::new(domain),
+            at: columns(&product).map(|(_, at)| at).collect(),
+            domain: Arc::new(Domain::Box(product)),
         })
     }
 
-    /// The parameters as they were declared.
-    fn declared(&self) -> Vec<Declaration> {
-        let when = |i: usize| {
-            let own = self.conditions.iter().flat_map(move |all| &all.when[i]);
-            own.map(|Condition(parent, levels)| (self.names[*parent].clone(), levels.clone()))
-                .collect()
-        };
-        let named = self.names.iter().zip(&self.parameters).enumerate();
-        named
-            .map(|(i, (name, parameter))| Declaration {
-                name: name.clone(),
-                parameter: parameter.clone(),
-                when: when(i),
-            })
-            .collect()
+    fn kind(&self, i: usize) -> &dyn Kind {
+        self.declared[i].parameter.kind()
+    }
+
+    /// The value of a constant, or None if parameter i is searched.
+    fn constant(&self, i: usize) -> Option<f64> {
+        let parameter = &self.declared[i].parameter;
+        parameter.is_constant().then(|| parameter.kind().member(0))
     }
 
     /// The encoded domain of the parameters that are searched.
@@ -144,12 +71,12 @@ impl Space {
 
     /// The numbers of the parameters that are searched: all except constants.
     pub fn searched(&self) -> impl Iterator<Item = usize> {
-        self.searched.iter().map(|(i, _)| *i)
+        self.searched.iter().copied()
     }
 
     /// The number of parameters, constants included.
     pub fn n_parameters(&self) -> usize {
-        self.parameters.len()
+        self.declared.len()
     }
 
     /// The number of parameters that are searched.
@@ -160,7 +87,7 @@ impl Space {
     /// Whether each parameter is active. A parameter is inactive if one of its parents is not given.
     pub fn active(&self, numbers: &[Option<f64>]) -> Vec<bool> {
         match &self.conditions {
-            None => vec![true; self.names.len()],
+            None => vec![true; self.declared.len()],
             Some(conditions) => conditions.active(&self.levels(numbers)),
         }
     }
@@ -174,10 +101,11 @@ impl Space {
         numbers: &[Option<f64>],
         unknown: &[String],
     ) -> Result<Vec<Option<f64>>> {
+        let n = self.declared.len();
         let levels = self.levels(numbers);
-        let mut active = vec![true; self.names.len()];
+        let mut active = vec![true; n];
         // Missing active parameters, and the children that depend on them.
-        let mut unsettled = vec![false; self.names.len()];
+        let mut unsettled = vec![false; n];
         if let Some(conditions) = &self.conditions {
             for &i in &conditions.order {
                 let met = |Condition(parent, allowed): &Condition| {
@@ -195,18 +123,11 @@ impl Space {
                 }
             }
         }
-        let given = |i: usize| numbers[i].is_some() || self.parameters[i].is_constant();
-        let named: Vec<bool> = (0..self.names.len())
-            .map(|i| active[i] || numbers[i].is_some())
-            .collect();
-        self.check_names(|i| given(i) || !active[i], &named, unknown)?;
-        let number = |i: usize| match self.parameters[i].is_constant() {
-            true => Some(self.parameters[i].kind().member(0)),
-            false => numbers[i],
-        };
-        Ok((0..self.names.len())
-            .map(|i| active[i].then(|| number(i)).flatten())
-            .collect())
+        let given = |i: usize| numbers[i].is_some() || self.constant(i).is_some();
+        let is_named = |i: usize| active[i] || numbers[i].is_some();
+        self.check_names(|i| given(i) || !active[i], is_named, unknown)?;
+        let number = |i: usize| active[i].then(|| self.constant(i).or(numbers[i])).flatten();
+        Ok((0..n).map(number).collect())
     }
 
     /// Refuses missing and unknown names in a space without conditions, before any value is read.
@@ -214,13 +135,16 @@ impl Space {
         if self.conditions.is_some() {
             return Ok(());
         }
-        let is_there = |i: usize| given[i] || self.parameters[i].is_constant();
-        self.check_names(is_there, &vec![true; self.names.len()], unknown)
+        self.check_names(
+            |i| given[i] || self.constant(i).is_some(),
+            |_| true,
+            unknown,
+        )
     }
 
     /// Refuses names that are not in the space.
     pub fn check_known(&self, unknown: &[String]) -> Result<()> {
-        self.check_names(|_| true, &vec![true; self.names.len()], unknown)
+        self.check_names(|_| true, |_| true, unknown)
     }
 
     /// The columns of a point that `complete` returned.
@@ -233,8 +157,8 @@ impl Space {
     /// inactive.
     pub fn encode_searched(&self, number: impl Fn(usize) -> Option<f64>) -> Vec<f64> {
         let mut x = vec![0.0; self.domain.width()];
-        for (k, (i, at)) in self.searched.iter().enumerate() {
-            let kind = self.parameters[*i].kind();
+        for (k, (&i, at)) in self.searched.iter().zip(&self.at).enumerate() {
+            let kind = self.kind(i);
             match number(k) {
                 Some(number) => kind.encode(number, &mut x[at.clone()]),
                 None => x[at.clone()].fill(kind.coordinate().inactive()),
@@ -245,14 +169,13 @@ impl Space {
 
     /// The numbers of the searched parameters at the point nearest to these columns; None for inactive ones.
     pub fn decode_searched(&self, x: &[f64]) -> Vec<Option<f64>> {
-        let number = |(i, at): &(usize, std::ops::Range<usize>)| {
-            Some(self.parameters[*i].kind().decode(&x[at.clone()]))
+        let active = self.domain.product().and_then(|product| product.active(x));
+        let is_active = |k: usize| active.as_ref().is_none_or(|active| active[k]);
+        let all = self.searched.iter().zip(&self.at).enumerate();
+        let number = |(k, (i, at)): (usize, (&usize, &std::ops::Range<usize>))| {
+            is_active(k).then(|| self.kind(*i).decode(&x[at.clone()]))
         };
-        let numbers: Vec<Option<f64>> = self.searched.iter().map(number).collect();
-        match self.conditions {
-            None => numbers,
-            Some(_) => self.only_searched(&self.spread(&numbers)),
-        }
+        all.map(number).collect()
     }
 
     /// The numbers of the point nearest to these columns; None for inactive parameters.
@@ -267,12 +190,10 @@ impl Space {
 
     /// The numbers of all parameters from the numbers of the searched ones; None for inactive parameters.
     pub fn spread(&self, searched: &[Option<f64>]) -> Vec<Option<f64>> {
-        let parameters = self.parameters.iter();
-        let mut numbers: Vec<Option<f64>> = parameters
-            .map(|each| each.is_constant().then(|| each.kind().member(0)))
-            .collect();
-        for ((i, _), number) in self.searched.iter().zip(searched) {
-            numbers[*i] = *number;
+        let constants = (0..self.declared.len()).map(|i| self.constant(i));
+        let mut numbers: Vec<Option<f64>> = constants.collect();
+        for (&i, number) in self.searched.iter().zip(searched) {
+            numbers[i] = *number;
         }
         if self.conditions.is_some() {
             let active = self.active(&numbers);
@@ -287,61 +208,51 @@ impl Space {
     /// parameter is None.
     pub fn check(&self, n: usize, number: impl Fn(usize) -> Option<f64>) -> Result<()> {
         if n != self.searched.len() {
-            let names: Vec<String> = self.searched().map(|i| self.names[i].clone()).collect();
-            return Err(self.role.error(format!(
-                "{} has {n} numbers; give one for each of {}",
-                self.role.point(),
-                list(&names)
-            )));
+            let names = list(self.searched().map(|i| &self.declared[i].name));
+            let message = format!(" has {n} numbers; give one for each of {names}");
+            return Err(self.role.error(&message));
         }
-        for (k, (i, _)) in self.searched.iter().enumerate() {
-            let kind = self.parameters[*i].kind();
+        for (k, &i) in self.searched.iter().enumerate() {
             if let Some(number) = number(k)
-                && kind.checked(number) != Some(number)
+                && self.kind(i).checked(number) != Some(number)
             {
-                return Err(self.role.error(format!(
-                    "{}['{}']={number:?} is not usable: pass {}",
-                    self.role.point(),
-                    self.names[*i],
-                    kind.expected()
-                )));
+                let (name, expected) = (&self.declared[i].name, self.kind(i).expected());
+                let message = format!("['{name}']={number:?} is not usable: pass {expected}");
+                return Err(self.role.error(&message));
             }
         }
-        let Domain::Box(product) = self.domain.as_ref() else {
-            return Ok(());
-        };
         // A parent is active if and only if it has a number, because its own number is checked in the same way.
         let meets = |Condition(parent, levels): &Condition| {
-            let kind = self.parameters[self.searched[*parent].0].kind();
+            let kind = self.kind(self.searched[*parent]);
             number(*parent).is_some_and(|number| levels.binary_search(&kind.level(number)).is_ok())
         };
-        match (0..n).all(|k| number(k).is_some() == product.conditions_of(k).iter().all(meets)) {
+        let product = self.domain.product();
+        let own = |k: usize| product.map_or(&[][..], |product| product.conditions_of(k));
+        match (0..n).all(|k| number(k).is_some() == own(k).iter().all(meets)) {
             true => Ok(()),
-            false => Err(self.role.error(format!(
-                "{} needs a number for each active parameter, and none for inactive ones",
-                self.role.point()
-            ))),
+            false => Err(self
+                .role
+                .error(" needs a number for each active parameter, and none for inactive ones")),
         }
     }
 
     /// The level of each given parameter; 0 for constants.
     fn levels(&self, numbers: &[Option<f64>]) -> Vec<u64> {
-        let each = self.parameters.iter().zip(numbers);
-        each.map(|(parameter, number)| match number {
-            _ if parameter.is_constant() => 0,
-            Some(number) if !number.is_nan() => parameter.kind().level(*number),
+        let level = |(i, number): (usize, &Option<f64>)| match number {
+            _ if self.constant(i).is_some() => 0,
+            Some(number) if !number.is_nan() => self.kind(i).level(*number),
             _ => NO_LEVEL,
-        })
-        .collect()
+        };
+        numbers.iter().enumerate().map(level).collect()
     }
 
     fn inactive(&self, i: usize, number: Option<f64>) -> Error {
-        let (name, kind) = (&self.names[i], self.parameters[i].kind());
         let number = number.filter(|number| !number.is_nan());
-        let label = number.map_or(String::new(), |number| format!("={}", kind.label(number)));
-        self.role.error(format!(
-            "{}['{name}']{label} is inactive here: leave it out, as it needs {}",
-            self.role.point(),
+        let label = |number| format!("={}", self.kind(i).label(number));
+        self.role.error(&format!(
+            "['{}']{} is inactive here: leave it out, as it needs {}",
+            self.declared[i].name,
+            number.map(label).unwrap_or_default(),
             self.in_words(i)
         ))
     }
@@ -350,7 +261,7 @@ impl Space {
     fn in_words(&self, i: usize) -> String {
         let own = self.conditions.iter().flat_map(|all| &all.when[i]);
         let words = own.map(|Condition(parent, levels)| {
-            let (name, kind) = (&self.names[*parent], self.parameters[*parent].kind());
+            let (name, kind) = (&self.declared[*parent].name, self.kind(*parent));
             let label = |level: &u64| kind.label(kind.member(*level));
             let labels: Vec<String> = levels.iter().map(label).collect();
             match &labels[..] {
@@ -364,28 +275,26 @@ impl Space {
     fn check_names(
         &self,
         is_there: impl Fn(usize) -> bool,
-        named: &[bool],
+        is_named: impl Fn(usize) -> bool,
         unknown: &[String],
     ) -> Result<()> {
-        let all = || 0..self.names.len();
-        let of = |those: Vec<usize>| those.iter().map(|&i| self.names[i].clone()).collect();
-        let missing: Vec<String> = of(all().filter(|&i| !is_there(i)).collect());
-        if missing.is_empty() && unknown.is_empty() {
-            return Ok(());
-        }
-        let expected: Vec<String> = of(all().filter(|&i| named[i]).collect());
+        let all = || self.declared.iter().map(|each| &each.name).enumerate();
         let mut found = Vec::new();
-        if !missing.is_empty() {
-            found.push(format!("misses {}", list(&missing)));
+        let mut missing = all().filter(|(i, _)| !is_there(*i)).peekable();
+        if missing.peek().is_some() {
+            found.push(format!("misses {}", list(missing.map(|(_, name)| name))));
         }
         if !unknown.is_empty() {
             found.push(format!("has unknown [{}]", unknown.join(", ")));
         }
-        Err(self.role.error(format!(
-            "{} {}: pass exactly the names {}",
-            self.role.point(),
+        if found.is_empty() {
+            return Ok(());
+        }
+        let expected = all().filter(|(i, _)| is_named(*i)).map(|(_, name)| name);
+        Err(self.role.error(&format!(
+            " {}: pass exactly the names {}",
             found.join(" and "),
-            list(&expected)
+            list(expected)
         )))
     }
 }
@@ -403,38 +312,9 @@ impl TryFrom<Saved> for Space {
 
 impl From<Space> for Saved {
     fn from(space: Space) -> Self {
-        (space.role, space.declared())
+        (space.role, space.declared)
     }
 }
 
 /// The level of a parameter that is not given; it meets no condition.
 const NO_LEVEL: u64 = u64::MAX;
-
-impl Role {
-    /// The argument of an optimizer, for messages.
-    fn argument(self) -> &'static str {
-        match self {
-            Role::Params => "space",
-            Role::Context => "context",
-        }
-    }
-
-    /// The argument that a point is passed as, for messages.
-    fn point(self) -> &'static str {
-        match self {
-            Role::Params => "params",
-            Role::Context => "context",
-        }
-    }
-
-    fn error(self, message: String) -> Error {
-        match self {
-            Role::Params => Error::InvalidPoint(message),
-            Role::Context => Error::InvalidContext(message),
-        }
-    }
-}
-
-fn coordinate(parameter: &Parameter) -> Coordinate {
-    parameter.kind().coordinate().clone()
-}

@@ -8,9 +8,9 @@ use super::{
     Candidates, Choices, Clock, Declaration, Direction, Fidelity, Integer, Members, Parameter,
     Point, Problem, Real, Role, Space,
 };
-use crate::domain::Domain;
 use crate::error::Error;
 use crate::ledger::{Action, Event, Ledger};
+use crate::problem::Domain;
 
 fn labels(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("'c{i}'")).collect()

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::domain::PowerCost;
 use crate::error::{Error, Result};
+use crate::problem::PowerCost;
 use crate::problem::{
     self, Choices, Clock, Declaration, Direction, Integer, Members, Point, Real, Role,
 };

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::Domain;
-use crate::domain::Member;
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Entry, Ledger, State, TrialNumber};
 use crate::maximize::excluded::{Excluded, Key};
 use crate::maximize::feasible::Pool;
+use crate::problem::Domain;
+use crate::problem::Member;
 use crate::random::Rng;
 use crate::strategy::from_settings::FromSettings;
 use crate::strategy::{Proposal, Query, Setup, Strategy, Supports};

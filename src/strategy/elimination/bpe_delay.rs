@@ -9,13 +9,13 @@ use std::sync::Arc;
 use ndarray::{Array2, ArrayView2, Axis};
 use serde_json::{Value, json};
 
-use crate::domain::Domain;
-use crate::domain::Member;
 use crate::error::{Error, Result, Stop};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::combinations;
+use crate::problem::Domain;
+use crate::problem::Member;
 use crate::random::Rng;
 use crate::strategy::elimination::bounds::{
     Arrived, Confidence, Cover, Width, posterior, surviving,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rand::RngExt;
 
-use crate::domain::{Cell, Coordinate, Product, columns};
+use crate::problem::{Cell, Coordinate, Product, columns};
 use crate::random::Rng;
 use crate::strategy::tree::settings::Sample;
 

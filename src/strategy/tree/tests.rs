@@ -7,11 +7,11 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use crate::domain::Domain;
 use crate::error::Error;
 use crate::ledger::{Action, Again, Event, Report};
 use crate::maximize::feasible::Feasible;
 use crate::optimizer::{Definition, Optimizer, Request};
+use crate::problem::Domain;
 use crate::problem::{Choices, Declaration, Integer, Parameter, Problem, Real, Role, Space};
 use crate::random::Rng;
 use crate::strategy::tree::note::{self, Step};

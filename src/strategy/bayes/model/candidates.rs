@@ -234,10 +234,10 @@ pub fn solved<'a>(
 mod tests {
     use super::*;
     use crate::acquisition::{MaxVariance, Scorer};
-    use crate::domain::Objective;
     use crate::gp::kernel::KernelFamily;
     use crate::gp::{Hyperparameters, Target};
     use crate::ledger::Action;
+    use crate::problem::Objective;
     use crate::problem::{self, Clock, Members, Point, Problem};
     use rand::SeedableRng;
     use std::ops::ControlFlow;

@@ -2,9 +2,9 @@
 //! with a new model.
 
 use super::*;
-use crate::domain::Objective;
 use crate::ledger::{Action, Event, Report};
 use crate::maximize::feasible::Feasible;
+use crate::problem::Objective;
 use crate::problem::{Clock, Point};
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::bayes_opt::tests::on_square;

@@ -7,12 +7,7 @@
 use std::ops::{Deref, Range};
 
 use super::conditions::{Condition, Conditions};
-use super::coordinate::clip;
-use super::{Cell, Coordinate, TOLERANCE};
-use crate::error::{Error, Result};
-
-/// The largest number of columns of a box.
-const MAX_COLUMNS: usize = 4096;
+use super::{Cell, Coordinate};
 
 /// The coordinates of a box, and their conditions.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,10 +27,8 @@ impl Deref for Product {
 }
 
 impl Product {
-    /// A box; `when` has the conditions of each coordinate.
-    pub(super) fn new(coordinates: Vec<Coordinate>, when: Vec<Vec<Condition>>) -> Result<Self> {
-        check(&coordinates)?;
-        let conditions = Conditions::new(&coordinates, when)?;
+    /// A box; `conditions` are None if every coordinate is always active.
+    pub fn new(coordinates: Vec<Coordinate>, conditions: Option<Conditions>) -> Self {
         let combinations = match &conditions {
             Some(conditions) => conditions.combinations(&coordinates),
             None => coordinates
@@ -43,11 +36,11 @@ impl Product {
                 .filter_map(Coordinate::levels)
                 .fold(1, u64::saturating_mul),
         };
-        Ok(Self {
+        Self {
             coordinates,
             conditions,
             combinations,
-        })
+        }
     }
 
     /// Whether any coordinate has a condition.
@@ -93,15 +86,21 @@ impl Product {
             .is_none_or(|conditions| conditions.hold_throughout(i, cells))
     }
 
+    /// The coordinates that are active at `x`, with their numbers and columns.
+    pub fn active_columns(
+        &self,
+        x: &[f64],
+    ) -> impl Iterator<Item = (usize, &Coordinate, Range<usize>)> {
+        let active = self.active(x);
+        let all = columns(self).enumerate();
+        let all = all.filter(move |(i, _)| active.as_ref().is_none_or(|active| active[*i]));
+        all.map(|(i, (coordinate, at))| (i, coordinate, at))
+    }
+
     /// Whether a continuous coordinate is active at `x`.
     pub fn has_active_continuous(&self, x: &[f64]) -> bool {
-        match self.active(x) {
-            None => self.contains(&Coordinate::Continuous),
-            Some(active) => self
-                .iter()
-                .zip(active)
-                .any(|(coordinate, active)| active && *coordinate == Coordinate::Continuous),
-        }
+        let mut active = self.active_columns(x);
+        active.any(|(_, coordinate, _)| *coordinate == Coordinate::Continuous)
     }
 
     /// Writes the fixed values to the inactive columns of `x`; each coordinate of `x` must be a member.
@@ -118,11 +117,7 @@ impl Product {
     /// Replaces `x` by the nearest member. A coordinate that becomes active takes the middle, or its first choice.
     pub fn snap(&self, x: &mut [f64]) {
         for (coordinate, at) in columns(self) {
-            let own = &mut x[at];
-            match coordinate {
-                Coordinate::Continuous => own[0] = clip(own[0]),
-                _ => coordinate.write(coordinate.index(own), own),
-            }
+            coordinate.snap(&mut x[at]);
         }
         self.hold_inactive(x);
     }
@@ -175,49 +170,6 @@ pub fn columns(coordinates: &[Coordinate]) -> impl Iterator<Item = (&Coordinate,
     })
 }
 
-/// Refuses a box without coordinates, a coordinate without members, and too many columns.
-fn check(coordinates: &[Coordinate]) -> Result<()> {
-    if coordinates.is_empty() {
-        return Err(Error::InvalidSpace(
-            "the space has no coordinates; name at least one".into(),
-        ));
-    }
-    let mut width: usize = 0;
-    for (i, coordinate) in coordinates.iter().enumerate() {
-        coordinate
-            .check()
-            .map_err(|what| Error::InvalidSpace(format!("coordinate {i}: {what}")))?;
-        width = width.saturating_add(coordinate.width());
-    }
-    if width > MAX_COLUMNS {
-        return Err(Error::InvalidSpace(format!(
-            "the space has {width} columns, more than {MAX_COLUMNS}; merge some choices"
-        )));
-    }
-    Ok(())
-}
-
-/// Whether `x` is a member, up to the tolerance in every column.
-pub(super) fn contains(product: &Product, x: &[f64]) -> bool {
-    let near = |a: f64, b: f64| (a - b).abs() <= TOLERANCE;
-    let active = product.active(x);
-    columns(product).enumerate().all(|(i, (coordinate, at))| {
-        let own = &x[at];
-        if active.as_ref().is_some_and(|active| !active[i]) {
-            return own.iter().all(|&v| near(v, coordinate.inactive()));
-        }
-        let index = coordinate.index(own);
-        match coordinate {
-            Coordinate::Continuous => near(own[0], clip(own[0])),
-            Coordinate::Integer { .. } => near(own[0], coordinate.position(index)),
-            Coordinate::Categorical { .. } => own
-                .iter()
-                .enumerate()
-                .all(|(i, &v)| near(v, f64::from(u8::from(i as u64 == index)))),
-        }
-    })
-}
-
 /// The index of every coordinate at `x`; 0 for a continuous or inactive coordinate. The indices identify the
 /// combination of the discrete coordinates.
 pub(crate) fn indices(product: &Product, x: &[f64]) -> Vec<u64> {
@@ -234,7 +186,7 @@ pub(crate) fn indices(product: &Product, x: &[f64]) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::integer;
+    use super::super::domain::testing::integer;
     use super::super::{Coordinate, Domain};
     use crate::random::Rng;
     use proptest::prelude::*;
@@ -271,25 +223,6 @@ mod tests {
             x[0] = f64::NAN;
             domain.snap(&mut x);
             prop_assert!(domain.contains(&x));
-        }
-    }
-
-    #[test]
-    fn each_invalid_coordinate_has_its_message() {
-        let of = |c| Domain::new_box(vec![c]).unwrap_err().to_string();
-        for (text, part) in [
-            (of(integer(3, 2, false)), "swap"),
-            (of(integer(0, 9, true)), "start at 1"),
-            (of(integer(i64::MIN, i64::MAX, false)), "2^52"),
-            (of(integer(1, i64::MAX >> 12, true)), "2^40"),
-            (of(Coordinate::Categorical { n: 0 }), "at least one"),
-            (of(Coordinate::Categorical { n: 1 << 30 }), "columns"),
-            (
-                Domain::new_box(vec![]).unwrap_err().to_string(),
-                "no coordinates",
-            ),
-        ] {
-            assert!(text.contains(part), "{text}");
         }
     }
 }

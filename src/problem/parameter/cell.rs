@@ -117,9 +117,12 @@ impl Coordinate {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::integer;
     use super::*;
     use proptest::prelude::*;
+
+    fn integer(low: i64, high: i64, log: bool) -> Coordinate {
+        Coordinate::Integer { low, high, log }
+    }
 
     fn ends(cell: Cell) -> (f64, f64) {
         match cell {

@@ -3,15 +3,8 @@
 //! Notation: the members of a discrete coordinate are numbered 0, 1, …, levels − 1; the number is the *index*
 //! (i − low for the integer i). u is an entry of a continuous or integer column.
 
-/// Indices up to this value are exact in a double, and can be recovered after the division by (high − low).
-const MAX_INDEX: u64 = 1 << 52;
-
-/// The largest logarithmic integer. Up to it the logarithms of neighbouring integers differ by much more than the
-/// rounding error.
-const MAX_LOG_INTEGER: i64 = 1 << 40;
-
-/// One coordinate of a box. [`super::Domain::new_box`] refuses coordinates without members.
-#[derive(Clone, Debug, PartialEq)]
+/// One coordinate of a box. The kinds of parameters create only coordinates whose members have different columns.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Coordinate {
     Continuous,
     Integer {
@@ -27,6 +20,28 @@ pub enum Coordinate {
 }
 
 impl Coordinate {
+    /// The coordinate of n members in order.
+    pub(super) fn numbered(n: u64) -> Self {
+        Coordinate::Integer {
+            low: 0,
+            high: n as i64 - 1,
+            log: false,
+        }
+    }
+
+    /// The number of members without an order, or None if the members have an order.
+    pub fn choices(&self) -> Option<u64> {
+        match self {
+            Coordinate::Categorical { n } => Some(*n as u64),
+            _ => None,
+        }
+    }
+
+    /// Whether the members have an order.
+    pub fn is_ordered(&self) -> bool {
+        self.choices().is_none()
+    }
+
     /// The number of encoded columns.
     pub fn width(&self) -> usize {
         match self {
@@ -36,7 +51,7 @@ impl Coordinate {
     }
 
     /// The value of its columns while it is inactive.
-    pub(crate) fn inactive(&self) -> f64 {
+    pub fn inactive(&self) -> f64 {
         match self {
             Coordinate::Categorical { .. } => 0.0,
             _ => 0.5,
@@ -47,7 +62,7 @@ impl Coordinate {
     pub fn levels(&self) -> Option<u64> {
         match self {
             Coordinate::Continuous => None,
-            Coordinate::Integer { low, high, .. } => Some(high.abs_diff(*low) + 1),
+            Coordinate::Integer { low, high, .. } => Some((high - low + 1) as u64),
             Coordinate::Categorical { n } => Some(*n as u64),
         }
     }
@@ -104,14 +119,6 @@ impl Coordinate {
         }
     }
 
-    /// The integer that these columns encode; for a categorical, the number of the choice.
-    pub fn level(&self, columns: &[f64]) -> i64 {
-        match self {
-            Coordinate::Integer { low, .. } => low.wrapping_add_unsigned(self.index(columns)),
-            _ => self.index(columns) as i64,
-        }
-    }
-
     /// Writes member `index` of a discrete coordinate into its columns.
     pub fn write(&self, index: u64, columns: &mut [f64]) {
         match self {
@@ -124,37 +131,11 @@ impl Coordinate {
         }
     }
 
-    /// Writes the member at the quantile u ∈ [0, 1] of the uniform (with `log`, log-uniform) distribution.
-    pub(super) fn write_quantile(&self, u: f64, columns: &mut [f64]) {
-        self.write_within(self.whole(), u, columns);
-    }
-
-    /// An error if the coordinate has no members or too many.
-    pub(super) fn check(&self) -> std::result::Result<(), String> {
-        match *self {
-            Coordinate::Continuous => Ok(()),
-            Coordinate::Integer { low, high, .. } if low > high => Err(format!(
-                "an integer from {low} to {high} has no members; swap low and high"
-            )),
-            Coordinate::Integer { low, log: true, .. } if low < 1 => Err(format!(
-                "a logarithmic integer must start at 1 or above, got low={low}; raise low or drop log"
-            )),
-            Coordinate::Integer { low, high, .. } if high.abs_diff(low) > MAX_INDEX => {
-                Err(format!(
-                    "the integers from {low} to {high} are more than 2^52; use a continuous coordinate"
-                ))
-            }
-            Coordinate::Integer {
-                low,
-                high,
-                log: true,
-            } if high > MAX_LOG_INTEGER => Err(format!(
-                "a logarithmic integer from {low} to {high} goes beyond 2^40; use a continuous coordinate"
-            )),
-            Coordinate::Categorical { n: 0 } => {
-                Err("a categorical without choices has no members; name at least one".into())
-            }
-            _ => Ok(()),
+    /// Replaces the columns by the columns of the nearest member.
+    pub fn snap(&self, columns: &mut [f64]) {
+        match self {
+            Coordinate::Continuous => columns[0] = clip(columns[0]),
+            _ => self.write(self.index(columns), columns),
         }
     }
 }
@@ -170,8 +151,12 @@ pub(super) fn clip(u: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::integer;
+    use super::*;
     use proptest::prelude::*;
+
+    fn integer(low: i64, high: i64, log: bool) -> Coordinate {
+        Coordinate::Integer { low, high, log }
+    }
 
     proptest! {
         #[test]
@@ -179,7 +164,6 @@ mod tests {
             let c = integer(low, low + n, log);
             let index = (part * n as f64) as u64;
             prop_assert_eq!(c.index(&[c.position(index)]), index);
-            prop_assert_eq!(c.level(&[c.position(index)]), low + index as i64);
             prop_assert_eq!((c.position(0), c.position(n as u64)), (0.0, 1.0));
         }
     }
@@ -204,13 +188,13 @@ mod tests {
         // Member i has the interval [i − ½, i + ½], so its cumulative probability is ln((i + ½)/(low − ½)) / ln((high
         // + ½)/(low − ½)).
         let c = integer(1, 4, true);
-        for i in 1..4 {
-            let quantile = ((f64::from(i) + 0.5) / 0.5).ln() / 9f64.ln();
+        for i in 1..4u64 {
+            let quantile = ((i as f64 + 0.5) / 0.5).ln() / 9f64.ln();
             let mut u = [0.0];
-            c.write_quantile(quantile - 1e-9, &mut u);
-            assert_eq!(c.level(&u), i64::from(i));
-            c.write_quantile(quantile + 1e-9, &mut u);
-            assert_eq!(c.level(&u), i64::from(i) + 1);
+            c.write_within(c.whole(), quantile - 1e-9, &mut u);
+            assert_eq!(c.index(&u), i - 1);
+            c.write_within(c.whole(), quantile + 1e-9, &mut u);
+            assert_eq!(c.index(&u), i);
         }
     }
 }
