@@ -46,13 +46,8 @@ impl Candidates {
     }
 
     /// The number of candidates.
-    pub fn len(&self) -> usize {
+    pub fn n_rows(&self) -> usize {
         self.points.nrows()
-    }
-
-    /// Whether the list is empty. The result is always false, because the constructor refuses an empty list.
-    pub fn is_empty(&self) -> bool {
-        self.points.is_empty()
     }
 
     /// The columns of a candidate.

@@ -17,7 +17,7 @@ const MAX_VISITS: usize = 1 << 16;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition(pub usize, pub Vec<u64>);
 
-/// The conditions of a box in which at least one coordinate has a condition.
+/// The conditions of a box.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conditions {
     /// The conditions of each coordinate, with their levels in ascending order.
@@ -28,23 +28,25 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Creates the conditions of a box. `when` has one list per coordinate. Returns None if all lists are empty. If the
-    /// conditions form a circle, the error has the coordinates of the circle.
-    pub fn new(mut when: Vec<Vec<Condition>>) -> Result<Option<Self>, Vec<usize>> {
-        if when.iter().all(Vec::is_empty) {
-            return Ok(None);
-        }
+    /// Creates the conditions of a box. `when` has one list per coordinate. If the conditions form a circle, the error has
+    /// the coordinates of the circle.
+    pub fn new(mut when: Vec<Vec<Condition>>) -> Result<Self, Vec<usize>> {
         let mut is_parent = vec![false; when.len()];
         for Condition(parent, levels) in when.iter_mut().flatten() {
             levels.sort_unstable();
             levels.dedup();
             is_parent[*parent] = true;
         }
-        Ok(Some(Self {
+        Ok(Self {
             order: order(&when)?,
             when,
             is_parent,
-        }))
+        })
+    }
+
+    /// Whether all coordinates are always active.
+    pub fn is_empty(&self) -> bool {
+        self.when.iter().all(Vec::is_empty)
     }
 
     /// Whether each coordinate is active. Only the indices of active parents are read.
@@ -66,7 +68,7 @@ impl Conditions {
     /// Whether coordinate i is active for every combination of indices of its parents in the cells.
     pub fn hold_throughout(&self, i: usize, cells: &[Cell]) -> bool {
         self.when[i].iter().all(|Condition(parent, levels)| {
-            let Cell::Range { first, last } = cells[*parent] else {
+            let Cell::Range(first, last) = cells[*parent] else {
                 return false;
             };
             // The levels are sorted and unique. They contain the whole range first..=last if and only if the level

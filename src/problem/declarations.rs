@@ -63,9 +63,9 @@ pub(super) fn list<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
     format!("[{}]", quoted.collect::<Vec<_>>().join(", "))
 }
 
-/// Returns the conditions among all parameters, or None if there are none. Refuses parameters without values, and
+/// Returns the conditions among all parameters. Refuses parameters without values, and
 /// conditions that cannot hold.
-pub(super) fn conditions(role: Role, declared: &[Declaration]) -> Result<Option<Conditions>> {
+pub(super) fn conditions(role: Role, declared: &[Declaration]) -> Result<Conditions> {
     let argument = role.argument();
     let refuse = |why: String| Err(Error::InvalidSpace(format!("{argument}{why}")));
     let mut when = vec![Vec::new(); declared.len()];
@@ -106,12 +106,15 @@ pub(super) fn conditions(role: Role, declared: &[Declaration]) -> Result<Option<
             }
         }
     }
-    Conditions::new(when).or_else(|circle| {
-        let circle = list(circle.iter().map(|&i| &declared[i].name));
-        refuse(format!(
-            ": {circle} depend on each other in a circle by when=: drop the condition of one of them"
-        ))
-    })
+    Conditions::new(when).map_err(|circle| circle_error(role, declared, &circle))
+}
+
+fn circle_error(role: Role, declared: &[Declaration], circle: &[usize]) -> Error {
+    Error::InvalidSpace(format!(
+        "{}: {} depend on each other in a circle by when=: drop the condition of one of them",
+        role.argument(),
+        list(circle.iter().map(|&i| &declared[i].name))
+    ))
 }
 
 /// Returns the conditions among the searched parameters. A constant parent is active if and only if the conditions of
@@ -121,7 +124,7 @@ pub(super) fn without_constants(
     declared: &[Declaration],
     searched: &[usize],
     conditions: &Conditions,
-) -> Result<Option<Conditions>> {
+) -> Result<Conditions> {
     let mut resolved: Vec<BTreeMap<usize, BTreeSet<u64>>> = vec![BTreeMap::new(); declared.len()];
     for &i in &conditions.order {
         let mut all: Vec<(usize, BTreeSet<u64>)> = Vec::new();
@@ -151,8 +154,10 @@ pub(super) fn without_constants(
         });
         own.collect()
     });
-    // Conditions without a circle stay without a circle.
-    Ok(Conditions::new(kept.collect()).unwrap_or_default())
+    Conditions::new(kept.collect()).map_err(|circle| {
+        let circle: Vec<usize> = circle.iter().map(|&k| searched[k]).collect();
+        circle_error(role, declared, &circle)
+    })
 }
 
 /// Refuses a space without columns or with too many columns. The error names the parameter with the most columns.

@@ -183,7 +183,8 @@ pub(crate) mod testing {
     impl Domain {
         /// A box of the given coordinates.
         pub(crate) fn new_box(coordinates: Vec<Coordinate>) -> Result<Domain> {
-            Ok(Domain::Box(Product::new(coordinates, None)))
+            let when = vec![Vec::new(); coordinates.len()];
+            Domain::conditional_box(coordinates, when)
         }
 
         /// A box of the given coordinates, with the conditions of each.

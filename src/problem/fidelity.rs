@@ -53,42 +53,26 @@ impl Fidelity {
             let text = "a fidelity is a number, not a choice; give a range of numbers";
             return Err(Error::InvalidSpace(text.to_string()));
         }
-        let PowerCost {
-            base,
-            exponent,
-            full,
-        } = cost.unwrap_or(PowerCost {
-            base: 0.0,
-            exponent: 1.0,
-            full: 1.0,
-        });
         let positive = |x: f64| x > 0.0 && x.is_finite();
-        let above_zero = "give a finite number above 0, or leave it out";
-        let is_share = (0.0..=full).contains(&base);
-        for (name, got, fits, expected) in [
-            (
-                "bias",
-                bias.unwrap_or(1.0),
-                bias.is_none_or(positive),
-                above_zero,
-            ),
-            ("full", full, positive(full), "give a finite cost above 0"),
-            ("base", base, is_share, "give a cost from 0 to `full`"),
-            (
-                "exponent",
-                exponent,
-                positive(exponent),
-                "give a finite number above 0",
-            ),
-        ] {
-            if !fits {
-                let got = got.to_string();
-                return Err(Error::InvalidSetting {
-                    name,
-                    got,
-                    expected,
-                });
-            }
+        let refuse = |name, got: f64, expected| {
+            let got = got.to_string();
+            Err(Error::InvalidSetting {
+                name,
+                got,
+                expected,
+            })
+        };
+        if let Some(got) = bias.filter(|bias| !positive(*bias)) {
+            return refuse("bias", got, "give a finite number above 0, or leave it out");
+        }
+        if let Some(got) = cost.map(|cost| cost.full).filter(|full| !positive(*full)) {
+            return refuse("full", got, "give a finite cost above 0");
+        }
+        if let Some(cost) = cost.filter(|cost| !(0.0..=cost.full).contains(&cost.base)) {
+            return refuse("base", cost.base, "give a cost from 0 to `full`");
+        }
+        if let Some(cost) = cost.filter(|cost| !positive(cost.exponent)) {
+            return refuse("exponent", cost.exponent, "give a finite number above 0");
         }
         Ok(Self { axis, bias, cost })
     }
@@ -112,7 +96,7 @@ impl Fidelity {
     }
 
     /// The value nearest to a fidelity z. On a continuous range, this is the value with the fewest decimal digits among
-    /// the values with exactly this z.
+    /// the values with this z, up to rounding.
     pub fn decode(&self, z: f64) -> f64 {
         let value = self.axis.kind().decode(&[z]);
         if self.axis.n_levels().is_some() {
@@ -120,8 +104,10 @@ impl Fidelity {
         }
         // Every float has a decimal of at most 17 digits.
         let mut rounded = (0..17).filter_map(|digits| format!("{value:.digits$e}").parse().ok());
-        let is_exact = |&short: &f64| self.check_value(short).is_ok() && self.encode(short) == z;
-        rounded.find(is_exact).unwrap_or(value)
+        let has_z = |&short: &f64| {
+            self.check_value(short).is_ok() && (self.encode(short) - z).abs() <= f64::EPSILON
+        };
+        rounded.find(has_z).unwrap_or(value)
     }
 
     /// The possible value of z nearest to this value.
@@ -236,6 +222,14 @@ mod tests {
                 assert_eq!(fidelity.decode(z), value, "{low} {high} {log}");
             }
             assert_eq!((fidelity.decode(0.0), fidelity.decode(1.0)), (low, high));
+        }
+        // The shares that strategies choose have short values.
+        for (low, high, z, value) in [
+            (0.0, 3.0, 0.8, 2.4),
+            (0.0, 3.0, 0.2, 0.6),
+            (0.1, 1.0, 0.8, 0.82),
+        ] {
+            assert_eq!(continuous(low, high, false).decode(z), value);
         }
         // A value without a short decimal keeps its z, up to rounding.
         let fidelity = continuous(0.1, 1.0, false);

@@ -141,10 +141,15 @@ impl Problem {
     /// The numbers of searched parameters of a point (0 for candidates) and of a context.
     pub fn n_numbers(&self) -> (usize, usize) {
         let n = match &self.members {
-            Members::Space(space) => space.n_searched(),
+            Members::Space(space) => space.searched().len(),
             Members::Candidates(_) => 0,
         };
-        (n, self.context.as_ref().map_or(0, Space::n_searched))
+        (
+            n,
+            self.context
+                .as_ref()
+                .map_or(0, |space| space.searched().len()),
+        )
     }
 
     /// Refuses a point that is not in the domain.
@@ -153,10 +158,15 @@ impl Problem {
             (Members::Space(space), Point::Numbers(numbers)) => {
                 space.check(numbers.len(), |k| numbers[k])
             }
-            (Members::Candidates(list), Point::Candidate(index)) if *index < list.len() => Ok(()),
-            (Members::Candidates(list), Point::Candidate(index)) => Err(Error::InvalidPoint(
-                format!("candidate {index} does not exist: there are {}", list.len()),
-            )),
+            (Members::Candidates(list), Point::Candidate(index)) if *index < list.n_rows() => {
+                Ok(())
+            }
+            (Members::Candidates(list), Point::Candidate(index)) => {
+                Err(Error::InvalidPoint(format!(
+                    "candidate {index} does not exist: there are {}",
+                    list.n_rows()
+                )))
+            }
             (Members::Space(_), Point::Candidate(index)) => Err(Error::InvalidPoint(format!(
                 "candidate {index} is not a point of a space; give one number for each parameter"
             ))),
@@ -195,11 +205,11 @@ impl Problem {
     pub fn encode(&self, point: &Point) -> Result<Vec<f64>> {
         match (&self.members, point) {
             (Members::Space(space), Point::Numbers(numbers))
-                if numbers.len() == space.n_searched() =>
+                if numbers.len() == space.searched().len() =>
             {
                 Ok(space.encode_searched(|k| numbers[k]))
             }
-            (Members::Candidates(list), Point::Candidate(index)) if *index < list.len() => {
+            (Members::Candidates(list), Point::Candidate(index)) if *index < list.n_rows() => {
                 Ok(list.row(*index))
             }
             _ => self.check_point(point).map(|()| Vec::new()),

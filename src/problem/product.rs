@@ -13,8 +13,8 @@ use super::{Cell, Coordinate};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Product {
     coordinates: Vec<Coordinate>,
-    /// None if every coordinate is always active.
-    conditions: Option<Conditions>,
+    conditions: Conditions,
+    is_conditional: bool,
     combinations: u64,
 }
 
@@ -27,38 +27,28 @@ impl Deref for Product {
 }
 
 impl Product {
-    /// A box; `conditions` are None if every coordinate is always active.
-    pub fn new(coordinates: Vec<Coordinate>, conditions: Option<Conditions>) -> Self {
-        let combinations = match &conditions {
-            Some(conditions) => conditions.combinations(&coordinates),
-            None => coordinates
-                .iter()
-                .filter_map(Coordinate::levels)
-                .fold(1, u64::saturating_mul),
-        };
+    pub fn new(coordinates: Vec<Coordinate>, conditions: Conditions) -> Self {
         Self {
+            is_conditional: !conditions.is_empty(),
+            combinations: conditions.combinations(&coordinates),
             coordinates,
             conditions,
-            combinations,
         }
     }
 
     /// Whether any coordinate has a condition.
     pub fn is_conditional(&self) -> bool {
-        self.conditions.is_some()
+        self.is_conditional
     }
 
     /// The conditions of coordinate i.
     pub fn conditions_of(&self, i: usize) -> &[Condition] {
-        let conditions = self.conditions.as_ref();
-        conditions.map_or(&[], |conditions| &conditions.when[i])
+        &self.conditions.when[i]
     }
 
     /// Whether other coordinates depend on coordinate i.
     pub fn is_parent(&self, i: usize) -> bool {
-        self.conditions
-            .as_ref()
-            .is_some_and(|conditions| conditions.is_parent[i])
+        self.conditions.is_parent[i]
     }
 
     /// The number of combinations of the active discrete coordinates (saturating).
@@ -68,22 +58,22 @@ impl Product {
 
     /// Whether each coordinate is active at `x`; None if no coordinate has conditions.
     pub fn active(&self, x: &[f64]) -> Option<Vec<bool>> {
-        let conditions = self.conditions.as_ref()?;
-        let parents = columns(self).zip(&conditions.is_parent);
+        if !self.is_conditional {
+            return None;
+        }
+        let parents = columns(self).zip(&self.conditions.is_parent);
         let indices: Vec<u64> = parents
             .map(|((coordinate, at), is_parent)| match is_parent {
                 true => coordinate.index(&x[at]),
                 false => 0,
             })
             .collect();
-        Some(conditions.active(&indices))
+        Some(self.conditions.active(&indices))
     }
 
     /// Whether coordinate i is active at all points in these cells.
     pub fn is_active_throughout(&self, i: usize, cells: &[Cell]) -> bool {
-        self.conditions
-            .as_ref()
-            .is_none_or(|conditions| conditions.hold_throughout(i, cells))
+        self.conditions.hold_throughout(i, cells)
     }
 
     /// The coordinates that are active at `x`, with their numbers and columns.
@@ -124,7 +114,7 @@ impl Product {
 
     /// Replaces the discrete coordinates of `x` by their next combination; the first combination follows the last.
     pub fn next_combination(&self, x: &mut [f64]) {
-        let Some(conditions) = &self.conditions else {
+        if !self.is_conditional {
             // Add one to the mixed-radix number whose digits are the indices; the levels are the bases.
             for (coordinate, at) in columns(self) {
                 let Some(levels) = coordinate.levels() else {
@@ -138,13 +128,13 @@ impl Product {
                 }
             }
             return;
-        };
+        }
         // Do the same for the active coordinates, with children as the lower digits; children restart when a parent
         // changes.
         let spans: Vec<(&Coordinate, Range<usize>)> = columns(self).collect();
         let active = self.active(x).unwrap_or_default();
         let mut first_changed = 0;
-        for (place, &i) in conditions.order.iter().enumerate().rev() {
+        for (place, &i) in self.conditions.order.iter().enumerate().rev() {
             let (coordinate, at) = &spans[i];
             let index = coordinate.index(&x[at.clone()]);
             if active[i] && coordinate.levels().is_some_and(|n| index + 1 < n) {
@@ -153,7 +143,7 @@ impl Product {
                 break;
             }
         }
-        for &i in &conditions.order[first_changed..] {
+        for &i in &self.conditions.order[first_changed..] {
             let (coordinate, at) = &spans[i];
             coordinate.write(0, &mut x[at.clone()]);
         }

@@ -19,8 +19,8 @@ use crate::error::{Error, Result};
 pub struct Space {
     role: Role,
     declared: Vec<Declaration>,
-    /// The conditions among all parameters, constants included; None if there are none.
-    conditions: Option<Conditions>,
+    /// The conditions among all parameters, constants included.
+    conditions: Conditions,
     /// The numbers of the parameters that are not constants.
     searched: Vec<usize>,
     /// The columns of the searched parameters.
@@ -36,10 +36,7 @@ impl Space {
         check_width(role, &declared)?;
         let is_searched = |i: &usize| !declared[*i].parameter.is_constant();
         let searched: Vec<usize> = (0..declared.len()).filter(is_searched).collect();
-        let of_searched = match &conditions {
-            None => None,
-            Some(conditions) => without_constants(role, &declared, &searched, conditions)?,
-        };
+        let of_searched = without_constants(role, &declared, &searched, &conditions)?;
         let coordinates = searched
             .iter()
             .map(|&i| declared[i].parameter.kind().coordinate());
@@ -70,8 +67,8 @@ impl Space {
     }
 
     /// The numbers of the parameters that are searched: all except constants.
-    pub fn searched(&self) -> impl Iterator<Item = usize> {
-        self.searched.iter().copied()
+    pub fn searched(&self) -> &[usize] {
+        &self.searched
     }
 
     /// The number of parameters, constants included.
@@ -79,17 +76,9 @@ impl Space {
         self.declared.len()
     }
 
-    /// The number of parameters that are searched.
-    pub fn n_searched(&self) -> usize {
-        self.searched.len()
-    }
-
     /// Whether each parameter is active. A parameter is inactive if one of its parents is not given.
     pub fn active(&self, numbers: &[Option<f64>]) -> Vec<bool> {
-        match &self.conditions {
-            None => vec![true; self.declared.len()],
-            Some(conditions) => conditions.active(&self.levels(numbers)),
-        }
+        self.conditions.active(&self.levels(numbers))
     }
 
     /// The numbers of a point, with constants filled in.
@@ -106,21 +95,19 @@ impl Space {
         let mut active = vec![true; n];
         // Missing active parameters, and the children that depend on them.
         let mut unsettled = vec![false; n];
-        if let Some(conditions) = &self.conditions {
-            for &i in &conditions.order {
-                let met = |Condition(parent, allowed): &Condition| {
-                    active[*parent] && allowed.binary_search(&levels[*parent]).is_ok()
-                };
-                let own = &conditions.when[i];
-                let is_active = own.iter().all(met);
-                unsettled[i] = match is_active {
-                    true => levels[i] == NO_LEVEL,
-                    false => own.iter().all(|each| unsettled[each.0] || met(each)),
-                };
-                active[i] = is_active;
-                if !active[i] && !unsettled[i] && numbers[i].is_some() {
-                    return Err(self.inactive(i, numbers[i]));
-                }
+        for &i in &self.conditions.order {
+            let met = |Condition(parent, allowed): &Condition| {
+                active[*parent] && allowed.binary_search(&levels[*parent]).is_ok()
+            };
+            let own = &self.conditions.when[i];
+            let is_active = own.iter().all(met);
+            unsettled[i] = match is_active {
+                true => levels[i] == NO_LEVEL,
+                false => own.iter().all(|each| unsettled[each.0] || met(each)),
+            };
+            active[i] = is_active;
+            if !active[i] && !unsettled[i] && numbers[i].is_some() {
+                return Err(self.inactive(i, numbers[i]));
             }
         }
         let given = |i: usize| numbers[i].is_some() || self.constant(i).is_some();
@@ -132,7 +119,7 @@ impl Space {
 
     /// Refuses missing and unknown names in a space without conditions, before any value is read.
     pub fn check_given(&self, given: &[bool], unknown: &[String]) -> Result<()> {
-        if self.conditions.is_some() {
+        if !self.conditions.is_empty() {
             return Ok(());
         }
         self.check_names(
@@ -185,7 +172,7 @@ impl Space {
 
     /// The numbers of the searched parameters among the numbers of all.
     pub fn only_searched(&self, numbers: &[Option<f64>]) -> Vec<Option<f64>> {
-        self.searched().map(|i| numbers[i]).collect()
+        self.searched.iter().map(|&i| numbers[i]).collect()
     }
 
     /// The numbers of all parameters from the numbers of the searched ones; None for inactive parameters.
@@ -195,7 +182,7 @@ impl Space {
         for (&i, number) in self.searched.iter().zip(searched) {
             numbers[i] = *number;
         }
-        if self.conditions.is_some() {
+        if !self.conditions.is_empty() {
             let active = self.active(&numbers);
             for (number, active) in numbers.iter_mut().zip(active) {
                 *number = number.filter(|_| active);
@@ -208,7 +195,7 @@ impl Space {
     /// parameter is None.
     pub fn check(&self, n: usize, number: impl Fn(usize) -> Option<f64>) -> Result<()> {
         if n != self.searched.len() {
-            let names = list(self.searched().map(|i| &self.declared[i].name));
+            let names = list(self.searched.iter().map(|&i| &self.declared[i].name));
             let message = format!(" has {n} numbers; give one for each of {names}");
             return Err(self.role.error(&message));
         }
@@ -259,16 +246,17 @@ impl Space {
 
     /// The conditions of a parameter as part of a sentence: kernel='poly' and n in [1, 2].
     fn in_words(&self, i: usize) -> String {
-        let own = self.conditions.iter().flat_map(|all| &all.when[i]);
-        let words = own.map(|Condition(parent, levels)| {
-            let (name, kind) = (&self.declared[*parent].name, self.kind(*parent));
-            let label = |level: &u64| kind.label(kind.member(*level));
-            let labels: Vec<String> = levels.iter().map(label).collect();
-            match &labels[..] {
-                [one] => format!("{name}={one}"),
-                several => format!("{name} in [{}]", several.join(", ")),
-            }
-        });
+        let words = self.conditions.when[i]
+            .iter()
+            .map(|Condition(parent, levels)| {
+                let (name, kind) = (&self.declared[*parent].name, self.kind(*parent));
+                let label = |level: &u64| kind.label(kind.member(*level));
+                let labels: Vec<String> = levels.iter().map(label).collect();
+                match &labels[..] {
+                    [one] => format!("{name}={one}"),
+                    several => format!("{name} in [{}]", several.join(", ")),
+                }
+            });
         words.collect::<Vec<_>>().join(" and ")
     }
 

@@ -306,7 +306,7 @@ proptest! {
 #[test]
 fn numbers_that_are_not_a_point_of_the_problem_are_refused() {
     let space = svm();
-    assert_eq!(space.n_searched(), 4);
+    assert_eq!(space.searched().len(), 4);
     let problem = Problem {
         context: Problem::unit_cube(1, 1, Clock::Iterations).unwrap().context,
         fidelity: Some(Fidelity::new(integer(100.0, 500.0, false, None), None, None).unwrap()),

@@ -241,7 +241,7 @@ impl Space {
 
     #[getter]
     fn searched(&self) -> Vec<usize> {
-        self.core.searched().collect()
+        self.core.searched().to_vec()
     }
 
     fn domain(&self) -> Domain {

@@ -67,46 +67,32 @@ impl Coordinate {
         }
     }
 
+    /// The first integer of a logarithmic axis, and the logarithms of its ends. None for another axis.
+    fn log_axis(&self) -> Option<(i64, f64, f64)> {
+        let Coordinate::Integer { low, high, log } = *self else {
+            return None;
+        };
+        let is_log = log && low < high;
+        is_log.then(|| (low, libm::log(low as f64), libm::log(high as f64)))
+    }
+
     /// The encoded column, in [0, 1], of member `index` of an integer. It is exactly 0.0 and 1.0 at the ends; if low
     /// = high, it is 0.0.
     pub fn position(&self, index: u64) -> f64 {
-        match self {
-            Coordinate::Integer { low, high, .. } if low == high => 0.0,
-            Coordinate::Integer {
-                low,
-                high,
-                log: true,
-            } => {
-                let (bottom, top) = (libm::log(*low as f64), libm::log(*high as f64));
-                (libm::log((*low as u64 + index) as f64) - bottom) / (top - bottom)
+        match (self.log_axis(), self.levels()) {
+            (Some((low, bottom, top)), _) => {
+                (libm::log((low as u64 + index) as f64) - bottom) / (top - bottom)
             }
-            Coordinate::Integer { low, high, .. } => index as f64 / high.abs_diff(*low) as f64,
-            _ => index as f64,
+            (None, Some(n @ 2..)) => index as f64 / (n - 1) as f64,
+            _ => 0.0,
         }
     }
 
     /// The index of the member nearest to these columns; for a one-hot group, the first of its largest entries.
     pub fn index(&self, columns: &[f64]) -> u64 {
-        match self {
-            Coordinate::Continuous => 0,
-            Coordinate::Integer { low, high, .. } if low == high => 0,
-            Coordinate::Integer { low, high, log } => {
-                let (u, last) = (clip(columns[0]), high.abs_diff(*low));
-                if !log {
-                    return (u * last as f64).round() as u64;
-                }
-                let (bottom, top) = (libm::log(*low as f64), libm::log(*high as f64));
-                let level = libm::exp(bottom + u * (top - bottom));
-                let below = ((level - *low as f64).max(0.0) as u64).min(last);
-                let above = (below + 1).min(last);
-                // Distances are on the logarithmic axis, where √(i(i+1)) is half way between i and i + 1.
-                let distance = |index| (self.position(index) - u).abs();
-                if distance(above) < distance(below) {
-                    above
-                } else {
-                    below
-                }
-            }
+        let last = match self {
+            Coordinate::Continuous => return 0,
+            Coordinate::Integer { low, high, .. } => (high - low) as u64,
             Coordinate::Categorical { .. } => {
                 let mut best = 0;
                 for (i, v) in columns.iter().enumerate() {
@@ -114,8 +100,21 @@ impl Coordinate {
                         best = i;
                     }
                 }
-                best as u64
+                return best as u64;
             }
+        };
+        let u = clip(columns[0]);
+        let Some((low, bottom, top)) = self.log_axis() else {
+            return (u * last as f64).round() as u64;
+        };
+        let level = libm::exp(bottom + u * (top - bottom));
+        let below = ((level - low as f64).max(0.0) as u64).min(last);
+        let above = (below + 1).min(last);
+        // Distances are on the logarithmic axis, where √(i(i+1)) is half way between i and i + 1.
+        let distance = |index| (self.position(index) - u).abs();
+        match distance(above) < distance(below) {
+            true => above,
+            false => below,
         }
     }
 

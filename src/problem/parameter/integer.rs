@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::range::{ONE_VALUE, Range, refuse};
+use super::range::{self, ONE_VALUE, Range, refuse};
 use super::{Coordinate, Kind};
 use crate::error::{Error, Result};
 
@@ -37,13 +37,7 @@ impl Integer {
             let why = "is not usable: bounds must lie within ±2**40; use Real and round";
             return refuse(&call, why);
         }
-        Range {
-            low,
-            high,
-            log,
-            step,
-        }
-        .check(&call)?;
+        range::check((low, high, log, step), &call)?;
         if step.is_some_and(|step| step.fract() != 0.0) {
             let why =
                 "is not usable: step must be an integer, as the bounds are; use Real for others";
@@ -68,34 +62,15 @@ impl Integer {
 impl TryFrom<Range> for Integer {
     type Error = Error;
 
-    fn try_from(
-        Range {
-            low,
-            high,
-            log,
-            step,
-        }: Range,
-    ) -> Result<Self> {
+    fn try_from((low, high, log, step): Range) -> Result<Self> {
         Self::new(low, high, log, step)
     }
 }
 
 impl From<Integer> for Range {
-    fn from(
-        Integer {
-            low,
-            high,
-            log,
-            step,
-        }: Integer,
-    ) -> Self {
-        let (low, high, step) = (low as f64, high as f64, step.map(|step| step as f64));
-        Self {
-            low,
-            high,
-            log,
-            step,
-        }
+    fn from(integer: Integer) -> Self {
+        let step = integer.step.map(|step| step as f64);
+        (integer.low as f64, integer.high as f64, integer.log, step)
     }
 }
 

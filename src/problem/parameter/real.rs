@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::decimal::Steps;
-use super::range::{ONE_VALUE, Range, refuse};
+use super::range::{self, ONE_VALUE, Range, refuse};
 use super::{Coordinate, Kind};
 use crate::error::{Error, Result};
 
@@ -43,13 +43,7 @@ impl Real {
             let why = "is not usable: both bounds must be finite real numbers";
             return refuse(&call, why);
         }
-        Range {
-            low,
-            high,
-            log,
-            step,
-        }
-        .check(&call)?;
+        range::check((low, high, log, step), &call)?;
         let is_fine = |step: &f64| *step >= ulp(low.abs().max(high.abs()));
         // Adding 0 turns −0 into 0.
         let (low, high) = (low + 0.0, high + 0.0);
@@ -73,34 +67,19 @@ impl Real {
 impl TryFrom<Range> for Real {
     type Error = Error;
 
-    fn try_from(
-        Range {
-            low,
-            high,
-            log,
-            step,
-        }: Range,
-    ) -> Result<Self> {
+    fn try_from((low, high, log, step): Range) -> Result<Self> {
         Self::new(low, high, log, step)
     }
 }
 
 impl From<Real> for Range {
-    fn from(
-        Real {
-            low,
-            high,
-            log,
-            steps,
-        }: Real,
-    ) -> Self {
-        let step = steps.as_ref().map(Steps::step);
-        Self {
-            low,
-            high,
-            log,
-            step,
-        }
+    fn from(real: Real) -> Self {
+        (
+            real.low,
+            real.high,
+            real.log,
+            real.steps.map(|steps| steps.step()),
+        )
     }
 }
 

@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn the_columns_of_a_category_form_one_dimension() {
         let category = Coordinate::Categorical { n: 3 };
-        let domain = Domain::new_box(vec![Coordinate::Continuous, category.clone()]).unwrap();
+        let domain = Domain::new_box(vec![Coordinate::Continuous, category]).unwrap();
         let columns = Columns::of(&domain, &[category, Coordinate::Continuous]);
         assert_eq!(columns.dimension, [0, 1, 1, 1, 2, 2, 2, 3]);
         assert_eq!((columns.width(), columns.dimensions), (8, 4));
