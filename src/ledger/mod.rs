@@ -36,8 +36,7 @@ pub use trial::{State, Trial};
 use trial::Ranking;
 
 use crate::error::{Error, Result};
-use crate::problem::Member;
-use crate::problem::{Clock, Point, Problem};
+use crate::problem::{Clock, Member, Point, Problem};
 
 /// An enqueued point.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,8 +6,7 @@ use rand::RngExt;
 use super::argmax::Argmax;
 use super::excluded::Excluded;
 use crate::error::{Result, Stop, check};
-use crate::problem::Objective;
-use crate::problem::{Domain, Product, columns};
+use crate::problem::{Domain, Objective, Product, columns};
 use crate::random::Rng;
 
 /// The number of rows that are scored between two checks of `stop`.

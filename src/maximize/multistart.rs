@@ -9,8 +9,7 @@ use super::exhaustive;
 use super::scoring::Search;
 use crate::error::{Result, Stop, check};
 use crate::numerics::lbfgsb::Tolerance;
-use crate::problem::Objective;
-use crate::problem::{Domain, Product};
+use crate::problem::{Domain, Objective, Product};
 use crate::random::Rng;
 
 /// The tolerances of scipy's `minimize(method="L-BFGS-B")`.

@@ -6,9 +6,8 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2}
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::problem::PowerCost;
 use crate::problem::{
-    self, Choices, Clock, Declaration, Direction, Integer, Members, Point, Real, Role,
+    self, Choices, Clock, Declaration, Direction, Integer, Members, Point, PowerCost, Real, Role,
 };
 use crate::python::domain::Domain;
 use crate::python::errors::raise;

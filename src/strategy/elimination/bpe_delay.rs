@@ -14,8 +14,7 @@ use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::combinations;
-use crate::problem::Domain;
-use crate::problem::Member;
+use crate::problem::{Domain, Member};
 use crate::random::Rng;
 use crate::strategy::elimination::bounds::{
     Arrived, Confidence, Cover, Width, posterior, surviving,

@@ -11,8 +11,9 @@ use crate::error::Error;
 use crate::ledger::{Action, Again, Event, Report};
 use crate::maximize::feasible::Feasible;
 use crate::optimizer::{Definition, Optimizer, Request};
-use crate::problem::Domain;
-use crate::problem::{Choices, Declaration, Integer, Parameter, Problem, Real, Role, Space};
+use crate::problem::{
+    Choices, Declaration, Domain, Integer, Parameter, Problem, Real, Role, Space,
+};
 use crate::random::Rng;
 use crate::strategy::tree::note::{self, Step};
 

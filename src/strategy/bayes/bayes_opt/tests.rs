@@ -3,8 +3,7 @@
 use super::*;
 use crate::ledger::{Action, Event};
 use crate::maximize::feasible::Feasible;
-use crate::problem::Coordinate;
-use crate::problem::{Clock, Point};
+use crate::problem::{Clock, Coordinate, Point};
 use crate::strategy::bayes::model::targets::Units;
 use rand::SeedableRng;
 use serde_json::json;

@@ -8,8 +8,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::error::Result;
 use crate::maximize::feasible::Feasible;
-use crate::problem::Member;
-use crate::problem::{Domain, Objective};
+use crate::problem::{Domain, Member, Objective};
 use crate::random::Rng;
 
 /// The least distance between pending trials, as a fraction of the diagonal of the box.

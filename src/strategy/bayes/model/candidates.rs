@@ -237,8 +237,7 @@ mod tests {
     use crate::gp::kernel::KernelFamily;
     use crate::gp::{Hyperparameters, Target};
     use crate::ledger::Action;
-    use crate::problem::Objective;
-    use crate::problem::{self, Clock, Members, Point, Problem};
+    use crate::problem::{self, Clock, Members, Objective, Point, Problem};
     use rand::SeedableRng;
     use std::ops::ControlFlow;
     use std::sync::Arc;

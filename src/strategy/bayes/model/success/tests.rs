@@ -4,8 +4,7 @@
 use super::*;
 use crate::ledger::{Action, Event, Report};
 use crate::maximize::feasible::Feasible;
-use crate::problem::Objective;
-use crate::problem::{Clock, Point};
+use crate::problem::{Clock, Objective, Point};
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::bayes_opt::tests::on_square;
 use crate::strategy::bayes::choose::addition::Addition;
