@@ -220,6 +220,25 @@ fn spaces_that_cannot_be_searched_are_refused() {
             vec![declare("c", categorical(5000), &[])],
             "space['c'] has 5000",
         ),
+        (
+            vec![declare("x", x(), &[]), declare("c", categorical(0), &[])],
+            "space['c'] has no values",
+        ),
+        (
+            vec![declare("c", k(), &[]), declare("x", x(), &[("c", &[])])],
+            "at no level",
+        ),
+        (
+            vec![declare("c", k(), &[]), declare("x", x(), &[("c", &[2])])],
+            "at level 2 of 2",
+        ),
+        (
+            vec![
+                declare("c", k(), &[]),
+                declare("x", x(), &[("c", &[0]), ("c", &[1])]),
+            ],
+            "which it names twice",
+        ),
     ] {
         match Space::new(Role::Params, declared) {
             Err(Error::InvalidSpace(text)) => assert!(text.contains(part), "{text}"),
