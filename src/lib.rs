@@ -34,7 +34,7 @@
 //!
 //! * [`error`]: the error type; [`random`]: the random generator of each suggestion; [`numerics`]: wrappers of
 //!   numerical libraries
-//! * [`domain`]: the set of encoded points that can be suggested; [`problem`]: what is optimised, in the user's units
+//! * [`problem`]: what is optimised, in the user's units, and the set of encoded points that can be suggested
 //! * [`ledger`]: the append-only log of the events of trials
 //! * [`gp`]: Gaussian processes (covariances, posteriors with pending trials, fits and draws)
 //! * [`acquisition`]: acquisition functions; [`maximize`]: their maximisation over a domain
@@ -49,7 +49,6 @@
 #![allow(rustdoc::private_intra_doc_links)]
 
 pub mod acquisition;
-pub mod domain;
 pub mod error;
 pub mod gp;
 pub mod ledger;

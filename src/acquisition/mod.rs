@@ -22,9 +22,9 @@ pub mod upper_confidence_bound;
 
 use ndarray::{Array2, ArrayView2, Axis, s};
 
-use crate::domain::Objective;
 use crate::gp::draw::path::{self, Path};
 use crate::gp::{BLOCK, GaussianProcess, Workspace, dot_row, variance_left};
+use crate::problem::Objective;
 
 pub use log_expected_improvement::LogExpectedImprovement;
 pub use log_noisy_expected_improvement::LogNoisyExpectedImprovement;

@@ -1,5 +1,6 @@
 //! Updates of the states of trials by events.
 
+use crate::error::Result;
 use crate::ledger::entry::{Entry, Fault};
 use crate::ledger::event::{Event, Observation, TrialNumber};
 use crate::ledger::trial::{AtFidelity, Details, State, Trial};
@@ -8,8 +9,8 @@ use crate::problem::Point;
 
 impl Ledger {
     /// Updates the state with an event. All changes of the state go through this function.
-    pub(super) fn apply(&mut self, event: Event) -> Entry {
-        match event {
+    pub(super) fn apply(&mut self, event: Event) -> Result<Entry> {
+        let entry = match event {
             Event::Suggested {
                 point,
                 context,
@@ -21,8 +22,6 @@ impl Ledger {
                 note,
                 attrs,
             } => {
-                self.n_dequeued += usize::from(queued);
-                self.n_suggested += 1;
                 let details = Details {
                     fidelity: self.at_fidelity(fidelity),
                     expires_at,
@@ -30,7 +29,9 @@ impl Ledger {
                     attrs,
                     ..Details::default()
                 };
-                let number = self.start(&point, &context, now, true, details);
+                let number = self.start(&point, &context, now, true, details)?;
+                self.n_dequeued += usize::from(queued);
+                self.n_suggested += 1;
                 Entry::Suggested { number, queued }
             }
             Event::Added {
@@ -47,11 +48,12 @@ impl Ledger {
                     attrs,
                     ..Details::default()
                 };
-                let number = self.start(&point, &context, now, false, details);
+                let number = self.start(&point, &context, now, false, details)?;
                 let (value, full) = match observation {
                     None => (None, None),
                     Some(observation) => {
-                        let (value, full) = self.observe(number as usize, observation, Some(now));
+                        let (value, full) =
+                            self.observe(number as usize, observation, Some(now))?;
                         (Some(value), full)
                     }
                 };
@@ -82,7 +84,7 @@ impl Ledger {
                 now,
                 at: _,
             } => {
-                let (value, full) = self.observe(number, observation, Some(now));
+                let (value, full) = self.observe(number, observation, Some(now))?;
                 Entry::Observed {
                     number: number as u32,
                     value,
@@ -95,7 +97,7 @@ impl Ledger {
                 observation,
                 at: _,
             } => {
-                let (value, full) = self.observe(number, observation, None);
+                let (value, full) = self.observe(number, observation, None)?;
                 Entry::Amended {
                     number: number as u32,
                     value,
@@ -125,7 +127,8 @@ impl Ledger {
                     now,
                 }
             }
-        }
+        };
+        Ok(entry)
     }
 
     fn start(
@@ -135,12 +138,13 @@ impl Ledger {
         now: f64,
         suggested: bool,
         details: Details,
-    ) -> u32 {
+    ) -> Result<u32> {
         let number = self.trials.len();
-        self.rows.extend(self.problem.encode(point));
+        self.rows.extend(self.problem.encode(point)?);
         self.rows.extend(self.problem.encode_context(context));
         self.numbers.extend(numbers_of(point));
-        self.numbers.extend_from_slice(context);
+        self.numbers
+            .extend(context.iter().map(|number| number + 0.0));
         self.trials.push(Trial {
             state: State::Pending,
             suggested,
@@ -153,7 +157,7 @@ impl Ledger {
             details: details.boxed(),
         });
         self.pending.insert(number);
-        number as u32
+        Ok(number as u32)
     }
 
     /// Stores an observation of a trial. It is the first of the trial if `now` is given. Otherwise it replaces an
@@ -163,13 +167,13 @@ impl Ledger {
         number: TrialNumber,
         observation: Observation,
         now: Option<f64>,
-    ) -> (f64, Option<Box<Observation>>) {
+    ) -> Result<(f64, Option<Box<Observation>>)> {
+        if let Some(point) = &observation.point {
+            self.set_run_point(number, point)?;
+        }
         if let Some(now) = now {
             self.end(number, State::Observed, now);
             self.n_observed += 1;
-        }
-        if let Some(point) = &observation.point {
-            self.set_run_point(number, point);
         }
         let value = self.problem.direction.oriented(observation.value);
         let trial = &mut self.trials[number];
@@ -177,14 +181,15 @@ impl Ledger {
         trial.set_data(&observation);
         self.ranking.insert(number, &self.trials);
         let full = (!observation.is_plain()).then(|| Box::new(observation));
-        (value, full)
+        Ok((value, full))
     }
 
     /// Sets the point where a trial was run.
-    fn set_run_point(&mut self, number: TrialNumber, point: &Point) {
+    fn set_run_point(&mut self, number: TrialNumber, point: &Point) -> Result<()> {
+        let x = self.problem.encode(point)?;
         let started = self.started_point(number);
         let first = number * (self.widths.0 + self.widths.1);
-        self.rows[first..first + self.widths.0].copy_from_slice(&self.problem.encode(point));
+        self.rows[first..first + self.widths.0].copy_from_slice(&x);
         let first = number * (self.n_numbers.0 + self.n_numbers.1);
         for (old, new) in self.numbers[first..].iter_mut().zip(numbers_of(point)) {
             *old = new;
@@ -192,10 +197,12 @@ impl Ledger {
         let trial = &mut self.trials[number];
         trial.index = point.index().map(|index| index as u32);
         trial.reported_mut().started = Some(started);
+        Ok(())
     }
 
     fn at_fidelity(&self, fidelity: Option<f64>) -> Option<AtFidelity> {
-        let (value, z) = (fidelity?, self.problem.z(fidelity)?);
+        // Adding 0 turns −0 into 0.
+        let (value, z) = (fidelity? + 0.0, self.problem.z(fidelity)?);
         Some(AtFidelity { value, z })
     }
 
@@ -211,11 +218,14 @@ impl Ledger {
     }
 }
 
-/// The numbers of a point of a space, with NaN for inactive parameters. The iterator is empty for a candidate.
+/// The numbers of a point of a space, with NaN for inactive parameters and 0 for −0. The iterator is empty for a
+/// candidate.
 fn numbers_of(point: &Point) -> impl Iterator<Item = f64> {
     let numbers = match point {
         Point::Numbers(numbers) => numbers.as_slice(),
         Point::Candidate(_) => &[],
     };
-    numbers.iter().map(|number| number.unwrap_or(f64::NAN))
+    numbers
+        .iter()
+        .map(|number| number.unwrap_or(f64::NAN) + 0.0)
 }

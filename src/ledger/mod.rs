@@ -35,9 +35,8 @@ pub use trial::{State, Trial};
 
 use trial::Ranking;
 
-use crate::domain::Member;
 use crate::error::{Error, Result};
-use crate::problem::{Clock, Point, Problem};
+use crate::problem::{Clock, Member, Point, Problem};
 
 /// An enqueued point.
 #[derive(Debug, Clone, PartialEq)]
@@ -219,11 +218,11 @@ impl Ledger {
     }
 
     /// The encoded point where a trial was suggested or added.
-    pub fn started_x(&self, number: TrialNumber) -> Cow<'_, [f64]> {
-        match self.trials[number].started() {
+    pub fn started_x(&self, number: TrialNumber) -> Result<Cow<'_, [f64]>> {
+        Ok(match self.trials[number].started() {
             None => Cow::Borrowed(self.x(number)),
-            Some(point) => Cow::Owned(self.problem.encode(point)),
-        }
+            Some(point) => Cow::Owned(self.problem.encode(point)?),
+        })
     }
 
     /// The point where a trial was run, if such a point was reported.
@@ -311,8 +310,9 @@ impl Ledger {
         if u32::try_from(self.len() + 1).is_err() {
             return Err(Error::Corrupt("the log is full: 2^32 events".to_string()));
         }
-        self.times.push(event.at().unwrap_or(f64::NAN));
-        let entry = self.apply(event);
+        let at = event.at().unwrap_or(f64::NAN);
+        let entry = self.apply(event)?;
+        self.times.push(at);
         self.entries.push(entry);
         Ok(())
     }

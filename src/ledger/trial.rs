@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::domain::fidelity::TOLERANCE;
 use crate::ledger::entry::Fault;
 use crate::ledger::event::{Failure, Observation, TrialNumber};
 use crate::problem::Point;
+use crate::problem::fidelity::TOLERANCE;
 
 /// The state of a trial. A trial in any other state can become `Observed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use rand::SeedableRng;
 
 use super::excluded::Excluded;
 use super::{Argmax, Maximizer, maximize};
-use crate::domain::{Condition, Coordinate, Domain, Objective};
+use crate::problem::{Condition, Coordinate, Domain, Objective};
 use crate::random::Rng;
 
 /// Returns a box with the columns branch (3), u, n and v. In the first branch n is active, and v is active unless n has

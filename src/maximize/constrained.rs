@@ -18,8 +18,8 @@ use super::feasible::{Feasible, Pool};
 use super::scoring::Search;
 use super::starting_points::starting_points;
 use super::sweep::as_rows;
-use crate::domain::{Domain, Objective};
 use crate::error::{Error, Result, Stop, check};
+use crate::problem::{Domain, Objective};
 use crate::random::Rng;
 
 /// The smallest number of points spread over the box, in addition to the pool.

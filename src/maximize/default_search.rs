@@ -16,9 +16,9 @@ use rand::RngExt;
 use super::argmax::Argmax;
 use super::scoring::Search;
 use super::sweep::is_large;
-use crate::domain::{Coordinate, columns};
 use crate::error::{Error, Result, check};
 use crate::numerics::lbfgsb::Tolerance;
+use crate::problem::{Coordinate, columns};
 use crate::random::Rng;
 
 /// The largest number of rounds of local search and sweep from one start. Searches usually converge in far fewer

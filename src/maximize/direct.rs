@@ -4,9 +4,9 @@
 use ndarray::ArrayView2;
 
 use super::argmax::Argmax;
-use crate::domain::{Domain, Objective};
 use crate::error::{Result, Stop, check};
 use crate::numerics::direct;
+use crate::problem::{Domain, Objective};
 
 /// The number of evaluations between two checks of `stop`.
 const EVALUATIONS: usize = 64;

@@ -5,7 +5,7 @@ use rand_distr::StandardNormal;
 
 use super::Maximizer;
 use super::tests::search;
-use crate::domain::{Coordinate, Domain};
+use crate::problem::{Coordinate, Domain};
 use crate::random::Rng;
 
 #[test]

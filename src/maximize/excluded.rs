@@ -1,11 +1,12 @@
 //! Excluded members of a domain. A search does not return excluded members while other members are left.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use ndarray::ArrayView1;
 use rand::RngExt;
 
-use crate::domain::{Coordinate, Domain, Product, columns, indices};
+use crate::problem::{Coordinate, Domain, Product, indices};
 use crate::random::Rng;
 
 /// The number of uniform draws to find a member that is not excluded. After these draws, members are enumerated in
@@ -13,12 +14,14 @@ use crate::random::Rng;
 const MAX_DRAWS: usize = 64;
 
 /// A set of members of a domain. The members do not have an active continuous coordinate. Equal rows of candidates
-/// count as one member.
-#[derive(Debug, Clone, Default)]
-pub struct Excluded(HashSet<Vec<u64>>);
+/// count as one member. A member that was inserted several times stays in the set until it is removed as many times.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Excluded(HashMap<Key, usize>);
 
-/// The key of a candidate. Equal rows have equal keys.
-fn key_of_row(row: ArrayView1<f64>) -> Vec<u64> {
+/// The key of a member. Equal members have equal keys.
+pub type Key = Vec<u64>;
+
+fn key_of_row(row: ArrayView1<f64>) -> Key {
     // Adding 0 turns −0 into 0.
     row.iter().map(|x| (x + 0.0).to_bits()).collect()
 }
@@ -30,18 +33,38 @@ impl Excluded {
         domain: &Domain,
         points: impl IntoIterator<Item = (&'a [f64], Option<usize>)>,
     ) -> Self {
-        Self(match domain {
-            Domain::Candidates(list) => {
-                let rows = points.into_iter().filter_map(|(_, row)| row);
-                rows.map(|row| key_of_row(list.row(row))).collect()
+        let mut excluded = Self::default();
+        for (x, row) in points {
+            if let Some(key) = Self::key(domain, x, row) {
+                excluded.insert(key);
             }
-            Domain::Box(_) if !domain.can_repeat() => HashSet::new(),
-            Domain::Box(product) => {
-                let points = points.into_iter().map(|(x, _)| x);
-                let discrete = points.filter(|x| !product.has_active_continuous(x));
-                discrete.map(|x| indices(product, x)).collect()
+        }
+        excluded
+    }
+
+    /// The key of a point, or None if the point cannot be excluded.
+    pub fn key(domain: &Domain, x: &[f64], row: Option<usize>) -> Option<Key> {
+        match domain {
+            Domain::Candidates(list) => row.map(|row| key_of_row(list.row(row))),
+            Domain::Box(_) if !domain.can_repeat() => None,
+            Domain::Box(product) if product.has_active_continuous(x) => None,
+            Domain::Box(product) => Some(indices(product, x)),
+        }
+    }
+
+    /// Adds a member.
+    pub fn insert(&mut self, key: Key) {
+        *self.0.entry(key).or_default() += 1;
+    }
+
+    /// Takes back one insertion of a member.
+    pub fn remove(&mut self, key: Key) {
+        if let Entry::Occupied(mut found) = self.0.entry(key) {
+            *found.get_mut() -= 1;
+            if *found.get() == 0 {
+                found.remove();
             }
-        })
+        }
     }
 
     /// Whether the set is empty.
@@ -51,7 +74,9 @@ impl Excluded {
 
     /// Adds the points of another set.
     pub fn extend(&mut self, other: Self) {
-        self.0.extend(other.0);
+        for (key, n) in other.0 {
+            *self.0.entry(key).or_default() += n;
+        }
     }
 
     /// Whether the member `x` is excluded.
@@ -63,11 +88,11 @@ impl Excluded {
     }
 
     pub(super) fn contains_row(&self, row: ArrayView1<f64>) -> bool {
-        !self.is_empty() && self.0.contains(&key_of_row(row))
+        !self.is_empty() && self.0.contains_key(&key_of_row(row))
     }
 
     pub(super) fn contains_member(&self, product: &Product, x: &[f64]) -> bool {
-        !self.is_empty() && self.0.contains(&indices(product, x))
+        !self.is_empty() && self.0.contains_key(&indices(product, x))
     }
 
     /// Whether every member of the domain is excluded.
@@ -97,11 +122,12 @@ impl Excluded {
             next_member(domain, &mut x, &mut row);
         }
         if let Domain::Box(product) = domain
-            && let Some(active) = product.active(&x)
+            && product.is_conditional()
         {
             // Newly active coordinates are at the middle, so draw the continuous coordinates.
-            for ((coordinate, at), active) in columns(product).zip(active) {
-                if active && *coordinate == Coordinate::Continuous {
+            let before = x.clone();
+            for (_, coordinate, at) in product.active_columns(&before) {
+                if *coordinate == Coordinate::Continuous {
                     x[at.start] = rng.random();
                 }
             }

@@ -5,7 +5,7 @@ use ndarray::Array2;
 use super::Maximizer;
 use super::excluded::Excluded;
 use super::tests::{cube, integer, search_without};
-use crate::domain::{Coordinate, Domain};
+use crate::problem::{Coordinate, Domain};
 
 /// Repeats the search n times, excluding the earlier results. Returns the values in order.
 fn taken_in_turn(f: &dyn Fn(&[f64]) -> f64, domain: &Domain, n: usize) -> Vec<f64> {

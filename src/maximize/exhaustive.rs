@@ -5,9 +5,8 @@ use rand::RngExt;
 
 use super::argmax::Argmax;
 use super::excluded::Excluded;
-use crate::domain::Objective;
-use crate::domain::{Domain, Product, columns};
 use crate::error::{Result, Stop, check};
+use crate::problem::{Domain, Objective, Product, columns};
 use crate::random::Rng;
 
 /// The number of rows that are scored between two checks of `stop`.

@@ -6,8 +6,8 @@ use rand::seq::SliceRandom;
 
 use super::excluded::Excluded;
 use super::exhaustive::{MAX_COMBINATIONS, combinations};
-use crate::domain::Domain;
 use crate::error::{Error, Result, Stop, check};
+use crate::problem::Domain;
 use crate::random::Rng;
 
 /// The number of points that are tried to find a feasible point.

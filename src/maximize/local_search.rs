@@ -3,9 +3,9 @@
 use ndarray::{ArrayView1, Axis};
 
 use super::scoring::Search;
-use crate::domain::{Coordinate, columns};
 use crate::error::{Result, check};
 use crate::numerics::lbfgsb::{self, Tolerance};
+use crate::problem::Coordinate;
 
 /// The number of gradient evaluations between two checks of `stop`.
 const EVALUATIONS: usize = 16;
@@ -23,11 +23,7 @@ impl Search<'_, '_> {
     ) -> Result<(Vec<f64>, f64)> {
         let (mut lower, mut upper) = (start.clone(), start.clone());
         let mut rounded = Vec::new();
-        let active = self.product.active(&start);
-        for (i, (coordinate, at)) in columns(self.product).enumerate() {
-            if active.as_ref().is_some_and(|active| !active[i]) {
-                continue;
-            }
+        for (i, coordinate, at) in self.product.active_columns(&start) {
             let free = relaxed && can_be_relaxed(coordinate) && !self.product.is_parent(i);
             if free || *coordinate == Coordinate::Continuous {
                 (lower[at.start], upper[at.start]) = (0.0, 1.0);
@@ -73,5 +69,5 @@ impl Search<'_, '_> {
 /// Whether the coordinate can be relaxed. A coordinate can be relaxed if values of a(x) between its levels are
 /// informative about the best level.
 fn can_be_relaxed(coordinate: &Coordinate) -> bool {
-    matches!(coordinate, Coordinate::Integer { .. }) && coordinate.levels() > Some(2)
+    coordinate.is_ordered() && coordinate.levels() > Some(2)
 }

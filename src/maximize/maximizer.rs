@@ -8,8 +8,8 @@ use super::excluded::Excluded;
 use super::scoring::Search;
 use super::starting_points::starting_points;
 use super::{default_search, direct, exhaustive, multistart};
-use crate::domain::{Coordinate, Domain, Objective};
 use crate::error::{Error, Result, Stop};
+use crate::problem::{Coordinate, Domain, Objective};
 use crate::random::Rng;
 
 /// The method of the search of a box. Candidates are always enumerated.

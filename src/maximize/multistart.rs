@@ -7,10 +7,9 @@ use super::argmax::Argmax;
 use super::excluded::Excluded;
 use super::exhaustive;
 use super::scoring::Search;
-use crate::domain::Objective;
-use crate::domain::{Domain, Product};
 use crate::error::{Result, Stop, check};
 use crate::numerics::lbfgsb::Tolerance;
+use crate::problem::{Domain, Objective, Product};
 use crate::random::Rng;
 
 /// The tolerances of scipy's `minimize(method="L-BFGS-B")`.

@@ -4,8 +4,8 @@ use ndarray::{ArrayView1, ArrayView2, Axis};
 
 use super::excluded::Excluded;
 use super::exhaustive::BLOCK;
-use crate::domain::{Objective, Product};
 use crate::error::{Result, Stop, check};
+use crate::problem::{Objective, Product};
 
 /// The state of the search of an objective on a box.
 pub(super) struct Search<'a, 's> {

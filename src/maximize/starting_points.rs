@@ -10,7 +10,7 @@ use rand_distr::StandardNormal;
 
 use super::default_search::Plan;
 use super::exhaustive::{MAX_COMBINATIONS, combinations};
-use crate::domain::{
+use crate::problem::{
     Coordinate, Domain, Product, columns, hold_inactive, unit_sequence, write_quantiles,
 };
 use crate::random::Rng;
@@ -121,12 +121,12 @@ fn steps(
                 if rng.random::<f64>() >= moving {
                     continue;
                 }
-                match coordinate {
-                    Coordinate::Categorical { n } if rng.random::<f64>() < 0.25 => {
-                        coordinate.write(rng.random_range(0..*n as u64), &mut x[at]);
+                match coordinate.choices() {
+                    Some(n) if rng.random::<f64>() < 0.25 => {
+                        coordinate.write(rng.random_range(0..n), &mut x[at]);
                     }
-                    Coordinate::Categorical { .. } => {}
-                    _ => x[at.start] += length * rng.sample::<f64, _>(StandardNormal),
+                    Some(_) => {}
+                    None => x[at.start] += length * rng.sample::<f64, _>(StandardNormal),
                 }
             }
         }

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use ndarray::Array2;
 
 use super::scoring::Search;
-use crate::domain::{Coordinate, columns};
 use crate::error::{Error, Result};
+use crate::problem::{Coordinate, columns};
 
 /// The largest number of levels of an integer for which a sweep tries every level. For an integer with more levels, a
 /// sweep tries steps of ±1, ±2, ±4, ….
@@ -15,7 +15,7 @@ const FEW_LEVELS: u64 = 16;
 
 /// Whether the coordinate is an integer with more than `FEW_LEVELS` levels.
 pub(super) fn is_large(coordinate: &Coordinate) -> bool {
-    matches!(coordinate, Coordinate::Integer { .. }) && coordinate.levels() > Some(FEW_LEVELS)
+    coordinate.is_ordered() && coordinate.levels() > Some(FEW_LEVELS)
 }
 
 impl Search<'_, '_> {
@@ -25,11 +25,7 @@ impl Search<'_, '_> {
     pub fn sweep(&mut self, x: &mut [f64], value: &mut f64) -> Result<bool> {
         let (mut moves, mut moved) = (Vec::new(), Vec::new());
         let mut y = x.to_vec();
-        let active = self.product.active(x);
-        for (i, (coordinate, at)) in columns(self.product).enumerate() {
-            if active.as_ref().is_some_and(|active| !active[i]) {
-                continue;
-            }
+        for (i, coordinate, at) in self.product.active_columns(x) {
             let before = moves.len();
             if let Some(levels) = coordinate.levels() {
                 for index in other_levels(coordinate, levels, coordinate.index(&x[at.clone()])) {

@@ -2,8 +2,8 @@
 
 use super::excluded::Excluded;
 use super::{Argmax, Maximizer, maximize};
-use crate::domain::{Coordinate, Domain, Objective};
 use crate::error::Error;
+use crate::problem::{Coordinate, Domain, Objective};
 use crate::random::Rng;
 use ndarray::{Array2, ArrayView2};
 use proptest::prelude::{Just, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -292,7 +292,7 @@ fn the_best_members_of_discrete_coordinates_are_found() {
         let found = search(f, &domain, &[], &Maximizer::default(), seed);
         assert!(domain.contains(&found.point));
         assert!((found.value - 0.3).abs() < 1e-6, "{found:?}");
-        assert_eq!(last[0].level(&found.point[7..]), 137);
+        assert_eq!(last[0].index(&found.point[7..]), 137 - 10);
     }
     // The box has few members and only discrete coordinates. The best member is found exactly.
     let grid =

@@ -3,9 +3,9 @@
 use ndarray::ArrayView2;
 
 use super::Optimizer;
-use crate::domain::Domain;
 use crate::error::{Error, Result};
 use crate::maximize::feasible::Feasible;
+use crate::problem::Domain;
 
 impl Optimizer {
     /// Refuses rows that are not valid (x, context) rows of this optimizer.

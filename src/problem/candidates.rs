@@ -1,4 +1,4 @@
-//! Candidates in the user's units, and their encoding. Each column is scaled to [0, 1].
+//! Finite domains. A list of candidates in the user's units, and its encoding: each column is scaled to [0, 1].
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::Domain;
+use super::Domain;
+use super::domain::checked;
 use crate::error::{Error, Result};
 
 /// A list of candidates, one per row.
@@ -22,8 +23,7 @@ pub struct Candidates {
 impl Candidates {
     /// Creates a list of candidates. Refuses an empty list and entries that are not finite.
     pub fn new(points: Array2<f64>) -> Result<Self> {
-        // Creating the domain checks the entries before they are scaled.
-        Domain::candidates(points.clone())?;
+        let points = checked(points)?;
         let bound = |start: f64, better: fn(f64, f64) -> f64| {
             points.map_axis(Axis(0), |column| column.iter().copied().fold(start, better))
         };
@@ -31,7 +31,7 @@ impl Candidates {
             bound(f64::INFINITY, f64::min),
             bound(f64::NEG_INFINITY, f64::max),
         );
-        let domain = Domain::candidates(scaled(points.view(), &low, &high))?;
+        let domain = Domain::Candidates(scaled(points.view(), &low, &high));
         Ok(Self {
             points,
             low,
@@ -46,13 +46,8 @@ impl Candidates {
     }
 
     /// The number of candidates.
-    pub fn len(&self) -> usize {
+    pub fn n_rows(&self) -> usize {
         self.points.nrows()
-    }
-
-    /// Whether the list is empty. The result is always false, because the constructor refuses an empty list.
-    pub fn is_empty(&self) -> bool {
-        self.points.is_empty()
     }
 
     /// The columns of a candidate.
@@ -114,7 +109,9 @@ fn scaled(rows: ArrayView2<f64>, low: &Array1<f64>, high: &Array1<f64>) -> Array
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Rng;
     use ndarray::array;
+    use rand::SeedableRng;
 
     #[test]
     fn columns_are_scaled_and_rows_are_found() {
@@ -129,5 +126,33 @@ mod tests {
         assert_eq!(candidates.find(x.row(2)), Some(2));
         assert_eq!(candidates.find(array![20.0, 7.0, 1.0].view()), None);
         assert!(Candidates::new(array![[f64::NAN]]).is_err());
+    }
+
+    #[test]
+    fn empty_lists_and_non_finite_entries_are_refused() {
+        for points in [
+            array![[0.0, f64::NAN]],
+            Array2::zeros((0, 2)),
+            Array2::zeros((2, 0)),
+        ] {
+            assert!(matches!(
+                Domain::candidates(points),
+                Err(Error::InvalidSpace(_))
+            ));
+        }
+    }
+
+    #[test]
+    fn candidates_snap_to_the_nearest_row() {
+        let domain = Domain::candidates(array![[0.1, 5.0], [-0.0, 1e-300], [2.0, 2.0]]).unwrap();
+        assert_eq!((domain.width(), domain.dimensions()), (2, 2));
+        let mut x = [1.7, 2.4];
+        assert_eq!(domain.snap(&mut x), Some(2));
+        assert_eq!(x, [2.0, 2.0]);
+        assert!(domain.contains(&[0.1, 5.0 + 1e-10]) && !domain.contains(&[0.1]));
+        let spread = domain.quasi_random(3, &mut Rng::seed_from_u64(1));
+        let mut sums: Vec<f64> = spread.rows().into_iter().map(|r| r.sum()).collect();
+        sums.sort_by(f64::total_cmp);
+        assert_eq!(sums, [1e-300, 4.0, 5.1]);
     }
 }

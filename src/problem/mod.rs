@@ -1,17 +1,22 @@
 //! The problem in the user's units. It defines the points, contexts and fidelities, and whether larger or smaller
 //! values are better.
 //!
-//! * [`point`]: one point; [`parameter`]: the kinds of parameters; [`space`]: named parameters and their conditions;
-//!   [`declaration_checks`]: checks of declarations; [`candidates`]: finite lists
-//! * [`fidelity`]: fidelities in the user's units
+//! * [`parameter`]: the kinds of parameters; [`space`]: named parameters; [`declarations`] and their checks; [`point`]:
+//!   one point; [`fidelity`]: the share of a full evaluation
+//! * [`domain`]: the encoded form that strategies read, which is [`candidates`] or a [`product`] of coordinates with
+//!   [`conditions`]; [`sampling`]: uniform and evenly spread members
 //!
 //! This module checks the user's numbers and encodes them as columns. Strategies maximise over encoded points.
 
 pub mod candidates;
-mod declaration_checks;
+mod conditions;
+mod declarations;
+pub mod domain;
 pub mod fidelity;
 pub mod parameter;
 mod point;
+mod product;
+mod sampling;
 pub mod space;
 #[cfg(test)]
 mod tests;
@@ -21,14 +26,19 @@ use std::sync::Arc;
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Coordinate, Domain};
 use crate::error::{Error, Result};
 
 pub use candidates::Candidates;
-pub use fidelity::Fidelity;
-pub use parameter::{Choices, Integer, Kind, Parameter, Real};
+pub use conditions::{Condition, Conditions};
+pub use declarations::{Declaration, Role};
+pub use domain::{Domain, Member, Objective};
+pub use fidelity::{Fidelity, PowerCost};
+pub use parameter::{Cell, Choices, Coordinate, Integer, Kind, Parameter, Real};
 pub use point::Point;
-pub use space::{Declaration, Role, Space};
+pub(crate) use product::indices;
+pub use product::{Product, columns};
+pub(crate) use sampling::{hold_inactive, unit_sequence, write_quantiles};
+pub use space::Space;
 
 /// The unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,14 +101,9 @@ impl Problem {
     /// columns.
     pub fn unit_cube(width: usize, context_width: usize, clock: Clock) -> Result<Self> {
         let cube = |role, name: &str, n: usize| {
-            let declared = (0..n).map(|i| {
-                let real = Real::new(0.0, 1.0, false, None)?;
-                Ok(Declaration::new(
-                    &format!("{name}{i}"),
-                    Parameter::Real(real),
-                ))
-            });
-            Space::new(role, declared.collect::<Result<_>>()?)
+            let unit = || Parameter::Real(Real::UNIT);
+            let declared = (0..n).map(|i| Declaration::new(&format!("{name}{i}"), unit()));
+            Space::new(role, declared.collect())
         };
         let context = match context_width {
             0 => None,
@@ -121,10 +126,9 @@ impl Problem {
 
     /// The encoded coordinates of a context. The list is empty if a context is not declared.
     pub fn context_coordinates(&self) -> &[Coordinate] {
-        match self.context.as_ref().map(|space| space.domain().as_ref()) {
-            Some(Domain::Box(product)) => product,
-            _ => &[],
-        }
+        let context = self.context.as_ref();
+        let product = context.and_then(|space| space.domain().product());
+        product.map_or(&[], |product| product)
     }
 
     /// The numbers of columns of an encoded point and of an encoded context.
@@ -137,20 +141,32 @@ impl Problem {
     /// The numbers of searched parameters of a point (0 for candidates) and of a context.
     pub fn n_numbers(&self) -> (usize, usize) {
         let n = match &self.members {
-            Members::Space(space) => space.n_searched(),
+            Members::Space(space) => space.searched().len(),
             Members::Candidates(_) => 0,
         };
-        (n, self.context.as_ref().map_or(0, Space::n_searched))
+        (
+            n,
+            self.context
+                .as_ref()
+                .map_or(0, |space| space.searched().len()),
+        )
     }
 
     /// Refuses a point that is not in the domain.
     pub fn check_point(&self, point: &Point) -> Result<()> {
         match (&self.members, point) {
-            (Members::Space(space), Point::Numbers(numbers)) => space.check(numbers),
-            (Members::Candidates(list), Point::Candidate(index)) if *index < list.len() => Ok(()),
-            (Members::Candidates(list), Point::Candidate(index)) => Err(Error::InvalidPoint(
-                format!("candidate {index} does not exist: there are {}", list.len()),
-            )),
+            (Members::Space(space), Point::Numbers(numbers)) => {
+                space.check(numbers.len(), |k| numbers[k])
+            }
+            (Members::Candidates(list), Point::Candidate(index)) if *index < list.n_rows() => {
+                Ok(())
+            }
+            (Members::Candidates(list), Point::Candidate(index)) => {
+                Err(Error::InvalidPoint(format!(
+                    "candidate {index} does not exist: there are {}",
+                    list.n_rows()
+                )))
+            }
             (Members::Space(_), Point::Candidate(index)) => Err(Error::InvalidPoint(format!(
                 "candidate {index} is not a point of a space; give one number for each parameter"
             ))),
@@ -170,10 +186,7 @@ impl Problem {
             (Some(_), []) => Err(Error::InvalidContext(
                 "a context is declared but none was given; pass context=".to_string(),
             )),
-            (Some(space), _) => {
-                let numbers: Vec<Option<f64>> = context.iter().copied().map(Some).collect();
-                space.check(&numbers)
-            }
+            (Some(space), _) => space.check(context.len(), |k| Some(context[k])),
         }
     }
 
@@ -188,12 +201,18 @@ impl Problem {
         }
     }
 
-    /// The columns of a point.
-    pub fn encode(&self, point: &Point) -> Vec<f64> {
+    /// The columns of a point. Refuses a point of the wrong kind or length.
+    pub fn encode(&self, point: &Point) -> Result<Vec<f64>> {
         match (&self.members, point) {
-            (Members::Space(space), Point::Numbers(numbers)) => space.encode_searched(numbers),
-            (Members::Candidates(list), Point::Candidate(index)) => list.row(*index),
-            _ => vec![f64::NAN; self.domain().width()], // check_point refuses such a point
+            (Members::Space(space), Point::Numbers(numbers))
+                if numbers.len() == space.searched().len() =>
+            {
+                Ok(space.encode_searched(|k| numbers[k]))
+            }
+            (Members::Candidates(list), Point::Candidate(index)) if *index < list.n_rows() => {
+                Ok(list.row(*index))
+            }
+            _ => self.check_point(point).map(|()| Vec::new()),
         }
     }
 
@@ -229,10 +248,7 @@ impl Problem {
     pub fn encode_context(&self, context: &[f64]) -> Vec<f64> {
         match &self.context {
             None => Vec::new(),
-            Some(space) => {
-                let numbers: Vec<Option<f64>> = context.iter().copied().map(Some).collect();
-                space.encode_searched(&numbers)
-            }
+            Some(space) => space.encode_searched(|k| context.get(k).copied()),
         }
     }
 

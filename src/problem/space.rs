@@ -7,50 +7,24 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Parameter;
-use super::declaration_checks::{list, name_the_widest, refuse_circles, without_constants};
-use crate::domain::{Condition, Conditions, Coordinate, Domain};
+use super::conditions::{Condition, Conditions};
+use super::declarations::{Declaration, Role, check_width, conditions, list, without_constants};
+use super::parameter::Kind;
+use super::{Domain, Product, columns};
 use crate::error::{Error, Result};
-
-/// A parameter as it is declared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Declaration {
-    pub name: String,
-    pub parameter: Parameter,
-    /// The parameter is active if each of these other parameters is active and has one of the given levels.
-    pub when: Vec<(String, Vec<u64>)>,
-}
-
-impl Declaration {
-    /// A parameter that is always active.
-    pub fn new(name: &str, parameter: Parameter) -> Self {
-        Self {
-            name: name.to_string(),
-            parameter,
-            when: Vec::new(),
-        }
-    }
-}
-
-/// What the points of a space are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Role {
-    Params,
-    /// A context has no conditions.
-    Context,
-}
 
 /// The parameters of a search space or of contexts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Saved", into = "Saved")]
 pub struct Space {
     role: Role,
-    names: Vec<String>,
-    parameters: Vec<Parameter>,
-    /// The conditions among all parameters, constants included; None if there are none.
-    conditions: Option<Conditions>,
-    /// The numbers of the parameters that are not constants, with their columns.
-    searched: Vec<(usize, std::ops::Range<usize>)>,
+    declared: Vec<Declaration>,
+    /// The conditions among all parameters, constants included.
+    conditions: Conditions,
+    /// The numbers of the parameters that are not constants.
+    searched: Vec<usize>,
+    /// The columns of the searched parameters.
+    at: Vec<std::ops::Range<usize>>,
     domain: Arc<Domain>,
 }
 
@@ -58,83 +32,33 @@ impl Space {
     /// Refuses conditions on unknown or continuous parameters, conditions that can never hold or that form a circle,
     /// and spaces with constants alone or too many columns.
     pub fn new(role: Role, declared: Vec<Declaration>) -> Result<Self> {
-        let argument = role.argument();
-        let names: Vec<String> = declared.iter().map(|each| each.name.clone()).collect();
-        let (mut parameters, mut named) = (Vec::new(), Vec::new());
-        for each in declared {
-            parameters.push(each.parameter);
-            named.push(each.when);
-        }
-        let mut when = vec![Vec::new(); names.len()];
-        for (i, own) in named.into_iter().enumerate() {
-            for (parent, levels) in own {
-                let what = format!("{argument}['{}'] has when={{'{parent}': …}}", names[i]);
-                let refuse = |why: String| Err(Error::InvalidSpace(format!("{what}, {why}")));
-                let Some(at) = names.iter().position(|name| *name == parent) else {
-                    return refuse(format!(
-                        "which is not a parameter of {argument}: name one of {}",
-                        list(&names)
-                    ));
-                };
-                if parameters[at].n_levels().is_none() {
-                    return refuse(format!(
-                        "and '{parent}' is a continuous Real: give that one a step, or make it an Integer, Ordinal or \
-                         Categorical"
-                    ));
-                }
-                when[i].push(Condition(at, levels));
-            }
-        }
-        refuse_circles(argument, &names, &when)?;
-        let coordinates: Vec<Coordinate> = parameters.iter().map(coordinate).collect();
-        let conditions = Conditions::new(&coordinates, when)?;
-        let mut searched = Vec::new();
-        let mut width = 0;
-        for (i, parameter) in parameters.iter().enumerate() {
-            if !parameter.is_constant() {
-                searched.push((i, width..width + parameter.width()));
-                width += parameter.width();
-            }
-        }
-        if searched.is_empty() {
-            return Err(Error::InvalidSpace(format!(
-                "{argument} has constants alone: give at least one parameter to search, as {{'x': (0.0, 1.0)}}"
-            )));
-        }
-        let of_searched = match &conditions {
-            None => vec![Vec::new(); searched.len()],
-            Some(conditions) => {
-                without_constants(argument, &names, &parameters, &searched, conditions)?
-            }
-        };
-        let kept = searched.iter().map(|(i, _)| coordinates[*i].clone());
-        let domain = Domain::conditional_box(kept.collect(), of_searched)
-            .map_err(|error| name_the_widest(argument, &names, &parameters, error))?;
+        let conditions = conditions(role, &declared)?;
+        check_width(role, &declared)?;
+        let is_searched = |i: &usize| !declared[*i].parameter.is_constant();
+        let searched: Vec<usize> = (0..declared.len()).filter(is_searched).collect();
+        let of_searched = without_constants(role, &declared, &searched, &conditions)?;
+        let coordinates = searched
+            .iter()
+            .map(|&i| declared[i].parameter.kind().coordinate());
+        let product = Product::new(coordinates.collect(), of_searched);
         Ok(Self {
             role,
-            names,
-            parameters,
+            declared,
             conditions,
             searched,
-            domain: Arc::new(domain),
+            at: columns(&product).map(|(_, at)| at).collect(),
+            domain: Arc::new(Domain::Box(product)),
         })
     }
 
-    /// The parameters as they were declared.
-    fn declared(&self) -> Vec<Declaration> {
-        let when = |i: usize| {
-            let own = self.conditions.iter().flat_map(move |all| &all.when[i]);
-            own.map(|Condition(parent, levels)| (self.names[*parent].clone(), levels.clone()))
-                .collect()
-        };
-        let named = self.names.iter().zip(&self.parameters).enumerate();
-        named
-            .map(|(i, (name, parameter))| Declaration {
-                name: name.clone(),
-                parameter: parameter.clone(),
-                when: when(i),
-            })
-            .collect()
+    fn kind(&self, i: usize) -> &dyn Kind {
+        self.declared[i].parameter.kind()
+    }
+
+    /// The value of a constant, or None if parameter i is searched.
+    fn constant(&self, i: usize) -> Option<f64> {
+        let parameter = &self.declared[i].parameter;
+        parameter.is_constant().then(|| parameter.kind().member(0))
     }
 
     /// The encoded domain of the parameters that are searched.
@@ -143,26 +67,18 @@ impl Space {
     }
 
     /// The numbers of the parameters that are searched: all except constants.
-    pub fn searched(&self) -> impl Iterator<Item = usize> {
-        self.searched.iter().map(|(i, _)| *i)
+    pub fn searched(&self) -> &[usize] {
+        &self.searched
     }
 
     /// The number of parameters, constants included.
     pub fn n_parameters(&self) -> usize {
-        self.parameters.len()
-    }
-
-    /// The number of parameters that are searched.
-    pub fn n_searched(&self) -> usize {
-        self.searched.len()
+        self.declared.len()
     }
 
     /// Whether each parameter is active. A parameter is inactive if one of its parents is not given.
     pub fn active(&self, numbers: &[Option<f64>]) -> Vec<bool> {
-        match &self.conditions {
-            None => vec![true; self.names.len()],
-            Some(conditions) => conditions.active(&self.levels(numbers)),
-        }
+        self.conditions.active(&self.levels(numbers))
     }
 
     /// The numbers of a point, with constants filled in.
@@ -174,67 +90,64 @@ impl Space {
         numbers: &[Option<f64>],
         unknown: &[String],
     ) -> Result<Vec<Option<f64>>> {
+        let n = self.declared.len();
         let levels = self.levels(numbers);
-        let mut active = vec![true; self.names.len()];
+        let mut active = vec![true; n];
         // Missing active parameters, and the children that depend on them.
-        let mut unsettled = vec![false; self.names.len()];
-        if let Some(conditions) = &self.conditions {
-            for &i in &conditions.order {
-                let met = |Condition(parent, allowed): &Condition| {
-                    active[*parent] && allowed.binary_search(&levels[*parent]).is_ok()
-                };
-                let own = &conditions.when[i];
-                let is_active = own.iter().all(met);
-                unsettled[i] = match is_active {
-                    true => levels[i] == NO_LEVEL,
-                    false => own.iter().all(|each| unsettled[each.0] || met(each)),
-                };
-                active[i] = is_active;
-                if !active[i] && !unsettled[i] && numbers[i].is_some() {
-                    return Err(self.inactive(i, numbers[i]));
-                }
+        let mut unsettled = vec![false; n];
+        for &i in &self.conditions.order {
+            let met = |Condition(parent, allowed): &Condition| {
+                active[*parent] && allowed.binary_search(&levels[*parent]).is_ok()
+            };
+            let own = &self.conditions.when[i];
+            let is_active = own.iter().all(met);
+            unsettled[i] = match is_active {
+                true => levels[i] == NO_LEVEL,
+                false => own.iter().all(|each| unsettled[each.0] || met(each)),
+            };
+            active[i] = is_active;
+            if !active[i] && !unsettled[i] && numbers[i].is_some() {
+                return Err(self.inactive(i, numbers[i]));
             }
         }
-        let given = |i: usize| numbers[i].is_some() || self.parameters[i].is_constant();
-        let named: Vec<bool> = (0..self.names.len())
-            .map(|i| active[i] || numbers[i].is_some())
-            .collect();
-        self.check_names(|i| given(i) || !active[i], &named, unknown)?;
-        let number = |i: usize| match self.parameters[i].is_constant() {
-            true => Some(self.parameters[i].kind().member(0)),
-            false => numbers[i],
-        };
-        Ok((0..self.names.len())
-            .map(|i| active[i].then(|| number(i)).flatten())
-            .collect())
+        let given = |i: usize| numbers[i].is_some() || self.constant(i).is_some();
+        let is_named = |i: usize| active[i] || numbers[i].is_some();
+        self.check_names(|i| given(i) || !active[i], is_named, unknown)?;
+        let number = |i: usize| active[i].then(|| self.constant(i).or(numbers[i])).flatten();
+        Ok((0..n).map(number).collect())
     }
 
     /// Refuses missing and unknown names in a space without conditions, before any value is read.
     pub fn check_given(&self, given: &[bool], unknown: &[String]) -> Result<()> {
-        if self.conditions.is_some() {
+        if !self.conditions.is_empty() {
             return Ok(());
         }
-        let is_there = |i: usize| given[i] || self.parameters[i].is_constant();
-        self.check_names(is_there, &vec![true; self.names.len()], unknown)
+        self.check_names(
+            |i| given[i] || self.constant(i).is_some(),
+            |_| true,
+            unknown,
+        )
     }
 
     /// Refuses names that are not in the space.
     pub fn check_known(&self, unknown: &[String]) -> Result<()> {
-        self.check_names(|_| true, &vec![true; self.names.len()], unknown)
+        self.check_names(|_| true, |_| true, unknown)
     }
 
     /// The columns of a point that `complete` returned.
     pub fn encode(&self, numbers: &[Option<f64>]) -> Vec<f64> {
-        self.encode_searched(&self.only_searched(numbers))
+        let searched = self.only_searched(numbers);
+        self.encode_searched(|k| searched[k])
     }
 
-    /// The columns of the numbers of the searched parameters; None for inactive ones.
-    pub fn encode_searched(&self, numbers: &[Option<f64>]) -> Vec<f64> {
+    /// The columns of a point from the number of each searched parameter. The number is None if the parameter is
+    /// inactive.
+    pub fn encode_searched(&self, number: impl Fn(usize) -> Option<f64>) -> Vec<f64> {
         let mut x = vec![0.0; self.domain.width()];
-        for ((i, at), number) in self.searched.iter().zip(numbers) {
-            let kind = self.parameters[*i].kind();
-            match number {
-                Some(number) => kind.encode(*number, &mut x[at.clone()]),
+        for (k, (&i, at)) in self.searched.iter().zip(&self.at).enumerate() {
+            let kind = self.kind(i);
+            match number(k) {
+                Some(number) => kind.encode(number, &mut x[at.clone()]),
                 None => x[at.clone()].fill(kind.coordinate().inactive()),
             }
         }
@@ -243,14 +156,13 @@ impl Space {
 
     /// The numbers of the searched parameters at the point nearest to these columns; None for inactive ones.
     pub fn decode_searched(&self, x: &[f64]) -> Vec<Option<f64>> {
-        let number = |(i, at): &(usize, std::ops::Range<usize>)| {
-            Some(self.parameters[*i].kind().decode(&x[at.clone()]))
+        let active = self.domain.product().and_then(|product| product.active(x));
+        let is_active = |k: usize| active.as_ref().is_none_or(|active| active[k]);
+        let all = self.searched.iter().zip(&self.at).enumerate();
+        let number = |(k, (i, at)): (usize, (&usize, &std::ops::Range<usize>))| {
+            is_active(k).then(|| self.kind(*i).decode(&x[at.clone()]))
         };
-        let numbers: Vec<Option<f64>> = self.searched.iter().map(number).collect();
-        match self.conditions {
-            None => numbers,
-            Some(_) => self.only_searched(&self.spread(&numbers)),
-        }
+        all.map(number).collect()
     }
 
     /// The numbers of the point nearest to these columns; None for inactive parameters.
@@ -260,19 +172,17 @@ impl Space {
 
     /// The numbers of the searched parameters among the numbers of all.
     pub fn only_searched(&self, numbers: &[Option<f64>]) -> Vec<Option<f64>> {
-        self.searched().map(|i| numbers[i]).collect()
+        self.searched.iter().map(|&i| numbers[i]).collect()
     }
 
     /// The numbers of all parameters from the numbers of the searched ones; None for inactive parameters.
     pub fn spread(&self, searched: &[Option<f64>]) -> Vec<Option<f64>> {
-        let parameters = self.parameters.iter();
-        let mut numbers: Vec<Option<f64>> = parameters
-            .map(|each| each.is_constant().then(|| each.kind().member(0)))
-            .collect();
-        for ((i, _), number) in self.searched.iter().zip(searched) {
-            numbers[*i] = *number;
+        let constants = (0..self.declared.len()).map(|i| self.constant(i));
+        let mut numbers: Vec<Option<f64>> = constants.collect();
+        for (&i, number) in self.searched.iter().zip(searched) {
+            numbers[i] = *number;
         }
-        if self.conditions.is_some() {
+        if !self.conditions.is_empty() {
             let active = self.active(&numbers);
             for (number, active) in numbers.iter_mut().zip(active) {
                 *number = number.filter(|_| active);
@@ -281,119 +191,98 @@ impl Space {
         numbers
     }
 
-    /// Refuses numbers of the searched parameters that are not those of one point of this space.
-    pub fn check(&self, searched: &[Option<f64>]) -> Result<()> {
-        if searched.len() != self.searched.len() {
-            return Err(self.role.error(format!(
-                "{} has {} numbers; give one for each of {}",
-                self.role.point(),
-                searched.len(),
-                list(
-                    &self
-                        .searched()
-                        .map(|i| self.names[i].clone())
-                        .collect::<Vec<_>>()
-                )
-            )));
+    /// Refuses n numbers, one for each searched parameter, that are not a point of this space. The number of an inactive
+    /// parameter is None.
+    pub fn check(&self, n: usize, number: impl Fn(usize) -> Option<f64>) -> Result<()> {
+        if n != self.searched.len() {
+            let names = list(self.searched.iter().map(|&i| &self.declared[i].name));
+            let message = format!(" has {n} numbers; give one for each of {names}");
+            return Err(self.role.error(&message));
         }
-        for ((i, _), number) in self.searched.iter().zip(searched) {
-            let kind = self.parameters[*i].kind();
-            if let Some(number) = number
-                && kind.checked(*number) != Some(*number)
+        for (k, &i) in self.searched.iter().enumerate() {
+            if let Some(number) = number(k)
+                && self.kind(i).checked(number) != Some(number)
             {
-                return Err(self.role.error(format!(
-                    "{}['{}']={number:?} is not usable: pass {}",
-                    self.role.point(),
-                    self.names[*i],
-                    kind.expected()
-                )));
+                let (name, expected) = (&self.declared[i].name, self.kind(i).expected());
+                let message = format!("['{name}']={number:?} is not usable: pass {expected}");
+                return Err(self.role.error(&message));
             }
         }
-        let is_complete = match self.conditions {
-            None => searched.iter().all(Option::is_some),
-            Some(_) => {
-                let mut numbers = self.spread(&vec![None; searched.len()]);
-                for ((i, _), number) in self.searched.iter().zip(searched) {
-                    numbers[*i] = *number;
-                }
-                let active = self.active(&numbers);
-                self.searched
-                    .iter()
-                    .zip(searched)
-                    .all(|((i, _), number)| number.is_some() == active[*i])
-            }
+        // A parent is active if and only if it has a number, because its own number is checked in the same way.
+        let meets = |Condition(parent, levels): &Condition| {
+            let kind = self.kind(self.searched[*parent]);
+            number(*parent).is_some_and(|number| levels.binary_search(&kind.level(number)).is_ok())
         };
-        match is_complete {
+        let product = self.domain.product();
+        let own = |k: usize| product.map_or(&[][..], |product| product.conditions_of(k));
+        match (0..n).all(|k| number(k).is_some() == own(k).iter().all(meets)) {
             true => Ok(()),
-            false => Err(self.role.error(format!(
-                "{} needs a number for each active parameter, and none for inactive ones",
-                self.role.point()
-            ))),
+            false => Err(self
+                .role
+                .error(" needs a number for each active parameter, and none for inactive ones")),
         }
     }
 
     /// The level of each given parameter; 0 for constants.
     fn levels(&self, numbers: &[Option<f64>]) -> Vec<u64> {
-        let each = self.parameters.iter().zip(numbers);
-        each.map(|(parameter, number)| match number {
-            _ if parameter.is_constant() => 0,
-            Some(number) if !number.is_nan() => parameter.kind().level(*number),
+        let level = |(i, number): (usize, &Option<f64>)| match number {
+            _ if self.constant(i).is_some() => 0,
+            Some(number) if !number.is_nan() => self.kind(i).level(*number),
             _ => NO_LEVEL,
-        })
-        .collect()
+        };
+        numbers.iter().enumerate().map(level).collect()
     }
 
     fn inactive(&self, i: usize, number: Option<f64>) -> Error {
-        let (name, kind) = (&self.names[i], self.parameters[i].kind());
         let number = number.filter(|number| !number.is_nan());
-        let label = number.map_or(String::new(), |number| format!("={}", kind.label(number)));
-        self.role.error(format!(
-            "{}['{name}']{label} is inactive here: leave it out, as it needs {}",
-            self.role.point(),
+        let label = |number| format!("={}", self.kind(i).label(number));
+        self.role.error(&format!(
+            "['{}']{} is inactive here: leave it out, as it needs {}",
+            self.declared[i].name,
+            number.map(label).unwrap_or_default(),
             self.in_words(i)
         ))
     }
 
     /// The conditions of a parameter as part of a sentence: kernel='poly' and n in [1, 2].
     fn in_words(&self, i: usize) -> String {
-        let own = self.conditions.iter().flat_map(|all| &all.when[i]);
-        let words = own.map(|Condition(parent, levels)| {
-            let (name, kind) = (&self.names[*parent], self.parameters[*parent].kind());
-            let label = |level: &u64| kind.label(kind.member(*level));
-            let labels: Vec<String> = levels.iter().map(label).collect();
-            match &labels[..] {
-                [one] => format!("{name}={one}"),
-                several => format!("{name} in [{}]", several.join(", ")),
-            }
-        });
+        let words = self.conditions.when[i]
+            .iter()
+            .map(|Condition(parent, levels)| {
+                let (name, kind) = (&self.declared[*parent].name, self.kind(*parent));
+                let label = |level: &u64| kind.label(kind.member(*level));
+                let labels: Vec<String> = levels.iter().map(label).collect();
+                match &labels[..] {
+                    [one] => format!("{name}={one}"),
+                    several => format!("{name} in [{}]", several.join(", ")),
+                }
+            });
         words.collect::<Vec<_>>().join(" and ")
     }
 
     fn check_names(
         &self,
         is_there: impl Fn(usize) -> bool,
-        named: &[bool],
+        is_named: impl Fn(usize) -> bool,
         unknown: &[String],
     ) -> Result<()> {
-        let all = || 0..self.names.len();
-        let of = |those: Vec<usize>| those.iter().map(|&i| self.names[i].clone()).collect();
-        let missing: Vec<String> = of(all().filter(|&i| !is_there(i)).collect());
-        if missing.is_empty() && unknown.is_empty() {
-            return Ok(());
-        }
-        let expected: Vec<String> = of(all().filter(|&i| named[i]).collect());
+        let all = || self.declared.iter().map(|each| &each.name).enumerate();
         let mut found = Vec::new();
-        if !missing.is_empty() {
-            found.push(format!("misses {}", list(&missing)));
+        let mut missing = all().filter(|(i, _)| !is_there(*i)).peekable();
+        if missing.peek().is_some() {
+            found.push(format!("misses {}", list(missing.map(|(_, name)| name))));
         }
         if !unknown.is_empty() {
             found.push(format!("has unknown [{}]", unknown.join(", ")));
         }
-        Err(self.role.error(format!(
-            "{} {}: pass exactly the names {}",
-            self.role.point(),
+        if found.is_empty() {
+            return Ok(());
+        }
+        let expected = all().filter(|(i, _)| is_named(*i)).map(|(_, name)| name);
+        Err(self.role.error(&format!(
+            " {}: pass exactly the names {}",
             found.join(" and "),
-            list(&expected)
+            list(expected)
         )))
     }
 }
@@ -411,38 +300,9 @@ impl TryFrom<Saved> for Space {
 
 impl From<Space> for Saved {
     fn from(space: Space) -> Self {
-        (space.role, space.declared())
+        (space.role, space.declared)
     }
 }
 
 /// The level of a parameter that is not given; it meets no condition.
 const NO_LEVEL: u64 = u64::MAX;
-
-impl Role {
-    /// The argument of an optimizer, for messages.
-    fn argument(self) -> &'static str {
-        match self {
-            Role::Params => "space",
-            Role::Context => "context",
-        }
-    }
-
-    /// The argument that a point is passed as, for messages.
-    fn point(self) -> &'static str {
-        match self {
-            Role::Params => "params",
-            Role::Context => "context",
-        }
-    }
-
-    fn error(self, message: String) -> Error {
-        match self {
-            Role::Params => Error::InvalidPoint(message),
-            Role::Context => Error::InvalidContext(message),
-        }
-    }
-}
-
-fn coordinate(parameter: &Parameter) -> Coordinate {
-    parameter.kind().coordinate().clone()
-}

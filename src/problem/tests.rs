@@ -8,9 +8,9 @@ use super::{
     Candidates, Choices, Clock, Declaration, Direction, Fidelity, Integer, Members, Parameter,
     Point, Problem, Real, Role, Space,
 };
-use crate::domain::Domain;
 use crate::error::Error;
 use crate::ledger::{Action, Event, Ledger};
+use crate::problem::Domain;
 
 fn labels(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("'c{i}'")).collect()
@@ -220,6 +220,25 @@ fn spaces_that_cannot_be_searched_are_refused() {
             vec![declare("c", categorical(5000), &[])],
             "space['c'] has 5000",
         ),
+        (
+            vec![declare("x", x(), &[]), declare("c", categorical(0), &[])],
+            "space['c'] has no values",
+        ),
+        (
+            vec![declare("c", k(), &[]), declare("x", x(), &[("c", &[])])],
+            "at no level",
+        ),
+        (
+            vec![declare("c", k(), &[]), declare("x", x(), &[("c", &[2])])],
+            "at level 2 of 2",
+        ),
+        (
+            vec![
+                declare("c", k(), &[]),
+                declare("x", x(), &[("c", &[0]), ("c", &[1])]),
+            ],
+            "which it names twice",
+        ),
     ] {
         match Space::new(Role::Params, declared) {
             Err(Error::InvalidSpace(text)) => assert!(text.contains(part), "{text}"),
@@ -306,7 +325,7 @@ proptest! {
 #[test]
 fn numbers_that_are_not_a_point_of_the_problem_are_refused() {
     let space = svm();
-    assert_eq!(space.n_searched(), 4);
+    assert_eq!(space.searched().len(), 4);
     let problem = Problem {
         context: Problem::unit_cube(1, 1, Clock::Iterations).unwrap().context,
         fidelity: Some(Fidelity::new(integer(100.0, 500.0, false, None), None, None).unwrap()),
@@ -375,7 +394,11 @@ fn numbers_that_are_not_a_point_of_the_problem_are_refused() {
             "{refused:?}"
         );
     }
-    assert_eq!(problem.encode(&Point::Candidate(1)), [1.0 / 3.0]);
+    assert_eq!(problem.encode(&Point::Candidate(1)).unwrap(), [1.0 / 3.0]);
+    for point in [Point::Candidate(3), Point::at(&[20.0])] {
+        let refused = problem.encode(&point);
+        assert!(matches!(refused, Err(Error::InvalidPoint(_))));
+    }
     assert_eq!(problem.decode(&[0.3], None), Point::Candidate(1));
 }
 
@@ -399,4 +422,43 @@ fn the_smallest_value_is_the_best_if_f_is_minimized() {
         value: -2.0,
     };
     assert_eq!(refused, Err(expected));
+}
+
+#[test]
+fn negative_zeros_become_zeros() {
+    let is_positive = |number: Option<f64>| number.is_some_and(|number| number.is_sign_positive());
+    for parameter in [
+        real(-1.0, 1.0, false, None),
+        real(-1.0, -0.0, false, None),
+        real(-0.0, 1.0, false, Some(0.5)),
+        integer(-1.0, 1.0, false, None),
+        categorical(2),
+        Parameter::Ordinal(Choices::ordered(labels(2))),
+    ] {
+        assert!(is_positive(parameter.kind().checked(-0.0)), "{parameter:?}");
+    }
+    let x = || real(-0.0, 1.0, false, None);
+    assert!(is_positive(Some(x().kind().decode(&[0.0]))));
+    let space = |role| Space::new(role, vec![Declaration::new("x", x())]).unwrap();
+    let problem = Problem {
+        context: Some(space(Role::Context)),
+        fidelity: Some(Fidelity::new(x(), None, None).unwrap()),
+        ..Problem::new(space(Role::Params))
+    };
+    let mut log = Ledger::new(Arc::new(problem));
+    let add = Action::Add {
+        point: Point::at(&[-0.0]),
+        context: vec![-0.0],
+        fidelity: Some(-0.0),
+        observation: None,
+        attrs: None,
+    };
+    let event = log.validate(add, 0.0, None).unwrap().unwrap();
+    log.append(event).unwrap();
+    let Point::Numbers(numbers) = log.point(0) else {
+        panic!("not a point of a space")
+    };
+    assert!(is_positive(numbers[0]));
+    assert!(is_positive(Some(log.context_numbers(0)[0])));
+    assert!(is_positive(log.trials()[0].fidelity()));
 }

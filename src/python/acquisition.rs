@@ -10,12 +10,12 @@ use rand::SeedableRng;
 use crate::acquisition::{
     Acquisition as Formula, LogExpectedImprovement, Scorer, UpperConfidenceBound,
 };
-use crate::domain::Objective;
 use crate::error::{Error, Result, check};
 use crate::gp::draw::path::Path;
 use crate::gp::{BLOCK, GaussianProcess as Core};
 use crate::maximize::excluded::Excluded;
 use crate::maximize::{Maximizer, maximize};
+use crate::problem::Objective;
 use crate::python::domain::Domain;
 use crate::python::gaussian_process::GaussianProcess;
 use crate::python::interrupt::detached;

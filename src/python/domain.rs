@@ -5,7 +5,7 @@ use std::sync::Arc;
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 
-use crate::domain::Domain as Core;
+use crate::problem::Domain as Core;
 use crate::python::errors::raise;
 use crate::python::owned2;
 

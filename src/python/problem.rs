@@ -5,10 +5,9 @@ use std::sync::Arc;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::domain::PowerCost;
 use crate::error::{Error, Result};
 use crate::problem::{
-    self, Choices, Clock, Declaration, Direction, Integer, Members, Point, Real, Role,
+    self, Choices, Clock, Declaration, Direction, Integer, Members, Point, PowerCost, Real, Role,
 };
 use crate::python::domain::Domain;
 use crate::python::errors::raise;
@@ -241,7 +240,7 @@ impl Space {
 
     #[getter]
     fn searched(&self) -> Vec<usize> {
-        self.core.searched().collect()
+        self.core.searched().to_vec()
     }
 
     fn domain(&self) -> Domain {

@@ -19,13 +19,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::domain::Member;
-use crate::domain::fidelity::TOLERANCE;
-use crate::domain::{Coordinate, Domain, Fidelity};
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
-use crate::problem::{Clock, Problem};
+use crate::problem::fidelity::TOLERANCE;
+use crate::problem::{Clock, Coordinate, Domain, Fidelity, Member, Problem, Product};
 use crate::random::Rng;
 
 /// The problem for which a strategy is made.
@@ -42,11 +40,10 @@ pub struct Setup {
 impl Setup {
     /// The setup of a problem.
     pub fn of(problem: &Problem) -> Self {
-        let fidelity = problem.fidelity.as_ref();
         Self {
             domain: problem.domain().clone(),
             context: problem.context_coordinates().to_vec(),
-            fidelity: fidelity.map(|fidelity| fidelity.shares().clone()),
+            fidelity: problem.fidelity.clone(),
             clock: problem.clock,
         }
     }
@@ -130,10 +127,8 @@ impl Supports {
     /// Returns an error if the setup has a feature that the strategy of this name does not support.
     pub fn check(self, strategy: &'static str, setup: &Setup) -> Result<()> {
         let candidates = matches!(*setup.domain, Domain::Candidates(_));
-        let conditions = match setup.domain.as_ref() {
-            Domain::Candidates(_) => false,
-            Domain::Box(product) => product.is_conditional(),
-        };
+        let product = setup.domain.product();
+        let conditions = product.is_some_and(Product::is_conditional);
         for (supported, asked, what) in [
             (self.contexts, !setup.context.is_empty(), "a context"),
             (self.candidates, candidates, "candidates"),

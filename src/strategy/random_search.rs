@@ -1,15 +1,15 @@
 //! Random search. Points are uniformly random. In finite domains, they are drawn without replacement.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::Domain;
-use crate::domain::Member;
 use crate::error::{Error, Result, Stop, check};
-use crate::ledger::{Ledger, State};
-use crate::maximize::excluded::Excluded;
+use crate::ledger::{Entry, Ledger, State, TrialNumber};
+use crate::maximize::excluded::{Excluded, Key};
 use crate::maximize::feasible::Pool;
+use crate::problem::{Domain, Member};
 use crate::random::Rng;
 use crate::strategy::from_settings::FromSettings;
 use crate::strategy::{Proposal, Query, Setup, Strategy, Supports};
@@ -32,6 +32,93 @@ pub struct RandomSearch {
     pool: Option<Pool>,
     /// The default fidelity of trials. It is 1 if a fidelity is declared, and `None` otherwise.
     fidelity: Option<f64>,
+    tried: Tried,
+}
+
+/// The points of the trials, folded from the log. An abandoned point counts as tried until the next result arrives.
+#[derive(Default)]
+struct Tried {
+    n_folded: usize,
+    /// The points in each context. The set is empty if the domain is too large to draw without replacement.
+    by_context: HashMap<Key, Excluded>,
+    /// For each trial, the context and the member that are counted in `by_context`.
+    counted: Vec<Option<(Key, Key)>>,
+    /// The trials that were abandoned after the last result.
+    abandoned: BTreeSet<TrialNumber>,
+    /// The points in a new context.
+    none: Excluded,
+}
+
+/// The key of an encoded context. Adding 0 turns −0 into 0.
+fn key_of(context: &[f64]) -> Key {
+    context.iter().map(|z| (z + 0.0).to_bits()).collect()
+}
+
+impl Tried {
+    fn catch_up(&mut self, domain: &Domain, log: &Ledger) {
+        self.rewind(log);
+        let mut changed = Vec::new();
+        for entry in &log.entries()[self.n_folded..] {
+            let (number, is_result) = match entry {
+                Entry::Enqueued { .. } => continue,
+                Entry::Suggested { number, .. } => (*number, false),
+                Entry::Added { number, value, .. } => (*number, value.is_some()),
+                Entry::Abandoned { number, .. } => (*number, false),
+                Entry::Observed { number, .. }
+                | Entry::Amended { number, .. }
+                | Entry::Failed { number, .. } => (*number, true),
+            };
+            let number = number as TrialNumber;
+            changed.push(number);
+            if is_result {
+                changed.extend(std::mem::take(&mut self.abandoned));
+            }
+            if let Entry::Abandoned { .. } = entry {
+                self.abandoned.insert(number);
+            }
+        }
+        self.n_folded = log.len();
+        self.counted.resize(log.trials().len(), None);
+        for number in changed {
+            self.count(number, domain, log);
+        }
+    }
+
+    /// Counts a trial at the point where it was run, if the point counts as tried.
+    fn count(&mut self, number: TrialNumber, domain: &Domain, log: &Ledger) {
+        let trial = &log.trials()[number];
+        let is_tried = trial.state != State::Abandoned || self.abandoned.contains(&number);
+        let row = trial.index.map(|index| index as usize);
+        let key = is_tried.then(|| Excluded::key(domain, log.x(number), row));
+        let counted = key.flatten().map(|key| (key_of(log.context(number)), key));
+        if let Some((context, key)) = &counted {
+            let own = self.by_context.entry(context.clone()).or_default();
+            own.insert(key.clone());
+        }
+        let before = std::mem::replace(&mut self.counted[number], counted);
+        self.remove(before);
+    }
+
+    fn remove(&mut self, counted: Option<(Key, Key)>) {
+        if let Some((context, key)) = counted
+            && let Some(own) = self.by_context.get_mut(&context)
+        {
+            own.remove(key);
+        }
+    }
+
+    fn rewind(&mut self, log: &Ledger) {
+        self.n_folded = self.n_folded.min(log.len());
+        while self.counted.len() > log.trials().len() {
+            let last = self.counted.pop().flatten();
+            self.remove(last);
+        }
+    }
+
+    fn in_context(&self, context: &[f64]) -> &Excluded {
+        let found = self.by_context.get(&key_of(context));
+        found.unwrap_or(&self.none)
+    }
 }
 
 impl FromSettings for RandomSearch {
@@ -43,41 +130,22 @@ impl FromSettings for RandomSearch {
             pool: None,
             domain: setup.domain.clone(),
             fidelity: setup.fidelity.as_ref().map(|_| 1.0),
+            tried: Tried::default(),
         })
     }
 }
 
 impl RandomSearch {
-    /// The points of the trials in this context. The result is empty if the domain is too large to draw without
-    /// replacement. An abandoned point counts as tried until the next result arrives.
-    fn tried(&self, log: &Ledger, query: Query) -> Excluded {
-        if !self.domain.is_finite() || self.domain.combinations() > MAX_MEMBERS {
-            return Excluded::default();
-        }
-        let trials = log.trials().iter().enumerate();
-        let tried = trials.filter(|(_, trial)| trial.state != State::Abandoned);
-        let tried = tried
-            .map(|(number, _)| number)
-            .chain(log.recently_abandoned());
-        let points = tried
-            .filter(|&number| log.context(number) == query.context)
-            .map(|number| {
-                let index = log.trials()[number].index;
-                (log.x(number), index.map(|i| i as usize))
-            });
-        Excluded::new(&self.domain, points)
-    }
-
     /// A random feasible point. It is a draw, a point of the pool, or the point of an earlier trial.
     fn feasible_point(
         &mut self,
         log: &Ledger,
         query: Query,
-        excluded: &Excluded,
         rng: &mut Rng,
         stop: &mut Stop,
     ) -> Result<Vec<f64>> {
         let (domain, feasible) = (&self.domain, query.feasible);
+        let excluded = self.tried.in_context(query.context);
         let pool = match &mut self.pool {
             Some(pool) => pool,
             pool => {
@@ -103,11 +171,16 @@ impl Strategy for RandomSearch {
         Supports::EVERYTHING
     }
 
-    fn catch_up(&mut self, _log: &Ledger) -> Result<()> {
+    fn catch_up(&mut self, log: &Ledger) -> Result<()> {
+        if self.domain.is_finite() && self.domain.combinations() <= MAX_MEMBERS {
+            self.tried.catch_up(&self.domain, log);
+        }
         Ok(())
     }
 
-    fn rewind(&mut self, _log: &Ledger) {}
+    fn rewind(&mut self, log: &Ledger) {
+        self.tried.rewind(log);
+    }
 
     fn propose(
         &mut self,
@@ -116,11 +189,11 @@ impl Strategy for RandomSearch {
         rng: &mut Rng,
         stop: &mut Stop,
     ) -> Result<Proposal> {
-        let tried = self.tried(log, query);
         let point = if query.feasible.is_constrained() {
-            let x = self.feasible_point(log, query, &tried, rng, stop)?;
+            let x = self.feasible_point(log, query, rng, stop)?;
             Member::new(x, None)
         } else {
+            let tried = self.tried.in_context(query.context);
             let (x, index) = tried.sample_left(&self.domain, rng);
             Member::new(x, index)
         };
@@ -128,5 +201,88 @@ impl Strategy for RandomSearch {
             fidelity: query.fidelity.or(self.fidelity),
             ..Proposal::at(point)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::{Action, Again, Event, Observation};
+    use crate::problem::{Candidates, Clock, Members, Point, Problem};
+    use proptest::prelude::{prop, prop_assert_eq, proptest};
+    use rand::SeedableRng;
+
+    /// The points of the trials in a context, computed from the whole log.
+    fn tried_of(domain: &Domain, log: &Ledger, context: &[f64]) -> Excluded {
+        let trials = log.trials().iter().enumerate();
+        let tried = trials.filter(|(_, trial)| trial.state != State::Abandoned);
+        let tried = tried.map(|(number, _)| number);
+        let points = tried
+            .chain(log.recently_abandoned())
+            .filter(|&number| log.context(number) == context)
+            .map(|number| {
+                let index = log.trials()[number].index;
+                (log.x(number), index.map(|i| i as usize))
+            });
+        Excluded::new(domain, points)
+    }
+
+    proptest! {
+        /// The folded points equal the points of the whole log after every kind of event and after a rewind.
+        #[test]
+        fn tried_points_are_folded(steps in prop::collection::vec((0..6u8, 0..8usize, 0..5usize, 0..2u8), 1..60)) {
+            let list = Candidates::new(ndarray::arr2(&[[0.0], [1.0], [1.0], [2.0], [3.0]])).unwrap();
+            let cube = Problem::unit_cube(1, 1, Clock::Iterations).unwrap();
+            let problem = Arc::new(Problem { members: Members::Candidates(list), ..cube });
+            let domain = problem.domain().clone();
+            let setup = Setup::of(&problem);
+            let mut search = RandomSearch::from_settings(&setup, Settings {}, &mut Rng::seed_from_u64(0)).unwrap();
+            let mut log = Ledger::new(problem);
+            for (kind, number, row, context) in steps {
+                let suggested = |row| Event::Suggested {
+                    point: Point::Candidate(row),
+                    context: vec![f64::from(context)],
+                    fidelity: None,
+                    now: 0.0,
+                    at: None,
+                    expires_at: None,
+                    queued: false,
+                    note: None,
+                    attrs: None,
+                };
+                let moved = (number % 2 == 0).then_some(Point::Candidate(row));
+                let action = match kind {
+                    0 | 1 => {
+                        log.append(suggested(row)).unwrap();
+                        None
+                    }
+                    2 => {
+                        let end = log.len();
+                        log.append(suggested(row)).unwrap();
+                        search.catch_up(&log).unwrap();
+                        log.truncate(end);
+                        search.rewind(&log);
+                        None
+                    }
+                    3 => Some(Action::Abandon { number }),
+                    4 => Some(Action::Fail { number, error: None, attrs: None }),
+                    _ => Some(Action::Observe {
+                        number,
+                        observation: Observation { point: moved, ..Observation::new(row as f64, None) },
+                        again: Again::Amend,
+                    }),
+                };
+                if let Some(Ok(Some(event))) = action.map(|action| log.validate(action, 0.0, None)) {
+                    log.append(event).unwrap();
+                }
+                if row > 0 {
+                    search.catch_up(&log).unwrap();
+                    for context in [0.0, 1.0] {
+                        let expected = tried_of(&domain, &log, &[context]);
+                        prop_assert_eq!(search.tried.in_context(&[context]), &expected);
+                    }
+                }
+            }
+        }
     }
 }

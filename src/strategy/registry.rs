@@ -100,8 +100,7 @@ fn read<T: DeserializeOwned>(settings: Value) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Coordinate, Domain};
-    use crate::problem::Clock;
+    use crate::problem::{Clock, Coordinate, Domain};
     use rand::SeedableRng;
     use serde_json::json;
 

@@ -39,7 +39,7 @@ fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
         };
         prop_assert!(problem.check_point(&point).is_ok(), "{point:?}");
         prop_assert!(
-            problem.domain().contains(&problem.encode(&point)),
+            problem.domain().contains(&problem.encode(&point).unwrap()),
             "{point:?}"
         );
         if let Some(note) = note {

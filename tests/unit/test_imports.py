@@ -44,7 +44,7 @@ INTEGRATED = {
 }
 
 RUST_ROOMS = (
-    *("error", "random", "numerics", "domain", "problem", "ledger", "gp", "acquisition", "maximize", "strategy"),
+    *("error", "random", "numerics", "problem", "ledger", "gp", "acquisition", "maximize", "strategy"),
     *("optimizer", "snapshot", "python"),
 )
 # Rooms that may not import a model.

@@ -227,7 +227,7 @@ fn a_run_point_changes_neither_the_context_nor_other_trials() {
     let rows: Vec<_> = (0..3).map(|number| ledger.row(number).to_vec()).collect();
     assert_eq!(rows, [[0.0, 0.25, 0.0], [0.0, 1.0, 0.25], [0.5, 0.75, 0.5]]);
     assert_eq!(ledger.started_point(1), Point::at(&[0.25, 0.5]));
-    assert_eq!(*ledger.started_x(1), [0.25, 0.5]);
+    assert_eq!(ledger.started_x(1).unwrap()[..], [0.25, 0.5]);
     assert_eq!(ledger.run_point(1), Some(Point::at(&[0.0, 1.0])));
 }
 

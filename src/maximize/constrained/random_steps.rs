@@ -5,9 +5,9 @@ use rand::RngExt;
 use rand_distr::StandardNormal;
 
 use super::{Constrained, End};
-use crate::domain::{Coordinate, columns};
 use crate::error::{Result, check};
 use crate::maximize::sweep::{as_rows, other_levels};
+use crate::problem::{Coordinate, columns};
 use crate::random::Rng;
 
 /// The number of rounds of random steps.
@@ -118,13 +118,12 @@ impl Constrained<'_, '_> {
     fn push_free_step(&self, x: &[f64], length: f64, rng: &mut Rng, rows: &mut Vec<f64>) {
         let mut y = x.to_vec();
         for (coordinate, at) in columns(self.search.product) {
-            match coordinate {
-                Coordinate::Categorical { n } => {
-                    if rng.random::<f64>() < 0.1 {
-                        coordinate.write(rng.random_range(0..*n as u64), &mut y[at]);
-                    }
+            match coordinate.choices() {
+                Some(n) if rng.random::<f64>() < 0.1 => {
+                    coordinate.write(rng.random_range(0..n), &mut y[at]);
                 }
-                _ => y[at.start] += length * rng.sample::<f64, _>(StandardNormal),
+                Some(_) => {}
+                None => y[at.start] += length * rng.sample::<f64, _>(StandardNormal),
             }
         }
         self.domain.snap(&mut y);

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use rand::SeedableRng;
 
 use super::*;
-use crate::domain::Coordinate;
 use crate::maximize::{Maximizer, maximize_allowed};
+use crate::problem::Coordinate;
 
 /// The objective −|x − centre|².
 struct Bowl(Vec<f64>);

@@ -1,55 +1,55 @@
 //! Lists of values, with or without an order. A value is represented by its position in the list, from 0.
 
-use super::{Kind, numbered};
-use crate::domain::Coordinate;
+use serde::{Deserialize, Serialize};
+
+use super::{Coordinate, Kind};
 
 /// The largest number of values that a message shows.
 const MAX_SHOWN: usize = 6;
 
 /// A list of values, of which only the labels are stored. Messages use the labels.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Choices {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Choices<const ORDERED: bool> {
     labels: Vec<String>,
-    coordinate: Coordinate,
 }
 
-impl Choices {
+impl Choices<true> {
     /// Creates a list of ordered values. The distance between neighbours is always the same.
     pub fn ordered(labels: Vec<String>) -> Self {
-        let coordinate = numbered(labels.len() as u64);
-        Self { labels, coordinate }
-    }
-
-    /// The labels, one per value.
-    pub fn labels(&self) -> &[String] {
-        &self.labels
-    }
-
-    /// Creates a list of values without an order.
-    pub fn unordered(labels: Vec<String>) -> Self {
-        let coordinate = Coordinate::Categorical { n: labels.len() };
-        Self { labels, coordinate }
+        Self { labels }
     }
 }
 
-impl Kind for Choices {
-    fn coordinate(&self) -> &Coordinate {
-        &self.coordinate
+impl Choices<false> {
+    /// Creates a list of values without an order.
+    pub fn unordered(labels: Vec<String>) -> Self {
+        Self { labels }
+    }
+}
+
+impl<const ORDERED: bool> Kind for Choices<ORDERED> {
+    fn coordinate(&self) -> Coordinate {
+        match ORDERED {
+            true => Coordinate::numbered(self.labels.len() as u64),
+            false => Coordinate::Categorical {
+                n: self.labels.len(),
+            },
+        }
     }
 
     fn expected(&self) -> String {
         let shown = self.labels[..self.labels.len().min(MAX_SHOWN)].join(", ");
-        let more = if self.labels.len() > MAX_SHOWN {
-            ", ..."
-        } else {
-            ""
+        let more = match self.labels.len() > MAX_SHOWN {
+            true => ", ...",
+            false => "",
         };
         format!("one of [{shown}{more}]")
     }
 
     fn checked(&self, number: f64) -> Option<f64> {
         let is_place = number.fract() == 0.0 && (0.0..self.labels.len() as f64).contains(&number);
-        is_place.then_some(number)
+        is_place.then_some(number + 0.0)
     }
 
     fn level(&self, number: f64) -> u64 {
@@ -61,9 +61,7 @@ impl Kind for Choices {
     }
 
     fn label(&self, number: f64) -> String {
-        self.labels
-            .get(number as usize)
-            .cloned()
-            .unwrap_or_default()
+        let found = self.labels.get(number as usize);
+        found.cloned().unwrap_or_default()
     }
 }

@@ -1,8 +1,10 @@
 //! Integers in a range, optionally in steps, on a linear or logarithmic axis. [`Coordinate`] computes the columns for
 //! both axes.
 
-use super::{Kind, numbered};
-use crate::domain::Coordinate;
+use serde::{Deserialize, Serialize};
+
+use super::range::{self, ONE_VALUE, Range, refuse};
+use super::{Coordinate, Kind};
 use crate::error::{Error, Result};
 
 /// The largest absolute value of a bound. Up to this value, different integers of a linear or logarithmic range have
@@ -10,12 +12,13 @@ use crate::error::{Error, Result};
 const LARGEST: f64 = (1u64 << 40) as f64;
 
 /// An integer parameter in {low, low + step, …, high}.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Range", into = "Range")]
 pub struct Integer {
     low: i64,
     high: i64,
+    log: bool,
     step: Option<i64>,
-    coordinate: Coordinate,
 }
 
 impl Integer {
@@ -26,67 +29,58 @@ impl Integer {
             None => format!("Integer({low}, {high})"),
             Some(step) => format!("Integer({low}, {high}, step={step})"),
         };
-        let refuse = |why: &str| Err(Error::InvalidSpace(format!("{call} {why}")));
         if low.fract() != 0.0 || high.fract() != 0.0 {
-            return refuse("is not usable: both bounds must be integers; use Real for real bounds");
+            let why = "is not usable: both bounds must be integers; use Real for real bounds";
+            return refuse(&call, why);
         }
         if !(low.abs() <= LARGEST && high.abs() <= LARGEST) {
-            return refuse("is not usable: bounds must lie within ±2**40; use Real and round");
+            let why = "is not usable: bounds must lie within ±2**40; use Real and round";
+            return refuse(&call, why);
         }
-        if low > high {
-            return refuse("is empty: low must not be greater than high; swap them");
+        range::check((low, high, log, step), &call)?;
+        if step.is_some_and(|step| step.fract() != 0.0) {
+            let why =
+                "is not usable: step must be an integer, as the bounds are; use Real for others";
+            return refuse(&call, why);
         }
-        if log && low < 1.0 {
-            return refuse(
-                "has log=True: a logarithmic scale needs low > 0; raise low or drop log",
-            );
+        if step.is_some_and(|step| step > high - low) {
+            return refuse(&call, ONE_VALUE);
         }
-        let (low, high) = (low as i64, high as i64);
-        let Some(step) = step else {
-            let coordinate = Coordinate::Integer { low, high, log };
-            return Ok(Self {
-                low,
-                high,
-                step: None,
-                coordinate,
-            });
-        };
-        if !(step > 0.0 && step.is_finite()) {
-            return refuse("is not usable: step must be a positive number, or None for no step");
-        }
-        if step.fract() != 0.0 {
-            return refuse(
-                "is not usable: step must be an integer, as the bounds are; use Real for others",
-            );
-        }
-        if log {
-            return refuse("is not usable: steps are even on a linear scale; drop log or step");
-        }
-        if step > (high - low) as f64 {
-            return refuse(
-                "has one value: make step at most high - low, or write a constant as its value",
-            );
-        }
-        let step = step as i64;
         Ok(Self {
-            low,
-            high,
-            step: Some(step),
-            coordinate: numbered(((high - low) / step) as u64 + 1),
+            low: low as i64,
+            high: high as i64,
+            log,
+            step: step.map(|step| step as i64),
         })
     }
 
-    /// The arguments of the constructor.
-    pub fn declared(&self) -> (f64, f64, bool, Option<f64>) {
-        let log = matches!(self.coordinate, Coordinate::Integer { log: true, .. });
-        let step = self.step.map(|step| step as f64);
-        (self.low as f64, self.high as f64, log, step)
+    fn step(&self) -> i64 {
+        self.step.unwrap_or(1)
+    }
+}
+
+impl TryFrom<Range> for Integer {
+    type Error = Error;
+
+    fn try_from((low, high, log, step): Range) -> Result<Self> {
+        Self::new(low, high, log, step)
+    }
+}
+
+impl From<Integer> for Range {
+    fn from(integer: Integer) -> Self {
+        let step = integer.step.map(|step| step as f64);
+        (integer.low as f64, integer.high as f64, integer.log, step)
     }
 }
 
 impl Kind for Integer {
-    fn coordinate(&self) -> &Coordinate {
-        &self.coordinate
+    fn coordinate(&self) -> Coordinate {
+        let Self { low, high, log, .. } = *self;
+        match self.step {
+            None => Coordinate::Integer { low, high, log },
+            Some(step) => Coordinate::numbered(((high - low) / step) as u64 + 1),
+        }
     }
 
     fn expected(&self) -> String {
@@ -99,16 +93,15 @@ impl Kind for Integer {
 
     fn checked(&self, number: f64) -> Option<f64> {
         let in_range = (self.low as f64..=self.high as f64).contains(&number);
-        (in_range && number.fract() == 0.0 && self.member(self.level(number)) == number)
-            .then_some(number + 0.0)
+        (in_range && self.member(self.level(number)) == number).then_some(number + 0.0)
     }
 
     fn level(&self, number: f64) -> u64 {
-        ((number as i64 - self.low) / self.step.unwrap_or(1)) as u64
+        ((number as i64 - self.low) / self.step()) as u64
     }
 
     fn member(&self, level: u64) -> f64 {
-        (self.low + level as i64 * self.step.unwrap_or(1)) as f64
+        (self.low + level as i64 * self.step()) as f64
     }
 
     fn label(&self, number: f64) -> String {

@@ -9,39 +9,42 @@
 //! `shorthand.py` in that folder. If [`Coordinate`] cannot represent the columns of the kind, add a variant to
 //! [`Coordinate`].
 
+mod cell;
 mod choices;
+mod coordinate;
 mod decimal;
 mod integer;
+mod range;
 mod real;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::Coordinate;
-use crate::error::{Error, Result};
-
+pub use cell::Cell;
 pub use choices::Choices;
+pub use coordinate::Coordinate;
 pub use integer::Integer;
+pub use range::Range;
 pub use real::Real;
 
 /// A parameter of any kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "SavedParameter", into = "SavedParameter")]
 pub enum Parameter {
     Real(Real),
     Integer(Integer),
-    Ordinal(Choices),
-    Categorical(Choices),
+    Ordinal(Choices<true>),
+    Categorical(Choices<false>),
 }
 
 /// The interface of a kind of parameter.
 pub trait Kind {
     /// The encoded coordinate of this parameter.
-    fn coordinate(&self) -> &Coordinate;
+    fn coordinate(&self) -> Coordinate;
 
     /// The values that the parameter may have, for messages.
     fn expected(&self) -> String;
 
     /// Returns the value that equals this number up to rounding, or None if the number is not a value of the parameter.
+    /// The value of −0.0 is 0.0.
     fn checked(&self, number: f64) -> Option<f64>;
 
     /// The level of a value. The level is 0 for a continuous parameter.
@@ -70,7 +73,8 @@ impl Parameter {
         match self {
             Parameter::Real(kind) => kind,
             Parameter::Integer(kind) => kind,
-            Parameter::Ordinal(kind) | Parameter::Categorical(kind) => kind,
+            Parameter::Ordinal(kind) => kind,
+            Parameter::Categorical(kind) => kind,
         }
     }
 
@@ -90,62 +94,5 @@ impl Parameter {
             true => 0,
             false => self.kind().coordinate().width(),
         }
-    }
-}
-
-/// The saved form of a parameter is its declaration. Reading a declaration calls the constructor, which checks its
-/// arguments.
-#[derive(Clone, Serialize, Deserialize)]
-enum SavedParameter {
-    Real(f64, f64, bool, Option<f64>),
-    Integer(f64, f64, bool, Option<f64>),
-    Ordinal(Vec<String>),
-    Categorical(Vec<String>),
-}
-
-impl TryFrom<SavedParameter> for Parameter {
-    type Error = Error;
-
-    fn try_from(saved: SavedParameter) -> Result<Self> {
-        Ok(match saved {
-            SavedParameter::Real(low, high, log, step) => {
-                Parameter::Real(Real::new(low, high, log, step)?)
-            }
-            SavedParameter::Integer(low, high, log, step) => {
-                Parameter::Integer(Integer::new(low, high, log, step)?)
-            }
-            SavedParameter::Ordinal(labels) => Parameter::Ordinal(Choices::ordered(labels)),
-            SavedParameter::Categorical(labels) => {
-                Parameter::Categorical(Choices::unordered(labels))
-            }
-        })
-    }
-}
-
-impl From<Parameter> for SavedParameter {
-    fn from(parameter: Parameter) -> Self {
-        match parameter {
-            Parameter::Real(real) => {
-                let (low, high, log, step) = real.declared();
-                SavedParameter::Real(low, high, log, step)
-            }
-            Parameter::Integer(integer) => {
-                let (low, high, log, step) = integer.declared();
-                SavedParameter::Integer(low, high, log, step)
-            }
-            Parameter::Ordinal(choices) => SavedParameter::Ordinal(choices.labels().to_vec()),
-            Parameter::Categorical(choices) => {
-                SavedParameter::Categorical(choices.labels().to_vec())
-            }
-        }
-    }
-}
-
-/// The coordinate of n members in order, numbered from 0.
-fn numbered(n: u64) -> Coordinate {
-    Coordinate::Integer {
-        low: 0,
-        high: n as i64 - 1,
-        log: false,
     }
 }

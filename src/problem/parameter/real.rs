@@ -2,25 +2,35 @@
 //!
 //! Notation: u is the column, t a difference of logarithms.
 
+use serde::{Deserialize, Serialize};
+
 use super::decimal::Steps;
-use super::{Kind, numbered};
-use crate::domain::Coordinate;
+use super::range::{self, ONE_VALUE, Range, refuse};
+use super::{Coordinate, Kind};
 use crate::error::{Error, Result};
 
 /// The largest number of steps. Up to this number, different members have different columns.
 const MAX_STEPS: u64 = 1 << 40;
 
 /// A real parameter in [low, high].
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Range", into = "Range")]
 pub struct Real {
     low: f64,
     high: f64,
     log: bool,
     steps: Option<Steps>,
-    coordinate: Coordinate,
 }
 
 impl Real {
+    /// The range [0, 1].
+    pub const UNIT: Self = Self {
+        low: 0.0,
+        high: 1.0,
+        log: false,
+        steps: None,
+    };
+
     /// Creates a real parameter. Refuses bounds that are not finite or are in the wrong order, and a logarithmic axis
     /// that starts at 0 or below. Refuses a step that is not positive, leaves one value or too many values, or comes
     /// with a logarithmic axis.
@@ -29,67 +39,57 @@ impl Real {
             None => format!("Real({low:?}, {high:?})"),
             Some(step) => format!("Real({low:?}, {high:?}, step={step:?})"),
         };
-        let refuse = |why: &str| Err(Error::InvalidSpace(format!("{call} {why}")));
         if !(low.is_finite() && high.is_finite()) {
-            return refuse("is not usable: both bounds must be finite real numbers");
+            let why = "is not usable: both bounds must be finite real numbers";
+            return refuse(&call, why);
         }
-        if low > high {
-            return refuse("is empty: low must not be greater than high; swap them");
-        }
-        if log && low <= 0.0 {
-            return refuse(
-                "has log=True: a logarithmic scale needs low > 0; raise low or drop log",
-            );
-        }
-        let Some(step) = step else {
-            let coordinate = match low == high {
-                true => numbered(1),
-                false => Coordinate::Continuous,
-            };
-            return Ok(Self {
+        range::check((low, high, log, step), &call)?;
+        let is_fine = |step: &f64| *step >= ulp(low.abs().max(high.abs()));
+        // Adding 0 turns −0 into 0.
+        let (low, high) = (low + 0.0, high + 0.0);
+        let steps = step.filter(is_fine).map(|step| Steps::new(low, high, step));
+        match steps.as_ref().map(Steps::last) {
+            Some(0) => refuse(&call, ONE_VALUE),
+            None | Some(..=MAX_STEPS) if steps.is_some() == step.is_some() => Ok(Self {
                 low,
                 high,
                 log,
-                steps: None,
-                coordinate,
-            });
-        };
-        if !(step > 0.0 && step.is_finite()) {
-            return refuse("is not usable: step must be a positive number, or None for no step");
-        }
-        if log {
-            return refuse("is not usable: steps are even on a linear scale; drop log or step");
-        }
-        let too_many = "has too many values to be told apart: leave step out";
-        if step < ulp(low.abs().max(high.abs())) {
-            return refuse(too_many);
-        }
-        let steps = Steps::new(low, high, step);
-        match steps.last() {
-            0 => refuse(
-                "has one value: make step at most high - low, or write a constant as its value",
-            ),
-            last if last > MAX_STEPS => refuse(too_many),
-            last => Ok(Self {
-                low,
-                high,
-                log,
-                steps: Some(steps),
-                coordinate: numbered(last + 1),
+                steps,
             }),
+            _ => refuse(
+                &call,
+                "has too many values to be told apart: leave step out",
+            ),
         }
     }
+}
 
-    /// The arguments of the constructor.
-    pub fn declared(&self) -> (f64, f64, bool, Option<f64>) {
-        let step = self.steps.as_ref().map(Steps::step);
-        (self.low, self.high, self.log, step)
+impl TryFrom<Range> for Real {
+    type Error = Error;
+
+    fn try_from((low, high, log, step): Range) -> Result<Self> {
+        Self::new(low, high, log, step)
+    }
+}
+
+impl From<Real> for Range {
+    fn from(real: Real) -> Self {
+        (
+            real.low,
+            real.high,
+            real.log,
+            real.steps.map(|steps| steps.step()),
+        )
     }
 }
 
 impl Kind for Real {
-    fn coordinate(&self) -> &Coordinate {
-        &self.coordinate
+    fn coordinate(&self) -> Coordinate {
+        match &self.steps {
+            Some(steps) => Coordinate::numbered(steps.last() + 1),
+            None if self.low == self.high => Coordinate::numbered(1),
+            None => Coordinate::Continuous,
+        }
     }
 
     fn expected(&self) -> String {
@@ -107,7 +107,9 @@ impl Kind for Real {
 
     fn checked(&self, number: f64) -> Option<f64> {
         let Some(steps) = &self.steps else {
-            return (self.low..=self.high).contains(&number).then_some(number);
+            return (self.low..=self.high)
+                .contains(&number)
+                .then_some(number + 0.0);
         };
         let member = steps.member(steps.nearest(number)?);
         let rounding = (1e-9 * steps.step()).max(4.0 * ulp(self.low.abs().max(self.high.abs())));
@@ -131,8 +133,8 @@ impl Kind for Real {
 
     /// The column u is exactly 0.0 at low and 1.0 at high.
     fn encode(&self, number: f64, columns: &mut [f64]) {
-        if self.coordinate != Coordinate::Continuous {
-            return self.coordinate.write(self.level(number), columns);
+        if self.coordinate() != Coordinate::Continuous {
+            return self.coordinate().write(self.level(number), columns);
         }
         let (low, high) = (self.low, self.high);
         let u = if self.log {
@@ -147,8 +149,8 @@ impl Kind for Real {
 
     /// The result is always in [low, high] and exact at both ends.
     fn decode(&self, columns: &[f64]) -> f64 {
-        if self.coordinate != Coordinate::Continuous {
-            return self.member(self.coordinate.index(columns));
+        if self.coordinate() != Coordinate::Continuous {
+            return self.member(self.coordinate().index(columns));
         }
         let (u, low, high) = (columns[0], self.low, self.high);
         if u <= 0.0 {

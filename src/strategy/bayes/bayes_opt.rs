@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::domain::Domain;
-use crate::domain::Member;
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::Ledger;
 use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
+use crate::problem::{Domain, Member};
 use crate::random::Rng;
 use crate::strategy::bayes::ModelBased;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::domain::{Coordinate, Domain, columns};
+use crate::problem::{Coordinate, Domain, columns};
 
 /// The dimension of each column, and properties of the dimensions.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,28 +83,21 @@ const MANY_LEVELS: u64 = 32;
 
 /// Whether a map may stretch the coordinate. Coarse steps are not stretched.
 fn is_number(coordinate: &Coordinate) -> bool {
-    match coordinate {
-        Coordinate::Continuous => true,
-        Coordinate::Integer { .. } => coordinate.levels() >= Some(MANY_LEVELS),
-        Coordinate::Categorical { .. } => false,
-    }
+    coordinate.is_ordered() && coordinate.levels().is_none_or(|n| n >= MANY_LEVELS)
 }
 
 /// The spread of a coordinate, as in [`Columns::spreads`]. The mean square distance of two uniform numbers is 1/6. For
 /// two of n choices it is 2(1 − 1/n), and for two independent numbers it is twice the variance.
 fn spread(coordinate: &Coordinate) -> f64 {
-    let mean_square = match coordinate {
-        Coordinate::Categorical { n } if *n > 1 => 2.0 - 2.0 / *n as f64,
-        Coordinate::Integer { .. } => match coordinate.levels() {
-            Some(levels @ 2..MANY_LEVELS) => {
-                let n = levels as f64;
-                let positions: Vec<f64> = (0..levels).map(|i| coordinate.position(i)).collect();
-                let mean = positions.iter().sum::<f64>() / n;
-                let squares = positions.iter().map(|u| (u - mean).powi(2));
-                2.0 * squares.sum::<f64>() / n
-            }
-            _ => return 1.0,
-        },
+    let mean_square = match (coordinate.choices(), coordinate.levels()) {
+        (Some(n @ 2..), _) => 2.0 - 2.0 / n as f64,
+        (None, Some(levels @ 2..MANY_LEVELS)) => {
+            let n = levels as f64;
+            let positions: Vec<f64> = (0..levels).map(|i| coordinate.position(i)).collect();
+            let mean = positions.iter().sum::<f64>() / n;
+            let squares = positions.iter().map(|u| (u - mean).powi(2));
+            2.0 * squares.sum::<f64>() / n
+        }
         _ => return 1.0,
     };
     (6.0 * mean_square).sqrt()
@@ -117,7 +110,7 @@ mod tests {
     #[test]
     fn the_columns_of_a_category_form_one_dimension() {
         let category = Coordinate::Categorical { n: 3 };
-        let domain = Domain::new_box(vec![Coordinate::Continuous, category.clone()]).unwrap();
+        let domain = Domain::new_box(vec![Coordinate::Continuous, category]).unwrap();
         let columns = Columns::of(&domain, &[category, Coordinate::Continuous]);
         assert_eq!(columns.dimension, [0, 1, 1, 1, 2, 2, 2, 3]);
         assert_eq!((columns.width(), columns.dimensions), (8, 4));

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use ndarray::ArrayView2;
 
 use crate::acquisition::Scorer;
-use crate::domain::Objective;
 use crate::error::{Error, Result, Stop};
 use crate::ledger::Ledger;
+use crate::problem::Objective;
 use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::rule::Maximand;

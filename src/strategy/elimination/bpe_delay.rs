@@ -9,13 +9,12 @@ use std::sync::Arc;
 use ndarray::{Array2, ArrayView2, Axis};
 use serde_json::{Value, json};
 
-use crate::domain::Domain;
-use crate::domain::Member;
 use crate::error::{Error, Result, Stop};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::combinations;
+use crate::problem::{Domain, Member};
 use crate::random::Rng;
 use crate::strategy::elimination::bounds::{
     Arrived, Confidence, Cover, Width, posterior, surviving,
@@ -282,7 +281,7 @@ impl BPEDelay {
         exploration.keep(n);
         let added = trials[n..].iter().try_for_each(|&number: &TrialNumber| {
             // Use the suggested point, because the choice of points must not depend on reports.
-            exploration.push(number, &log.started_x(number), stop)
+            exploration.push(number, &log.started_x(number)?, stop)
         });
         let kept = self.exploration.insert(explored);
         added.map(|()| &kept.exploration)

@@ -107,7 +107,7 @@ impl Rounds {
                     number,
                     value,
                     full,
-                } => self.observe(*number as usize, *value, full.as_deref(), log),
+                } => self.observe(*number as usize, *value, full.as_deref(), log)?,
                 Entry::Failed { number, .. } => {
                     self.failed.insert(*number as usize, self.steps());
                 }
@@ -150,7 +150,7 @@ impl Rounds {
         value: f64,
         full: Option<&Observation>,
         log: &Ledger,
-    ) {
+    ) -> Result<()> {
         self.failed.remove(&number);
         let counts = |round: &Round| round.trials.binary_search(&number).is_ok();
         let belongs = match self.keep {
@@ -158,18 +158,23 @@ impl Rounds {
             false => self.all.last().is_some_and(counts),
         };
         let Some(round) = self.all.last_mut().filter(|_| belongs) else {
-            return;
+            return Ok(());
         };
         let run = full.and_then(|full| full.point.as_ref());
         // If the observation does not contain a point, keep the earlier point.
         let before = round.data.remove(&number).map(|datum| datum.x);
-        let run = run.map(|point| log.problem().encode(point)).or(before);
+        let x = match (run, before) {
+            (Some(point), _) => log.problem().encode(point)?,
+            (None, Some(before)) => before,
+            (None, None) => log.started_x(number)?.into_owned(),
+        };
         let datum = Datum {
             value,
             std: full.and_then(|full| full.std),
-            x: run.unwrap_or_else(|| log.started_x(number).into_owned()),
+            x,
         };
         round.data.insert(number, datum);
+        Ok(())
     }
 
     /// Removes suggestions that are no longer in the log.

@@ -4,8 +4,8 @@
 //! As in the code of Wang et al. 2022, the initial estimate is C = √2·|f_0.8 − f_0.2|/0.6 at the centre of the box. C
 //! is multiplied by 1.4 when the difference of two values in a cell is too large for C and the width of the cell.
 
-use crate::domain::Fidelity;
 use crate::ledger::{Ledger, TrialNumber};
+use crate::problem::Fidelity;
 
 /// The fidelities of the two trials from which C is estimated.
 const PROBES: [f64; 2] = [0.8, 0.2];

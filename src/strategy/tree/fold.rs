@@ -130,14 +130,14 @@ impl Forest {
                 self.begin();
                 let node = match steps.transpose()? {
                     Some(steps) => self.apply(&steps)?,
-                    None => self.settle_new(&log.started_x(number)),
+                    None => self.settle_new(&log.started_x(number)?),
                 };
                 self.start(node, log.trials()[number].z());
                 self.bias.start(number, log);
             }
             Entry::Added { number, value, .. } => {
                 let number = *number as usize;
-                let node = self.settle_new(&log.started_x(number));
+                let node = self.settle_new(&log.started_x(number)?);
                 self.start(node, log.trials()[number].z());
                 if let Some(value) = value {
                     self.set(number, State::Observed(*value), log);
@@ -158,7 +158,7 @@ impl Forest {
                 let run = full.as_deref().and_then(|full| full.point.as_ref());
                 if let Some(point) = run {
                     self.set(number, State::Abandoned, log);
-                    self.trials[number].node = self.settle(&log.problem().encode(point));
+                    self.trials[number].node = self.settle(&log.problem().encode(point)?);
                 }
                 self.set(number, State::Observed(*value), log);
                 self.update_bias(number, log);

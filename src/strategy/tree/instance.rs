@@ -1,7 +1,7 @@
 //! An instance, which is a search of the tree with one ν and one ρ. The instance stores the visited cells, and the
 //! moments and B values of subtrees.
 
-use crate::domain::fidelity::TOLERANCE;
+use crate::problem::fidelity::TOLERANCE;
 use crate::strategy::tree::bounds::{Frozen, success_bound};
 use crate::strategy::tree::front::{Candidate, Front};
 use crate::strategy::tree::moments::Moments;

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use crate::domain::fidelity::TOLERANCE;
 use crate::ledger::TrialNumber;
+use crate::problem::fidelity::TOLERANCE;
 use crate::strategy::tree::moments::Moments;
 use crate::strategy::tree::note::Place;
 use crate::strategy::tree::region::{Region, Side, Space};

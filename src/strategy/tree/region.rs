@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rand::RngExt;
 
-use crate::domain::{Cell, Coordinate, Product, columns};
+use crate::problem::{Cell, Coordinate, Product, columns};
 use crate::random::Rng;
 use crate::strategy::tree::settings::Sample;
 
@@ -72,8 +72,8 @@ impl Space {
     pub fn side_of(&self, region: &Region, coordinate: usize, x: &[f64]) -> Side {
         let own = &x[self.columns[coordinate].clone()];
         match self.product[coordinate].split(region.parts[coordinate]) {
-            Some((_, Cell::Interval { low: middle, .. })) => usize::from(own[0] >= middle),
-            Some((_, Cell::Range { first, .. })) => {
+            Some((_, Cell::Interval(middle, _))) => usize::from(own[0] >= middle),
+            Some((_, Cell::Range(first, _))) => {
                 usize::from(self.product[coordinate].index(own) >= first)
             }
             None => 0,

@@ -7,12 +7,13 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use crate::domain::Domain;
 use crate::error::Error;
 use crate::ledger::{Action, Again, Event, Observation};
 use crate::maximize::feasible::Feasible;
 use crate::optimizer::{Definition, Optimizer, Request};
-use crate::problem::{Choices, Declaration, Integer, Parameter, Problem, Real, Role, Space};
+use crate::problem::{
+    Choices, Declaration, Domain, Integer, Parameter, Problem, Real, Role, Space,
+};
 use crate::random::Rng;
 use crate::strategy::tree::note::{self, Step};
 

@@ -3,12 +3,11 @@
 use ndarray::{Array2, ArrayView1};
 use serde_json::{Value, json};
 
-use crate::domain::Member;
-use crate::domain::fidelity::TOLERANCE;
-use crate::domain::{Domain, Fidelity};
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::feasible::{Feasible, MAX_TRIES};
+use crate::problem::fidelity::TOLERANCE;
+use crate::problem::{Domain, Fidelity, Member};
 use crate::random::Rng;
 use crate::strategy::from_settings::FromSettings;
 use crate::strategy::tree::bias::Bias;

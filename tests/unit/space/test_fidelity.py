@@ -195,3 +195,17 @@ def test_a_function_that_cannot_be_pickled_is_named():
     assert copy.deepcopy(fidelity) is fidelity
     with pytest.raises(bl.InvalidSetting, match=r"^the cost \(<lambda>\) of a fidelity cannot be pickled.*PowerCost"):
         pickle.dumps(fidelity)
+
+
+def test_chosen_fidelities_are_short_decimals():
+    opt = bl.TreeSearch({"x": (0.0, 1.0)}, fidelity=bl.Fidelity(0.1, 1.0), seed=0)
+    assert [trial.fidelity for trial in opt.suggest(2)] == [0.82, 0.28]
+
+
+def test_negative_zeros_become_zeros():
+    opt = bl.RandomSearch({"x": (-1.0, 1.0)}, fidelity=bl.Fidelity(0.0, 1.0), seed=0)
+    trials = [opt.suggest(fidelity=-0.0), opt.add({"x": -0.0}, 1.0, fidelity=-0.0)]
+    opt.enqueue({"x": -0.0}, fidelity=-0.0)
+    trials.append(opt.suggest())
+    assert [math.copysign(1.0, trial.fidelity) for trial in trials] == [1.0, 1.0, 1.0]
+    assert [math.copysign(1.0, trial.params["x"]) for trial in trials[1:]] == [1.0, 1.0]

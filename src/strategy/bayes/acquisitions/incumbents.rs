@@ -6,9 +6,9 @@
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
 use crate::acquisition::{Acquisition, LogNoisyExpectedImprovement};
-use crate::domain::unit_sequence;
 use crate::error::Result;
 use crate::gp::GaussianProcess;
+use crate::problem::unit_sequence;
 use crate::random::Rng;
 use crate::strategy::Query;
 

@@ -1,10 +1,9 @@
 //! Tests of the first points, the recommendation and the notes of Bayesian optimisation.
 
 use super::*;
-use crate::domain::Coordinate;
 use crate::ledger::{Action, Event};
 use crate::maximize::feasible::Feasible;
-use crate::problem::{Clock, Point};
+use crate::problem::{Clock, Coordinate, Point};
 use crate::strategy::bayes::model::targets::Units;
 use rand::SeedableRng;
 use serde_json::json;

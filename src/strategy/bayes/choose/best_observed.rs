@@ -2,10 +2,10 @@
 
 use ndarray::{Array2, Axis};
 
-use crate::domain::Domain;
 use crate::error::Result;
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
+use crate::problem::Domain;
 
 /// The largest number of best observed points.
 const MAX_BEST_OBSERVED: usize = 5;

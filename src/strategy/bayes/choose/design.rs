@@ -3,13 +3,12 @@
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use crate::acquisition::{Acquisition, MaxVariance, Scorer};
-use crate::domain::Domain;
-use crate::domain::Member;
 use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, State, TrialNumber};
 use crate::maximize::Maximizer;
 use crate::maximize::constrained::Allowed;
+use crate::problem::{Domain, Member};
 use crate::random::Rng;
 use crate::strategy::bayes::choose::search::argmax;
 use crate::strategy::bayes::settings::DesignMethod;

@@ -8,11 +8,11 @@
 use ndarray::{Array2, Axis, concatenate};
 use rand::SeedableRng;
 
-use crate::domain::{Domain, unit_sequence};
 use crate::error::{Result, Stop, check};
 use crate::gp::GaussianProcess;
 use crate::gp::kernel::{Kernel, ScaledPoints};
 use crate::numerics::simd::add_multiple;
+use crate::problem::{Domain, unit_sequence};
 use crate::random::Rng;
 
 /// N for a box, and the largest N for candidates. N is limited because each choice stores one number per point.

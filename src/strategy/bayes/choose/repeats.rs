@@ -8,11 +8,11 @@ use std::collections::HashSet;
 
 use ndarray::{Array2, ArrayView2};
 
-use crate::domain::Domain;
 use crate::gp::{GaussianProcess, NOISELESS};
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
+use crate::problem::Domain;
 use crate::strategy::Query;
 use crate::strategy::bayes::model::expiry::is_arriving;
 use crate::strategy::bayes::model::training_set::TrainingSet;

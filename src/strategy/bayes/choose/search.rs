@@ -3,14 +3,13 @@
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
 use crate::acquisition::{Acquisition, MaxVariance, Scorer, Sum, UpperConfidenceBound};
-use crate::domain::Member;
-use crate::domain::{Domain, Objective};
 use crate::error::{Result, Stop};
 use crate::gp::draw::path::Path;
 use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::constrained::Allowed;
 use crate::maximize::{Maximizer, maximize_allowed};
+use crate::problem::{Domain, Member, Objective};
 use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::draws::{DrawMethod, Draws};

@@ -6,10 +6,9 @@
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::domain::Member;
-use crate::domain::{Domain, Objective};
 use crate::error::Result;
 use crate::maximize::feasible::Feasible;
+use crate::problem::{Domain, Member, Objective};
 use crate::random::Rng;
 
 /// The least distance between pending trials, as a fraction of the diagonal of the box.
@@ -92,7 +91,7 @@ fn alternatives(domain: &Domain, x: &[f64], least: f64, rng: &mut Rng) -> Vec<Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Condition, Coordinate};
+    use crate::problem::{Condition, Coordinate};
     use rand::SeedableRng;
 
     /// An objective that increases towards the corner (1, …, 1).

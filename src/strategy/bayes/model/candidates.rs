@@ -234,11 +234,10 @@ pub fn solved<'a>(
 mod tests {
     use super::*;
     use crate::acquisition::{MaxVariance, Scorer};
-    use crate::domain::Objective;
     use crate::gp::kernel::KernelFamily;
     use crate::gp::{Hyperparameters, Target};
     use crate::ledger::Action;
-    use crate::problem::{self, Clock, Members, Point, Problem};
+    use crate::problem::{self, Clock, Members, Objective, Point, Problem};
     use rand::SeedableRng;
     use std::ops::ControlFlow;
     use std::sync::Arc;

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::Domain;
 use crate::ledger::State;
 use crate::optimizer::Optimizer;
+use crate::problem::Domain;
 use crate::strategy::tree::note::Place;
 use crate::strategy::tree::region::{Region, Space};
 

@@ -2,10 +2,9 @@
 //! with a new model.
 
 use super::*;
-use crate::domain::Objective;
 use crate::ledger::{Action, Event, Observation};
 use crate::maximize::feasible::Feasible;
-use crate::problem::{Clock, Point};
+use crate::problem::{Clock, Objective, Point};
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::bayes_opt::tests::on_square;
 use crate::strategy::bayes::choose::addition::Addition;

@@ -6,24 +6,18 @@ use super::coordinate::clip;
 /// A part of one coordinate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell {
-    /// A part of a continuous coordinate, low ≤ u < high, or low ≤ u ≤ 1 if high = 1.
-    Interval { low: f64, high: f64 },
-    /// A part of a discrete coordinate, with the indices from first to last (inclusive).
-    Range { first: u64, last: u64 },
+    /// The part low ≤ u < high of a continuous coordinate, or low ≤ u ≤ 1 if high = 1.
+    Interval(f64, f64),
+    /// The part of a discrete coordinate with the indices from first to last (inclusive).
+    Range(u64, u64),
 }
 
 impl Coordinate {
     /// The cell that contains the whole coordinate.
     pub fn whole(&self) -> Cell {
         match self.levels() {
-            None => Cell::Interval {
-                low: 0.0,
-                high: 1.0,
-            },
-            Some(levels) => Cell::Range {
-                first: 0,
-                last: levels - 1,
-            },
+            None => Cell::Interval(0.0, 1.0),
+            Some(levels) => Cell::Range(0, levels - 1),
         }
     }
 
@@ -31,66 +25,47 @@ impl Coordinate {
     /// logarithmic axis.
     pub fn split(&self, cell: Cell) -> Option<(Cell, Cell)> {
         match cell {
-            Cell::Interval { low, high } => {
+            Cell::Interval(low, high) => {
                 let middle = low + (high - low) / 2.0;
-                (low < middle && middle < high).then_some((
-                    Cell::Interval { low, high: middle },
-                    Cell::Interval { low: middle, high },
-                ))
+                let halves = (Cell::Interval(low, middle), Cell::Interval(middle, high));
+                (low < middle && middle < high).then_some(halves)
             }
-            Cell::Range { first, last } if first == last => None,
-            Cell::Range { first, last } => {
-                let middle = match self {
-                    Coordinate::Integer { log: true, .. } => {
+            Cell::Range(first, last) if first == last => None,
+            Cell::Range(first, last) => {
+                let middle = match self.first_of_log() {
+                    Some(_) => {
                         let u = (self.position(first) + self.position(last)) / 2.0;
                         self.index(&[u]).clamp(first, last - 1)
                     }
-                    _ => first + (last - first) / 2,
+                    None => first + (last - first) / 2,
                 };
-                Some((
-                    Cell::Range {
-                        first,
-                        last: middle,
-                    },
-                    Cell::Range {
-                        first: middle + 1,
-                        last,
-                    },
-                ))
+                Some((Cell::Range(first, middle), Cell::Range(middle + 1, last)))
             }
         }
     }
 
     /// The probability of a cell under the uniform (with `log`, log-uniform) distribution.
     pub fn share(&self, cell: Cell) -> f64 {
-        match (self, cell) {
-            (_, Cell::Interval { low, high }) => high - low,
-            (
-                Coordinate::Integer {
-                    low,
-                    high,
-                    log: true,
-                },
-                Cell::Range { first, last },
-            ) => {
-                // Integer i has the interval [i − ½, i + ½], as in `write_within`.
-                let below = |level: f64| libm::log(level - 0.5);
-                let level = |index: u64| low.wrapping_add_unsigned(index) as f64;
-                let (bottom, top) = (below(*low as f64), below(*high as f64 + 1.0));
-                (below(level(last) + 1.0) - below(level(first))) / (top - bottom)
+        let (first, last) = match cell {
+            Cell::Interval(low, high) => return high - low,
+            Cell::Range(first, last) => (first, last),
+        };
+        let levels = self.levels().unwrap_or(1);
+        match self.first_of_log() {
+            Some(low) => {
+                let (bottom, top) = log_ends(low, 0, levels - 1);
+                let (below, above) = log_ends(low, first, last);
+                (above - below) / (top - bottom)
             }
-            (_, Cell::Range { first, last }) => {
-                let levels = self.levels().unwrap_or(1);
-                (last - first + 1) as f64 / levels as f64
-            }
+            None => (last - first + 1) as f64 / levels as f64,
         }
     }
 
     /// Writes the member at the quantile u ∈ [0, 1] of the uniform (with `log`, log-uniform) distribution on a cell.
     pub fn write_within(&self, cell: Cell, u: f64, columns: &mut [f64]) {
         let u = clip(u);
-        match (self, cell) {
-            (_, Cell::Interval { low, high }) => {
+        match (cell, self.first_of_log()) {
+            (Cell::Interval(low, high), _) => {
                 let drawn = low + u * (high - low);
                 // The upper end belongs to the next cell.
                 columns[0] = match high < 1.0 && drawn >= high {
@@ -98,43 +73,58 @@ impl Coordinate {
                     false => drawn,
                 };
             }
-            // Integer i has the interval [i − ½, i + ½], so the first and the last integer have full intervals.
-            (Coordinate::Integer { low, log: true, .. }, Cell::Range { first, last }) => {
-                let level = |index: u64| low.wrapping_add_unsigned(index) as f64;
-                let (bottom, top) = (libm::log(level(first) - 0.5), libm::log(level(last) + 0.5));
+            (Cell::Range(first, last), Some(low)) => {
+                let (bottom, top) = log_ends(low, first, last);
                 let drawn = libm::exp(bottom + u * (top - bottom)).round();
-                let index = (drawn - *low as f64).max(0.0) as u64;
+                let index = (drawn - low as f64).max(0.0) as u64;
                 self.write(index.clamp(first, last), columns);
             }
-            (_, Cell::Range { first, last }) => {
-                let levels = last - first + 1;
-                let index = first + (u * levels as f64) as u64;
+            (Cell::Range(first, last), None) => {
+                let index = first + (u * (last - first + 1) as f64) as u64;
                 self.write(index.min(last), columns);
             }
         }
     }
+
+    /// The first integer of a logarithmic axis.
+    fn first_of_log(&self) -> Option<i64> {
+        match *self {
+            Coordinate::Integer { low, log, .. } => log.then_some(low),
+            _ => None,
+        }
+    }
+}
+
+/// The logarithms of the ends of the members first, …, last of a logarithmic axis that starts at `low`. Integer i has the
+/// interval [i − ½, i + ½], so the first and the last integer have full intervals.
+fn log_ends(low: i64, first: u64, last: u64) -> (f64, f64) {
+    let level = |index: u64| low.wrapping_add_unsigned(index) as f64;
+    (libm::log(level(first) - 0.5), libm::log(level(last) + 0.5))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::integer;
     use super::*;
     use proptest::prelude::*;
 
+    fn integer(low: i64, high: i64, log: bool) -> Coordinate {
+        Coordinate::Integer { low, high, log }
+    }
+
     fn ends(cell: Cell) -> (f64, f64) {
         match cell {
-            Cell::Interval { low, high } => (low, high),
-            Cell::Range { first, last } => (first as f64, last as f64),
+            Cell::Interval(low, high) => (low, high),
+            Cell::Range(first, last) => (first as f64, last as f64),
         }
     }
 
     /// Whether the member with these columns belongs to the cell.
     fn holds(coordinate: &Coordinate, cell: Cell, columns: &[f64]) -> bool {
         match cell {
-            Cell::Interval { low, high } => {
+            Cell::Interval(low, high) => {
                 low <= columns[0] && (columns[0] < high || (high == 1.0 && columns[0] == 1.0))
             }
-            Cell::Range { first, last } => (first..=last).contains(&coordinate.index(columns)),
+            Cell::Range(first, last) => (first..=last).contains(&coordinate.index(columns)),
         }
     }
 
@@ -148,7 +138,7 @@ mod tests {
                 integer(-low, n, false),
                 integer(low, low + n, true),
                 Coordinate::Categorical { n: low as usize },
-            ][kind].clone();
+            ][kind];
             let mut cell = coordinate.whole();
             let mut columns = vec![0.0; coordinate.width()];
             for depth in 0..64 {
@@ -165,7 +155,7 @@ mod tests {
                 prop_assert_ne!(holds(&coordinate, a, &columns), holds(&coordinate, b, &columns));
                 cell = if turns >> depth & 1 == 0 { a } else { b };
             }
-            if let Cell::Range { first, last } = cell {
+            if let Cell::Range(first, last) = cell {
                 prop_assert_eq!(first, last);
             }
         }
@@ -175,24 +165,15 @@ mod tests {
     fn a_logarithmic_integer_is_halved_on_its_logarithmic_axis() {
         let coordinate = integer(1, 10_000, true);
         let halves = coordinate.split(coordinate.whole());
-        let expected = (
-            Cell::Range { first: 0, last: 99 },
-            Cell::Range {
-                first: 100,
-                last: 9999,
-            },
-        );
+        let expected = (Cell::Range(0, 99), Cell::Range(100, 9999));
         assert_eq!(halves, Some(expected));
     }
 
     #[test]
     fn a_single_value_and_an_interval_of_one_ulp_are_not_split() {
-        let single = Cell::Range { first: 3, last: 3 };
+        let single = Cell::Range(3, 3);
         assert_eq!(integer(0, 9, false).split(single), None);
-        let ulp = Cell::Interval {
-            low: 0.5,
-            high: 0.5f64.next_up(),
-        };
+        let ulp = Cell::Interval(0.5, 0.5f64.next_up());
         assert_eq!(Coordinate::Continuous.split(ulp), None);
     }
 }

@@ -7,19 +7,14 @@
 use std::ops::{Deref, Range};
 
 use super::conditions::{Condition, Conditions};
-use super::coordinate::clip;
-use super::{Cell, Coordinate, TOLERANCE};
-use crate::error::{Error, Result};
-
-/// The largest number of columns of a box.
-const MAX_COLUMNS: usize = 4096;
+use super::{Cell, Coordinate};
 
 /// The coordinates of a box, and their conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Product {
     coordinates: Vec<Coordinate>,
-    /// None if every coordinate is always active.
-    conditions: Option<Conditions>,
+    conditions: Conditions,
+    is_conditional: bool,
     combinations: u64,
 }
 
@@ -32,41 +27,28 @@ impl Deref for Product {
 }
 
 impl Product {
-    /// A box; `when` has the conditions of each coordinate.
-    pub(super) fn new(coordinates: Vec<Coordinate>, when: Vec<Vec<Condition>>) -> Result<Self> {
-        check(&coordinates)?;
-        let conditions = Conditions::new(&coordinates, when)?;
-        let combinations = match &conditions {
-            Some(conditions) => conditions.combinations(&coordinates),
-            None => coordinates
-                .iter()
-                .filter_map(Coordinate::levels)
-                .fold(1, u64::saturating_mul),
-        };
-        Ok(Self {
+    pub fn new(coordinates: Vec<Coordinate>, conditions: Conditions) -> Self {
+        Self {
+            is_conditional: !conditions.is_empty(),
+            combinations: conditions.combinations(&coordinates),
             coordinates,
             conditions,
-            combinations,
-        })
+        }
     }
 
     /// Whether any coordinate has a condition.
     pub fn is_conditional(&self) -> bool {
-        self.conditions.is_some()
+        self.is_conditional
     }
 
-    /// Whether coordinate i has conditions.
-    pub fn has_conditions(&self, i: usize) -> bool {
-        self.conditions
-            .as_ref()
-            .is_some_and(|conditions| !conditions.when[i].is_empty())
+    /// The conditions of coordinate i.
+    pub fn conditions_of(&self, i: usize) -> &[Condition] {
+        &self.conditions.when[i]
     }
 
     /// Whether other coordinates depend on coordinate i.
     pub fn is_parent(&self, i: usize) -> bool {
-        self.conditions
-            .as_ref()
-            .is_some_and(|conditions| conditions.is_parent[i])
+        self.conditions.is_parent[i]
     }
 
     /// The number of combinations of the active discrete coordinates (saturating).
@@ -76,33 +58,39 @@ impl Product {
 
     /// Whether each coordinate is active at `x`; None if no coordinate has conditions.
     pub fn active(&self, x: &[f64]) -> Option<Vec<bool>> {
-        let conditions = self.conditions.as_ref()?;
-        let parents = columns(self).zip(&conditions.is_parent);
+        if !self.is_conditional {
+            return None;
+        }
+        let parents = columns(self).zip(&self.conditions.is_parent);
         let indices: Vec<u64> = parents
             .map(|((coordinate, at), is_parent)| match is_parent {
                 true => coordinate.index(&x[at]),
                 false => 0,
             })
             .collect();
-        Some(conditions.active(&indices))
+        Some(self.conditions.active(&indices))
     }
 
     /// Whether coordinate i is active at all points in these cells.
     pub fn is_active_throughout(&self, i: usize, cells: &[Cell]) -> bool {
-        self.conditions
-            .as_ref()
-            .is_none_or(|conditions| conditions.hold_throughout(i, cells))
+        self.conditions.hold_throughout(i, cells)
+    }
+
+    /// The coordinates that are active at `x`, with their numbers and columns.
+    pub fn active_columns(
+        &self,
+        x: &[f64],
+    ) -> impl Iterator<Item = (usize, &Coordinate, Range<usize>)> {
+        let active = self.active(x);
+        let all = columns(self).enumerate();
+        let all = all.filter(move |(i, _)| active.as_ref().is_none_or(|active| active[*i]));
+        all.map(|(i, (coordinate, at))| (i, coordinate, at))
     }
 
     /// Whether a continuous coordinate is active at `x`.
     pub fn has_active_continuous(&self, x: &[f64]) -> bool {
-        match self.active(x) {
-            None => self.contains(&Coordinate::Continuous),
-            Some(active) => self
-                .iter()
-                .zip(active)
-                .any(|(coordinate, active)| active && *coordinate == Coordinate::Continuous),
-        }
+        let mut active = self.active_columns(x);
+        active.any(|(_, coordinate, _)| *coordinate == Coordinate::Continuous)
     }
 
     /// Writes the fixed values to the inactive columns of `x`; each coordinate of `x` must be a member.
@@ -119,18 +107,14 @@ impl Product {
     /// Replaces `x` by the nearest member. A coordinate that becomes active takes the middle, or its first choice.
     pub fn snap(&self, x: &mut [f64]) {
         for (coordinate, at) in columns(self) {
-            let own = &mut x[at];
-            match coordinate {
-                Coordinate::Continuous => own[0] = clip(own[0]),
-                _ => coordinate.write(coordinate.index(own), own),
-            }
+            coordinate.snap(&mut x[at]);
         }
         self.hold_inactive(x);
     }
 
     /// Replaces the discrete coordinates of `x` by their next combination; the first combination follows the last.
     pub fn next_combination(&self, x: &mut [f64]) {
-        let Some(conditions) = &self.conditions else {
+        if !self.is_conditional {
             // Add one to the mixed-radix number whose digits are the indices; the levels are the bases.
             for (coordinate, at) in columns(self) {
                 let Some(levels) = coordinate.levels() else {
@@ -144,13 +128,13 @@ impl Product {
                 }
             }
             return;
-        };
+        }
         // Do the same for the active coordinates, with children as the lower digits; children restart when a parent
         // changes.
         let spans: Vec<(&Coordinate, Range<usize>)> = columns(self).collect();
         let active = self.active(x).unwrap_or_default();
         let mut first_changed = 0;
-        for (place, &i) in conditions.order.iter().enumerate().rev() {
+        for (place, &i) in self.conditions.order.iter().enumerate().rev() {
             let (coordinate, at) = &spans[i];
             let index = coordinate.index(&x[at.clone()]);
             if active[i] && coordinate.levels().is_some_and(|n| index + 1 < n) {
@@ -159,7 +143,7 @@ impl Product {
                 break;
             }
         }
-        for &i in &conditions.order[first_changed..] {
+        for &i in &self.conditions.order[first_changed..] {
             let (coordinate, at) = &spans[i];
             coordinate.write(0, &mut x[at.clone()]);
         }
@@ -173,49 +157,6 @@ pub fn columns(coordinates: &[Coordinate]) -> impl Iterator<Item = (&Coordinate,
         let at = *start..*start + coordinate.width();
         *start = at.end;
         Some((coordinate, at))
-    })
-}
-
-/// Refuses a box without coordinates, a coordinate without members, and too many columns.
-fn check(coordinates: &[Coordinate]) -> Result<()> {
-    if coordinates.is_empty() {
-        return Err(Error::InvalidSpace(
-            "the space has no coordinates; name at least one".into(),
-        ));
-    }
-    let mut width: usize = 0;
-    for (i, coordinate) in coordinates.iter().enumerate() {
-        coordinate
-            .check()
-            .map_err(|what| Error::InvalidSpace(format!("coordinate {i}: {what}")))?;
-        width = width.saturating_add(coordinate.width());
-    }
-    if width > MAX_COLUMNS {
-        return Err(Error::InvalidSpace(format!(
-            "the space has {width} columns, more than {MAX_COLUMNS}; merge some choices"
-        )));
-    }
-    Ok(())
-}
-
-/// Whether `x` is a member, up to the tolerance in every column.
-pub(super) fn contains(product: &Product, x: &[f64]) -> bool {
-    let near = |a: f64, b: f64| (a - b).abs() <= TOLERANCE;
-    let active = product.active(x);
-    columns(product).enumerate().all(|(i, (coordinate, at))| {
-        let own = &x[at];
-        if active.as_ref().is_some_and(|active| !active[i]) {
-            return own.iter().all(|&v| near(v, coordinate.inactive()));
-        }
-        let index = coordinate.index(own);
-        match coordinate {
-            Coordinate::Continuous => near(own[0], clip(own[0])),
-            Coordinate::Integer { .. } => near(own[0], coordinate.position(index)),
-            Coordinate::Categorical { .. } => own
-                .iter()
-                .enumerate()
-                .all(|(i, &v)| near(v, f64::from(u8::from(i as u64 == index)))),
-        }
     })
 }
 
@@ -235,7 +176,7 @@ pub(crate) fn indices(product: &Product, x: &[f64]) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::integer;
+    use super::super::domain::testing::integer;
     use super::super::{Coordinate, Domain};
     use crate::random::Rng;
     use proptest::prelude::*;
@@ -272,25 +213,6 @@ mod tests {
             x[0] = f64::NAN;
             domain.snap(&mut x);
             prop_assert!(domain.contains(&x));
-        }
-    }
-
-    #[test]
-    fn each_invalid_coordinate_has_its_message() {
-        let of = |c| Domain::new_box(vec![c]).unwrap_err().to_string();
-        for (text, part) in [
-            (of(integer(3, 2, false)), "swap"),
-            (of(integer(0, 9, true)), "start at 1"),
-            (of(integer(i64::MIN, i64::MAX, false)), "2^52"),
-            (of(integer(1, i64::MAX >> 12, true)), "2^40"),
-            (of(Coordinate::Categorical { n: 0 }), "at least one"),
-            (of(Coordinate::Categorical { n: 1 << 30 }), "columns"),
-            (
-                Domain::new_box(vec![]).unwrap_err().to_string(),
-                "no coordinates",
-            ),
-        ] {
-            assert!(text.contains(part), "{text}");
         }
     }
 }

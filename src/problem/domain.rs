@@ -1,10 +1,5 @@
 //! The search space: a finite list of candidates, or a box of continuous, integer and categorical coordinates.
 //!
-//! * [`coordinate`]: one coordinate; [`cell`]: parts of a coordinate; [`product`]: boxes of coordinates;
-//!   [`conditions`] under which coordinates are active; [`candidates`]: finite lists
-//! * [`sampling`]: uniform and evenly spread members; [`objective`]: functions over a domain
-//! * [`fidelity`]: the share of a full evaluation that a trial runs
-//!
 //! Notation: a point is a row of `width` numbers, the encoded *columns*. In a box each *coordinate* (a named parameter)
 //! has one or more columns, in the order of the coordinates:
 //!
@@ -15,27 +10,10 @@
 //! | `Categorical {n}` | n | one-hot |
 //! | inactive | | ½; zeros for a one-hot group |
 
-mod candidates;
-pub mod cell;
-mod conditions;
-pub mod coordinate;
-pub mod fidelity;
-mod objective;
-mod product;
-mod sampling;
+use ndarray::{Array2, ArrayView2};
 
-use crate::error::Result;
-use ndarray::Array2;
-
-pub use cell::Cell;
-pub use conditions::Condition;
-pub(crate) use conditions::{Conditions, order};
-pub use coordinate::Coordinate;
-pub use fidelity::{Fidelity, PowerCost};
-pub use objective::Objective;
-pub(crate) use product::indices;
-pub use product::{Product, columns};
-pub(crate) use sampling::{hold_inactive, unit_sequence, write_quantiles};
+use super::{Coordinate, Product};
+use crate::error::{Error, Result};
 
 /// The largest difference of an entry of a member from the exact entry.
 const TOLERANCE: f64 = 1e-9;
@@ -64,21 +42,15 @@ pub enum Domain {
 impl Domain {
     /// A finite domain; one point per row.
     pub fn candidates(points: Array2<f64>) -> Result<Domain> {
-        candidates::checked(points).map(Domain::Candidates)
+        checked(points).map(Domain::Candidates)
     }
 
-    /// A box of the given coordinates.
-    pub fn new_box(coordinates: Vec<Coordinate>) -> Result<Domain> {
-        let when = vec![Vec::new(); coordinates.len()];
-        Domain::conditional_box(coordinates, when)
-    }
-
-    /// A box of the given coordinates, with the conditions of each.
-    pub fn conditional_box(
-        coordinates: Vec<Coordinate>,
-        when: Vec<Vec<Condition>>,
-    ) -> Result<Domain> {
-        Product::new(coordinates, when).map(Domain::Box)
+    /// The coordinates of a box, or None for candidates.
+    pub fn product(&self) -> Option<&Product> {
+        match self {
+            Domain::Candidates(_) => None,
+            Domain::Box(product) => Some(product),
+        }
     }
 
     /// Whether the domain has finitely many members.
@@ -112,7 +84,7 @@ impl Domain {
             Domain::Box(product) => product
                 .iter()
                 .enumerate()
-                .all(|(i, c)| *c != Coordinate::Continuous || product.has_conditions(i)),
+                .all(|(i, c)| *c != Coordinate::Continuous || !product.conditions_of(i).is_empty()),
         }
     }
 
@@ -126,10 +98,18 @@ impl Domain {
 
     /// Whether `x` is a member, up to 1e-9 in every column.
     pub fn contains(&self, x: &[f64]) -> bool {
+        let near = |(a, b): (&f64, &f64)| (a - b).abs() <= TOLERANCE;
         x.len() == self.width()
             && match self {
-                Domain::Candidates(points) => candidates::contains(points.view(), x),
-                Domain::Box(product) => product::contains(product, x),
+                Domain::Candidates(points) => {
+                    let mut rows = points.outer_iter();
+                    rows.any(|row| row.iter().zip(x).all(near))
+                }
+                Domain::Box(product) => {
+                    let mut nearest = x.to_vec();
+                    product.snap(&mut nearest);
+                    nearest.iter().zip(x).all(near)
+                }
             }
     }
 
@@ -138,7 +118,7 @@ impl Domain {
     pub fn snap(&self, x: &mut [f64]) -> Option<usize> {
         match self {
             Domain::Candidates(points) => {
-                let nearest = candidates::nearest(points.view(), x);
+                let nearest = nearest(points.view(), x);
                 for (x, v) in x.iter_mut().zip(points.row(nearest)) {
                     *x = *v;
                 }
@@ -152,11 +132,69 @@ impl Domain {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::Coordinate;
+/// Returns the rows in row-major order. Refuses an empty array and non-finite entries.
+pub(super) fn checked(points: Array2<f64>) -> Result<Array2<f64>> {
+    let (rows, width) = points.dim();
+    if rows == 0 || width == 0 {
+        return Err(Error::InvalidSpace(format!(
+            "candidates of shape ({rows}, {width}) are empty; pass at least one row and one column"
+        )));
+    }
+    if let Some(((row, column), value)) = points.indexed_iter().find(|(_, v)| !v.is_finite()) {
+        return Err(Error::InvalidSpace(format!(
+            "candidate {row} has the entry {value} in column {column}; all entries must be finite numbers"
+        )));
+    }
+    // The order is row-major, because blocks of rows are read as slices.
+    Ok(points.as_standard_layout().into_owned())
+}
 
-    pub(super) fn integer(low: i64, high: i64, log: bool) -> Coordinate {
+/// The index of the row nearest to `x`. Of equally near rows, the first row is returned.
+fn nearest(points: ArrayView2<f64>, x: &[f64]) -> usize {
+    let (mut nearest, mut least) = (0, f64::INFINITY);
+    for (i, row) in points.outer_iter().enumerate() {
+        let distance: f64 = row.iter().zip(x).map(|(a, b)| (a - b) * (a - b)).sum();
+        if distance < least {
+            (nearest, least) = (i, distance);
+        }
+    }
+    nearest
+}
+
+/// A function a(x) to maximise, such as an acquisition.
+pub trait Objective {
+    /// Writes a(x) for every row x of `points` (N, width) to `out` (N,).
+    fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]);
+
+    /// Returns a(x) and writes da/dx to `gradient` (width,).
+    fn value_and_gradient(&mut self, x: &[f64], gradient: &mut [f64]) -> f64;
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::super::{Condition, Conditions};
+    use super::*;
+    use crate::error::Error;
+
+    pub(crate) fn integer(low: i64, high: i64, log: bool) -> Coordinate {
         Coordinate::Integer { low, high, log }
+    }
+
+    impl Domain {
+        /// A box of the given coordinates.
+        pub(crate) fn new_box(coordinates: Vec<Coordinate>) -> Result<Domain> {
+            let when = vec![Vec::new(); coordinates.len()];
+            Domain::conditional_box(coordinates, when)
+        }
+
+        /// A box of the given coordinates, with the conditions of each.
+        pub(crate) fn conditional_box(
+            coordinates: Vec<Coordinate>,
+            when: Vec<Vec<Condition>>,
+        ) -> Result<Domain> {
+            let conditions = Conditions::new(when);
+            let conditions = conditions.map_err(|_| Error::InvalidSpace("a circle".into()))?;
+            Ok(Domain::Box(Product::new(coordinates, conditions)))
+        }
     }
 }

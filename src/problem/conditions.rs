@@ -8,7 +8,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Cell, Coordinate};
-use crate::error::{Error, Result};
 
 /// The largest number of combinations of parents that are enumerated to count members. With more combinations, the
 /// count is `u64::MAX`.
@@ -18,9 +17,9 @@ const MAX_VISITS: usize = 1 << 16;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition(pub usize, pub Vec<u64>);
 
-/// The conditions of a box in which at least one coordinate has a condition.
+/// The conditions of a box.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Conditions {
+pub struct Conditions {
     /// The conditions of each coordinate, with their levels in ascending order.
     pub when: Vec<Vec<Condition>>,
     pub is_parent: Vec<bool>,
@@ -29,42 +28,25 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    /// Creates the conditions of a box. `when` has one list per coordinate. Returns None if all lists are empty.
-    pub fn new(coordinates: &[Coordinate], mut when: Vec<Vec<Condition>>) -> Result<Option<Self>> {
-        if when.iter().all(Vec::is_empty) {
-            return Ok(None);
+    /// Creates the conditions of a box. `when` has one list per coordinate. If the conditions form a circle, the error has
+    /// the coordinates of the circle.
+    pub fn new(mut when: Vec<Vec<Condition>>) -> Result<Self, Vec<usize>> {
+        let mut is_parent = vec![false; when.len()];
+        for Condition(parent, levels) in when.iter_mut().flatten() {
+            levels.sort_unstable();
+            levels.dedup();
+            is_parent[*parent] = true;
         }
-        let mut is_parent = vec![false; coordinates.len()];
-        for (i, own) in when.iter_mut().enumerate() {
-            let mut parents = BTreeSet::new();
-            for condition in own {
-                check(coordinates, condition)
-                    .and_then(|()| match parents.insert(condition.0) {
-                        true => Ok(()),
-                        false => Err("which it names twice; name all levels at once".into()),
-                    })
-                    .map_err(|what: String| {
-                        let parent = condition.0;
-                        Error::InvalidSpace(format!(
-                            "coordinate {i} depends on coordinate {parent}, {what}"
-                        ))
-                    })?;
-                condition.1.sort_unstable();
-                condition.1.dedup();
-                is_parent[condition.0] = true;
-            }
-        }
-        let order = order(&when).map_err(|circle| {
-            Error::InvalidSpace(format!(
-                "coordinate {} depends on itself, directly or through other coordinates; remove one of these conditions",
-                circle[0]
-            ))
-        })?;
-        Ok(Some(Self {
+        Ok(Self {
+            order: order(&when)?,
             when,
             is_parent,
-            order,
-        }))
+        })
+    }
+
+    /// Whether all coordinates are always active.
+    pub fn is_empty(&self) -> bool {
+        self.when.iter().all(Vec::is_empty)
     }
 
     /// Whether each coordinate is active. Only the indices of active parents are read.
@@ -86,7 +68,7 @@ impl Conditions {
     /// Whether coordinate i is active for every combination of indices of its parents in the cells.
     pub fn hold_throughout(&self, i: usize, cells: &[Cell]) -> bool {
         self.when[i].iter().all(|Condition(parent, levels)| {
-            let Cell::Range { first, last } = cells[*parent] else {
+            let Cell::Range(first, last) = cells[*parent] else {
                 return false;
             };
             // The levels are sorted and unique. They contain the whole range first..=last if and only if the level
@@ -99,7 +81,7 @@ impl Conditions {
 
     /// The number of combinations of the active discrete coordinates. The number is exact, or `u64::MAX` if there are
     /// too many combinations to count.
-    pub fn combinations(&self, coordinates: &[Coordinate]) -> u64 {
+    pub(super) fn combinations(&self, coordinates: &[Coordinate]) -> u64 {
         let classes = (0..coordinates.len()).map(|i| match self.is_parent[i] {
             true => self.classes(i, coordinates[i].levels().unwrap_or(1)),
             false => Vec::new(),
@@ -207,26 +189,9 @@ impl Count<'_> {
     }
 }
 
-/// Returns an error if the condition cannot hold.
-fn check(coordinates: &[Coordinate], condition: &Condition) -> std::result::Result<(), String> {
-    let Condition(parent, levels) = condition;
-    let n = match coordinates.get(*parent) {
-        None => return Err("which does not exist; name another".into()),
-        Some(parent) => parent.levels(),
-    };
-    match (n, levels.iter().max()) {
-        (None, _) => Err("which is continuous; conditions need a discrete coordinate".into()),
-        (_, None) => Err("at no level; name at least one".into()),
-        (Some(n), Some(last)) if *last >= n => {
-            Err(format!("at level {last} of {n}; name levels below {n}"))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// The numbers of the coordinates, with parents before children and otherwise in ascending order. If the conditions form
-/// a circle, the error has the coordinates of the circle and those that depend on them.
-pub(crate) fn order(when: &[Vec<Condition>]) -> std::result::Result<Vec<usize>, Vec<usize>> {
+/// a circle, the error has the coordinates of the circle.
+fn order(when: &[Vec<Condition>]) -> Result<Vec<usize>, Vec<usize>> {
     let mut order = Vec::with_capacity(when.len());
     let mut n_waited_for: Vec<usize> = when.iter().map(Vec::len).collect();
     let mut children = vec![Vec::new(); when.len()];
@@ -246,15 +211,23 @@ pub(crate) fn order(when: &[Vec<Condition>]) -> std::result::Result<Vec<usize>, 
             }
         }
     }
-    match order.len() == when.len() {
-        true => Ok(order),
-        false => Err((0..when.len()).filter(|&i| n_waited_for[i] > 0).collect()),
+    // Each coordinate that still waits has a parent that waits, so following these parents leads to a circle.
+    let waits = |&i: &usize| n_waited_for[i] > 0;
+    let mut path: Vec<usize> = (0..when.len()).find(waits).into_iter().collect();
+    while let Some(&last) = path.last() {
+        let mut parents = when[last].iter().map(|condition| condition.0);
+        let next = parents.find(waits).unwrap_or(last);
+        if let Some(start) = path.iter().position(|&i| i == next) {
+            return Err(path.split_off(start));
+        }
+        path.push(next);
     }
+    Ok(order)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::integer;
+    use super::super::domain::testing::integer;
     use super::super::{Domain, Product, columns, indices};
     use super::*;
     use crate::random::Rng;
@@ -387,42 +360,5 @@ mod tests {
         when.push((0..30).map(|i| Condition(i, vec![1])).collect());
         let domain = Domain::conditional_box(coordinates, when).unwrap();
         assert_eq!(domain.combinations(), u64::MAX);
-    }
-
-    #[test]
-    fn impossible_conditions_are_refused() {
-        let coordinates = || {
-            vec![
-                Coordinate::Continuous,
-                Coordinate::Categorical { n: 3 },
-                integer(1, 2, false),
-            ]
-        };
-        let of = |i: usize, own: Vec<Condition>| {
-            let mut when = vec![vec![]; 3];
-            when[i] = own;
-            let made = Domain::conditional_box(coordinates(), when);
-            made.unwrap_err().to_string()
-        };
-        for (text, part) in [
-            (of(1, vec![Condition(0, vec![0])]), "continuous"),
-            (of(1, vec![Condition(3, vec![0])]), "does not exist"),
-            (of(2, vec![Condition(1, vec![3])]), "level 3 of 3"),
-            (of(2, vec![Condition(1, vec![])]), "at no level"),
-            (of(2, vec![Condition(2, vec![0])]), "depends on itself"),
-            (
-                of(2, vec![Condition(1, vec![0]), Condition(1, vec![1])]),
-                "names twice",
-            ),
-        ] {
-            assert!(text.contains(part), "{text}");
-        }
-        let circle = vec![
-            vec![],
-            vec![Condition(2, vec![0])],
-            vec![Condition(1, vec![0])],
-        ];
-        let text = Domain::conditional_box(coordinates(), circle).unwrap_err();
-        assert!(text.to_string().contains("depends on itself"), "{text}");
     }
 }

@@ -25,7 +25,7 @@ impl Domain {
             Domain::Box(coordinates) => {
                 let mut x = vec![0.0; self.width()];
                 for (coordinate, at) in columns(coordinates) {
-                    coordinate.write_quantile(rng.random(), &mut x[at]);
+                    coordinate.write_within(coordinate.whole(), rng.random(), &mut x[at]);
                 }
                 coordinates.hold_inactive(&mut x);
                 (x, None)
@@ -79,7 +79,7 @@ pub(crate) fn write_quantiles(
     let mut buffer = vec![0.0; points.ncols()];
     for (u, mut row) in unit.outer_iter().zip(points.outer_iter_mut()) {
         for ((coordinate, at), &u) in columns(coordinates).zip(u) {
-            coordinate.write_quantile(u, &mut buffer[at]);
+            coordinate.write_within(coordinate.whole(), u, &mut buffer[at]);
         }
         for (entry, v) in row.iter_mut().zip(&buffer) {
             *entry = *v;
@@ -142,7 +142,7 @@ fn golden_sequence(n: usize, d: usize, rng: &mut Rng) -> Array2<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::integer;
+    use super::super::domain::testing::integer;
     use super::*;
     use rand::SeedableRng;
 
