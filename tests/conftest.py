@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
@@ -33,6 +34,14 @@ def pytest_collection_modifyitems(items):
     for item in items:
         uses_ray = re.search(r"(?<![a-z])ray(?![a-z])", item.nodeid)
         item.add_marker(pytest.mark.xdist_group("ray" if uses_ray else item.nodeid.partition("::")[0]))
+
+
+@pytest.fixture(scope="module")
+def fixed_time():
+    """The wall clock stands still, so that the events of two optimizers can be compared bit for bit."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("belated.optimizers.problem.clocks", SimpleNamespace(time=lambda: 1e9))
+        yield
 
 
 MYPY_SETTINGS = """

@@ -225,7 +225,6 @@ def optimizer_from(
     try:
         for name, data in arguments.items():
             arguments[name] = None if data is None else read.get(name, from_data)(data)
-        own_time = time if arguments.get("clock") == "seconds" else None
-        return made(**arguments, time=own_time, constraints=constraints)
+        return made(**arguments, time=time, constraints=constraints)
     except (BelatedError, TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise StoreError(f"the study's definition does not define an optimizer: {error}") from error

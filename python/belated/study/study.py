@@ -100,7 +100,6 @@ class Study(LifeCycle[SharedLog]):
         self.name = name
         self._time = time
         self._functions = checked_functions(constraints if optimizer is None else optimizer.constraints)
-        self._wall_time = partial(seconds, time or clocks.time)
         self._store = open_store(store)
         self._open(optimizer)
         register_study(self)
@@ -217,7 +216,7 @@ class Study(LifeCycle[SharedLog]):
                     f"string of at most {LONGEST_NAME}"
                 )
             # The id is drawn at random, so that events of two studies cannot be confused.
-            new, at = int.from_bytes(os.urandom(6), "big"), self._wall_time()
+            new, at = int.from_bytes(os.urandom(6), "big"), seconds(self._time or clocks.time)
             records = [with_checksum(new, seq, None, at, body) for seq, body in enumerate(given._log.events(0))]
             created = self._store.create(header(new, self.name, definition_of(given), at), records)
             found = self._store.header(self.name)
@@ -232,7 +231,7 @@ class Study(LifeCycle[SharedLog]):
                 f"constraints has {n_given} functions, and study {self.name!r} was created with {n_stored} "
                 f"{self._stored_constraints}: pass the same ones in the same order"
             )
-        self._optimizer = optimizer_from(definition, self._wall_time, self._functions or None)
+        self._optimizer = optimizer_from(definition, self._time, self._functions or None)
         self._problem = self._optimizer._problem
         self._log = SharedLog(self._optimizer._log, self._store, self.name, found.id)
         self.sync()

@@ -65,6 +65,7 @@ POLICIES = [
 ]
 
 
+@pytest.mark.usefixtures("fixed_time")
 @pytest.mark.parametrize("settings", POLICIES)
 def test_acquisition_at_does_not_change_suggestions(settings):
     context = {"z": 0.5} if "context" in settings else None

@@ -55,7 +55,7 @@ def test_spaces_that_cannot_be_searched_are_refused(kind, arguments):
     "argument",
     [{"seed": value} for value in (-1, 1.5, "0", True, 2**64, np.random.default_rng(0))]
     + [{"clock": "minutes"}, {"clock": None}, {"direction": "up"}, {"direction": ["maximize"]}]
-    + [{"time": 3, "clock": "seconds"}, {"time": lambda: 0.0}],
+    + [{"time": 3, "clock": "seconds"}, {"time": "now"}],
     ids=without_address,
 )
 def test_invalid_settings_of_every_optimizer_are_refused(kind, argument):

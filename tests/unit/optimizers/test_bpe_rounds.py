@@ -179,6 +179,7 @@ def step(opt, what, number):
     return what
 
 
+@pytest.mark.usefixtures("fixed_time")
 @given(ARGUMENTS, STEPS, st.data())
 @settings(max_examples=300 if FULL else 25, deadline=None)
 def test_copies_and_studies_continue_bit_for_bit(arguments, steps, data):
@@ -198,6 +199,7 @@ def test_copies_and_studies_continue_bit_for_bit(arguments, steps, data):
     assert strategies.core_of(third).status() == opt._log.status()
 
 
+@pytest.mark.usefixtures("fixed_time")
 @given(ARGUMENTS, st.integers(0, 23), st.integers(1, 24))
 @settings(max_examples=200 if FULL else 25, deadline=None)
 def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(arguments, before, n):
@@ -208,7 +210,7 @@ def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(a
             trial.observe(float(trial.x[0]))
     other = strategies.twin_of(opt)
     status, n = opt._log.status(), min(n, 24 - before)
-    events = opt._log.propose(n, None, None)
+    events = opt._log.propose(n, None, opt._problem.wall_time())
     with pytest.raises(bl.HorizonReached):
         opt.suggest(n=25 - before)
     assert opt._log.status() == status and opt.n_trials == before

@@ -149,6 +149,7 @@ def test_failures_do_not_change_the_initial_design():
     ],
     ids=["box", "category and context", "candidates"],
 )
+@pytest.mark.usefixtures("fixed_time")
 def test_copies_continue_bit_for_bit(arguments):
     """Some failures are abandoned or amended by a value, and some trials are in flight."""
     context = {"z": 0.5} if "context" in arguments else None

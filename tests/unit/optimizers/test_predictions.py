@@ -36,6 +36,7 @@ def test_predict_without_values_is_refused():
         opt.recommend()
 
 
+@pytest.mark.usefixtures("fixed_time")
 @pytest.mark.parametrize("window", [None, 3.0])
 def test_predictions_do_not_change_later_suggestions(window):
     plain, watched = with_data(window=window), with_data(window=window)

@@ -301,7 +301,8 @@ def test_a_replicate_has_the_context_of_its_trial():
 def test_dataframe_has_all_fields():
     opt = bl.RandomSearch({"x": (0.0, 1.0)}, context={"age": (0, 9)}, direction="minimize", seed=0)
     first, second = opt.suggest(n=2, context={"age": 1})
-    facts = ["number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "delay", "error"]
+    facts = ["number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "delay"]
+    facts += ["started_at", "finished_at", "error"]
     assert list(opt.trials_dataframe()) == [*facts, "params_x", "context_age"]
     first.observe(1.5, std=0.5, cost=2.0, duration=3.0, params={"x": 0.25}, attrs={"a": "u", "b": [1]})
     second.fail(error=ValueError("bad"), attrs={"c": 7})

@@ -25,6 +25,7 @@ def double(fidelity):
     return 2.0 * fidelity
 
 
+@pytest.mark.usefixtures("fixed_time")
 def test_a_study_with_fidelities_continues_like_its_optimizer(store):
     opt = search()
     opt.enqueue({"x": 0.5}, fidelity=300)

@@ -103,6 +103,7 @@ def test_a_log_is_shared_in_both_directions(store):
         lambda: bl.algorithm("GP-UCB-SDF", {"x": (0.0, 1.0)}, window=5),
     ],
 )
+@pytest.mark.usefixtures("fixed_time")
 def test_a_reopened_study_continues_bit_for_bit(store, make):
     optimizer = make()
     context = {"age": 7} if optimizer.context is not None else None
@@ -304,6 +305,7 @@ def test_seconds_come_from_the_given_clock(store):
 STEPS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 12), st.integers(-2, 2)), max_size=40)
 
 
+@pytest.mark.usefixtures("fixed_time")
 @settings(max_examples=30)
 @given(STEPS)
 def test_histories_agree_after_repeated_and_reopened_calls(tmp_path_factory, steps):
