@@ -25,7 +25,7 @@ use crate::domain::{Coordinate, Domain, Fidelity};
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
-use crate::problem::{Clock, Problem};
+use crate::problem::{Clock, Direction, Problem};
 use crate::random::Rng;
 
 /// The problem for which a strategy is made.
@@ -37,6 +37,8 @@ pub struct Setup {
     /// The declared fidelity, if any.
     pub fidelity: Option<Fidelity>,
     pub clock: Clock,
+    /// Strategies maximise. They convert settings in units of f by this direction when they are made.
+    pub direction: Direction,
 }
 
 impl Setup {
@@ -48,6 +50,7 @@ impl Setup {
             context: problem.context_coordinates().to_vec(),
             fidelity: fidelity.map(|fidelity| fidelity.shares().clone()),
             clock: problem.clock,
+            direction: problem.direction,
         }
     }
 
@@ -267,6 +270,7 @@ mod tests {
             context: vec![],
             fidelity: None,
             clock: Clock::Iterations,
+            direction: Direction::Maximize,
         };
         let with_context = Setup {
             context: vec![Coordinate::Continuous],

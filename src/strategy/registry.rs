@@ -101,7 +101,7 @@ fn read<T: DeserializeOwned>(settings: Value) -> Result<T> {
 mod tests {
     use super::*;
     use crate::domain::{Coordinate, Domain};
-    use crate::problem::Clock;
+    use crate::problem::{Clock, Direction};
     use rand::SeedableRng;
     use serde_json::json;
 
@@ -114,6 +114,7 @@ mod tests {
             context: vec![],
             fidelity: None,
             clock: Clock::Iterations,
+            direction: Direction::Maximize,
         };
         let made = |definition: Value| make(&definition, &setup, &mut Rng::seed_from_u64(0));
         for good in [

@@ -9,7 +9,7 @@ import numpy as np
 from belated._core import InvalidSetting
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.status import Round, round_from
-from belated.optimizers.values import Value, checks_keywords, in_units_of_f, takes
+from belated.optimizers.values import Value, checks_keywords, takes
 from belated.space.candidates import Candidates
 
 DelayName: TypeAlias = Literal["estimated", "none"]
@@ -169,7 +169,7 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     regularization: float | None = None
     signal_std: float = 1.0
     kernel: Literal["matern52", "matern32", "matern12", "squared_exponential", "linear"] = "matern52"
-    mean: float = in_units_of_f(0.0)
+    mean: float = 0.0
     delay: Delay | DelayName = takes(Delay, "estimated")
     beta: float | Literal["theory"] = 2.5
     rkhs_bound: float | None = None

@@ -21,7 +21,6 @@ from belated.optimizers.values import (
     as_data,
     checked,
     checks_keywords,
-    reversed_sign,
     shown,
 )
 from belated.short_repr import short_repr
@@ -106,13 +105,8 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         return settings
 
     def _strategy_data(self) -> dict[str, Any]:
-        """Return the strategy as JSON data for the core; if f is minimized, settings in units of f change sign."""
-        reverse = self.direction == "minimize"
-        units = {field.name for field in fields(self) if field.metadata.get("in_units_of_f", False)}
-        return {"kind": self._strategy} | {
-            name: as_data(reversed_sign(value) if reverse and name in units else value, reverse)
-            for name, value in self._settings().items()
-        }
+        """Return the strategy as JSON data for the core."""
+        return {"kind": self._strategy} | {name: as_data(value) for name, value in self._settings().items()}
 
     def _definition(self) -> dict[str, Any]:
         """Return the definition of the optimizer as JSON data, without its spaces."""

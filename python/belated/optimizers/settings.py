@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from belated._core import InvalidSetting
-from belated.optimizers.values import Value, checks_keywords, in_units_of_f
+from belated.optimizers.values import Value, checks_keywords
 from belated.space.arguments import whole_number
 
 __all__ = [
@@ -296,7 +296,7 @@ class Censor(PendingPolicy, name="censor"):
             As for `Hallucinate`.
     """
 
-    floor: float | None = in_units_of_f(None)
+    floor: float | None = None
     _: KW_ONLY
     late: Literal["accept", "discard"] = "accept"
     repeats: bool = False
@@ -313,7 +313,7 @@ class Liar(PendingPolicy, name="liar"):
         The assumed value: the smallest, mean or largest observed value, or a number in units of f.
     """
 
-    value: float | Literal["min", "mean", "max"] = in_units_of_f("mean")
+    value: float | Literal["min", "mean", "max"] = "mean"
 
 
 @checks_keywords
@@ -412,7 +412,7 @@ class GP(Surrogate, name="gp"):
     lengthscale: float | Sequence[float] | None = None
     signal_std: float | None = None
     noise_std: float | None = None
-    mean: float | Literal["auto", "estimated", "zero", "median"] = in_units_of_f("auto")
+    mean: float | Literal["auto", "estimated", "zero", "median"] = "auto"
     priors: bool = True
     targets: Literal["robust", "standardized", "raw"] = "robust"
     inputs: Literal["warped", "plain"] = "warped"

@@ -26,21 +26,9 @@ T = TypeVar("T")
 # Fields.
 
 
-def in_units_of_f(default: Any) -> Any:
-    """Return a dataclass field for a number in units of f, which changes sign if f is minimized."""
-    return dataclasses.field(default=default, metadata={"in_units_of_f": True})
-
-
 def takes(family: Any, default: Any, *, optional: bool = False) -> Any:
     """Return a dataclass field for an argument that takes values of a family; with `optional` it also takes None."""
     return dataclasses.field(default=default, metadata={"takes": family, "optional": optional})
-
-
-def reversed_sign(value: Any) -> Any:
-    """Return a setting in units of f for -f: a number changes sign, and "min" and "max" are exchanged."""
-    if isinstance(value, float):
-        return -value
-    return {"min": "max", "max": "min"}.get(value, value) if isinstance(value, str) else value
 
 
 def arguments_of(cls: type) -> list[str]:
@@ -228,20 +216,13 @@ class Value:
         )
 
 
-def as_data(value: Any, reverse: bool = False) -> Any:
-    """Return a value as JSON data ``{"kind": class, **fields}``.
-
-    With `reverse`, settings in units of f are converted for -f.
-    """
+def as_data(value: Any) -> Any:
+    """Return a value as JSON data ``{"kind": class, **fields}``."""
     if dataclasses.is_dataclass(value):
-        data: dict[str, Any] = {"kind": type(value).__name__}
-        for field in dataclasses.fields(value):
-            entry = getattr(value, field.name)
-            turned = reverse and field.metadata.get("in_units_of_f", False)
-            data[field.name] = as_data(reversed_sign(entry) if turned else entry, reverse)
-        return data
+        entries = {field.name: as_data(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {"kind": type(value).__name__} | entries
     if isinstance(value, (list, tuple, np.ndarray)):
-        return [as_data(entry, reverse) for entry in value]
+        return [as_data(entry) for entry in value]
     return value.item() if isinstance(value, np.generic) else value
 
 

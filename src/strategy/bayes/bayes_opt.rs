@@ -85,6 +85,7 @@ impl BayesOpt {
             columns.width(),
             matches!(domain.as_ref(), Domain::Candidates(_)),
         )?;
+        let settings = settings.oriented(setup.direction);
         let design = settings.design();
         let d = domain.dimensions();
         let n_initial = design.n_points(d);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::Result;
+use crate::problem::Direction;
 use crate::strategy::bayes::acquisitions::any::Acquisition;
 use crate::strategy::bayes::checks::{COUNT_OR_NONE, MAX_COUNT, check};
 use crate::strategy::bayes::settings::pending::{Hallucinate, Integrate, Pending};
@@ -106,6 +107,16 @@ impl Settings {
         }
         let n = self.design().n.unwrap_or(0);
         check(n <= MAX_COUNT, "initial.n", n, COUNT_OR_NONE)
+    }
+
+    /// The settings for values that are oriented so that larger values are better.
+    pub fn oriented(mut self, direction: Direction) -> Self {
+        self.pending = self.pending.map(|pending| pending.oriented(direction));
+        let Surrogate::GP(gp) = &mut self.surrogate;
+        if let PriorMean::Number(mean) = &mut gp.mean {
+            *mean = direction.oriented(*mean);
+        }
+        self
     }
 
     /// The policy for pending trials.

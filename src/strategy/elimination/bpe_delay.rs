@@ -63,9 +63,10 @@ struct Explored {
 
 impl BPEDelay {
     /// A strategy without rounds. `rng` draws the points that represent a box.
-    pub fn new(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
+    pub fn new(setup: &Setup, mut settings: Settings, rng: &mut Rng) -> Result<Self> {
         let domain = setup.domain.clone();
         let (schedule, theta) = settings.check(domain.width())?;
+        settings.mean = setup.direction.oriented(settings.mean);
         let n_points = settings.n_points;
         let mut cover = None;
         let discretization = match domain.as_ref() {
