@@ -21,7 +21,7 @@ use crate::python::gaussian_process::GaussianProcess;
 use crate::python::interrupt::detached;
 use crate::python::{Vector, check_finite, owned1, owned2};
 use crate::random::Rng;
-use crate::strategy::bayes::checks::MAX_COUNT;
+use crate::strategy::checks::MAX_COUNT;
 
 /// An acquisition on a fixed posterior.
 #[pyclass(frozen, module = "belated._core")]

@@ -1,6 +1,7 @@
 //! The trait of strategies, which propose the next trial, and the arguments and results of its methods.
 //!
 //! * [`registry`]: strategies by name; [`from_settings`]: how a strategy is made from settings in JSON
+//! * [`checks`]: checks of settings; [`theory`]: the constants of the theorems
 //! * [`random_search`]: uniformly random points
 //! * [`bayes`]: Bayesian optimisation with a Gaussian process
 //! * [`elimination`]: rounds of pure exploration with elimination
@@ -9,10 +10,12 @@
 //! A strategy folds the log into its state, and proposes a point from the state.
 
 pub mod bayes;
+pub mod checks;
 pub mod elimination;
 pub mod from_settings;
 pub mod random_search;
 pub mod registry;
+pub mod theory;
 pub mod tree;
 
 use std::sync::Arc;

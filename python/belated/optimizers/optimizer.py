@@ -156,7 +156,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         deep : bool, default True
             Whether to include the fields of the values, such as ``surrogate__kernel``.
         """
-        params = {name: getattr(self, name) for name in arguments_of(type(self))}
+        params = {name: getattr(self, name) for name in arguments_of(type(self), private=True)}
         if deep:
             for name, value in self._settings().items():
                 if value is not None and family_of(type(self), name) is not None:
@@ -209,7 +209,7 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
     """Return `arguments` updated by `params`; a name of the form ``argument__field`` sets a field of a value."""
     result = dict(arguments)
     nested: dict[str, dict[str, Any]] = {}
-    known = arguments_of(cls)
+    known = arguments_of(cls, private=True)
     for name, value in params.items():
         argument, separator, field = name.partition("__")
         if argument not in known or (separator and family_of(cls, argument) is None):
@@ -229,7 +229,7 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
             raise InvalidSetting(f"{names} are fields of a value, but {argument} is None: pass it too")
         value = spec.metadata["takes"].from_argument(given, argument)
         for field, change in changes.items():
-            if field not in arguments_of(type(value)):
+            if field not in arguments_of(type(value), private=True):
                 family = spec.metadata["takes"].shorthand.values()
                 # Prefer a field of the same name in another value to a similar name in this value.
                 elsewhere = any(field in arguments_of(kind) for kind in family)

@@ -233,7 +233,7 @@ impl BPEDelay {
 
     /// The width of the bounds at the end of a round.
     fn width(&self, round: usize) -> Width {
-        match (self.settings.beta, self.settings.rkhs_bound) {
+        match (self.settings.beta, self.settings.constants().rkhs_bound) {
             (Beta::Fixed(multiplier), _) => Width {
                 multiplier,
                 slack: 0.0,
@@ -241,7 +241,7 @@ impl BPEDelay {
             (Beta::Theory(_), rkhs_bound) => {
                 let confidence = Confidence {
                     rkhs_bound: rkhs_bound.unwrap_or(f64::INFINITY),
-                    delta: self.settings.delta,
+                    delta: self.settings.constants().delta,
                     n_rounds: self.schedule.n_rounds(self.settings.known_delay()),
                     noise_std: self.settings.theory_noise(),
                     regularization: self.theta.noise_variance.sqrt(),

@@ -57,8 +57,8 @@ def test_methods_have_the_settings_of_the_paper_or_its_code():
             continue
         assert plain._definition() == bl.algorithm(method, function.space, seed=0)._definition()
         searched = kandasamy.optimizer(method, function, 0, n_trials=385, faithful=False, direct=True)
-        assert searched.acquisition.direct == kandasamy.N_DIRECT and plain.acquisition.direct is None
-        assert code.acquisition.multistart == (4905, 0) and code.surrogate.refit_every == 27
+        assert searched.search.direct == kandasamy.N_DIRECT and plain._settings()["search"].direct is None
+        assert code.search.multistart == (4905, 0) and code.surrogate.refit_every == 27
         assert getattr(code.acquisition, "beta", 1.0) == ("kandasamy_code" if "UCB" in method else 1.0)
     assert [kandasamy.n_scored(d, j) for d, j in ((2, 50), (6, 10**6), (18, 775))] == [2000, 7905, 6959]
     assert [kandasamy.n_initial(kandasamy.FUNCTIONS[name], m) for name, m in (("branin", 4), ("park1", 40))] == [12, 40]

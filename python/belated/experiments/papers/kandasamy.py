@@ -125,9 +125,9 @@ def optimizer(
     scores random points.
     """
     if method.endswith("RAND") or not faithful:
-        settings = {"acquisition__direct": N_DIRECT} if direct and not method.endswith("RAND") else {}
+        settings = {"search__direct": N_DIRECT} if direct and not method.endswith("RAND") else {}
         return bl.algorithm(method, function.space, seed=seed, **settings)
-    settings = dict(FAITHFUL) | {"acquisition__multistart": (n_scored(len(function.space), n_trials), 0)}
+    settings = dict(FAITHFUL) | {"search__multistart": (n_scored(len(function.space), n_trials), 0)}
     if "UCB" in method:
         settings |= FAITHFUL_UCB
     return bl.algorithm(method, function.space, seed=seed, **settings)

@@ -5,33 +5,16 @@ use serde::{Deserialize, Serialize};
 use crate::acquisition::{Acquisition as Formula, LogExpectedImprovement};
 use crate::error::Result;
 use crate::random::Rng;
-use crate::strategy::bayes::acquisitions::box_search::{BoxSearch, Multistart};
 use crate::strategy::bayes::acquisitions::incumbents::{
     incumbent, largest_feasible, noisy_expected_improvement,
 };
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LogEI {
     /// The incumbent. This setting is ignored if improvement is averaged over outcomes.
     pub incumbent: Incumbent,
-    pub multistart: Option<Multistart>,
-    /// The approximate number of points that DIRECT, a search from the literature, chooses in a box.
-    pub direct: Option<usize>,
-    /// The effort of the default search, as a multiple of its default effort.
-    pub effort: f64,
-}
-
-impl Default for LogEI {
-    fn default() -> Self {
-        Self {
-            incumbent: Incumbent::default(),
-            multistart: None,
-            direct: None,
-            effort: 1.0,
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,14 +39,6 @@ impl Rule for LogEI {
                 },
             }),
         }))
-    }
-
-    fn search(&self) -> BoxSearch {
-        BoxSearch {
-            multistart: self.multistart,
-            direct: self.direct,
-            effort: self.effort,
-        }
     }
 
     fn averages_outcomes(&self) -> bool {

@@ -6,13 +6,11 @@
 //! * [`rule`]: the interface of an acquisition
 //! * [`any`]: one type that contains all acquisitions
 //! * [`log_ei`], [`ucb`], [`ucb_pe`], [`thompson_sampling`], [`max_variance`]: one acquisition each
-//! * [`bound`]: the multiplier of sigma without delays; [`box_search`]: the effort of a search of a box; [`draws`]:
-//!   settings of draws from the posterior
+//! * [`bound`]: the multiplier of sigma without delays; [`draws`]: settings of draws from the posterior
 //! * [`incumbents`]: the values from which improvement is measured
 
 pub mod any;
 pub mod bound;
-pub mod box_search;
 pub mod draws;
 pub mod incumbents;
 pub mod log_ei;

@@ -8,7 +8,6 @@ use crate::gp::GaussianProcess;
 use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::bound::Bound;
-use crate::strategy::bayes::acquisitions::box_search::BoxSearch;
 use crate::strategy::bayes::acquisitions::draws::Draws;
 
 /// The posterior from which a point is chosen, and the treatment of pending trials.
@@ -40,10 +39,7 @@ pub trait Rule {
     /// The function to maximise now.
     fn maximand(&self, situation: Situation, rng: &mut Rng) -> Result<Maximand>;
 
-    /// The settings of the search of a box.
-    fn search(&self) -> BoxSearch;
-
-    /// Returns an error if a setting is invalid. The bound and the search check their own settings.
+    /// Returns an error if a setting is invalid. The bound checks its own settings.
     fn check(&self, _candidates: bool) -> Result<()> {
         Ok(())
     }

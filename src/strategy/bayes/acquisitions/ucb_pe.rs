@@ -7,31 +7,22 @@ use crate::acquisition::{Acquisition as Formula, PureExploration, UpperConfidenc
 use crate::error::Result;
 use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::bound::{Beta, Bound};
-use crate::strategy::bayes::acquisitions::box_search::{BoxSearch, Multistart};
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
+use crate::strategy::theory::Theory;
 
 /// GP-UCB-PE (Contal et al. 2013). All points of a batch use the beta of the first point of the batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UCBPE {
     pub beta: Beta,
-    /// The settings of `Beta::Theory`, as in [`crate::strategy::bayes::acquisitions::ucb::UCB`].
-    pub rkhs_bound: f64,
-    pub delta: f64,
-    pub multistart: Option<Multistart>,
-    pub direct: Option<usize>,
-    pub effort: f64,
+    pub theory: Theory,
 }
 
 impl Default for UCBPE {
     fn default() -> Self {
         Self {
             beta: Beta::Constant(2.0),
-            rkhs_bound: 1.0,
-            delta: 0.1,
-            multistart: None,
-            direct: None,
-            effort: 1.0,
+            theory: Theory::default(),
         }
     }
 }
@@ -51,20 +42,10 @@ impl Rule for UCBPE {
         }))
     }
 
-    fn search(&self) -> BoxSearch {
-        BoxSearch {
-            multistart: self.multistart,
-            direct: self.direct,
-            effort: self.effort,
-        }
-    }
-
     fn bound(&self) -> Option<Bound> {
         Some(Bound {
             beta: self.beta,
-            rkhs_bound: self.rkhs_bound,
-            delta: self.delta,
-            value_bound: None,
+            constants: *self.theory.constants(),
             predictive_std: false,
             per_batch: true,
             draws: false,

@@ -102,12 +102,8 @@ impl Search<'_, '_> {
             Maximand::Formula(acquisition) => acquisition,
             Maximand::Draw(draws) => Acquisition::Thompson(Box::new(self.draw(gp, draws)?)),
         };
-        let search = self.settings.acquisition.rule().search();
-        let literature = search.literature();
-        let as_literature = literature.is_some();
-        let maximizer = literature.unwrap_or(Maximizer::Default {
-            effort: acquisition.effort(gp.len()) * search.effort,
-        });
+        let search = self.settings.search();
+        let maximizer = search.maximizer(acquisition.effort(gp.len()));
         let context = self.query.context;
         let mut scorer = Sum::of(
             Scorer::new(gp, &acquisition, context),
@@ -123,7 +119,7 @@ impl Search<'_, '_> {
             self.stop,
         )?;
         // The result of a search from the literature is not changed.
-        if as_literature {
+        if search.is_literature() {
             return Ok(best);
         }
         let ignores = self.settings.pending() == (Pending::Ignore {});
@@ -215,17 +211,14 @@ impl Search<'_, '_> {
             multiplier: -self.nu,
             noise: 0.0,
         });
-        let search = self.settings.acquisition.rule().search();
-        let default = Maximizer::Default {
-            effort: lower_bound.effort(gp.len()) * search.effort,
-        };
+        let effort = lower_bound.effort(gp.len());
         let context = self.query.context;
         let success = success.as_ref().map(|success| success.scorer(context));
         let found = maximize_allowed(
             &mut Sum::of(Scorer::new(gp, &lower_bound, context), success),
             self.domain,
             self.best_observed.view(),
-            &search.literature().unwrap_or(default),
+            &self.settings.search().maximizer(effort),
             self.allowed,
             self.rng,
             self.stop,

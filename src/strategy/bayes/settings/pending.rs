@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::gp::Target;
 use crate::problem::Direction;
 use crate::strategy::bayes::acquisitions::any::Acquisition;
-use crate::strategy::bayes::checks::{VALUE_OF_F, check, check_count};
+use crate::strategy::checks::{VALUE_OF_F, check, check_count};
 
 /// How pending trials enter the posterior.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
