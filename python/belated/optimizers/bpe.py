@@ -162,8 +162,8 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     theory: Theory | None = takes(Theory, None)
     n_points: int = 2500
     keep_rounds: bool = False
-    # The term of the bound on delays (Eq. 6). The paper prints the smaller term, which is not a bound: if delays have mean
-    # 50, a delay exceeds it with probability 0.31.
+    # The term of the bound on delays (Eq. 6). The paper prints the smaller term, which is not a bound: delays of mean
+    # 50 exceed it with probability 0.31.
     tail: Literal["max", "min"] = private("max")
     # "code": the lengths of rounds in the authors' code. The last round has its full length and ends after the horizon.
     lengths: Literal["paper", "code"] = private("paper")
