@@ -155,7 +155,6 @@ pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = elimination::Setting
             keep_rounds,
             tail,
             lengths,
-            ..elimination::Settings::default()
         };
         match settings.check(1) {
             Ok(_) => settings,

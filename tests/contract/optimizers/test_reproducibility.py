@@ -145,7 +145,7 @@ def record(opt):
         if surrogate is not None:
             model, *units = surrogate
             mean, std = model.predict(np.linspace(0, 1, 3)[:, None] * np.ones(model.lengthscale.size))
-            theta = [*model.lengthscale, model.variance, model.noise, model.jitter]
+            theta = [*model.lengthscale, model.variance, model.noise]
             facts.append((theta, units, mean.tobytes(), std.tobytes()))
     return facts
 
