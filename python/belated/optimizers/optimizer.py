@@ -70,14 +70,10 @@ class Optimizer(LifeCycle[_core.Optimizer]):
             raise InvalidSetting(f"seed={short_repr(self.seed)} is not usable: pass an integer from 0 to 2**64 - 1")
         self.seed_: int = seed
         self._constraints = Constraints.from_argument(self.constraints, self.domain_)
-        if self._constraints is not None:
-            for name, value in self._settings().items():
-                for search in ("multistart", "direct"):
-                    if getattr(value, search, None) is not None:
-                        raise InvalidSetting(
-                            f"{name}={short_repr(value)} has {search}, a search that does not support constraints: "
-                            "leave one out"
-                        )
+        search = self._settings().get("search")
+        for name in ("multistart", "direct"):
+            if self._constraints is not None and getattr(search, name, None) is not None:
+                raise InvalidSetting(f"search={search!r} does not support constraints: leave one out")
         self._token = os.urandom(16).hex()
         self._log = self._new_core()
 
