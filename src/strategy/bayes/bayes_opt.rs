@@ -246,7 +246,7 @@ impl BayesOpt {
             ..
         } = prepared;
         let maximand = if exhausted {
-            Maximand::Formula(MEAN)
+            Maximand::Formula(Box::new(MEAN))
         } else {
             maximand
         };

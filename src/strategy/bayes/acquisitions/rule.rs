@@ -2,13 +2,13 @@
 
 use ndarray::ArrayView2;
 
-use crate::acquisition::Acquisition as Formula;
 use crate::error::Result;
 use crate::gp::GaussianProcess;
 use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::bound::Bound;
 use crate::strategy::bayes::acquisitions::draws::Draws;
+use crate::strategy::bayes::acquisitions::formula::Formula;
 
 /// The posterior from which a point is chosen, and the treatment of pending trials.
 pub struct Situation<'a> {
@@ -29,7 +29,7 @@ pub struct Situation<'a> {
 
 /// The function to maximise.
 pub enum Maximand {
-    Formula(Formula),
+    Formula(Box<dyn Formula>),
     /// A draw from the posterior. The search makes the draw, because the method depends on the domain.
     Draw(Draws),
 }

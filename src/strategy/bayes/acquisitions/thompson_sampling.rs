@@ -3,9 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::gp::draw::path::Path;
+use crate::gp::{GaussianProcess, contiguous};
 use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::bound::{Beta, Bound};
 use crate::strategy::bayes::acquisitions::draws::{DrawMethod, Draws};
+use crate::strategy::bayes::acquisitions::formula::{Block, Buffers, Formula};
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
 use crate::strategy::checks::{check, check_count};
 use crate::strategy::theory::Theory;
@@ -65,5 +68,32 @@ impl Rule for ThompsonSampling {
             per_batch: false,
             draws: true,
         })
+    }
+}
+
+impl Formula for Path {
+    fn in_units_of_f(&self, value: f64, _scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64 {
+        value_of(value)
+    }
+
+    fn values(&self, block: &Block, buffers: &mut Buffers, out: &mut [f64]) {
+        for (x, out) in block.rows.rows().into_iter().zip(out) {
+            *out = self.value(block.gp, contiguous(x), &mut buffers.path);
+        }
+    }
+
+    fn value_and_gradient(
+        &self,
+        gp: &GaussianProcess,
+        x: &[f64],
+        buffers: &mut Buffers,
+        gradient: &mut [f64],
+    ) -> f64 {
+        Path::value_and_gradient(self, gp, x, &mut buffers.path, gradient)
+    }
+
+    /// The effort is large, because an evaluation costs only O(n) and the surface is rough.
+    fn effort(&self, n: usize) -> f64 {
+        (1200.0 / n as f64).clamp(0.4, 2.0)
     }
 }

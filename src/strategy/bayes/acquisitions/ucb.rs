@@ -1,11 +1,11 @@
-//! An upper confidence bound.
+//! An upper confidence bound, the mean plus a multiple of the standard deviation.
 
 use serde::{Deserialize, Serialize};
 
-use crate::acquisition::{Acquisition as Formula, UpperConfidenceBound};
 use crate::error::Result;
 use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::bound::{Beta, Bound};
+use crate::strategy::bayes::acquisitions::formula::{Moments, OfMoments, floored_std};
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
 use crate::strategy::theory::Theory;
 
@@ -40,7 +40,7 @@ impl Rule for UCB {
         };
         let multiplier = situation.nu;
         let formula = UpperConfidenceBound { multiplier, noise };
-        Ok(Maximand::Formula(Formula::UpperConfidenceBound(formula)))
+        Ok(Maximand::Formula(Box::new(formula)))
     }
 
     fn bound(&self) -> Option<Bound> {
@@ -51,5 +51,30 @@ impl Rule for UCB {
             per_batch: self.per_batch,
             draws: false,
         })
+    }
+}
+
+/// The acquisition mu + multiplier·sqrt(sigma² + noise). `noise` is a variance, and is often 0.
+#[derive(Debug, Clone)]
+pub struct UpperConfidenceBound {
+    pub multiplier: f64,
+    pub noise: f64,
+}
+
+impl OfMoments for UpperConfidenceBound {
+    fn in_units_of_f(&self, value: f64, _scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64 {
+        value_of(value)
+    }
+
+    // a = mu + multiplier·sqrt(sigma² + noise)
+    fn value(&self, at: Moments) -> f64 {
+        at.mean + self.multiplier * (at.variance + self.noise).sqrt()
+    }
+
+    // ∂a/∂sigma = multiplier·sigma / sqrt(sigma² + noise)
+    fn value_and_derivatives(&self, at: Moments) -> (f64, f64, f64) {
+        let predictive = floored_std(at.variance + self.noise);
+        let value = at.mean + self.multiplier * predictive;
+        (value, 1.0, self.multiplier * at.std() / predictive)
     }
 }

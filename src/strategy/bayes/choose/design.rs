@@ -2,7 +2,6 @@
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
-use crate::acquisition::{Acquisition, MaxVariance, Scorer};
 use crate::domain::Domain;
 use crate::domain::Member;
 use crate::error::{Result, Stop};
@@ -11,6 +10,8 @@ use crate::ledger::{Ledger, State, TrialNumber};
 use crate::maximize::Maximizer;
 use crate::maximize::constrained::Allowed;
 use crate::random::Rng;
+use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
+use crate::strategy::bayes::acquisitions::max_variance::MaxVariance;
 use crate::strategy::bayes::choose::search::argmax;
 use crate::strategy::bayes::settings::DesignMethod;
 use crate::strategy::uniform_point;
@@ -53,7 +54,7 @@ pub fn most_uncertain(
 ) -> Result<Member> {
     prior.append_rows(before)?;
     prior.set_targets(&vec![0.0; before.nrows()])?;
-    let variance = Acquisition::MaxVariance(MaxVariance);
+    let variance = MaxVariance {};
     let maximizer = Maximizer::Default {
         effort: variance.effort(before.nrows()),
     };
