@@ -72,13 +72,12 @@ CALLS = {
     "box, log_ei": suggest(**THETA),
     "box, thompson": suggest(acquisition="thompson", **THETA),
     "box, thompson, 10000 features": suggest(acquisition=bl.ThompsonSampling(n_features=10_000), **THETA),
-    "box, multistart": suggest(acquisition=bl.LogEI(multistart=(100_000, 100)), **THETA),
+    "box, multistart": suggest(search=bl.Search(multistart=(100_000, 100)), **THETA),
     "20000 candidates, ucb": suggest(candidates=CANDIDATES, acquisition=bl.UCB(beta=1.0), **THETA),
     "4000 candidates, thompson": suggest(candidates=CANDIDATES[:4000], acquisition="thompson", **THETA),
     "recommend": recommend,
     "GaussianProcess.optimize": process(lambda gp, n: gp.optimize()),
     "GaussianProcess.predict": process(lambda gp, n: gp.predict(CANDIDATES)),
-    "GaussianProcess.append": process(lambda gp, n: gp.append(*data(n))),
     "Acquisition, 20000 points": process(lambda gp, n: _core.Acquisition.upper_confidence_bound(gp, 1.0)(CANDIDATES)),
 }
 

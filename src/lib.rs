@@ -37,8 +37,8 @@
 //! * [`problem`]: what is optimised, in the user's units, and the set of encoded points that can be suggested
 //! * [`ledger`]: the append-only log of the events of trials
 //! * [`gp`]: Gaussian processes (covariances, posteriors with pending trials, fits and draws)
-//! * [`acquisition`]: acquisition functions; [`maximize`]: their maximisation over a domain
-//! * [`strategy`]: algorithms that propose the next trial from the log
+//! * [`maximize`]: the maximisation of a function over a domain
+//! * [`strategy`]: algorithms that propose the next trial from the log, with their acquisitions
 //! * [`optimizer`]: a log together with its strategy; [`snapshot`]: saved optimizers
 //! * `python`: the Python bindings, compiled with the feature `python`
 //!
@@ -48,7 +48,6 @@
 // Module pages list their files, private ones included.
 #![allow(rustdoc::private_intra_doc_links)]
 
-pub mod acquisition;
 pub mod error;
 pub mod gp;
 pub mod ledger;

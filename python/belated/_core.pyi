@@ -496,22 +496,13 @@ class GaussianProcess:
     def fit(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
         """Condition on the rows of x (n, d) and targets y (n,). They replace the earlier rows."""
 
-    def append(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
-        """Condition on further rows. The cost is O(n²) per row."""
-
     def predict(self, z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Posterior mean and standard deviation of f (without noise) at the rows of z."""
-
-    def predict_gradient(self, z: NDArray[np.float64]) -> tuple[float, float, NDArray[np.float64], NDArray[np.float64]]:
-        """The posterior and its gradients at one point z (d,), as (mean, std, d mean / dz, d std / dz)."""
 
     def sample(self, z: NDArray[np.float64], n: int, seed: int) -> NDArray[np.float64]:
         """Draw n exact joint samples of f at the rows of z (N, d), as a (n, N) array."""
 
     def log_marginal_likelihood(self) -> float: ...
-    def log_marginal_likelihood_gradient(self) -> NDArray[np.float64]:
-        """The gradient with respect to (log lengthscales…, log variance, log noise)."""
-
     def optimize(self, n_restarts: int = 8, seed: int = 0, priors: bool = True) -> None:
         """Fit the hyperparameters by several L-BFGS-B runs on the marginal likelihood (with ``priors``, by MAP)."""
 
@@ -523,10 +514,6 @@ class GaussianProcess:
     def variance(self) -> float: ...
     @property
     def noise(self) -> float: ...
-    @property
-    def jitter(self) -> float:
-        """The jitter that was added to the diagonal for the factorisation."""
-
     @property
     def x(self) -> NDArray[np.float64]: ...
     @property

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use ndarray::{Array2, ArrayView2, Axis};
 
-use super::{GaussianProcess, as_row, contiguous};
+use super::{as_row, contiguous};
 use crate::gp::kernel::{Kernel, ScaledPoints};
 use crate::numerics::cholesky::{LowerFactor, factor_in_place};
 use crate::numerics::growing_cholesky::tiny_pivot;
@@ -218,28 +218,5 @@ impl GradientSums<'_, '_> {
                 .add_lengthscale_sums(x, self.points, i, w, &mut sums[..d]);
         }
         sums
-    }
-}
-
-impl GaussianProcess {
-    /// ∂ log p(y) / ∂(log ℓ…, log σ_f², log λ) for all rows.
-    pub fn log_marginal_likelihood_gradient(&self) -> Vec<f64> {
-        let mut gradient = vec![0.0; self.kernel().width() + 2];
-        let own = |noise: &f64| (*noise != self.noise_variance()).then_some(*noise);
-        let noise: Vec<_> = self.row_noise().iter().map(own).collect();
-        let data = Data {
-            x: self.rows(),
-            y: &self.targets(),
-            noise: &noise,
-            about_mean: false,
-        };
-        let mut evidence = Evidence::new(data);
-        evidence.value_and_gradient(
-            self.kernel(),
-            self.noise_variance(),
-            &mut gradient,
-            &mut || false,
-        );
-        gradient
     }
 }

@@ -377,9 +377,6 @@ mod tests {
                 let value = evidence(&p, &mut gradient);
                 if ard && !priors && !about_mean {
                     assert!((value - gp.log_marginal_likelihood()).abs() < 1e-9);
-                    let own = gp.log_marginal_likelihood_gradient();
-                    let close = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-8 * b.abs().max(1.0);
-                    assert!(gradient.iter().zip(&own).all(close));
                 }
                 for i in 0..p.len() {
                     let mut at = |h: f64| {

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 
-use crate::error::{Error, Result, Stop, check};
+use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::{Kernel, KernelFamily, ScaledPoints};
 use crate::numerics::growing_cholesky::GrowingCholesky;
@@ -133,45 +133,6 @@ impl GaussianProcess {
         self.extend(x, &noise)?;
         self.n_observed = self.len();
         Ok(())
-    }
-
-    /// Appends observed rows one by one, each with its target, and drops the tail. The posterior is unchanged if there is
-    /// an error or if `stop` breaks.
-    pub fn append_observations(
-        &mut self,
-        x: ArrayView2<f64>,
-        y: &[f64],
-        stop: &mut Stop,
-    ) -> Result<()> {
-        if y.len() != x.nrows() {
-            return Err(Error::Shape(format!(
-                "{} targets for {} rows; give one target per row",
-                y.len(),
-                x.nrows()
-            )));
-        }
-        if self.len() > self.n_observed {
-            // Work on a copy, because a dropped tail cannot be restored after an error.
-            let mut without_tail = self.clone();
-            without_tail.drop_tail();
-            without_tail.append_observations(x, y, stop)?;
-            *self = without_tail;
-            return Ok(());
-        }
-        let (n, z, alpha) = (self.n_observed, self.z.clone(), self.alpha.clone());
-        let mut targets = self.targets();
-        targets.extend(y);
-        let appended = x.rows().into_iter().try_for_each(|row| {
-            check(stop)?;
-            self.append_rows(row.insert_axis(Axis(0)))
-        });
-        let result = appended.and_then(|()| self.set_targets(&targets));
-        if result.is_err() {
-            self.n_observed = n;
-            self.drop_tail();
-            (self.z, self.alpha) = (z, alpha);
-        }
-        result
     }
 
     /// Sets the targets (n_observed,) of the observed rows, and drops the tail. The cost is O(n²).

@@ -1,8 +1,6 @@
 //! Tests of the posterior and its tail against dense formulas, finite differences and each other.
 
-use std::ops::ControlFlow;
-
-use ndarray::{Array2, s};
+use ndarray::Array2;
 
 use super::kernel::{InputWarp, KernelFamily, Kumaraswamy};
 use super::posterior::dot_row;
@@ -122,62 +120,6 @@ fn nearest_means_equal_a_brute_force_search() {
         .set_tail(tail.view(), &[Target::NearestMean(2); 4])
         .unwrap();
     assert_eq!(empty.mean(tail.view()), [0.0; 4]);
-}
-
-#[test]
-fn observations_are_appended_all_or_not_at_all() {
-    let (more, y) = (wave(4, 2, 5.0), [0.3, -0.8, 1.1, 0.2]);
-    let probe = wave(9, 2, 3.3);
-    let mut whole = model(KernelFamily::Matern52, 15);
-    let mut targets = whole.targets();
-    for row in more.rows() {
-        whole
-            .append_rows(row.insert_axis(ndarray::Axis(0)))
-            .unwrap();
-    }
-    targets.extend(y);
-    whole.set_targets(&targets).unwrap();
-
-    let with_tail = {
-        let mut gp = model(KernelFamily::Matern52, 15);
-        gp.set_tail(wave(2, 2, 8.8).view(), &[Target::PosteriorMean; 2])
-            .unwrap();
-        gp
-    };
-    for mut gp in [model(KernelFamily::Matern52, 15), with_tail] {
-        let before = (gp.len(), gp.predict(probe.view()), gp.targets());
-        let state = |gp: &GaussianProcess| (gp.len(), gp.predict(probe.view()), gp.targets());
-        for rows in 0..4 {
-            let mut checks = 0;
-            let mut stop = || {
-                checks += 1;
-                if checks > rows {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
-            };
-            let stopped = gp.append_observations(more.view(), &y, &mut stop);
-            assert_eq!(stopped, Err(Error::Interrupted));
-            assert_eq!(state(&gp), before);
-        }
-        let mut go_on = || ControlFlow::Continue(());
-        let mut overflowing = y;
-        overflowing[2] = f64::MAX;
-        let mut undefined = more.clone();
-        undefined[[3, 1]] = f64::NAN;
-        for (x, y) in [
-            (more.view(), &overflowing[..]),
-            (undefined.view(), &y[..]),
-            (more.view(), &y[..3]),
-            (more.slice(s![.., ..1]), &y[..]),
-        ] {
-            assert!(gp.append_observations(x, y, &mut go_on).is_err());
-            assert_eq!(state(&gp), before);
-        }
-        gp.append_observations(more.view(), &y, &mut go_on).unwrap();
-        assert_eq!(state(&gp), state(&whole));
-    }
 }
 
 #[test]

@@ -7,9 +7,6 @@ use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 
-use crate::acquisition::{
-    Acquisition as Formula, LogExpectedImprovement, Scorer, UpperConfidenceBound,
-};
 use crate::error::{Error, Result, check};
 use crate::gp::draw::path::Path;
 use crate::gp::{BLOCK, GaussianProcess as Core};
@@ -21,17 +18,25 @@ use crate::python::gaussian_process::GaussianProcess;
 use crate::python::interrupt::detached;
 use crate::python::{Vector, check_finite, owned1, owned2};
 use crate::random::Rng;
-use crate::strategy::bayes::checks::MAX_COUNT;
+use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
+use crate::strategy::bayes::acquisitions::log_ei::LogExpectedImprovement;
+use crate::strategy::bayes::acquisitions::ucb::UpperConfidenceBound;
+use crate::strategy::checks::MAX_COUNT;
 
 /// An acquisition on a fixed posterior.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Acquisition {
     gp: Arc<Core>,
-    formula: Formula,
+    formula: Box<dyn Formula>,
 }
 
 impl Acquisition {
-    fn new(name: &'static str, given: f64, gp: Arc<Core>, formula: Formula) -> Result<Self> {
+    fn new(
+        name: &'static str,
+        given: f64,
+        gp: Arc<Core>,
+        formula: Box<dyn Formula>,
+    ) -> Result<Self> {
         if given.is_finite() {
             return Ok(Self { gp, formula });
         }
@@ -58,7 +63,7 @@ impl Acquisition {
 impl Acquisition {
     #[staticmethod]
     fn upper_confidence_bound(py: Python<'_>, gp: &GaussianProcess, nu: f64) -> PyResult<Self> {
-        let formula = Formula::UpperConfidenceBound(UpperConfidenceBound {
+        let formula = Box::new(UpperConfidenceBound {
             multiplier: nu,
             noise: 0.0,
         });
@@ -71,7 +76,7 @@ impl Acquisition {
         gp: &GaussianProcess,
         incumbent: f64,
     ) -> PyResult<Self> {
-        let formula = Formula::LogExpectedImprovement(LogExpectedImprovement { incumbent });
+        let formula = Box::new(LogExpectedImprovement { incumbent });
         detached(py, |_| {
             Self::new("incumbent", incumbent, gp.posterior()?, formula)
         })
@@ -97,7 +102,7 @@ impl Acquisition {
             let gp = gp.posterior()?;
             let mut rng = Rng::seed_from_u64(seed);
             let path = Path::pathwise(&gp, nu, n_features, &mut rng, stop)?;
-            Self::new("nu", nu, gp, Formula::Thompson(Box::new(path)))
+            Self::new("nu", nu, gp, Box::new(path))
         })
     }
 
@@ -111,7 +116,7 @@ impl Acquisition {
             self.check(z.ncols())?;
             check_finite("z", z.iter())?;
             let mut values = vec![0.0; z.nrows()];
-            let mut scorer = Scorer::new(&self.gp, &self.formula, &[]);
+            let mut scorer = Scorer::new(&self.gp, self.formula.as_ref(), &[]);
             let blocks = z.axis_chunks_iter(Axis(0), BLOCK);
             for (block, values) in blocks.zip(values.chunks_mut(BLOCK)) {
                 check(stop)?;
@@ -132,7 +137,7 @@ impl Acquisition {
             self.check(z.len())?;
             check_finite("z", z.iter())?;
             let mut gradient = vec![0.0; z.len()];
-            let mut scorer = Scorer::new(&self.gp, &self.formula, &[]);
+            let mut scorer = Scorer::new(&self.gp, self.formula.as_ref(), &[]);
             let value = scorer.value_and_gradient(&z, &mut gradient);
             Ok((value, gradient))
         })?;
@@ -148,7 +153,7 @@ impl Acquisition {
     ) -> PyResult<(Vector<'py>, Option<usize>, f64)> {
         let best = detached(py, |stop| {
             self.check(domain.core.width())?;
-            let mut scorer = Scorer::new(&self.gp, &self.formula, &[]);
+            let mut scorer = Scorer::new(&self.gp, self.formula.as_ref(), &[]);
             let n = self.gp.n_observed();
             let rows = self.gp.rows();
             let targets = self.gp.targets();

@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ndarray::{ArrayView2, Axis, s};
+use ndarray::{Axis, s};
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 
-use crate::error::{Error, Result, Stop, check};
+use crate::error::{Error, Result, check};
 use crate::gp::fit::{Draws, FitSettings, fit};
 use crate::gp::kernel::KernelFamily;
-use crate::gp::{BLOCK, GaussianProcess as Core, Hyperparameters, Workspace};
+use crate::gp::{BLOCK, GaussianProcess as Core, Hyperparameters};
 use crate::python::errors::raise;
 use crate::python::interrupt::detached;
 use crate::python::{Vector, check_finite, owned1, owned2};
@@ -25,8 +25,7 @@ pub struct GaussianProcess {
 /// The state of the model. It has only hyperparameters until the number of columns is known, and a posterior
 /// afterwards.
 ///
-/// Methods share the posterior. Each method clones the `Arc`, releases the lock and computes. Only `append` changes the
-/// posterior. The change is in place if other methods do not hold the posterior.
+/// Methods share the posterior. Each method clones the `Arc`, releases the lock and computes.
 enum Model {
     Unfitted {
         family: KernelFamily,
@@ -79,18 +78,6 @@ impl Model {
                 Ok(Arc::new(prior))
             }
         }
-    }
-
-    /// Appends rows and their targets. The posterior is changed in place if other methods do not hold it.
-    fn append(&mut self, x: ArrayView2<f64>, y: &[f64], stop: &mut Stop) -> Result<()> {
-        if let Model::Fitted(gp) = self {
-            check_width(gp, x.ncols())?;
-            return Arc::make_mut(gp).append_observations(x, y, stop);
-        }
-        let mut gp = Core::new(self.family(), &self.theta_for(x.ncols())?)?;
-        gp.append_observations(x, y, stop)?;
-        *self = Model::Fitted(Arc::new(gp));
-        Ok(())
     }
 }
 
@@ -196,21 +183,6 @@ impl GaussianProcess {
         })
     }
 
-    fn append(
-        &self,
-        py: Python<'_>,
-        x: PyReadonlyArray2<'_, f64>,
-        y: PyReadonlyArray1<'_, f64>,
-    ) -> PyResult<()> {
-        let (x, y) = (owned2(x), owned1(y));
-        detached(py, |stop| {
-            check_finite("x", x.iter())?;
-            check_finite("y", y.iter())?;
-            // The lock is held during the whole call, so that rows that other threads append are not lost.
-            self.lock().append(x.view(), &y.to_vec(), stop)
-        })
-    }
-
     fn predict<'py>(
         &self,
         py: Python<'py>,
@@ -232,29 +204,6 @@ impl GaussianProcess {
         Ok((mean.into_pyarray(py), std.into_pyarray(py)))
     }
 
-    fn predict_gradient<'py>(
-        &self,
-        py: Python<'py>,
-        z: PyReadonlyArray1<'py, f64>,
-    ) -> PyResult<(f64, f64, Vector<'py>, Vector<'py>)> {
-        let z = owned1(z).to_vec();
-        let (mut by_mean, mut by_std) = (vec![0.0; z.len()], vec![0.0; z.len()]);
-        let (mean, std) = detached(py, |_| {
-            check_finite("z", z.iter())?;
-            let gp = self.lock().posterior(z.len())?;
-            let mut workspace = Workspace::default();
-            let (mean, variance) = gp.predict_at(&z, &mut workspace);
-            let std = variance.sqrt();
-            gp.gradient(&z, 1.0, 0.0, &[], &mut workspace, &mut by_mean);
-            if std > 0.0 {
-                let weight = 1.0 / (2.0 * std);
-                gp.gradient(&z, 0.0, weight, &[], &mut workspace, &mut by_std);
-            }
-            Ok((mean, std))
-        })?;
-        Ok((mean, std, by_mean.into_pyarray(py), by_std.into_pyarray(py)))
-    }
-
     fn sample<'py>(
         &self,
         py: Python<'py>,
@@ -273,13 +222,6 @@ impl GaussianProcess {
 
     fn log_marginal_likelihood(&self, py: Python<'_>) -> PyResult<f64> {
         detached(py, |_| Ok(self.posterior()?.log_marginal_likelihood()))
-    }
-
-    fn log_marginal_likelihood_gradient<'py>(&self, py: Python<'py>) -> PyResult<Vector<'py>> {
-        let gradient = detached(py, |_| {
-            Ok(self.posterior()?.log_marginal_likelihood_gradient())
-        })?;
-        Ok(gradient.into_pyarray(py))
     }
 
     #[pyo3(signature = (n_restarts=8, seed=0, priors=true))]
@@ -313,14 +255,10 @@ impl GaussianProcess {
             let start = gp.hyperparameters();
             let x = rows.slice(s![..n, ..]);
             let theta = fit(x, &targets[..n], &start, &settings, &mut rng, stop)?;
-            // Rows that another thread appended during the fit are kept.
-            let mut model = self.lock();
-            let now = model.posterior(gp.kernel().width())?;
-            let (rows, targets, n) = (now.rows(), now.targets(), now.n_observed());
             let mut better = Core::new(settings.family, &theta)?;
-            better.append_rows(rows.slice(s![..n, ..]))?;
+            better.append_rows(x)?;
             better.set_targets(&targets[..n])?;
-            *model = Model::Fitted(Arc::new(better));
+            *self.lock() = Model::Fitted(Arc::new(better));
             Ok(())
         })
     }
@@ -344,11 +282,6 @@ impl GaussianProcess {
     #[getter]
     fn noise(&self, py: Python<'_>) -> f64 {
         py.detach(|| self.lock().theta().noise_variance)
-    }
-
-    #[getter]
-    fn jitter(&self, py: Python<'_>) -> PyResult<f64> {
-        detached(py, |_| Ok(self.posterior()?.factor().jitter()))
     }
 
     #[getter]

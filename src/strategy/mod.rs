@@ -1,6 +1,7 @@
 //! The trait of strategies, which propose the next trial, and the arguments and results of its methods.
 //!
 //! * [`registry`]: strategies by name; [`from_settings`]: how a strategy is made from settings in JSON
+//! * [`checks`]: checks of settings; [`theory`]: the constants of the theorems
 //! * [`random_search`]: uniformly random points
 //! * [`bayes`]: Bayesian optimisation with a Gaussian process
 //! * [`elimination`]: rounds of pure exploration with elimination
@@ -9,10 +10,12 @@
 //! A strategy folds the log into its state, and proposes a point from the state.
 
 pub mod bayes;
+pub mod checks;
 pub mod elimination;
 pub mod from_settings;
 pub mod random_search;
 pub mod registry;
+pub mod theory;
 pub mod tree;
 
 use std::sync::Arc;
@@ -23,7 +26,7 @@ use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
 use crate::problem::fidelity::TOLERANCE;
-use crate::problem::{Clock, Coordinate, Domain, Fidelity, Member, Problem, Product};
+use crate::problem::{Clock, Coordinate, Direction, Domain, Fidelity, Member, Problem, Product};
 use crate::random::Rng;
 
 /// The problem for which a strategy is made.
@@ -35,6 +38,8 @@ pub struct Setup {
     /// The declared fidelity, if any.
     pub fidelity: Option<Fidelity>,
     pub clock: Clock,
+    /// Strategies maximise. They convert settings in units of f by this direction when they are made.
+    pub direction: Direction,
 }
 
 impl Setup {
@@ -45,6 +50,7 @@ impl Setup {
             context: problem.context_coordinates().to_vec(),
             fidelity: problem.fidelity.clone(),
             clock: problem.clock,
+            direction: problem.direction,
         }
     }
 
@@ -262,6 +268,7 @@ mod tests {
             context: vec![],
             fidelity: None,
             clock: Clock::Iterations,
+            direction: Direction::Maximize,
         };
         let with_context = Setup {
             context: vec![Coordinate::Continuous],

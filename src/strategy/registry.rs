@@ -100,7 +100,7 @@ fn read<T: DeserializeOwned>(settings: Value) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::{Clock, Coordinate, Domain};
+    use crate::problem::{Clock, Coordinate, Direction, Domain};
     use rand::SeedableRng;
     use serde_json::json;
 
@@ -113,6 +113,7 @@ mod tests {
             context: vec![],
             fidelity: None,
             clock: Clock::Iterations,
+            direction: Direction::Maximize,
         };
         let made = |definition: Value| make(&definition, &setup, &mut Rng::seed_from_u64(0));
         for good in [

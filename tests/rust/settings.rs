@@ -3,7 +3,6 @@
 use belated::gp::kernel::KernelFamily;
 use belated::strategy::bayes::acquisitions::Acquisition;
 use belated::strategy::bayes::acquisitions::bound::{Beta, Schedule};
-use belated::strategy::bayes::acquisitions::box_search::Multistart;
 use belated::strategy::bayes::acquisitions::draws::DrawMethod;
 use belated::strategy::bayes::acquisitions::log_ei::{Incumbent, LogEI};
 use belated::strategy::bayes::acquisitions::max_variance::MaxVariance;
@@ -13,14 +12,16 @@ use belated::strategy::bayes::acquisitions::ucb_pe::UCBPE;
 use belated::strategy::bayes::settings::pending::{
     Censor, Hallucinate, Integrate, Late, Liar, Lie, Nearest, Pending, Statistic,
 };
+use belated::strategy::bayes::settings::search::{BoxSearch, Multistart, Search};
 use belated::strategy::bayes::settings::surrogate::{
     Auto, FitRows, GP, Inputs, KernelChoice, Lengthscale, NamedMean, PriorMean, RefitClock,
     Surrogate, TargetScale,
 };
 use belated::strategy::bayes::settings::{DesignMethod, Initial, InitialDesign, Settings};
 use belated::strategy::elimination::settings::{
-    self as elimination, Delay, EstimatedDelay, Lengths, NoDelay, SubExponential, Tail, Theory,
+    self as elimination, Delay, EstimatedDelay, Lengths, NoDelay, SubExponential, Tail, Theorem,
 };
+use belated::strategy::theory::{Constants, Theory};
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
@@ -39,15 +40,14 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings
     let design = (option::weighted(0.9, 0..3usize), how);
     (
         gp(),
-        acquisition(candidates),
+        (acquisition(candidates), search(candidates)),
         pending(floors),
         window,
         design,
     )
-        .prop_map(|(gp, acquisition, pending, window, (n, how))| {
-            let search = acquisition.rule().search();
-            let (multistart, direct) = (search.multistart, search.direct);
-            Settings {
+        .prop_map(
+            |(gp, (acquisition, search), pending, window, (n, how))| Settings {
+                search: Search::Search(search),
                 pending: Some(match (pending, window) {
                     _ if matches!(acquisition, Acquisition::UCBPE(_)) => {
                         Pending::Hallucinate(Hallucinate { repeats: false })
@@ -60,18 +60,14 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings
                 }),
                 acquisition: match (&acquisition, pending) {
                     (Acquisition::UCBPE(_), _) => acquisition,
-                    (_, Pending::Integrate(_)) => Acquisition::LogEI(LogEI {
-                        multistart,
-                        direct,
-                        ..LogEI::default()
-                    }),
+                    (_, Pending::Integrate(_)) => Acquisition::LogEI(LogEI::default()),
                     _ => acquisition,
                 },
                 surrogate: Surrogate::GP(gp),
                 initial: Initial::Initial(InitialDesign { n, how }),
                 window,
-            }
-        })
+            },
+        )
 }
 
 /// Random settings of tree search as JSON, with bounds of every kind and up to three instances.
@@ -117,7 +113,7 @@ pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = elimination::Setting
     ];
     let beta = prop_oneof![
         3 => (0.0..6.0).prop_map(elimination::Beta::Fixed),
-        1 => Just(elimination::Beta::Theory(Theory::Theory)),
+        1 => Just(elimination::Beta::Theory(Theorem::Theory)),
     ];
     let noise = prop_oneof![3 => positive(1e-3), 1 => Just(0.0)];
     let model = (
@@ -151,12 +147,14 @@ pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = elimination::Setting
                 KernelFamily::Matern12 if !candidates => elimination::Beta::Fixed(2.0),
                 _ => beta,
             },
-            rkhs_bound: Some(1.0),
+            theory: Theory::Theory(Constants {
+                rkhs_bound: Some(1.0),
+                ..Constants::default()
+            }),
             n_points: 40,
             keep_rounds,
             tail,
             lengths,
-            ..elimination::Settings::default()
         };
         match settings.check(1) {
             Ok(_) => settings,
@@ -268,6 +266,24 @@ fn gp() -> impl Strategy<Value = GP> {
     })
 }
 
+/// Random searches, which are the default search for candidates.
+fn search(candidates: bool) -> impl Strategy<Value = BoxSearch> {
+    let effort = select(vec![0.5, 1.0]);
+    let literature = prop_oneof![
+        4 => Just((None, None)),
+        1 => (1..40usize, 0..4usize).prop_map(|(n_raw, n_starts)| (Some(Multistart(n_raw, n_starts)), None)),
+        1 => (1..60usize).prop_map(|n| (None, Some(n))),
+    ];
+    (effort, literature).prop_map(move |(effort, literature)| {
+        let (multistart, direct) = if candidates { (None, None) } else { literature };
+        BoxSearch {
+            effort,
+            multistart,
+            direct,
+        }
+    })
+}
+
 fn acquisition(candidates: bool) -> impl Strategy<Value = Acquisition> {
     let beta = prop_oneof![
         (0.0..3.0).prop_map(Beta::Constant),
@@ -276,61 +292,37 @@ fn acquisition(candidates: bool) -> impl Strategy<Value = Acquisition> {
         Just(Beta::Schedule(Schedule::KandasamyCode)),
         Just(Beta::Schedule(Schedule::Theory)),
     ];
-    let searches = prop_oneof![
-        4 => Just((None, None)),
-        1 => (1..40usize, 0..4usize).prop_map(|(n_raw, n_starts)| (Some(Multistart(n_raw, n_starts)), None)),
-        1 => (1..60usize).prop_map(|n| (None, Some(n))),
-    ];
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
-    (0..5u8, beta, flags, 1..40usize, searches).prop_map(
-        move |(kind, beta, (predictive_std, widen, weights), n_features, searches)| {
-            let (multistart, direct) = match candidates {
-                true => (None, None),
-                false => searches,
-            };
-            match kind {
-                0 => Acquisition::LogEI(LogEI {
-                    multistart,
-                    direct,
-                    effort: 0.5,
-                    incumbent: match widen {
-                        true => Incumbent::PosteriorMean,
-                        false => Incumbent::BestValue,
-                    },
-                }),
-                1 => Acquisition::MaxVariance(MaxVariance {
-                    multistart,
-                    direct,
-                    effort: 0.5,
-                }),
-                4 => Acquisition::UCBPE(UCBPE {
-                    beta,
-                    multistart,
-                    direct,
-                    ..UCBPE::default()
-                }),
-                2 => Acquisition::UCB(UCB {
-                    beta,
-                    predictive_std,
-                    per_batch: widen,
-                    multistart,
-                    direct,
-                    ..UCB::default()
-                }),
-                _ => Acquisition::ThompsonSampling(ThompsonSampling {
-                    beta,
-                    draws: match weights && !candidates {
-                        true => DrawMethod::WeightSpace,
-                        false => DrawMethod::Pathwise,
-                    },
-                    n_features,
-                    widen,
-                    predictive_std,
-                    multistart,
-                    direct,
-                    ..ThompsonSampling::default()
-                }),
-            }
+    (0..5u8, beta, flags, 1..40usize).prop_map(
+        move |(kind, beta, (predictive_std, widen, weights), n_features)| match kind {
+            0 => Acquisition::LogEI(LogEI {
+                incumbent: match widen {
+                    true => Incumbent::PosteriorMean,
+                    false => Incumbent::BestValue,
+                },
+            }),
+            1 => Acquisition::MaxVariance(MaxVariance {}),
+            4 => Acquisition::UCBPE(UCBPE {
+                beta,
+                ..UCBPE::default()
+            }),
+            2 => Acquisition::UCB(UCB {
+                beta,
+                predictive_std,
+                per_batch: widen,
+                ..UCB::default()
+            }),
+            _ => Acquisition::ThompsonSampling(ThompsonSampling {
+                beta,
+                draws: match weights && !candidates {
+                    true => DrawMethod::WeightSpace,
+                    false => DrawMethod::Pathwise,
+                },
+                n_features,
+                widen,
+                predictive_std,
+                ..ThompsonSampling::default()
+            }),
         },
     )
 }

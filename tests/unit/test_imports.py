@@ -44,12 +44,12 @@ INTEGRATED = {
 }
 
 RUST_ROOMS = (
-    *("error", "random", "numerics", "problem", "ledger", "gp", "acquisition", "maximize", "strategy"),
+    *("error", "random", "numerics", "problem", "ledger", "gp", "maximize", "strategy"),
     *("optimizer", "snapshot", "python"),
 )
 # Rooms that may not import a model.
 MODEL_FREE = ("ledger/", "strategy/mod.rs")
-MODEL = {"gp", "acquisition"}
+MODEL = {"gp"}
 
 
 def module_name(path):

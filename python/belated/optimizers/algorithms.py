@@ -86,10 +86,10 @@ _WORKERS = _SE | {"surrogate__mean": "median", "surrogate__refit_every": 25, "in
 _SCHEDULE = {"acquisition__beta": "kandasamy"}
 # With a quarter of the default effort, the search for the maximum of a draw takes a third of the time: 10 ms at n = 360
 # and d = 6. docs/asyts.md reports the effect on the regret.
-_QUICK = {"acquisition__effort": 0.25}
+_QUICK = {"search__effort": 0.25}
 
 # The settings of the experiments of Vakili et al. In their code, bounds are sqrt(6) standard deviations wide.
-_BPE = {"kernel": "squared_exponential", "beta": math.sqrt(6.0), "delta": 0.01}
+_BPE = {"kernel": "squared_exponential", "beta": math.sqrt(6.0), "theory__delta": 0.01}
 _EI = {"acquisition__incumbent": "best_value"}
 
 _ALGORITHMS = {
@@ -175,7 +175,7 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
         raise InvalidSetting(f"name={short_repr(name)} is not an algorithm: {_nearest_algorithm(str(name))}")
     made = known.optimizer
     for argument in kwargs:
-        if argument.partition("__")[0] not in arguments_of(made):
+        if argument.partition("__")[0] not in arguments_of(made, private=True):
             raise UnknownArgument(
                 f"{argument}={short_repr(kwargs[argument])} is not an argument of {name}: "
                 f"{advice_on(argument, made, nested=True)}"

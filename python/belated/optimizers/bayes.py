@@ -4,7 +4,15 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.settings import Acquisition, AcquisitionName, Initial, PendingName, PendingPolicy, Surrogate
+from belated.optimizers.settings import (
+    Acquisition,
+    AcquisitionName,
+    Initial,
+    PendingName,
+    PendingPolicy,
+    Search,
+    Surrogate,
+)
 from belated.optimizers.values import checks_keywords, takes
 
 
@@ -34,6 +42,8 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     window : float, optional
         The maximum time for which the result of a pending trial is expected, in units of the clock. Twice the expected
         delay is a good choice. A larger window is safe, but a small window is harmful. Default None: without limit.
+    search : Search, optional
+        The search for the maximum of the acquisition. Default None: ``Search()``.
 
     Raises
     ------
@@ -59,6 +69,7 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     surrogate: Surrogate | Literal["gp"] = takes(Surrogate, "gp")
     initial: Initial | int | None = takes(Initial, None)
     window: float | None = None
+    search: Search | None = takes(Search, None)
 
     @property
     def _has_model(self) -> bool:

@@ -8,8 +8,9 @@ import numpy as np
 
 from belated._core import InvalidSetting
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.settings import Theory
 from belated.optimizers.status import Round, round_from
-from belated.optimizers.values import Value, checks_keywords, in_units_of_f, takes
+from belated.optimizers.values import Value, checks_keywords, private, takes
 from belated.space.candidates import Candidates
 
 DelayName: TypeAlias = Literal["estimated", "none"]
@@ -105,8 +106,6 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     noise_std : float
         Standard deviation of the observations' noise, in units of f; 0 means exact values. For a value that is reported
         with a ``std``, this ``std`` is used instead.
-    regularization : float, optional
-        λ of Theorem 6.1: the standard deviation of the noise that the model assumes. Default None: `noise_std`.
     signal_std : float, default 1.0
         Standard deviation of f around its mean, in units of f.
     kernel : {"matern52", "matern32", "matern12", "squared_exponential", "linear"}, default "matern52"
@@ -121,24 +120,13 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
         spaces of at most `n_points` points, "theory" is the multiplier of Theorem 6.1: for N points in R rounds it is
         B + noise_std/regularization sqrt(2 log(4 R N/delta)). For other spaces, "theory" is the multiplier of Theorem
         6.2; its bounds are so wide that few points are eliminated.
-    rkhs_bound : float, optional
-        B, required with ``beta="theory"``: a bound on the norm of f - mean in the reproducing kernel Hilbert space. The
-        norm of sum a_i k(., x_i) is the square root of sum a_i a_j k(x_i, x_j).
-    delta : float, default 0.1
-        With ``beta="theory"``, the confidence bounds hold with probability 1 - delta.
+    theory : Theory, optional
+        B (`rkhs_bound`), delta and the regularization. ``beta="theory"`` requires B, which bounds the norm of f - mean.
+        The bound on the delays uses delta, and the model uses the regularization. Default None: ``Theory()``.
     n_points : int, default 2500
         The number of points that represent a space. If the space has at most this number of points, all are used.
     keep_rounds : bool, default False
         Whether a round also uses the data of earlier rounds. This saves suggestions, but the theorems do not cover it.
-
-    For replays
-        tail : {"max", "min"}, default "max"
-            Which term of the bound on delays (Eq. 6) is used. "max": the larger term. "min": the smaller term, as the
-            paper prints it. The smaller term is not a bound: for delays of mean 50, a delay exceeds it with probability
-            0.31.
-        lengths : {"paper", "code"}, default "paper"
-            Lengths of rounds. "paper": as in Algorithm 1; the last round ends at the horizon. "code": as in the
-            authors' code; the last round has its full length and ends after the horizon.
 
     Raises
     ------
@@ -166,18 +154,19 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     horizon: int | None = None
     lengthscale: float | Sequence[float] | None = None
     noise_std: float | None = None
-    regularization: float | None = None
     signal_std: float = 1.0
     kernel: Literal["matern52", "matern32", "matern12", "squared_exponential", "linear"] = "matern52"
-    mean: float = in_units_of_f(0.0)
+    mean: float = 0.0
     delay: Delay | DelayName = takes(Delay, "estimated")
     beta: float | Literal["theory"] = 2.5
-    rkhs_bound: float | None = None
-    delta: float = 0.1
+    theory: Theory | None = takes(Theory, None)
     n_points: int = 2500
     keep_rounds: bool = False
-    tail: Literal["max", "min"] = "max"
-    lengths: Literal["paper", "code"] = "paper"
+    # The term of the bound on delays (Eq. 6). The paper prints the smaller term, which is not a bound: delays of mean
+    # 50 exceed it with probability 0.31.
+    tail: Literal["max", "min"] = private("max")
+    # "code": the lengths of rounds in the authors' code. The last round has its full length and ends after the horizon.
+    lengths: Literal["paper", "code"] = private("paper")
 
     def __post_init__(self) -> None:
         if self.constraints is not None:

@@ -21,7 +21,6 @@ from belated.optimizers.values import (
     as_data,
     checked,
     checks_keywords,
-    reversed_sign,
     shown,
 )
 from belated.short_repr import short_repr
@@ -71,14 +70,10 @@ class Optimizer(LifeCycle[_core.Optimizer]):
             raise InvalidSetting(f"seed={short_repr(self.seed)} is not usable: pass an integer from 0 to 2**64 - 1")
         self.seed_: int = seed
         self._constraints = Constraints.from_argument(self.constraints, self.domain_)
-        if self._constraints is not None:
-            for name, value in self._settings().items():
-                for search in ("multistart", "direct"):
-                    if getattr(value, search, None) is not None:
-                        raise InvalidSetting(
-                            f"{name}={short_repr(value)} has {search}, a search that does not support constraints: "
-                            "leave one out"
-                        )
+        search = self._settings().get("search")
+        for name in ("multistart", "direct"):
+            if self._constraints is not None and getattr(search, name, None) is not None:
+                raise InvalidSetting(f"search={search!r} does not support constraints: leave one out")
         self._token = os.urandom(16).hex()
         self._log = self._new_core()
 
@@ -106,13 +101,8 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         return settings
 
     def _strategy_data(self) -> dict[str, Any]:
-        """Return the strategy as JSON data for the core; if f is minimized, settings in units of f change sign."""
-        reverse = self.direction == "minimize"
-        units = {field.name for field in fields(self) if field.metadata.get("in_units_of_f", False)}
-        return {"kind": self._strategy} | {
-            name: as_data(reversed_sign(value) if reverse and name in units else value, reverse)
-            for name, value in self._settings().items()
-        }
+        """Return the strategy as JSON data for the core."""
+        return {"kind": self._strategy} | {name: as_data(value) for name, value in self._settings().items()}
 
     def _definition(self) -> dict[str, Any]:
         """Return the definition of the optimizer as JSON data, without its spaces."""
@@ -162,7 +152,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         deep : bool, default True
             Whether to include the fields of the values, such as ``surrogate__kernel``.
         """
-        params = {name: getattr(self, name) for name in arguments_of(type(self))}
+        params = {name: getattr(self, name) for name in arguments_of(type(self), private=True)}
         if deep:
             for name, value in self._settings().items():
                 if value is not None and family_of(type(self), name) is not None:
@@ -215,7 +205,7 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
     """Return `arguments` updated by `params`; a name of the form ``argument__field`` sets a field of a value."""
     result = dict(arguments)
     nested: dict[str, dict[str, Any]] = {}
-    known = arguments_of(cls)
+    known = arguments_of(cls, private=True)
     for name, value in params.items():
         argument, separator, field = name.partition("__")
         if argument not in known or (separator and family_of(cls, argument) is None):
@@ -235,7 +225,7 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
             raise InvalidSetting(f"{names} are fields of a value, but {argument} is None: pass it too")
         value = spec.metadata["takes"].from_argument(given, argument)
         for field, change in changes.items():
-            if field not in arguments_of(type(value)):
+            if field not in arguments_of(type(value), private=True):
                 family = spec.metadata["takes"].shorthand.values()
                 # Prefer a field of the same name in another value to a similar name in this value.
                 elsewhere = any(field in arguments_of(kind) for kind in family)

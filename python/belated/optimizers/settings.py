@@ -1,14 +1,14 @@
-"""The values that configure `BayesOpt`: acquisitions, pending policies, the surrogate and the initial design.
+"""The values that configure optimizers: acquisitions, pending policies, the surrogate, the search and others.
 
 A test compares their defaults with the defaults in the core.
 """
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, TypeAlias
 
 from belated._core import InvalidSetting
-from belated.optimizers.values import Value, checks_keywords, in_units_of_f
+from belated.optimizers.values import Value, checks_keywords, private
 from belated.space.arguments import whole_number
 
 __all__ = [
@@ -24,6 +24,8 @@ __all__ = [
     "LogEI",
     "MaxVariance",
     "Nearest",
+    "Search",
+    "Theory",
     "ThompsonSampling",
 ]
 
@@ -31,16 +33,63 @@ __all__ = [
 AcquisitionName: TypeAlias = Literal["log_ei", "ucb", "thompson", "max_variance", "ucb_pe"]
 PendingName: TypeAlias = Literal["integrate", "hallucinate", "ignore", "censor", "liar", "nearest"]
 
+# The constants of theorems, and the search.
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class Theory(Value):
+    """The constants of the theorems that bound the regret of an algorithm.
+
+    Parameters
+    ----------
+    rkhs_bound : float, optional
+        A bound on the norm of f in the reproducing kernel Hilbert space, in the model's units. The norm of
+        sum a_i k(., x_i) is the square root of sum a_i a_j k(x_i, x_j). Default None: 1; `BPEDelay` requires it with
+        ``beta="theory"``.
+    delta : float, default 0.1
+        The bounds hold with probability 1 - delta.
+    value_bound : float, optional
+        B_y of Verma et al. (2022), for `Censor`: a bound on the distance of values from the prior mean, in the model's
+        units. Default None: 1, as in the experiments of Verma et al.; with ``beta="theory"``, the largest distance
+        observed so far.
+    regularization : float, optional
+        λ of Vakili et al. (2023), for `BPEDelay`: the standard deviation of the noise that the model assumes. Default
+        None: the standard deviation of the noise.
+    """
+
+    _: KW_ONLY
+    rkhs_bound: float | None = None
+    delta: float = 0.1
+    value_bound: float | None = None
+    regularization: float | None = None
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class Search(Value):
+    """The search for the maximum of the acquisition in a space.
+
+    Parameters
+    ----------
+    effort : float, default 1.0
+        The effort of the search, from 0.01 to 100. The time is proportional to the effort.
+    """
+
+    effort: float = 1.0
+    _: KW_ONLY
+    # Maximise by n_raw uniform points and by runs of L-BFGS-B from n_starts further points: (n_raw, n_starts).
+    multistart: tuple[int, int] | None = private(None)
+    # Maximise by DIRECT (dividing rectangles), with about this number of evaluations. DIRECT does not use gradients.
+    direct: int | None = private(None)
+
+
 # Acquisitions.
 
 
 @dataclass(frozen=True, repr=False)
 class Acquisition(Value, argument=True):
     """The function that is maximised: `LogEI`, `UCB`, `ThompsonSampling`, `MaxVariance` or `UCBPE`."""
-
-    multistart: tuple[int, int] | None = field(default=None, kw_only=True)
-    direct: int | None = field(default=None, kw_only=True)
-    effort: float = field(default=1.0, kw_only=True)
 
 
 @checks_keywords
@@ -56,16 +105,6 @@ class LogEI(Acquisition, name="log_ei"):
     incumbent : {"posterior_mean", "best_value"}, default "posterior_mean"
         The reference for improvement with the other pending policies: the largest posterior mean at an observed point,
         or the largest observed value, which includes noise.
-    effort : float, default 1.0
-        The effort of the search for the maximum of the acquisition in a space. The time is proportional to the effort.
-
-    For replays
-        multistart : tuple of int (n_raw, n_starts), optional
-            Maximise the acquisition in a space by n_raw uniform points and by runs of L-BFGS-B from n_starts further
-            points. Default None: the standard search of belated.
-        direct : int, optional
-            Maximise the acquisition in a space by DIRECT (dividing rectangles), with about this number of evaluations.
-            DIRECT is deterministic and does not use gradients. Default None: the standard search.
     """
 
     _: KW_ONLY
@@ -87,38 +126,21 @@ class UCB(Acquisition, name="ucb"):
         corresponds to 2.0 here. "kandasamy" is sqrt(0.2 d log(2j + 1)) at suggestion j in d dimensions (Kandasamy et
         al. 2017). "kandasamy_code" is sqrt(5 d log(2 d j + 1)), the formula in the code of Kandasamy et al. "theory" is
         B + R sqrt(2 (gamma + 1 + log(1/delta))); with `Censor` it is B + (R + V) sqrt(2 (gamma + 1 + log(2/delta))).
-        Here B is `rkhs_bound`, V is `value_bound`, and R is the standard deviation of the noise, in the model's units.
-        gamma is an upper bound on the maximum information gain, computed from greedy choices. The bounds of "theory"
-        are far too wide for practice.
-    rkhs_bound : float, default 1.0
-        B of ``beta="theory"``: a bound on the norm of f, in the model's units.
-    delta : float, default 0.1
-        With ``beta="theory"``, the bounds hold with probability 1 - delta.
-    value_bound : float, optional
-        B_y of Verma et al. (2022), for `Censor`: a bound on the distance of values from the prior mean, in the model's
-        units. It multiplies the sum of the standard deviations, and is V of ``beta="theory"``. Default None: 1, as in
-        the experiments of Verma et al.; with ``beta="theory"``, the largest distance observed so far.
-    effort : float, default 1.0
-        As for `LogEI`.
-
-    For replays
-        predictive_std : bool, default False
-            Whether the standard deviations include the noise.
-        per_batch : bool, default False
-            Whether j does not count trials in flight. Then all points of a batch have the same beta.
-        multistart : tuple of int (n_raw, n_starts), optional
-            As for `LogEI`.
-        direct : int, optional
-            As for `LogEI`.
+        Here B, V and delta are constants of `theory`, and R is the standard deviation of the noise, in the model's
+        units. gamma is an upper bound on the maximum information gain, computed from greedy choices. The bounds of
+        "theory" are far too wide for practice.
+    theory : Theory, default Theory()
+        B (`rkhs_bound`), V (`value_bound`) and delta. With `Censor`, V also multiplies the sum of the standard
+        deviations, for every beta.
     """
 
     beta: float | Literal["kandasamy", "kandasamy_code", "theory"] = 2.0
     _: KW_ONLY
-    rkhs_bound: float = 1.0
-    delta: float = 0.1
-    value_bound: float | None = None
-    predictive_std: bool = False
-    per_batch: bool = False
+    theory: Theory = Theory()
+    # Whether the standard deviations include the noise.
+    predictive_std: bool = private(False)
+    # Whether j does not count trials in flight. Then all points of a batch have the same beta.
+    per_batch: bool = private(False)
 
 
 @checks_keywords
@@ -132,56 +154,29 @@ class ThompsonSampling(Acquisition, name="thompson"):
         With the pending policy `Censor`, the deviation of a draw from the mean is multiplied by nu (GP-TS-SDF). nu is
         beta plus the sum of the standard deviations at the points of pending trials within their window. The strings
         denote the same formulas as in `UCB`. Other pending policies do not use beta.
-    draws : {"pathwise", "weight_space"}, default "pathwise"
-        How functions are drawn if an exact draw is impossible. "pathwise": by Matheron's rule. "weight_space": by
-        drawing the weights of the random features; only for spaces.
     n_features : int, default 1024
-        Number of random features of a draw.
-    rkhs_bound : float, default 1.0
-        For ``beta="theory"``, as in `UCB`.
-    delta : float, default 0.1
-        For ``beta="theory"``, as in `UCB`.
-    value_bound : float, optional
+        Number of random features of a draw, if an exact draw is impossible.
+    theory : Theory, default Theory()
         As in `UCB`.
-    effort : float, default 1.0
-        As for `LogEI`.
-
-    For replays
-        widen : bool, default True
-            Whether deviations are multiplied by nu with `Censor`.
-        predictive_std : bool, default False
-            Whether the standard deviations in nu include the noise.
-        multistart : tuple of int (n_raw, n_starts), optional
-            As for `LogEI`.
-        direct : int, optional
-            As for `LogEI`.
     """
 
     beta: float | Literal["kandasamy", "kandasamy_code", "theory"] = 1.0
     _: KW_ONLY
-    draws: Literal["pathwise", "weight_space"] = "pathwise"
     n_features: int = 1024
-    rkhs_bound: float = 1.0
-    delta: float = 0.1
-    value_bound: float | None = None
-    widen: bool = True
-    predictive_std: bool = False
+    theory: Theory = Theory()
+    # How functions are drawn if an exact draw is impossible: by Matheron's rule, or, only for spaces, by drawing the
+    # weights of the random features.
+    draws: Literal["pathwise", "weight_space"] = private("pathwise")
+    # Whether deviations are multiplied by nu with `Censor`.
+    widen: bool = private(True)
+    # Whether the standard deviations in nu include the noise.
+    predictive_std: bool = private(False)
 
 
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class MaxVariance(Acquisition, name="max_variance"):
-    """Acquisition: the posterior variance, for pure exploration.
-
-    Parameters
-    ----------
-    effort : float, default 1.0
-        As for `LogEI`.
-    multistart : tuple of int (n_raw, n_starts), optional
-        For replays, as for `LogEI`. Default None.
-    direct : int, optional
-        For replays, as for `LogEI`. Default None.
-    """
+    """Acquisition: the posterior variance, for pure exploration."""
 
 
 @checks_keywords
@@ -200,18 +195,8 @@ class UCBPE(Acquisition, name="ucb_pe"):
     ----------
     beta : float, "kandasamy", "kandasamy_code" or "theory", default 2.0
         As in `UCB`. j counts the trials before the batch; all points of a batch have the same beta.
-    rkhs_bound : float, default 1.0
-        For ``beta="theory"``, as in `UCB`.
-    delta : float, default 0.1
-        For ``beta="theory"``, as in `UCB`.
-    effort : float, default 1.0
-        As for `LogEI`.
-
-    For replays
-        multistart : tuple of int (n_raw, n_starts), optional
-            As for `LogEI`.
-        direct : int, optional
-            As for `LogEI`.
+    theory : Theory, default Theory()
+        As in `UCB`.
 
     Examples
     --------
@@ -226,8 +211,7 @@ class UCBPE(Acquisition, name="ucb_pe"):
 
     beta: float | Literal["kandasamy", "kandasamy_code", "theory"] = 2.0
     _: KW_ONLY
-    rkhs_bound: float = 1.0
-    delta: float = 0.1
+    theory: Theory = Theory()
 
 
 # Pending policies: how the model treats a trial without a result.
@@ -261,14 +245,10 @@ class Hallucinate(PendingPolicy, name="hallucinate"):
     """Pending policy: the value of a pending trial is assumed to be the predicted mean.
 
     The trial then reduces the uncertainty, but does not change the mean.
-
-    For replays
-        repeats : bool, default False
-            Whether a point in flight may be suggested again in a finite domain that has points not tried yet.
     """
 
-    _: KW_ONLY
-    repeats: bool = False
+    # Whether a point in flight may be suggested again in a finite domain that has points not tried yet.
+    repeats: bool = private(False)
 
 
 @checks_keywords
@@ -290,16 +270,13 @@ class Censor(PendingPolicy, name="censor"):
     late : {"accept", "discard"}, default "accept"
         "accept": a value that is reported after the window is used. "discard": the trial keeps the value of the floor;
         this requires a window.
-
-    For replays
-        repeats : bool, default False
-            As for `Hallucinate`.
     """
 
-    floor: float | None = in_units_of_f(None)
+    floor: float | None = None
     _: KW_ONLY
     late: Literal["accept", "discard"] = "accept"
-    repeats: bool = False
+    # As for `Hallucinate`.
+    repeats: bool = private(False)
 
 
 @checks_keywords
@@ -313,7 +290,7 @@ class Liar(PendingPolicy, name="liar"):
         The assumed value: the smallest, mean or largest observed value, or a number in units of f.
     """
 
-    value: float | Literal["min", "mean", "max"] = in_units_of_f("mean")
+    value: float | Literal["min", "mean", "max"] = "mean"
 
 
 @checks_keywords
@@ -393,17 +370,6 @@ class GP(Surrogate, name="gp"):
     refit_every : int, default 10
         Number of new observations after which the model is fitted again. The number is smaller while the model has few
         observations. It is 5 % of the observations if this is larger than `refit_every`.
-
-    For replays
-        n_refit_restarts : int, default 2
-            Number of starting points of later fits. One of them is the result of the previous fit.
-        refit_clock : {"observations", "trials"}, default "observations"
-            "trials": fit whenever refit_every divides the number of trials.
-        fit_rows : {"observed", "policy", "all"}, default "observed"
-            Rows of the fit. "observed": rows with values. "policy": also the rows to which `Censor` assigns the floor.
-            "all": every row.
-        initial_theta : tuple (lengthscale, signal_std, noise_std), optional
-            Starting point of the first fit. Default None: the mode of the priors.
     """
 
     _: KW_ONLY
@@ -412,16 +378,20 @@ class GP(Surrogate, name="gp"):
     lengthscale: float | Sequence[float] | None = None
     signal_std: float | None = None
     noise_std: float | None = None
-    mean: float | Literal["auto", "estimated", "zero", "median"] = in_units_of_f("auto")
+    mean: float | Literal["auto", "estimated", "zero", "median"] = "auto"
     priors: bool = True
     targets: Literal["robust", "standardized", "raw"] = "robust"
     inputs: Literal["warped", "plain"] = "warped"
     n_restarts: int = 4
     refit_every: int = 10
-    n_refit_restarts: int = 2
-    refit_clock: Literal["observations", "trials"] = "observations"
-    fit_rows: Literal["observed", "policy", "all"] = "observed"
-    initial_theta: tuple[float, float, float] | None = None
+    # Number of starting points of later fits. One of them is the result of the previous fit.
+    n_refit_restarts: int = private(2)
+    # "trials": fit whenever refit_every divides the number of trials.
+    refit_clock: Literal["observations", "trials"] = private("observations")
+    # The rows of the fit: rows with values, also the rows to which `Censor` assigns the floor, or every row.
+    fit_rows: Literal["observed", "policy", "all"] = private("observed")
+    # (lengthscale, signal_std, noise_std) at the start of the first fit, by default the mode of the priors.
+    initial_theta: tuple[float, float, float] | None = private(None)
 
 
 @checks_keywords

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.status import Tree
-from belated.optimizers.values import Value, checks_keywords, takes
+from belated.optimizers.values import Value, checks_keywords, private, takes
 
 BoundName: TypeAlias = Literal["ducb1", "ducb1_sigma", "ducbv"]
 
@@ -99,17 +99,10 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
     recommendation : {"lower_bound", "mean"}, default "lower_bound"
         The leaf that `recommend` uses. "lower_bound": the leaf with the largest mean - nu rho**h. "mean": the leaf with
         the largest mean.
-
     front : bool, optional
         Whether every other suggestion ignores the bounds. Such a suggestion halves the best cell among the cells down
         to a random depth. The search then halves good cells of every size, independently of nu and rho. Default None:
         True if nu, rho, horizon and fidelity are not given.
-
-    For replays
-        refresh : {"frozen", "exact"}, default "frozen"
-            How t is used in log t of the bounds. "frozen": t is rounded up to a power of two; the time of a step is
-            then at most proportional to the depth of the tree. "exact": t is exact; the bound of every cell then
-            changes at every suggestion.
 
     Raises
     ------
@@ -137,7 +130,9 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
     sample: Literal["uniform", "centre"] = "uniform"
     recommendation: Literal["lower_bound", "mean"] = "lower_bound"
     front: bool | None = None
-    refresh: Literal["frozen", "exact"] = "frozen"
+    # t in log t of the bounds is rounded up to a power of two, or is exact. If it is exact, the bound of every cell
+    # changes at every suggestion.
+    refresh: Literal["frozen", "exact"] = private("frozen")
 
     @property
     def trees_(self) -> list[Tree]:

@@ -26,26 +26,20 @@ T = TypeVar("T")
 # Fields.
 
 
-def in_units_of_f(default: Any) -> Any:
-    """Return a dataclass field for a number in units of f, which changes sign if f is minimized."""
-    return dataclasses.field(default=default, metadata={"in_units_of_f": True})
-
-
 def takes(family: Any, default: Any, *, optional: bool = False) -> Any:
     """Return a dataclass field for an argument that takes values of a family; with `optional` it also takes None."""
     return dataclasses.field(default=default, metadata={"takes": family, "optional": optional})
 
 
-def reversed_sign(value: Any) -> Any:
-    """Return a setting in units of f for -f: a number changes sign, and "min" and "max" are exchanged."""
-    if isinstance(value, float):
-        return -value
-    return {"min": "max", "max": "min"}.get(value, value) if isinstance(value, str) else value
+def private(default: Any) -> Any:
+    """Return a dataclass field that only replays set. The signature of the class does not show it."""
+    return dataclasses.field(default=default, kw_only=True, metadata={"private": True})
 
 
-def arguments_of(cls: type) -> list[str]:
-    """Return the names of the arguments of a class, in the order of its signature."""
-    return list(inspect.signature(cls).parameters)
+def arguments_of(cls: Any, *, private: bool = False) -> list[str]:
+    """Return the names of the arguments of a class, in the order of its signature; with `private`, all fields."""
+    names = list(inspect.signature(cls).parameters)
+    return list(dict.fromkeys(names + [field.name for field in dataclasses.fields(cls)])) if private else names
 
 
 # Annotations are resolved once per class, because resolving takes longer than checking a value.
@@ -63,7 +57,7 @@ def shown(value: Any, **replaced: Any) -> str:
     """Return ``Class(name=value, …)`` with only the fields that differ from their defaults."""
     defaults = {field.name: field.default for field in dataclasses.fields(value)}
     parts = []
-    for name in arguments_of(type(value)):
+    for name in arguments_of(type(value), private=True):
         given, default = getattr(value, name), defaults[name]
         if given is not default and not (type(given) is type(default) and given == default):
             parts.append(f"{name}={replaced.get(name, given)!r}")
@@ -132,6 +126,8 @@ def _conform(value: Any, annotation: Any) -> Any:
             entries = [_conform(*pair) for pair in zip(value, kinds, strict=False)]
             fits = len(entries) == len(value) == len(kinds) > 0 and _NOTHING not in entries
             found = tuple(entries) if fits else None
+        elif part in Value.kinds.values():
+            found = value if isinstance(value, part) else None
         if found is not None:
             return found
     return _NOTHING
@@ -148,19 +144,21 @@ def _described(annotation: Any) -> Iterator[str]:
         elif typing.get_origin(part) is Sequence:
             yield "a list of finite numbers"
         else:
-            yield _IN_WORDS[part]
+            yield _IN_WORDS.get(part) or f"{part.__name__}(…)"
 
 
 def checks_keywords(cls: type[T]) -> type[T]:
     """Decorate a dataclass: for an unknown keyword it raises UnknownArgument, with the most similar argument.
 
     The signature shows the arguments of a class before the arguments of its bases. It omits types, because the
-    docstring has them.
+    docstring has them, and private fields.
     """
     made: Callable[..., None] = cls.__init__
     signature = inspect.signature(made)
     own = list(cls.__dict__.get("__annotations__", ()))
-    plain = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
+    hidden = {field.name for field in dataclasses.fields(cls) if field.metadata.get("private")}  # type: ignore[arg-type]
+    shown = [each for each in signature.parameters.values() if each.name not in hidden]
+    plain = [each.replace(annotation=inspect.Parameter.empty) for each in shown]
     plain.sort(key=lambda each: each.kind is inspect.Parameter.KEYWORD_ONLY and 1 + (each.name not in own))
 
     @functools.wraps(made)
@@ -215,11 +213,15 @@ class Value:
 
     @classmethod
     def from_argument(cls, given: Any, name: str) -> Any:
-        """Return the given value, or the value that a string denotes."""
+        """Return the given value, or the value that a string or None denotes."""
         if isinstance(given, cls):
             return given
+        if given is None and not cls.shorthand:
+            return cls()
         if isinstance(given, str) and given in cls.shorthand:
             return cls.shorthand[given]()
+        if not cls.shorthand:
+            raise InvalidSetting(f"{name}={short_repr(given)} is not usable: pass {cls.__name__}(…) or None")
         values = [f"{each.__name__}(…)" for each in cls.shorthand.values() if dataclasses.fields(each)]
         raise InvalidSetting(
             f"{name}={short_repr(given)} is not usable: pass {' or '.join(map(repr, cls.shorthand))}"
@@ -228,20 +230,13 @@ class Value:
         )
 
 
-def as_data(value: Any, reverse: bool = False) -> Any:
-    """Return a value as JSON data ``{"kind": class, **fields}``.
-
-    With `reverse`, settings in units of f are converted for -f.
-    """
+def as_data(value: Any) -> Any:
+    """Return a value as JSON data ``{"kind": class, **fields}``."""
     if dataclasses.is_dataclass(value):
-        data: dict[str, Any] = {"kind": type(value).__name__}
-        for field in dataclasses.fields(value):
-            entry = getattr(value, field.name)
-            turned = reverse and field.metadata.get("in_units_of_f", False)
-            data[field.name] = as_data(reversed_sign(entry) if turned else entry, reverse)
-        return data
+        entries = {field.name: as_data(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {"kind": type(value).__name__} | entries
     if isinstance(value, (list, tuple, np.ndarray)):
-        return [as_data(entry, reverse) for entry in value]
+        return [as_data(entry) for entry in value]
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -123,9 +123,9 @@ def optimizer(
     settings: dict[str, Any] = {}
     if faithful and not method.endswith("RAND"):
         n_points = n_scored(len(function.space), n_trials)
-        settings = {**FAITHFUL, "acquisition__multistart": (n_points, 0), **(FAITHFUL_UCB if "UCB" in method else {})}
+        settings = {**FAITHFUL, "search__multistart": (n_points, 0), **(FAITHFUL_UCB if "UCB" in method else {})}
     elif direct and not method.endswith("RAND"):
-        settings = {"acquisition__direct": N_DIRECT}
+        settings = {"search__direct": N_DIRECT}
     return bl.algorithm(method, function.space, seed=seed, **settings)
 
 

@@ -156,7 +156,7 @@ def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: 
             # The sum of standard deviations is left out, because trials are never pending; see `FloorFirst`.
             return bl.BayesOpt(acquisition=bl.UCB(BETA), pending="ignore", **common)
         return bl.algorithm("GP-UCB-SDF", acquisition__beta=BETA, pending__floor=floor, **common)
-    common |= kernel | {"horizon": horizon, "beta": BETA, "delta": DELTA}
+    common |= kernel | {"horizon": horizon, "beta": BETA, "theory__delta": DELTA}
     if setting.algorithm == "BPE-Delay":
         common["delay"] = bl.SubExponential(float(setting.poisson_mean), xi=XI, b=B)
     if faithful and setting.algorithm != ESTIMATED:

@@ -42,7 +42,7 @@ FAITHFUL: Mapping[str, Any] = {
 }
 #: Further settings: for algorithms that draw functions, for boxes, and for algorithms that draw functions on a box.
 FAITHFUL_TS: Mapping[str, Any] = {"acquisition__widen": False}
-FAITHFUL_BOX: Mapping[str, Any] = {"acquisition__multistart": (10_000, 100)}
+FAITHFUL_BOX: Mapping[str, Any] = {"search__multistart": (10_000, 100)}
 FAITHFUL_TS_BOX: Mapping[str, Any] = {"acquisition__draws": "weight_space", "acquisition__n_features": 200}
 
 #: Each algorithm of the paper, and its rivals.

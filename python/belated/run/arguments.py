@@ -12,7 +12,15 @@ from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.names import ELSEWHERE, RUN_ARGUMENTS, UnknownArgument, advice_on
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import format_error
-from belated.optimizers.settings import Acquisition, AcquisitionName, Initial, PendingName, PendingPolicy, Surrogate
+from belated.optimizers.settings import (
+    Acquisition,
+    AcquisitionName,
+    Initial,
+    PendingName,
+    PendingPolicy,
+    Search,
+    Surrogate,
+)
 from belated.run.evaluations import PICKLING_ADVICE, CallingThread
 from belated.run.objective import Objective
 from belated.run.stoppers import fresh
@@ -35,6 +43,7 @@ class BayesOptSettings(TypedDict, total=False):
     surrogate: Surrogate | Literal["gp"]
     initial: Initial | int | None
     window: float | None
+    search: Search | None
     clock: Literal["iterations", "seconds"]
     seed: int | None
     time: Callable[[], float] | None

@@ -84,6 +84,7 @@ impl BayesOpt {
             columns.width(),
             matches!(domain.as_ref(), Domain::Candidates(_)),
         )?;
+        let settings = settings.oriented(setup.direction);
         let design = settings.design();
         let d = domain.dimensions();
         let n_initial = design.n_points(d);
@@ -244,7 +245,7 @@ impl BayesOpt {
             ..
         } = prepared;
         let maximand = if exhausted {
-            Maximand::Formula(MEAN)
+            Maximand::Formula(Box::new(MEAN))
         } else {
             maximand
         };

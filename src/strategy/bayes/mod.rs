@@ -1,6 +1,6 @@
 //! Bayesian optimisation with a Gaussian process.
 //!
-//! * [`checks`]: checks of settings; [`columns`]: the dimension of each column of a row
+//! * [`columns`]: the dimension of each column of a row
 //! * [`acquisitions`]: the functions that are maximised; [`settings`]: all settings
 //! * [`model`]: the rows computed from the log, their targets, the fit and the posterior
 //! * [`choose`]: the choice of a point from the posterior
@@ -8,7 +8,6 @@
 
 pub mod acquisitions;
 pub mod bayes_opt;
-pub mod checks;
 pub mod choose;
 pub mod columns;
 pub mod model;

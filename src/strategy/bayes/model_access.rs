@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use ndarray::ArrayView2;
 
-use crate::acquisition::Scorer;
 use crate::error::{Error, Result, Stop};
 use crate::ledger::Ledger;
 use crate::problem::Objective;
 use crate::random::Rng;
 use crate::strategy::Query;
+use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::Maximand;
 use crate::strategy::bayes::{BayesOpt, ModelBased, Surrogate};
 
@@ -96,7 +96,7 @@ impl ModelBased for BayesOpt {
         };
         let mut values = vec![0.0; points.nrows()];
         let context = query.context;
-        Scorer::new(gp, &acquisition, context).values(points, &mut values);
+        Scorer::new(gp, acquisition.as_ref(), context).values(points, &mut values);
         for value in &mut values {
             *value = acquisition.in_units_of_f(*value, units.scale, &|t| units.value(t));
         }

@@ -7,15 +7,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::Result;
+use crate::problem::Direction;
 use crate::strategy::bayes::acquisitions::any::Acquisition;
-use crate::strategy::bayes::checks::{COUNT_OR_NONE, MAX_COUNT, check};
 use crate::strategy::bayes::settings::pending::{Hallucinate, Integrate, Pending};
+use crate::strategy::bayes::settings::search::{BoxSearch, Search};
 use crate::strategy::bayes::settings::surrogate::{
     GP, NamedMean, PriorMean, Surrogate, TargetScale,
 };
+use crate::strategy::checks::{COUNT_OR_NONE, MAX_COUNT, check};
 use crate::strategy::from_settings::as_json;
+use crate::strategy::theory::Theory;
 
 pub mod pending;
+pub mod search;
 pub mod surrogate;
 
 /// The smallest number of dimensions for which `NamedMean::Auto` is `Estimated`.
@@ -30,6 +34,7 @@ pub const MAX_INITIAL: usize = 10;
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     pub acquisition: Acquisition,
+    pub search: Search,
     /// The policy for pending trials. `None` means `Integrate` if the acquisition can be averaged over outcomes, and
     /// `Hallucinate` otherwise.
     pub pending: Option<Pending>,
@@ -83,7 +88,12 @@ pub enum DesignMethod {
 pub fn values() -> Vec<Value> {
     let acquisitions = Acquisition::defaults().into_iter().map(as_json);
     let policies = Pending::defaults().into_iter().map(as_json);
-    let others = [as_json(Surrogate::default()), as_json(Initial::default())];
+    let others = [
+        as_json(Surrogate::default()),
+        as_json(Initial::default()),
+        as_json(Search::default()),
+        as_json(Theory::default()),
+    ];
     acquisitions.chain(policies).chain(others).collect()
 }
 
@@ -99,6 +109,7 @@ impl Settings {
     pub fn check(&self, width: usize, candidates: bool) -> Result<()> {
         self.gp().check(width)?;
         self.acquisition.check(candidates)?;
+        self.search().check(candidates)?;
         let has_window = self.window.is_some();
         self.pending().check(&self.acquisition, has_window)?;
         if let Some(window) = self.window {
@@ -106,6 +117,16 @@ impl Settings {
         }
         let n = self.design().n.unwrap_or(0);
         check(n <= MAX_COUNT, "initial.n", n, COUNT_OR_NONE)
+    }
+
+    /// The settings for values that are oriented so that larger values are better.
+    pub fn oriented(mut self, direction: Direction) -> Self {
+        self.pending = self.pending.map(|pending| pending.oriented(direction));
+        let Surrogate::GP(gp) = &mut self.surrogate;
+        if let PriorMean::Number(mean) = &mut gp.mean {
+            *mean = direction.oriented(*mean);
+        }
+        self
     }
 
     /// The policy for pending trials.
@@ -122,6 +143,11 @@ impl Settings {
     pub fn gp(&self) -> &GP {
         let Surrogate::GP(gp) = &self.surrogate;
         gp
+    }
+
+    pub fn search(&self) -> &BoxSearch {
+        let Search::Search(search) = &self.search;
+        search
     }
 
     pub fn design(&self) -> &InitialDesign {

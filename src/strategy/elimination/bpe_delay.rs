@@ -62,9 +62,10 @@ struct Explored {
 
 impl BPEDelay {
     /// A strategy without rounds. `rng` draws the points that represent a box.
-    pub fn new(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
+    pub fn new(setup: &Setup, mut settings: Settings, rng: &mut Rng) -> Result<Self> {
         let domain = setup.domain.clone();
         let (schedule, theta) = settings.check(domain.width())?;
+        settings.mean = setup.direction.oriented(settings.mean);
         let n_points = settings.n_points;
         let mut cover = None;
         let discretization = match domain.as_ref() {
@@ -231,7 +232,7 @@ impl BPEDelay {
 
     /// The width of the bounds at the end of a round.
     fn width(&self, round: usize) -> Width {
-        match (self.settings.beta, self.settings.rkhs_bound) {
+        match (self.settings.beta, self.settings.constants().rkhs_bound) {
             (Beta::Fixed(multiplier), _) => Width {
                 multiplier,
                 slack: 0.0,
@@ -239,7 +240,7 @@ impl BPEDelay {
             (Beta::Theory(_), rkhs_bound) => {
                 let confidence = Confidence {
                     rkhs_bound: rkhs_bound.unwrap_or(f64::INFINITY),
-                    delta: self.settings.delta,
+                    delta: self.settings.constants().delta,
                     n_rounds: self.schedule.n_rounds(self.settings.known_delay()),
                     noise_std: self.settings.theory_noise(),
                     regularization: self.theta.noise_variance.sqrt(),

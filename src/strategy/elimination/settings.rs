@@ -5,20 +5,23 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
-use crate::strategy::bayes::checks::MAX_COUNT;
 use crate::strategy::bayes::settings::surrogate::Lengthscale;
+use crate::strategy::checks::{
+    MAX_COUNT, NOT_NEGATIVE, POSITIVE, check, is_not_negative, is_positive, is_std, refuse,
+};
 use crate::strategy::elimination::schedule::Schedule;
 use crate::strategy::from_settings::as_json;
+use crate::strategy::theory::{Constants, Theory};
 
 pub use crate::strategy::elimination::schedule::{Lengths, SubExponential, Tail};
 
 /// The smallest noise variance relative to the signal variance. This noise variance replaces 0.
 const MIN_NOISE: f64 = 1e-10;
 
-/// The settings of BPE-Delay. A setting with default `None` is required, except `regularization` and `rkhs_bound`.
+/// The settings of BPE-Delay. A setting with default `None` is required.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
@@ -28,17 +31,13 @@ pub struct Settings {
     pub lengthscale: Option<Lengthscale>,
     /// σ, the standard deviation of the noise.
     pub noise_std: Option<f64>,
-    /// λ of the model, whose kernel matrix is K + λ²I. `None` means σ.
-    pub regularization: Option<f64>,
     pub signal_std: f64,
     pub kernel: KernelFamily,
-    /// The prior mean of f. The setting `rkhs_bound` bounds the norm of f − mean.
+    /// The prior mean of f. The constant `rkhs_bound` of the theorems bounds the norm of f − mean.
     pub mean: f64,
     pub delay: Delay,
     pub beta: Beta,
-    /// C_k, for the multiplier of the theorems.
-    pub rkhs_bound: Option<f64>,
-    pub delta: f64,
+    pub theory: Theory,
     /// The number of points that represent a box.
     pub n_points: usize,
     /// Whether the data of earlier rounds are used. The theorems assume that they are not used.
@@ -53,14 +52,12 @@ impl Default for Settings {
             horizon: None,
             lengthscale: None,
             noise_std: None,
-            regularization: None,
             signal_std: 1.0,
             kernel: KernelFamily::Matern52,
             mean: 0.0,
             delay: Delay::EstimatedDelay(EstimatedDelay {}),
             beta: Beta::Fixed(2.5),
-            rkhs_bound: None,
-            delta: 0.1,
+            theory: Theory::default(),
             n_points: 2500,
             keep_rounds: false,
             tail: Tail::Max,
@@ -93,13 +90,13 @@ pub struct NoDelay {}
 #[serde(untagged, expecting = "expected a number or \"theory\" for beta")]
 pub enum Beta {
     Fixed(f64),
-    Theory(Theory),
+    Theory(Theorem),
 }
 
 /// The multiplier of Theorem 6.1 for finite sets, and of Theorem 6.2 for boxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Theory {
+pub enum Theorem {
     Theory,
 }
 
@@ -110,42 +107,6 @@ pub fn values() -> Vec<Value> {
         as_json(Delay::NoDelay(NoDelay {})),
         as_json(Delay::SubExponential(SubExponential::default())),
     ]
-}
-
-const POSITIVE: &str = "give a finite number above 0";
-const NOT_NEGATIVE: &str = "give a finite number, 0 or above";
-
-fn refuse(name: &'static str, got: impl ToString, expected: &'static str) -> Error {
-    Error::InvalidSetting {
-        name,
-        got: got.to_string(),
-        expected,
-    }
-}
-
-fn check(
-    holds: bool,
-    name: &'static str,
-    got: impl ToString,
-    expected: &'static str,
-) -> Result<()> {
-    match holds {
-        true => Ok(()),
-        false => Err(refuse(name, got, expected)),
-    }
-}
-
-fn is_positive(x: f64) -> bool {
-    x > 0.0 && x.is_finite()
-}
-
-fn is_not_negative(x: f64) -> bool {
-    x >= 0.0 && x.is_finite()
-}
-
-/// Whether x and the variance x² are finite and above 0.
-fn is_std(x: f64) -> bool {
-    x > 0.0 && is_positive(x * x)
 }
 
 impl Settings {
@@ -160,7 +121,7 @@ impl Settings {
         check(holds, "horizon", horizon, EXPECTED)?;
         Ok(Schedule {
             horizon,
-            delta: self.delta,
+            delta: self.constants().delta,
             tail: self.tail,
             lengths: self.lengths,
         })
@@ -189,14 +150,10 @@ impl Settings {
         })?;
         let holds = noise_std == 0.0 || is_std(noise_std);
         check(holds, "noise_std", noise_std, NOT_NEGATIVE)?;
-        if let Some(lambda) = self.regularization {
-            let expected = "give a standard deviation above 0, or None to use noise_std";
-            check(is_std(lambda), "regularization", lambda, expected)?;
-        }
         let theta = Hyperparameters {
             lengthscale,
             signal_variance: signal_std * signal_std,
-            noise_variance: self.row_noise(self.regularization.unwrap_or(noise_std)),
+            noise_variance: self.row_noise(self.constants().regularization.unwrap_or(noise_std)),
             input_warp: Default::default(),
         };
         Ok(theta)
@@ -218,26 +175,25 @@ impl Settings {
         let theta = self.theta(width)?;
         let mean = self.mean;
         check(mean.is_finite(), "mean", mean, "give a finite value of f")?;
-        let delta = self.delta;
-        let holds = delta > 0.0 && delta < 1.0;
-        check(holds, "delta", delta, "give a number between 0 and 1")?;
+        let b_y = self.constants().value_bound;
+        let got = b_y.unwrap_or(f64::NAN);
+        let expected = "it is for pending=\"censor\"; leave it out";
+        check(b_y.is_none(), "theory.value_bound", got, expected)?;
+        self.constants().check()?;
         let n_points = self.n_points;
         let expected = "give a number from 1 to 1,000,000";
         let holds = (1..=MAX_COUNT).contains(&n_points);
         check(holds, "n_points", n_points, expected)?;
-        match (self.beta, self.rkhs_bound) {
+        match (self.beta, self.constants().rkhs_bound) {
             (Beta::Fixed(beta), _) => {
                 check(is_not_negative(beta), "beta", beta, NOT_NEGATIVE)?;
             }
             (Beta::Theory(_), None) => {
                 let expected =
                     "beta=\"theory\" needs a bound on the norm of f: give one, or a fixed beta";
-                return Err(refuse("rkhs_bound", "None", expected));
+                return Err(refuse("theory.rkhs_bound", "None", expected));
             }
             (Beta::Theory(_), Some(_)) => {}
-        }
-        if let Some(bound) = self.rkhs_bound {
-            check(is_not_negative(bound), "rkhs_bound", bound, NOT_NEGATIVE)?;
         }
         if let Delay::SubExponential(delay) = self.delay {
             for (name, value) in [
@@ -259,6 +215,10 @@ impl Settings {
         Ok((schedule, theta))
     }
 
+    pub fn constants(&self) -> &Constants {
+        self.theory.constants()
+    }
+
     /// The given delay model, or `None` if the delay model is estimated.
     pub fn known_delay(&self) -> Option<SubExponential> {
         match self.delay {
@@ -272,6 +232,7 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use serde_json::json;
 
     fn refused(change: Value) -> &'static str {
@@ -287,6 +248,7 @@ mod tests {
 
     #[test]
     fn each_bad_setting_is_refused_by_name() {
+        let theory = |name: &str, x: f64| json!({"theory": {"kind": "Theory", name: x}});
         for (name, change) in [
             ("horizon", json!({"horizon": null})),
             ("horizon", json!({"horizon": 0})),
@@ -300,13 +262,14 @@ mod tests {
             ("lengthscale", json!({"lengthscale": [1.0, 2.0, 3.0]})),
             ("noise_std", json!({"noise_std": null})),
             ("noise_std", json!({"noise_std": -1.0})),
-            ("regularization", json!({"regularization": 0.0})),
+            ("theory.regularization", theory("regularization", 0.0)),
+            ("theory.value_bound", theory("value_bound", 1.0)),
             ("signal_std", json!({"signal_std": 0.0})),
-            ("delta", json!({"delta": 1.0})),
+            ("theory.delta", theory("delta", 1.0)),
             ("n_points", json!({"n_points": 0})),
             ("beta", json!({"beta": -1.0})),
-            ("rkhs_bound", json!({"beta": "theory"})),
-            ("rkhs_bound", json!({"rkhs_bound": -1.0})),
+            ("theory.rkhs_bound", json!({"beta": "theory"})),
+            ("theory.rkhs_bound", theory("rkhs_bound", -1.0)),
             (
                 "delay.xi",
                 json!({"delay": {"kind": "SubExponential", "xi": -1.0}}),

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::strategy::checks::{check, check_given, is_not_negative, refuse};
 use crate::strategy::from_settings::as_json;
 
 /// The largest number of instances that share one partition.
@@ -160,85 +161,41 @@ impl Settings {
     /// Returns an error if a setting is invalid.
     pub fn check(&self) -> Result<()> {
         let rhos = self.rho.as_ref().map_or(&[MAX_RHO][..], Rho::all);
-        if rhos.is_empty() || rhos.len() > MAX_INSTANCES {
-            return Err(Error::InvalidSetting {
-                name: "rho",
-                got: format!("a list of {}", rhos.len()),
-                expected: "give a number between 0 and 1, or a list of 1 to 256",
-            });
+        let list = || format!("a list of {}", rhos.len());
+        let expected = "give a number between 0 and 1, or a list of 1 to 256";
+        let holds = (1..=MAX_INSTANCES).contains(&rhos.len());
+        check(holds, "rho", list(), expected)?;
+        let expected = "give the total number of trials, or None";
+        check(self.horizon != Some(0), "horizon", 0, expected)?;
+        let expected =
+            "with a horizon the values follow from the largest one: give that, or no horizon";
+        let holds = self.horizon.is_none() || rhos.len() == 1;
+        check(holds, "rho", list(), expected)?;
+        let expected = "give a number between 0 and 1: cells shrink by it at each halving";
+        for rho in rhos {
+            check(*rho > 0.0 && *rho < 1.0, "rho", rho, expected)?;
         }
-        if self.horizon == Some(0) {
-            return Err(Error::InvalidSetting {
-                name: "horizon",
-                got: "0".to_string(),
-                expected: "give the total number of trials, or None",
-            });
-        }
-        if self.horizon.is_some() && rhos.len() > 1 {
-            return Err(Error::InvalidSetting {
-                name: "rho",
-                got: format!("a list of {}", rhos.len()),
-                expected: "with a horizon the values follow from the largest one: give that, or no horizon",
-            });
-        }
-        if let Some(rho) = rhos.iter().find(|rho| !(**rho > 0.0 && **rho < 1.0)) {
-            return Err(Error::InvalidSetting {
-                name: "rho",
-                got: rho.to_string(),
-                expected: "give a number between 0 and 1: cells shrink by it at each halving",
-            });
-        }
-        positive(
-            "nu",
-            self.nu,
-            "give a number above 0, in units of f, or None",
-        )?;
+        let (positive, not_negative) = (|x: f64| x > 0.0, |x: f64| x >= 0.0);
+        let expected = "give a number above 0, in units of f, or None";
+        check_given(self.nu, "nu", positive, expected)?;
         match self.bound {
-            Bound::DUCB1(bound) => positive(
-                "bound.range",
-                bound.range,
-                "give the range of f, a number above 0, or None",
-            ),
-            Bound::DUCB1Sigma(DUCB1Sigma { noise_std: None }) => Err(Error::InvalidSetting {
-                name: "bound.noise_std",
-                got: "None".to_string(),
-                expected: "give the standard deviation of the noise, in units of f",
-            }),
-            Bound::DUCB1Sigma(bound) => not_negative(
-                "bound.noise_std",
-                bound.noise_std,
-                "give the standard deviation of the noise, 0 or above, in units of f",
-            ),
-            Bound::DUCBV(bound) => not_negative(
-                "bound.b",
-                bound.b,
-                "give a number of 0 or above, in units of f, or None",
-            ),
+            Bound::DUCB1(bound) => {
+                let expected = "give the range of f, a number above 0, or None";
+                check_given(bound.range, "bound.range", positive, expected)
+            }
+            Bound::DUCB1Sigma(bound) => {
+                let expected =
+                    "give the standard deviation of the noise, 0 or above, in units of f";
+                let Some(std) = bound.noise_std else {
+                    return Err(refuse("bound.noise_std", "None", expected));
+                };
+                check(is_not_negative(std), "bound.noise_std", std, expected)
+            }
+            Bound::DUCBV(bound) => {
+                let expected = "give a number of 0 or above, in units of f, or None";
+                check_given(bound.b, "bound.b", not_negative, expected)
+            }
         }
-    }
-}
-
-fn positive(name: &'static str, value: Option<f64>, expected: &'static str) -> Result<()> {
-    check(name, value, |x| x > 0.0, expected)
-}
-
-fn not_negative(name: &'static str, value: Option<f64>, expected: &'static str) -> Result<()> {
-    check(name, value, |x| x >= 0.0, expected)
-}
-
-fn check(
-    name: &'static str,
-    value: Option<f64>,
-    is_usable: impl Fn(f64) -> bool,
-    expected: &'static str,
-) -> Result<()> {
-    match value.filter(|x| !(is_usable(*x) && x.is_finite())) {
-        Some(x) => Err(Error::InvalidSetting {
-            name,
-            got: x.to_string(),
-            expected,
-        }),
-        None => Ok(()),
     }
 }
 

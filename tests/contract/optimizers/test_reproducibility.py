@@ -145,7 +145,7 @@ def record(opt):
         if surrogate is not None:
             model, *units = surrogate
             mean, std = model.predict(np.linspace(0, 1, 3)[:, None] * np.ones(model.lengthscale.size))
-            theta = [*model.lengthscale, model.variance, model.noise, model.jitter]
+            theta = [*model.lengthscale, model.variance, model.noise]
             facts.append((theta, units, mean.tobytes(), std.tobytes()))
     return facts
 
@@ -193,7 +193,7 @@ def plans(draw):
         arguments |= {"surrogate__lengthscale": draw(st.sampled_from([0.4, 4.0])), "surrogate__signal_std": 1.0}
         arguments["surrogate__noise_std"] = draw(st.sampled_from([1e-1, 1e-3, 10**-7.5]))  # the last needs jitter
     if domain == "box":
-        arguments |= draw(st.sampled_from([{}, {"acquisition__multistart": (40, 2)}, {"acquisition__direct": 60}]))
+        arguments |= draw(st.sampled_from([{}, {"search__multistart": (40, 2)}, {"search__direct": 60}]))
     if arguments["acquisition"] == "thompson":
         arguments["acquisition__n_features"] = 32
     if domain == "box" and arguments["acquisition"] == "thompson":

@@ -56,8 +56,8 @@ def test_methods_have_the_settings_of_the_paper_or_its_code():
             continue
         assert plain._definition() == bl.algorithm(method, function.space, seed=0)._definition()
         searched = asyts.optimizer(method, function, 0, n_trials=385, faithful=False, direct=True)
-        assert searched.acquisition.direct == asyts.N_DIRECT and plain.acquisition.direct is None
-        assert code.acquisition.multistart == (4905, 0) and code.surrogate.refit_every == 27
+        assert searched.search.direct == asyts.N_DIRECT and plain._settings()["search"].direct is None
+        assert code.search.multistart == (4905, 0) and code.surrogate.refit_every == 27
         assert getattr(code.acquisition, "beta", 1.0) == ("kandasamy_code" if "UCB" in method else 1.0)
     assert [asyts.n_scored(d, j) for d, j in ((2, 50), (6, 10**6), (18, 775))] == [2000, 7905, 6959]
     assert [asyts.n_initial(asyts.FUNCTIONS[name]) for name in ("branin", "hartmann18")] == [12, 25]

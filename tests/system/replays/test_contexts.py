@@ -184,7 +184,7 @@ def test_the_nonstationary_replay_end_to_end(tmp_path, monkeypatch):
 
 
 def test_the_authors_settings_are_used_on_a_box_with_contexts(tmp_path, monkeypatch):
-    monkeypatch.setattr(verma, "FAITHFUL_BOX", {"acquisition__multistart": (50, 2)})
+    monkeypatch.setattr(verma, "FAITHFUL_BOX", {"search__multistart": (50, 2)})
     monkeypatch.setattr(verma_contexts, "N_GRID", 2)
     folder = some_patients(tmp_path)
     report = REPLAYS["nonstationary"].run(Options(runs=1, iterations=32, workers=0, data=folder, faithful=True))

@@ -209,7 +209,7 @@ def test_parallel_map_keeps_the_order_and_reports_failures():
 def test_the_faithful_settings_are_settings(algorithm, where):
     on_a_box = where == "box"
     settings = verma.settings_of(algorithm, True, on_a_box=on_a_box)
-    settings |= {"acquisition__multistart": (200, 3)} if on_a_box else {}
+    settings |= {"search__multistart": (200, 3)} if on_a_box else {}
     domain = {"space": svm.space()} if on_a_box else {"candidates": np.linspace(0, 1, 50).reshape(-1, 1)}
     optimizer = bl.algorithm(algorithm, **domain, window=3, seed=0, **settings)
     trials = [optimizer.suggest() for _ in range(6)]

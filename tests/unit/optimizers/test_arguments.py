@@ -81,13 +81,19 @@ REFUSED += refused("GP.refit_every", "Initial.n", "ThompsonSampling.n_features",
 REFUSED += refused("Integrate.n", "Nearest.k", "GP.n_restarts", values=(-1, 2.5, "3", True))
 REFUSED += refused("GP.ard", "GP.priors", "UCB.predictive_std", "ThompsonSampling.widen", values=(1, "yes", []))
 REFUSED += refused("GP.initial_theta", values=(1.0, (1.0, 1.0), ("a", 1.0, 1.0), (0.0, 1.0, 1.0)))
-REFUSED += refused("LogEI.multistart", "UCB.multistart", values=(1, (1,), (1.5, 2), "default"))
-REFUSED += refused("LogEI.direct", "UCBPE.direct", values=(-1, 0, 2.5, (10,), "default", True))
-REFUSED += refused("UCB.rkhs_bound", "UCB.delta", "UCBPE.rkhs_bound", "UCBPE.delta", values=("1", math.nan))
-REFUSED += refused("UCB.effort", "UCBPE.effort", "LogEI.effort", values=(0, -1, 1e9, math.nan, "1", None))
+REFUSED += refused("Search.multistart", values=(1, (1,), (1.5, 2), "default"))
+REFUSED += refused("Search.direct", values=(-1, 0, 2.5, (10,), "default", True))
+REFUSED += refused("Search.effort", values=(0, -1, 1e9, math.nan, "1", None))
+REFUSED += refused("search", values=("nonsense", 3, bl.Initial()))
+REFUSED += refused("UCB.theory", "UCBPE.theory", "ThompsonSampling.theory", values=("1", None, bl.Search()))
+REFUSED += [
+    (f"{kind}.theory", bl.Theory(**wrong))
+    for kind in ("UCB", "UCBPE")
+    for wrong in ({"rkhs_bound": -1}, {"delta": 0}, {"value_bound": 0}, {"regularization": 1})
+]
 REFUSED += refused("UCB.per_batch", values=(1, "yes", None)) + refused("UCBPE.beta", values=(-1, "nonsense", None))
 REFUSED += [("Censor.late", "discard")]
-ARGUMENT_OF = {bl.GP: "surrogate", bl.Initial: "initial"}
+ARGUMENT_OF = {bl.GP: "surrogate", bl.Initial: "initial", bl.Search: "search"}
 ARGUMENT_OF |= dict.fromkeys((bl.LogEI, bl.UCB, bl.ThompsonSampling, bl.MaxVariance, bl.UCBPE), "acquisition")
 ARGUMENT_OF |= dict.fromkeys((bl.Integrate, bl.Hallucinate, bl.Ignore, bl.Censor, bl.Liar, bl.Nearest), "pending")
 

@@ -134,7 +134,7 @@ def test_a_box_is_explored_like_candidates(search):
     for seed in range(4):
         rng = np.random.default_rng(seed)
         x, y = rng.random((10, 2)), rng.normal(size=10)
-        opt = in_the_box(x, y, acquisition=bl.UCBPE(0.3, **search), seed=seed)
+        opt = in_the_box(x, y, acquisition=bl.UCBPE(0.3), search=bl.Search(**search), seed=seed)
         batch = np.array([list(trial.params.values()) for trial in opt.suggest(n=4)])
         for i in range(1, 4):
             rows = np.vstack([x, batch, grid])
@@ -224,7 +224,7 @@ def test_direct_is_deterministic_and_finds_the_maximum():
     x, y = rng.random((12, 2)), rng.normal(size=12)
     found = []
     for seed in range(3):
-        opt = in_the_box(x, y, acquisition=bl.UCB(1.0, direct=3000), pending="ignore", seed=seed)
+        opt = in_the_box(x, y, acquisition=bl.UCB(1.0), search=bl.Search(direct=3000), pending="ignore", seed=seed)
         found.append(list(opt.suggest().params.values()))
     assert found[0] == found[1] == found[2]
     mean, s, _ = posterior(np.vstack([x, found[:1], grid]), np.arange(12), y)
@@ -239,8 +239,8 @@ def test_direct_searches_every_kind_of_space():
         "C": bl.Real(1e-3, 1e3, log=True),
         "n": bl.Ordinal([16, 32, 64]),
     }
-    for acquisition in (bl.LogEI(direct=200), bl.ThompsonSampling(direct=200), bl.MaxVariance(direct=200)):
-        opt = bl.BayesOpt(space, acquisition=acquisition, initial=4, seed=0)
+    for acquisition in ("log_ei", "thompson", "max_variance"):
+        opt = bl.BayesOpt(space, acquisition=acquisition, search=bl.Search(direct=200), initial=4, seed=0)
         for k in range(9):
             trial = opt.suggest()
             assert ("degree" in trial.params) == (trial.params["kernel"] == "poly")
@@ -248,10 +248,10 @@ def test_direct_searches_every_kind_of_space():
 
 
 def test_direct_is_refused_where_it_cannot_search():
-    with pytest.raises(bl.InvalidSetting, match="acquisition.direct=10 is not usable: it is for boxes"):
-        bl.BayesOpt(candidates=np.eye(3), acquisition=bl.UCB(direct=10))
-    with pytest.raises(bl.InvalidSetting, match="acquisition.direct=10 is not usable: one search is enough"):
-        bl.BayesOpt(SQUARE, acquisition=bl.UCB(direct=10, multistart=(10, 1)))
+    with pytest.raises(bl.InvalidSetting, match="search.direct=10 is not usable: it is for boxes"):
+        bl.BayesOpt(candidates=np.eye(3), search=bl.Search(direct=10))
+    with pytest.raises(bl.InvalidSetting, match="search.direct=10 is not usable: one search is enough"):
+        bl.BayesOpt(SQUARE, search=bl.Search(direct=10, multistart=(10, 1)))
 
 
 # Names of algorithms.

@@ -34,7 +34,7 @@ FULL = os.environ.get("BELATED_FULL") == "1"
 def test_every_step_follows_algorithm_1(delay, arguments, reference):
     rng = np.random.default_rng(4)
     f, _ = rkhs_function(rng)
-    opt = make(90, delay=delay, beta=1.5, delta=0.2, **arguments)
+    opt = make(90, delay=delay, beta=1.5, theory=bl.Theory(delta=0.2), **arguments)
     numbers = {} if delay == "none" else {"mean": delay.mean, "xi": delay.xi, "b": delay.b}
     expected = dense_bpe.lengths(90, 0.2, **numbers, **reference)
     assert [each.length for each in opt.rounds_] == expected
@@ -69,7 +69,12 @@ def test_lengths_of_rounds_agree_with_the_paper_or_its_code(horizon, mean, xi, b
     delay = bl.SubExponential(mean, xi=xi, b=b)
     for tail, code in [("max", False), ("min", False), ("min", True)]:
         expected = dense_bpe.lengths(horizon, delta, mean, xi, b, tail, code)
-        arguments = {"delay": delay, "delta": delta, "tail": tail, "lengths": "code" if code else "paper"}
+        arguments = {
+            "delay": delay,
+            "theory": bl.Theory(delta=delta),
+            "tail": tail,
+            "lengths": "code" if code else "paper",
+        }
         try:
             opt = make(horizon, x=X[:3], **arguments)
         except bl.InvalidSetting as error:
@@ -129,7 +134,12 @@ def test_a_space_is_searched_on_quasi_random_points_or_on_all_its_points():
     assert 0 < len(left) < 30 and all(abs(p["x"] - 1) < 0.5 and p["y"] > 0.8 for p in left)
     assert opt.recommend() in left
     levels = bl.BPEDelay(
-        {"n": (1, 4), "c": ["a", "b", "c"]}, horizon=30, lengthscale=0.5, noise_std=0.1, beta="theory", rkhs_bound=1.0
+        {"n": (1, 4), "c": ["a", "b", "c"]},
+        horizon=30,
+        lengthscale=0.5,
+        noise_std=0.1,
+        beta="theory",
+        theory=bl.Theory(rkhs_bound=1.0),
     )
     assert len(levels.surviving_) == 12 and {(p["n"], p["c"]) for p in levels.surviving_} == {
         (n, c) for n in range(1, 5) for c in "abc"
@@ -148,13 +158,11 @@ def test_the_bounds_on_a_box_follow_theorem_6_2(name, squared, regularization):
         horizon=horizon,
         lengthscale=lengthscale,
         noise_std=sigma,
-        regularization=regularization,
         signal_std=signal,
         kernel=name,
         delay="none",
         beta="theory",
-        rkhs_bound=bound,
-        delta=delta,
+        theory=bl.Theory(rkhs_bound=bound, delta=delta, regularization=regularization),
         n_points=200,
         seed=2,
     )
@@ -191,7 +199,7 @@ def test_bounds_cover_f_and_nothing_eliminated_is_suggested():
         rng = np.random.default_rng(run)
         f, norm = rkhs_function(rng)
         delay = bl.SubExponential(5, xi=3, b=1)
-        opt = make(150, delay=delay, beta="theory", rkhs_bound=norm, delta=0.2)
+        opt = make(150, delay=delay, beta="theory", theory=bl.Theory(rkhs_bound=norm, delta=0.2))
         lengths = dense_bpe.lengths(150, 0.2, 5, 3, 1)
         beta = norm + math.sqrt(2 * math.log(4 * len(lengths) * len(X) / 0.2))
         dense = dense_bpe.DenseBPE(X, lengths, (SE, 0.15, 1.0, 0.05**2), beta)

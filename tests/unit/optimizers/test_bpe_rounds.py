@@ -113,7 +113,7 @@ def test_rounds_without_delays_equal_the_rounds_of_bpe():
 def test_notes_have_the_estimates_that_end_the_round():
     f, _ = rkhs_function(np.random.default_rng(0))
     table = {tuple(row): value for row, value in zip(X, f, strict=True)}
-    opt = make(400, delay="estimated", delta=0.05)
+    opt = make(400, delay="estimated", theory=bl.Theory(delta=0.05))
     simulate(opt, lambda x: table[tuple(x)], 400, Poisson(20), noise=0.05, seed=3)
     notes = [json.loads(opt._log.trial(number).note or "null") for number in range(400)]
     begun = {number: note for number, note in enumerate(notes) if note is not None}
@@ -241,8 +241,10 @@ def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(a
         ("beta=", {"beta": -1.0}),
         ("beta='theorem'", {"beta": "theorem"}),
         ("rkhs_bound=None", {"beta": "theory"}),
-        ("rkhs_bound=", {"rkhs_bound": -1.0}),
-        ("delta=", {"delta": 0.0}),
+        ("theory.rkhs_bound=", {"theory": bl.Theory(rkhs_bound=-1.0)}),
+        ("theory.delta=", {"theory": bl.Theory(delta=0.0)}),
+        ("theory.value_bound=", {"theory": bl.Theory(value_bound=1.0)}),
+        ("theory=3 is not usable: pass Theory(…) or None", {"theory": 3}),
         ("n_points=0", {"n_points": 0}),
         ("delay=", {"delay": 5}),
         ("delay=", {"delay": "known"}),
@@ -264,7 +266,7 @@ def test_refusals_name_the_argument(name, arguments):
 
 
 def test_kernels_too_rough_for_theorem_6_2_are_refused_only_on_boxes():
-    arguments = KERNEL | {"kernel": "matern12", "beta": "theory", "rkhs_bound": 1.0, "horizon": 60}
+    arguments = KERNEL | {"kernel": "matern12", "beta": "theory", "theory": bl.Theory(rkhs_bound=1.0), "horizon": 60}
     assert "Theorem 6.2" in refusal(lambda: bl.BPEDelay({"x": (0.0, 1.0)}, **arguments))
     bl.BPEDelay(candidates=X, **arguments)
     bl.BPEDelay({"n": (1, 9)}, **arguments)

@@ -358,10 +358,10 @@ def test_invalid_constraints_are_refused(kind):
     with pytest.raises(bl.InvalidSetting, match="leave out the rows"):
         kind(candidates=np.eye(3), constraints=[below_one])
     if kind is bl.BayesOpt:
-        with pytest.raises(bl.InvalidSetting, match="acquisition=.*multistart"):
-            make(kind, CUBE, [below_one], acquisition=bl.UCB(multistart=(10, 2)))
-        with pytest.raises(bl.InvalidSetting, match="acquisition=.*has direct, .* does not support constraints"):
-            make(kind, CUBE, [below_one], acquisition=bl.LogEI(direct=10))
+        with pytest.raises(bl.InvalidSetting, match="search=.*multistart"):
+            make(kind, CUBE, [below_one], search=bl.Search(multistart=(10, 2)))
+        with pytest.raises(bl.InvalidSetting, match="search=.*direct=10.* does not support constraints"):
+            make(kind, CUBE, [below_one], search=bl.Search(direct=10))
 
 
 @both

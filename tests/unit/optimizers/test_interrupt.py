@@ -41,7 +41,7 @@ def observed(**arguments):
 THETA = {"surrogate": bl.GP(lengthscale=0.5, signal_std=1.0, noise_std=0.01)}
 LONG = {
     "a fit": {"surrogate": bl.GP(n_restarts=1000)},
-    "a search of the box": THETA | {"acquisition": bl.LogEI(multistart=(10_000, 100_000))},
+    "a search of the box": THETA | {"search": bl.Search(multistart=(10_000, 100_000))},
     "a draw of many features": THETA | {"acquisition": bl.ThompsonSampling(n_features=200_000)},
     "many candidates": THETA | {"candidates": np.random.default_rng(1).random((60_000, D))},
 }

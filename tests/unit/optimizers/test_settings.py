@@ -34,6 +34,7 @@ SHORTHAND = [
     ("surrogate", "gp", bl.GP()),
     ("initial", 7, bl.Initial(7)),
     ("initial", None, bl.Initial()),
+    ("search", None, bl.Search()),
 ]
 
 
@@ -57,7 +58,9 @@ def test_values_are_compared_copied_and_shown_as_values():
     assert bl.GP(noise_std=0.5) == bl.GP(noise_std=np.float32(0.5)) != bl.GP()
     assert len({bl.UCB(2), bl.UCB(2.0), bl.UCB()}) == 1 and pickle.loads(pickle.dumps(bl.Censor(-1.0))) == bl.Censor(-1)
     assert bl.GP(lengthscale=np.array([0.5, 1])) == bl.GP(lengthscale=[0.5, 1.0])
-    assert repr(bl.GP()) == "GP()" and repr(bl.UCB("kandasamy", delta=0.5)) == "UCB(beta='kandasamy', delta=0.5)"
+    assert repr(bl.GP()) == "GP()" and repr(bl.UCB("kandasamy")) == "UCB(beta='kandasamy')"
+    assert repr(bl.UCB(theory=bl.Theory(delta=0.5))) == "UCB(theory=Theory(delta=0.5))"
+    assert repr(bl.Search(multistart=(10, 1))) == "Search(multistart=(10, 1))"
     assert repr(bl.BayesOpt(SPACE, pending=bl.Nearest(k=5))) == f"BayesOpt(space={SPACE!r}, pending=Nearest(k=5))"
     with pytest.raises(dataclasses.FrozenInstanceError):
         bl.GP().kernel = "linear"
@@ -94,6 +97,17 @@ def test_the_core_knows_every_string_of_a_setting():
         _core.GaussianProcess(kernel="zebra")
     known = set(re.findall(r'"(\w+)"', str(caught.value))) - {"zebra"}
     assert {"auto", *known} == set(typing.get_args(typing.get_type_hints(bl.GP)["kernel"]))
+
+
+def test_settings_for_replays_are_not_public():
+    made = bl.BPEDelay(SPACE, **REQUIRED["BPEDelay"], lengths="code", tail="min")
+    private = {"GP": "refit_clock", "UCB": "predictive_std", "Search": "multistart", "ThompsonSampling": "draws"}
+    for name, field in {**private, "BPEDelay": "lengths", "TreeSearch": "refresh"}.items():
+        kind = getattr(bl, name)
+        assert field not in inspect.signature(kind).parameters and f"{field} :" not in inspect.getdoc(kind)
+    assert clone(made).lengths == "code" and made.set_params(seed=1).tail == "min"
+    opt = bl.algorithm("GP-UCB", SPACE, surrogate__refit_clock="trials")
+    assert opt.surrogate.refit_clock == "trials" and "refit_clock='trials'" in repr(opt)
 
 
 def test_signatures_have_strings_and_numbers_as_defaults():
@@ -194,7 +208,7 @@ def test_an_unknown_string_is_refused_with_the_names_and_the_nearest(argument, v
 def test_a_definition_is_json_and_its_numbers_are_plain():
     opt = bl.BayesOpt(
         {"x": (0.0, 1.0)},
-        acquisition=bl.UCB("theory", delta=0.5),
+        acquisition=bl.UCB("theory", theory=bl.Theory(delta=0.5)),
         pending=bl.Censor(np.float64(-1.5), late="discard"),
         surrogate=bl.GP(lengthscale=np.array([0.5, 1.0]), mean=2, initial_theta=(0.1, 1, 1e-3)),
         initial=4,
@@ -207,7 +221,7 @@ def test_a_definition_is_json_and_its_numbers_are_plain():
     assert (definition["clock"], definition["seed"]) == ("seconds", 2**64 - 1)
     strategy = definition["strategy"]
     assert (strategy["kind"], strategy["window"], strategy["initial"]["n"]) == ("BayesOpt", 20.0, 4)
-    assert (strategy["acquisition"]["beta"], strategy["acquisition"]["delta"]) == ("theory", 0.5)
+    assert (strategy["acquisition"]["beta"], strategy["acquisition"]["theory"]["delta"]) == ("theory", 0.5)
     assert (strategy["pending"]["floor"], strategy["pending"]["late"]) == (-1.5, "discard")
     surrogate = strategy["surrogate"]
     assert (surrogate["lengthscale"], surrogate["mean"]) == ([0.5, 1.0], 2.0)
@@ -215,26 +229,30 @@ def test_a_definition_is_json_and_its_numbers_are_plain():
 
 
 @pytest.mark.parametrize(
-    "value, field, reverse",
+    "up, down",
     [
-        (bl.Censor(-1.5), "floor", 1.5),
-        (bl.Censor(), "floor", None),
-        (bl.Liar(0.5), "value", -0.5),
-        (bl.Liar("min"), "value", "max"),
-        (bl.Liar("max"), "value", "min"),
-        (bl.Liar("mean"), "value", "mean"),
-        (bl.GP(mean=0.5), "mean", -0.5),
-        (bl.GP(mean="median"), "mean", "median"),
+        (bl.Censor(-1.5), bl.Censor(1.5)),
+        (bl.Censor(), bl.Censor()),
+        (bl.Liar(0.5), bl.Liar(-0.5)),
+        (bl.Liar("min"), bl.Liar("max")),
+        (bl.Liar("max"), bl.Liar("min")),
+        (bl.Liar("mean"), bl.Liar("mean")),
+        (bl.GP(mean=0.5), bl.GP(mean=-0.5)),
+        (bl.GP(mean="median"), bl.GP(mean="median")),
     ],
     ids=str,
 )
-def test_values_in_units_of_f_change_sign_with_the_direction(value, field, reverse):
-    argument = "surrogate" if isinstance(value, bl.GP) else "pending"
-    up, down = (
-        bl.BayesOpt(SPACE, seed=0, direction=direction, **{argument: value})._definition()["strategy"][argument]
-        for direction in ("maximize", "minimize")
-    )
-    assert up[field] == getattr(value, field) and down == up | {field: reverse}
+def test_settings_in_units_of_f_have_the_sign_of_f(up, down):
+    suggested = []
+    for direction, sign, value in (("maximize", 1.0, up), ("minimize", -1.0, down)):
+        argument = "surrogate" if isinstance(value, bl.GP) else "pending"
+        opt = bl.BayesOpt(SPACE, seed=0, initial=3, acquisition="ucb", direction=direction, **{argument: value})
+        assert opt._definition()["strategy"][argument] == as_data(value)
+        opt.suggest(n=4)
+        for number in range(3):
+            opt.observe(number, sign * number)
+        suggested.append([trial.params for trial in opt.suggest(n=3)])
+    assert suggested[0] == suggested[1]
 
 
 # Settings in the core.

@@ -59,7 +59,6 @@ impl Acquisition {
         if let Some(bound) = rule.bound() {
             bound.check()?;
         }
-        rule.check(candidates)?;
-        rule.search().check(candidates)
+        rule.check(candidates)
     }
 }

@@ -6,7 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::strategy::bayes::checks::{NOT_NEGATIVE, check};
+use crate::strategy::checks::{NOT_NEGATIVE, check, is_not_negative};
+use crate::strategy::theory::Constants;
 
 /// The multiplier of sigma in upper confidence bounds, without the part that accounts for delays.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -40,11 +41,7 @@ pub enum Schedule {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bound {
     pub beta: Beta,
-    pub rkhs_bound: f64,
-    pub delta: f64,
-    /// B_y. If it is `None`, B_y is the largest |y| so far for `Beta::Theory`, and 1 otherwise, as in the experiments
-    /// of Verma et al. 2022.
-    pub value_bound: Option<f64>,
+    pub constants: Constants,
     pub predictive_std: bool,
     /// Whether all points of a batch have the same j. Then j does not count trials in flight.
     pub per_batch: bool,
@@ -56,24 +53,14 @@ impl Bound {
     /// Returns an error if a setting is invalid.
     pub fn check(&self) -> Result<()> {
         if let Beta::Constant(beta) = self.beta {
-            let holds = beta >= 0.0 && beta.is_finite();
+            let holds = is_not_negative(beta);
             check(holds, "acquisition.beta", beta, NOT_NEGATIVE)?;
         }
-        let rkhs_bound = self.rkhs_bound;
-        let holds = rkhs_bound >= 0.0 && rkhs_bound.is_finite();
-        check(holds, "acquisition.rkhs_bound", rkhs_bound, NOT_NEGATIVE)?;
-        if let Some(b_y) = self.value_bound {
-            let holds = b_y > 0.0 && b_y.is_finite();
-            let expected = "give a number above 0, or None";
-            check(holds, "acquisition.value_bound", b_y, expected)?;
-        }
-        let delta = self.delta;
-        check(
-            delta > 0.0 && delta < 1.0,
-            "acquisition.delta",
-            delta,
-            "give a number between 0 and 1",
-        )
+        let lambda = self.constants.regularization;
+        let got = lambda.unwrap_or(f64::NAN);
+        let expected = "it is for BPEDelay; give surrogate=bl.GP(noise_std=…) instead";
+        check(lambda.is_none(), "theory.regularization", got, expected)?;
+        self.constants.check()
     }
 
     /// Whether the multiplier depends on the information gain.
@@ -82,14 +69,11 @@ impl Bound {
     }
 
     /// Sets B_y from the targets so far if B_y is not given.
-    pub fn for_targets(self, targets: &[f64]) -> Self {
+    pub fn for_targets(mut self, targets: &[f64]) -> Self {
         let largest = targets.iter().map(|y| y.abs()).reduce(f64::max);
         let default = largest.filter(|_| self.is_theory()).unwrap_or(1.0);
-        let value_bound = self.value_bound.or(Some(default));
-        Self {
-            value_bound,
-            ..self
-        }
+        self.constants.value_bound.get_or_insert(default);
+        self
     }
 
     /// beta_t for trial j = 1, 2, … in d dimensions. beta_t depends on gamma, λ and B_y only for `Beta::Theory`. B_y is
@@ -117,8 +101,9 @@ impl Bound {
                     (Some(b_y), false) => (b_y, 2.0),
                     (Some(b_y), true) => (b_y, 4.0),
                 };
-                let information = gamma + 1.0 + (events / self.delta).ln();
-                self.rkhs_bound + (noise.sqrt() + b_y) * (2.0 * information).sqrt()
+                let information = gamma + 1.0 + (events / self.constants.delta).ln();
+                let rkhs_bound = self.constants.rkhs_bound.unwrap_or(1.0);
+                rkhs_bound + (noise.sqrt() + b_y) * (2.0 * information).sqrt()
             }
         }
     }

@@ -5,12 +5,12 @@
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
-use crate::acquisition::{Acquisition, LogNoisyExpectedImprovement};
 use crate::error::Result;
 use crate::gp::GaussianProcess;
 use crate::problem::unit_sequence;
 use crate::random::Rng;
 use crate::strategy::Query;
+use crate::strategy::bayes::acquisitions::log_noisy_expected_improvement::LogNoisyExpectedImprovement;
 
 /// The largest number of baseline points.
 const MAX_BASELINE: usize = 16;
@@ -70,7 +70,7 @@ pub fn noisy_expected_improvement(
     n: usize,
     query: Query,
     rng: &mut Rng,
-) -> Result<Acquisition> {
+) -> Result<LogNoisyExpectedImprovement> {
     let baseline_points = baseline_points(gp, query)?;
     let drawn = concatenate![Axis(0), baseline_points, tail];
     gp.set_noiseless_tail(drawn.view())?;
@@ -84,12 +84,10 @@ pub fn noisy_expected_improvement(
     let (values, _) = fantasies.predict(gp, in_context.view());
     let largest =
         |column: ArrayView1<f64>| column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    Ok(Acquisition::LogNoisyExpectedImprovement(
-        LogNoisyExpectedImprovement {
-            incumbents: values.columns().into_iter().map(largest).collect(),
-            fantasies,
-        },
-    ))
+    Ok(LogNoisyExpectedImprovement {
+        incumbents: values.columns().into_iter().map(largest).collect(),
+        fantasies,
+    })
 }
 
 /// The baseline points, which are the observed points that may be the best in this context. They are in order of mu.
@@ -206,10 +204,8 @@ mod tests {
             let far = Array2::from_elem((tail, 2), 500.0);
             let mut rng = Rng::seed_from_u64(1);
             let query = query(Feasible::EVERYWHERE);
-            let noisy = noisy_expected_improvement(&mut gp, far.view(), n, query, &mut rng);
-            let Ok(Acquisition::LogNoisyExpectedImprovement(noisy)) = noisy else {
-                panic!("{noisy:?}");
-            };
+            let noisy =
+                noisy_expected_improvement(&mut gp, far.view(), n, query, &mut rng).unwrap();
             assert_eq!(noisy.incumbents.len(), n);
             let average = |f: &dyn Fn(f64) -> f64| {
                 noisy.incumbents.iter().map(|y| f(*y)).sum::<f64>() / n as f64

@@ -1,37 +1,26 @@
-//! The logarithm of expected improvement.
+//! The logarithm of the expected improvement over an incumbent (Ament et al. 2023).
+//!
+//! Notation: u = (mu − f*)/sigma; φ and Φ are the standard normal density and distribution; R(a) = Φ(−a)/φ(a) is Mills'
+//! ratio; h(u) = φ(u) + u Φ(u) = E max(0, u + N(0, 1)). The expected improvement is sigma h(u).
+
+use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use serde::{Deserialize, Serialize};
 
-use crate::acquisition::{Acquisition as Formula, LogExpectedImprovement};
 use crate::error::Result;
+use crate::numerics::special::mills_ratio;
 use crate::random::Rng;
-use crate::strategy::bayes::acquisitions::box_search::{BoxSearch, Multistart};
+use crate::strategy::bayes::acquisitions::formula::{Moments, OfMoments};
 use crate::strategy::bayes::acquisitions::incumbents::{
     incumbent, largest_feasible, noisy_expected_improvement,
 };
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LogEI {
     /// The incumbent. This setting is ignored if improvement is averaged over outcomes.
     pub incumbent: Incumbent,
-    pub multistart: Option<Multistart>,
-    /// The approximate number of points that DIRECT, a search from the literature, chooses in a box.
-    pub direct: Option<usize>,
-    /// The effort of the default search, as a multiple of its default effort.
-    pub effort: f64,
-}
-
-impl Default for LogEI {
-    fn default() -> Self {
-        Self {
-            incumbent: Incumbent::default(),
-            multistart: None,
-            direct: None,
-            effort: 1.0,
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,8 +37,11 @@ impl Rule for LogEI {
     fn maximand(&self, situation: Situation, rng: &mut Rng) -> Result<Maximand> {
         let (gp, query) = (situation.gp, situation.query);
         Ok(Maximand::Formula(match situation.n_outcomes {
-            Some(n) => noisy_expected_improvement(gp, situation.tail, n, query, rng)?,
-            None => Formula::LogExpectedImprovement(LogExpectedImprovement {
+            Some(n) => {
+                let tail = situation.tail;
+                Box::new(noisy_expected_improvement(gp, tail, n, query, rng)?)
+            }
+            None => Box::new(LogExpectedImprovement {
                 incumbent: match self.incumbent {
                     Incumbent::PosteriorMean => incumbent(gp, query)?,
                     Incumbent::BestValue => largest_feasible(gp, situation.targets, query)?,
@@ -58,19 +50,112 @@ impl Rule for LogEI {
         }))
     }
 
-    fn search(&self) -> BoxSearch {
-        BoxSearch {
-            multistart: self.multistart,
-            direct: self.direct,
-            effort: self.effort,
-        }
-    }
-
     fn averages_outcomes(&self) -> bool {
         true
     }
 
     fn is_logarithm(&self) -> bool {
         true
+    }
+}
+
+/// The acquisition log E max(0, f − f*).
+#[derive(Debug, Clone)]
+pub struct LogExpectedImprovement {
+    /// The incumbent f*.
+    pub incumbent: f64,
+}
+
+impl OfMoments for LogExpectedImprovement {
+    fn in_units_of_f(&self, value: f64, scale: f64, _value_of: &dyn Fn(f64) -> f64) -> f64 {
+        value + scale.ln()
+    }
+
+    // a = log sigma + log h(u)
+    fn value(&self, at: Moments) -> f64 {
+        let std = at.std();
+        std.ln() + log_improvement((at.mean - self.incumbent) / std).0
+    }
+
+    // ∂a/∂mu = h'/h / sigma,  ∂a/∂sigma = (1 − h'/h·u) / sigma
+    fn value_and_derivatives(&self, at: Moments) -> (f64, f64, f64) {
+        let std = at.std();
+        let u = (at.mean - self.incumbent) / std;
+        let (log_h, slope) = log_improvement(u);
+        (std.ln() + log_h, slope / std, (1.0 - slope * u) / std)
+    }
+}
+
+/// Returns log h(u) and its derivative h'(u)/h(u) = Φ(u)/h(u).
+///
+/// For u < −1, h is computed as φ(u)(1 + u R(−u)), because the two terms of h nearly cancel.
+pub(super) fn log_improvement(u: f64) -> (f64, f64) {
+    let log_density = -0.5 * u * u - 0.5 * (2.0 * PI).ln();
+    if u > -1.0 {
+        let cdf = 0.5 * libm::erfc(-u * FRAC_1_SQRT_2);
+        let h = log_density.exp() + u * cdf;
+        (h.ln(), cdf / h)
+    } else {
+        let (ratio, rest) = mills_ratio(-u);
+        (log_density + rest.ln(), ratio / rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gp::kernel::KernelFamily;
+    use crate::gp::tests::{model, wave};
+    use crate::random::Rng;
+    use crate::strategy::bayes::acquisitions::tests::value;
+    use rand::SeedableRng;
+
+    #[test]
+    fn log_improvement_matches_high_precision_values() {
+        // The expected values of log(φ(u) + u Φ(u)) were computed with 60 digits.
+        for (u, expected) in [
+            (5.0, 1.6094379231264314),
+            (0.5, -0.3598276837450638),
+            (-0.9, -2.2982829894596517),
+            (-1.1, -2.679178382476053),
+            (-5.0, -16.74430116266099),
+            (-20.0, -206.9178385094251),
+            (-38.0, -730.1961834021137),
+            (-100.0, -5010.12957880025),
+        ] {
+            let (value, _) = log_improvement(u);
+            assert!(
+                (value - expected).abs() <= 1e-10 * expected.abs().max(1.0),
+                "{u}: {value} {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn log_improvement_has_its_derivative_everywhere() {
+        for i in 0..2000 {
+            let u = -60.0 + 0.0333 * i as f64;
+            let h = 1e-6 * u.abs().max(1.0);
+            let slope = (log_improvement(u + h).0 - log_improvement(u - h).0) / (2.0 * h);
+            let derivative = log_improvement(u).1;
+            assert!(
+                (slope - derivative).abs() < 1e-5 * derivative.abs().max(1e-3),
+                "{u}"
+            );
+        }
+    }
+
+    #[test]
+    fn expected_improvement_equals_the_mean_over_draws() {
+        let gp = model(KernelFamily::Matern52, 6);
+        let x = wave(1, 2, 30.0);
+        let incumbent = gp.mean(x.view())[0] - 0.2;
+        let mut rng = Rng::seed_from_u64(2);
+        let n = 200_000;
+        let draws = gp.sample(x.view(), n, &mut rng).unwrap();
+        let improvement = draws.iter().map(|f| (f - incumbent).max(0.0)).sum::<f64>() / n as f64;
+        let log_ei = LogExpectedImprovement { incumbent };
+        let log_ei = value(&gp, &log_ei, x.row(0).to_slice().unwrap());
+        assert!((log_ei.exp() / improvement - 1.0).abs() < 0.02);
     }
 }

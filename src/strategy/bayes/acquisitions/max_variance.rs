@@ -1,41 +1,35 @@
-//! Pure exploration.
+//! The posterior variance as an acquisition, which is pure exploration.
 
 use serde::{Deserialize, Serialize};
 
-use crate::acquisition::{Acquisition as Formula, MaxVariance as Variance};
 use crate::error::Result;
 use crate::random::Rng;
-use crate::strategy::bayes::acquisitions::box_search::{BoxSearch, Multistart};
+use crate::strategy::bayes::acquisitions::formula::{Moments, OfMoments};
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The acquisition sigma².
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct MaxVariance {
-    pub multistart: Option<Multistart>,
-    pub direct: Option<usize>,
-    pub effort: f64,
-}
-
-impl Default for MaxVariance {
-    fn default() -> Self {
-        Self {
-            multistart: None,
-            direct: None,
-            effort: 1.0,
-        }
-    }
-}
+pub struct MaxVariance {}
 
 impl Rule for MaxVariance {
     fn maximand(&self, _situation: Situation, _rng: &mut Rng) -> Result<Maximand> {
-        Ok(Maximand::Formula(Formula::MaxVariance(Variance)))
+        Ok(Maximand::Formula(Box::new(MaxVariance {})))
+    }
+}
+
+impl OfMoments for MaxVariance {
+    fn in_units_of_f(&self, value: f64, scale: f64, _value_of: &dyn Fn(f64) -> f64) -> f64 {
+        scale * scale * value
     }
 
-    fn search(&self) -> BoxSearch {
-        BoxSearch {
-            multistart: self.multistart,
-            direct: self.direct,
-            effort: self.effort,
-        }
+    // a = sigma²
+    fn value(&self, at: Moments) -> f64 {
+        at.variance
+    }
+
+    // ∂a/∂sigma = 2 sigma
+    fn value_and_derivatives(&self, at: Moments) -> (f64, f64, f64) {
+        (at.variance, 0.0, 2.0 * at.std())
     }
 }

@@ -2,14 +2,13 @@
 
 use ndarray::ArrayView2;
 
-use crate::acquisition::Acquisition as Formula;
 use crate::error::Result;
 use crate::gp::GaussianProcess;
 use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::bound::Bound;
-use crate::strategy::bayes::acquisitions::box_search::BoxSearch;
 use crate::strategy::bayes::acquisitions::draws::Draws;
+use crate::strategy::bayes::acquisitions::formula::Formula;
 
 /// The posterior from which a point is chosen, and the treatment of pending trials.
 pub struct Situation<'a> {
@@ -30,7 +29,7 @@ pub struct Situation<'a> {
 
 /// The function to maximise.
 pub enum Maximand {
-    Formula(Formula),
+    Formula(Box<dyn Formula>),
     /// A draw from the posterior. The search makes the draw, because the method depends on the domain.
     Draw(Draws),
 }
@@ -40,10 +39,7 @@ pub trait Rule {
     /// The function to maximise now.
     fn maximand(&self, situation: Situation, rng: &mut Rng) -> Result<Maximand>;
 
-    /// The settings of the search of a box.
-    fn search(&self) -> BoxSearch;
-
-    /// Returns an error if a setting is invalid. The bound and the search check their own settings.
+    /// Returns an error if a setting is invalid. The bound checks its own settings.
     fn check(&self, _candidates: bool) -> Result<()> {
         Ok(())
     }

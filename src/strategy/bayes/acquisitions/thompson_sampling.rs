@@ -3,22 +3,22 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::gp::draw::path::Path;
+use crate::gp::{GaussianProcess, contiguous};
 use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::bound::{Beta, Bound};
-use crate::strategy::bayes::acquisitions::box_search::{BoxSearch, Multistart};
 use crate::strategy::bayes::acquisitions::draws::{DrawMethod, Draws};
+use crate::strategy::bayes::acquisitions::formula::{Block, Buffers, Formula};
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
-use crate::strategy::bayes::checks::{check, check_count};
+use crate::strategy::checks::{check, check_count};
+use crate::strategy::theory::Theory;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ThompsonSampling {
     /// The part of the multiplier of draws under `Censor` that does not depend on delays.
     pub beta: Beta,
-    /// The settings of `Beta::Theory`, as in [`crate::strategy::bayes::acquisitions::ucb::UCB`].
-    pub rkhs_bound: f64,
-    pub delta: f64,
-    pub value_bound: Option<f64>,
+    pub theory: Theory,
     /// The method for draws that cannot be exact, and its number of random features.
     pub draws: DrawMethod,
     pub n_features: usize,
@@ -26,25 +26,17 @@ pub struct ThompsonSampling {
     pub widen: bool,
     /// Whether sigma in nu_t includes the noise.
     pub predictive_std: bool,
-    pub multistart: Option<Multistart>,
-    pub direct: Option<usize>,
-    pub effort: f64,
 }
 
 impl Default for ThompsonSampling {
     fn default() -> Self {
         Self {
             beta: Beta::Constant(1.0),
-            rkhs_bound: 1.0,
-            delta: 0.1,
-            value_bound: None,
+            theory: Theory::default(),
             draws: DrawMethod::Pathwise,
             n_features: 1024,
             widen: true,
             predictive_std: false,
-            multistart: None,
-            direct: None,
-            effort: 1.0,
         }
     }
 }
@@ -56,14 +48,6 @@ impl Rule for ThompsonSampling {
             n_features: self.n_features,
             widen: self.widen,
         }))
-    }
-
-    fn search(&self) -> BoxSearch {
-        BoxSearch {
-            multistart: self.multistart,
-            direct: self.direct,
-            effort: self.effort,
-        }
     }
 
     fn check(&self, candidates: bool) -> Result<()> {
@@ -79,12 +63,37 @@ impl Rule for ThompsonSampling {
     fn bound(&self) -> Option<Bound> {
         Some(Bound {
             beta: self.beta,
-            rkhs_bound: self.rkhs_bound,
-            delta: self.delta,
-            value_bound: self.value_bound,
+            constants: *self.theory.constants(),
             predictive_std: self.predictive_std,
             per_batch: false,
             draws: true,
         })
+    }
+}
+
+impl Formula for Path {
+    fn in_units_of_f(&self, value: f64, _scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64 {
+        value_of(value)
+    }
+
+    fn values(&self, block: &Block, buffers: &mut Buffers, out: &mut [f64]) {
+        for (x, out) in block.rows.rows().into_iter().zip(out) {
+            *out = self.value(block.gp, contiguous(x), &mut buffers.path);
+        }
+    }
+
+    fn value_and_gradient(
+        &self,
+        gp: &GaussianProcess,
+        x: &[f64],
+        buffers: &mut Buffers,
+        gradient: &mut [f64],
+    ) -> f64 {
+        Path::value_and_gradient(self, gp, x, &mut buffers.path, gradient)
+    }
+
+    /// The effort is large, because an evaluation costs only O(n) and the surface is rough.
+    fn effort(&self, n: usize) -> f64 {
+        (1200.0 / n as f64).clamp(0.4, 2.0)
     }
 }

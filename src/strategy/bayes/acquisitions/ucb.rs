@@ -1,45 +1,32 @@
-//! An upper confidence bound.
+//! An upper confidence bound, the mean plus a multiple of the standard deviation.
 
 use serde::{Deserialize, Serialize};
 
-use crate::acquisition::{Acquisition as Formula, UpperConfidenceBound};
 use crate::error::Result;
 use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::bound::{Beta, Bound};
-use crate::strategy::bayes::acquisitions::box_search::{BoxSearch, Multistart};
+use crate::strategy::bayes::acquisitions::formula::{Moments, OfMoments, floored_std};
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
+use crate::strategy::theory::Theory;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UCB {
     pub beta: Beta,
-    /// The settings of `Beta::Theory`. B_f is a bound on the norm of f in the space of the kernel. δ is the probability
-    /// that the bound fails.
-    pub rkhs_bound: f64,
-    pub delta: f64,
-    /// B_y, in the units of the model. `None` means the default of [`Bound`].
-    pub value_bound: Option<f64>,
+    pub theory: Theory,
     /// Whether sigma includes the noise.
     pub predictive_std: bool,
     /// Whether all points of a batch use the beta of the first point of the batch.
     pub per_batch: bool,
-    pub multistart: Option<Multistart>,
-    pub direct: Option<usize>,
-    pub effort: f64,
 }
 
 impl Default for UCB {
     fn default() -> Self {
         Self {
             beta: Beta::Constant(2.0),
-            rkhs_bound: 1.0,
-            delta: 0.1,
-            value_bound: None,
+            theory: Theory::default(),
             predictive_std: false,
             per_batch: false,
-            multistart: None,
-            direct: None,
-            effort: 1.0,
         }
     }
 }
@@ -53,26 +40,41 @@ impl Rule for UCB {
         };
         let multiplier = situation.nu;
         let formula = UpperConfidenceBound { multiplier, noise };
-        Ok(Maximand::Formula(Formula::UpperConfidenceBound(formula)))
-    }
-
-    fn search(&self) -> BoxSearch {
-        BoxSearch {
-            multistart: self.multistart,
-            direct: self.direct,
-            effort: self.effort,
-        }
+        Ok(Maximand::Formula(Box::new(formula)))
     }
 
     fn bound(&self) -> Option<Bound> {
         Some(Bound {
             beta: self.beta,
-            rkhs_bound: self.rkhs_bound,
-            delta: self.delta,
-            value_bound: self.value_bound,
+            constants: *self.theory.constants(),
             predictive_std: self.predictive_std,
             per_batch: self.per_batch,
             draws: false,
         })
+    }
+}
+
+/// The acquisition mu + multiplier·sqrt(sigma² + noise). `noise` is a variance, and is often 0.
+#[derive(Debug, Clone)]
+pub struct UpperConfidenceBound {
+    pub multiplier: f64,
+    pub noise: f64,
+}
+
+impl OfMoments for UpperConfidenceBound {
+    fn in_units_of_f(&self, value: f64, _scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64 {
+        value_of(value)
+    }
+
+    // a = mu + multiplier·sqrt(sigma² + noise)
+    fn value(&self, at: Moments) -> f64 {
+        at.mean + self.multiplier * (at.variance + self.noise).sqrt()
+    }
+
+    // ∂a/∂sigma = multiplier·sigma / sqrt(sigma² + noise)
+    fn value_and_derivatives(&self, at: Moments) -> (f64, f64, f64) {
+        let predictive = floored_std(at.variance + self.noise);
+        let value = at.mean + self.multiplier * predictive;
+        (value, 1.0, self.multiplier * at.std() / predictive)
     }
 }

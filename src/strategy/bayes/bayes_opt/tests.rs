@@ -3,7 +3,7 @@
 use super::*;
 use crate::ledger::{Action, Event};
 use crate::maximize::feasible::Feasible;
-use crate::problem::{Clock, Coordinate, Point};
+use crate::problem::{Clock, Coordinate, Direction, Point};
 use crate::strategy::bayes::model::targets::Units;
 use rand::SeedableRng;
 use serde_json::json;
@@ -31,6 +31,7 @@ pub(in crate::strategy::bayes) fn on_square(context_width: usize, settings: Valu
         context: vec![Coordinate::Continuous; context_width],
         fidelity: None,
         clock: Clock::Iterations,
+        direction: Direction::Maximize,
     };
     let settings = serde_json::from_value(settings).unwrap();
     BayesOpt::new(&setup, settings, &mut Rng::seed_from_u64(1)).unwrap()

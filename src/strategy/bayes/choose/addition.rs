@@ -2,10 +2,13 @@
 
 use ndarray::Array2;
 
-use crate::acquisition::{Acquisition, LogSuccessProbability, Scorer, ShortfallOfSuccess};
 use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
 use crate::strategy::Query;
+use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
+use crate::strategy::bayes::acquisitions::log_success_probability::{
+    LogSuccessProbability, ShortfallOfSuccess,
+};
 use crate::strategy::bayes::model::candidates::solved;
 use crate::strategy::bayes::model::success::{Failures, Success};
 use crate::strategy::bayes::settings::Settings;
@@ -20,7 +23,9 @@ const PENALTY: f64 = 1e3;
 /// The model of success, and the term that it adds to the acquisition.
 pub struct Addition<'a> {
     model: &'a mut Success,
-    formula: Acquisition,
+    formula: Box<dyn Formula>,
+    /// A point with a smaller value is excluded.
+    least: f64,
 }
 
 impl<'a> Addition<'a> {
@@ -28,13 +33,16 @@ impl<'a> Addition<'a> {
     /// together, also add a penalty. Without a penalty, the effect of log P may be too small. When f is known well, the
     /// logarithm of the acquisition may be arbitrarily low outside the failing region.
     pub fn log_probability(model: &'a mut Success) -> Self {
-        let weight = match model.failures {
-            Failures::Scattered => 0.0,
-            Failures::Together => PENALTY * PENALTY,
+        let (weight, least) = match model.failures {
+            Failures::Scattered => (0.0, f64::NEG_INFINITY),
+            Failures::Together => (PENALTY * PENALTY, LOG_HALF),
         };
         let penalty = ShortfallOfSuccess { weight };
-        let formula = Acquisition::LogSuccessProbability(LogSuccessProbability { penalty });
-        Self { model, formula }
+        Self {
+            model,
+            formula: Box::new(LogSuccessProbability { penalty }),
+            least,
+        }
     }
 
     /// Adds a penalty where P < ½, to bounds, means, draws and variances of the posterior `gp` of f.
@@ -43,8 +51,11 @@ impl<'a> Addition<'a> {
         let unit = variance.max(variance.sqrt()) * (1.0 + nu.abs());
         // The weight is finite, so that the product with a shortfall of 0 is not NaN.
         let weight = (PENALTY * unit).min(1e300);
-        let formula = Acquisition::ShortfallOfSuccess(ShortfallOfSuccess { weight });
-        Self { model, formula }
+        Self {
+            model,
+            formula: Box::new(ShortfallOfSuccess { weight }),
+            least: 0.0,
+        }
     }
 
     /// The penalty for the variance of f. It replaces another addition.
@@ -62,10 +73,7 @@ impl<'a> Addition<'a> {
 
     /// Whether a point with this added value is excluded.
     pub fn excludes(&self, added: f64) -> bool {
-        match &self.formula {
-            Acquisition::LogSuccessProbability(it) => it.penalty.weight > 0.0 && added < LOG_HALF,
-            _ => added < 0.0,
-        }
+        added < self.least
     }
 
     /// The number of rows of the model of success.
@@ -75,7 +83,7 @@ impl<'a> Addition<'a> {
 
     /// The added term as an objective.
     pub fn scorer<'b>(&'b self, context: &'b [f64]) -> Scorer<'b> {
-        Scorer::new(&self.model.gp, &self.formula, context)
+        Scorer::new(&self.model.gp, self.formula.as_ref(), context)
     }
 
     /// The added term at every candidate.
@@ -87,6 +95,6 @@ impl<'a> Addition<'a> {
     ) -> Result<Vec<f64>> {
         let (version, gp) = (self.model.version, &self.model.gp);
         let solved = solved(&mut self.model.candidates, list, query, version, gp, stop)?;
-        Ok(solved.score(gp, &self.formula))
+        Ok(solved.score(gp, self.formula.as_ref()))
     }
 }

@@ -2,7 +2,6 @@
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
-use crate::acquisition::{Acquisition, MaxVariance, Scorer};
 use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, State, TrialNumber};
@@ -10,6 +9,8 @@ use crate::maximize::Maximizer;
 use crate::maximize::constrained::Allowed;
 use crate::problem::{Domain, Member};
 use crate::random::Rng;
+use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
+use crate::strategy::bayes::acquisitions::max_variance::MaxVariance;
 use crate::strategy::bayes::choose::search::argmax;
 use crate::strategy::bayes::settings::DesignMethod;
 use crate::strategy::uniform_point;
@@ -52,7 +53,7 @@ pub fn most_uncertain(
 ) -> Result<Member> {
     prior.append_rows(before)?;
     prior.set_targets(&vec![0.0; before.nrows()])?;
-    let variance = Acquisition::MaxVariance(MaxVariance);
+    let variance = MaxVariance {};
     let maximizer = Maximizer::Default {
         effort: variance.effort(before.nrows()),
     };

@@ -51,7 +51,7 @@ pub fn multiplier(
     };
     let j = log.trials().len() - in_flight + 1;
     let noise = gp.noise_variance();
-    let b_y = bound.value_bound.unwrap_or(1.0);
+    let b_y = bound.constants.value_bound.unwrap_or(1.0);
     let censored = settings.pending().is_censor().then_some(b_y);
     let beta = bound.multiplier(d, j, gamma, noise, censored);
     let noise = if bound.predictive_std { noise } else { 0.0 };
@@ -68,6 +68,7 @@ mod tests {
     use crate::maximize::feasible::Feasible;
     use crate::problem::{Clock, Point};
     use crate::strategy::bayes::acquisitions::bound::{Beta, Schedule};
+    use crate::strategy::theory::Constants;
     use serde_json::{Value, json};
 
     fn settings(pending: Value, window: Option<f64>) -> Settings {
@@ -140,9 +141,10 @@ mod tests {
     fn bound(beta: Beta, draws: bool) -> Bound {
         Bound {
             beta,
-            rkhs_bound: 0.5,
-            delta: 0.1,
-            value_bound: None,
+            constants: Constants {
+                rkhs_bound: Some(0.5),
+                ..Constants::default()
+            },
             predictive_std: false,
             per_batch: false,
             draws,
@@ -210,10 +212,8 @@ mod tests {
         let settings = settings(json!({"kind": "Censor"}), Some(5.0));
         let targets = [0.5, -1.7, 1.2];
         let nu = |beta, value_bound| {
-            let bound = Bound {
-                value_bound,
-                ..bound(beta, false)
-            };
+            let mut bound = bound(beta, false);
+            bound.constants.value_bound = value_bound;
             let bound = bound.for_targets(&targets);
             multiplier(&gp, 2, &log, &recent, 3.0, bound, &settings)
         };

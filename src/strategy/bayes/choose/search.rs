@@ -2,7 +2,6 @@
 
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
-use crate::acquisition::{Acquisition, MaxVariance, Scorer, Sum, UpperConfidenceBound};
 use crate::error::{Result, Stop};
 use crate::gp::draw::path::Path;
 use crate::gp::{GaussianProcess, as_row};
@@ -13,7 +12,10 @@ use crate::problem::{Domain, Member, Objective};
 use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::draws::{DrawMethod, Draws};
+use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer, Sum};
+use crate::strategy::bayes::acquisitions::max_variance::MaxVariance;
 use crate::strategy::bayes::acquisitions::rule::Maximand;
+use crate::strategy::bayes::acquisitions::ucb::UpperConfidenceBound;
 use crate::strategy::bayes::choose::addition::Addition;
 use crate::strategy::bayes::choose::repeats::{least_std, repeats_exact_value};
 use crate::strategy::bayes::choose::spacing::enforce_separation;
@@ -23,10 +25,10 @@ use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::pending::Pending;
 
 /// The posterior mean as an acquisition.
-pub const MEAN: Acquisition = Acquisition::UpperConfidenceBound(UpperConfidenceBound {
+pub const MEAN: UpperConfidenceBound = UpperConfidenceBound {
     multiplier: 0.0,
     noise: 0.0,
-});
+};
 
 /// The number of quasi-random points from which a point far from all rows is chosen.
 const SPREAD: usize = 64;
@@ -66,7 +68,7 @@ impl Search<'_, '_> {
         let gp = &*posterior.gp;
         let solved = solved(kept, list, self.query, posterior.version, gp, self.stop)?;
         let mut scores = match maximand {
-            Maximand::Formula(acquisition) => solved.score(gp, &acquisition),
+            Maximand::Formula(acquisition) => solved.score(gp, acquisition.as_ref()),
             Maximand::Draw(draws) => {
                 let rows = [posterior.rows, &posterior.tail.trials].concat();
                 let scale = self.draw_scale(draws);
@@ -99,17 +101,13 @@ impl Search<'_, '_> {
         let gp = &*posterior.gp;
         let acquisition = match maximand {
             Maximand::Formula(acquisition) => acquisition,
-            Maximand::Draw(draws) => Acquisition::Thompson(Box::new(self.draw(gp, draws)?)),
+            Maximand::Draw(draws) => Box::new(self.draw(gp, draws)?),
         };
-        let search = self.settings.acquisition.rule().search();
-        let literature = search.literature();
-        let as_literature = literature.is_some();
-        let maximizer = literature.unwrap_or(Maximizer::Default {
-            effort: acquisition.effort(gp.len()) * search.effort,
-        });
+        let search = self.settings.search();
+        let maximizer = search.maximizer(acquisition.effort(gp.len()));
         let context = self.query.context;
         let mut scorer = Sum::of(
-            Scorer::new(gp, &acquisition, context),
+            Scorer::new(gp, acquisition.as_ref(), context),
             success.as_ref().map(|success| success.scorer(context)),
         );
         let best = argmax(
@@ -122,7 +120,7 @@ impl Search<'_, '_> {
             self.stop,
         )?;
         // The result of a search from the literature is not changed.
-        if as_literature {
+        if search.is_literature() {
             return Ok(best);
         }
         let ignores = self.settings.pending() == (Pending::Ignore {});
@@ -164,7 +162,7 @@ impl Search<'_, '_> {
         out: ArrayView2<f64>,
     ) -> Result<Member> {
         let context = self.query.context;
-        let variance = Acquisition::MaxVariance(MaxVariance);
+        let variance = MaxVariance {};
         let penalty = success.map(|success| success.into_penalty(gp));
         let mut scorer = Sum::of(
             Scorer::new(gp, &variance, context),
@@ -210,21 +208,18 @@ impl Search<'_, '_> {
         gp: &GaussianProcess,
         success: Option<Addition>,
     ) -> Result<f64> {
-        let lower_bound = Acquisition::UpperConfidenceBound(UpperConfidenceBound {
+        let lower_bound = UpperConfidenceBound {
             multiplier: -self.nu,
             noise: 0.0,
-        });
-        let search = self.settings.acquisition.rule().search();
-        let default = Maximizer::Default {
-            effort: lower_bound.effort(gp.len()) * search.effort,
         };
+        let effort = lower_bound.effort(gp.len());
         let context = self.query.context;
         let success = success.as_ref().map(|success| success.scorer(context));
         let found = maximize_allowed(
             &mut Sum::of(Scorer::new(gp, &lower_bound, context), success),
             self.domain,
             self.best_observed.view(),
-            &search.literature().unwrap_or(default),
+            &self.settings.search().maximizer(effort),
             self.allowed,
             self.rng,
             self.stop,

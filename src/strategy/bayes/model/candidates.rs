@@ -11,7 +11,6 @@
 
 use ndarray::{Array2, Axis, s};
 
-use crate::acquisition::Acquisition;
 use crate::error::{Result, Stop, check};
 use crate::gp::draw::exact::PriorFactor;
 use crate::gp::{BLOCK, GaussianProcess};
@@ -19,6 +18,7 @@ use crate::ledger::{Ledger, TrialNumber};
 use crate::numerics::cholesky::dot;
 use crate::random::Rng;
 use crate::strategy::Query;
+use crate::strategy::bayes::acquisitions::formula::{Formula, values_of_solved};
 use crate::strategy::bayes::model::training_set::Version;
 
 /// The largest number of candidates for which draws are exact. The prior covariance of the candidates is factorised
@@ -125,9 +125,9 @@ impl SolvedCandidates {
     }
 
     /// The acquisition at every candidate.
-    pub fn score(&self, gp: &GaussianProcess, acquisition: &Acquisition) -> Vec<f64> {
+    pub fn score(&self, gp: &GaussianProcess, formula: &dyn Formula) -> Vec<f64> {
         let v = self.v.slice(s![.., ..gp.len()]);
-        acquisition.values_of_solved(gp, self.points.view(), v)
+        values_of_solved(formula, gp, self.points.view(), v)
     }
 
     /// One draw from GP(mu, ν²·Σ) at every candidate. `rows` are the trials of the rows of the posterior.
@@ -233,11 +233,12 @@ pub fn solved<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::acquisition::{MaxVariance, Scorer};
     use crate::gp::kernel::KernelFamily;
     use crate::gp::{Hyperparameters, Target};
     use crate::ledger::Action;
     use crate::problem::{self, Clock, Members, Objective, Point, Problem};
+    use crate::strategy::bayes::acquisitions::formula::Scorer;
+    use crate::strategy::bayes::acquisitions::max_variance::MaxVariance;
     use rand::SeedableRng;
     use std::ops::ControlFlow;
     use std::sync::Arc;
@@ -306,10 +307,9 @@ mod tests {
                 .unwrap();
             let numbers = [vec![0, 1], tail].concat();
             let (mean, variance) = gp.predict(list.view());
-            let scored = solved.score(&gp, &Acquisition::MaxVariance(MaxVariance));
+            let scored = solved.score(&gp, &MaxVariance {});
             let mut expected = vec![0.0; 6];
-            Scorer::new(&gp, &Acquisition::MaxVariance(MaxVariance), &[])
-                .values(list.view(), &mut expected);
+            Scorer::new(&gp, &MaxVariance {}, &[]).values(list.view(), &mut expected);
             let mut sums = [[0.0; 2]; 6];
             for _ in 0..n {
                 let draw = solved.draw(&gp, &log, &numbers, nu, &mut rng).unwrap();

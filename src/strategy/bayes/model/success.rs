@@ -1,7 +1,7 @@
 //! The model of the probability that a trial succeeds, and its fit to the observed and the failed trials.
 //!
 //! The model is a Gaussian process of labels with a prior mean of 1. Labels are positive for observed trials and
-//! negative for failed trials (see [`crate::acquisition::log_success_probability`]). If failures are scattered among
+//! negative for failed trials (see [`crate::strategy::bayes::acquisitions::log_success_probability`]). If failures are scattered among
 //! successes, the model averages over the failures. If failures lie together, the model resolves the border of their
 //! region ([`Failures`]).
 

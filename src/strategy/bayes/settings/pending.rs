@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::gp::Target;
+use crate::problem::Direction;
 use crate::strategy::bayes::acquisitions::any::Acquisition;
-use crate::strategy::bayes::checks::{VALUE_OF_F, check, check_count};
+use crate::strategy::checks::{VALUE_OF_F, check, check_count};
 
 /// How pending trials enter the posterior.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -175,6 +176,26 @@ impl Pending {
             }
             Pending::Ignore {} | Pending::Hallucinate(_) => Ok(()),
         }
+    }
+
+    /// The policy for values that are oriented so that larger values are better.
+    pub fn oriented(mut self, direction: Direction) -> Self {
+        let minimizes = direction == Direction::Minimize;
+        match &mut self {
+            Pending::Censor(censor) => {
+                censor.floor = censor.floor.map(|floor| direction.oriented(floor));
+            }
+            Pending::Liar(Liar { value }) => {
+                *value = match *value {
+                    Lie::Number(lie) => Lie::Number(direction.oriented(lie)),
+                    Lie::Of(Statistic::Min) if minimizes => Lie::Of(Statistic::Max),
+                    Lie::Of(Statistic::Max) if minimizes => Lie::Of(Statistic::Min),
+                    statistic => statistic,
+                }
+            }
+            _ => {}
+        }
+        self
     }
 
     /// The public name of this policy.

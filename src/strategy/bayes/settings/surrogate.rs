@@ -9,10 +9,10 @@ use crate::error::Result;
 use crate::gp::Hyperparameters;
 use crate::gp::fit::{Draws, FitSettings};
 use crate::gp::kernel::{InputWarp, KernelFamily};
-use crate::strategy::bayes::checks::{
+use crate::strategy::bayes::columns::Columns;
+use crate::strategy::checks::{
     MAX_COUNT, NOT_NEGATIVE, POSITIVE, VALUE_OF_F, check, check_count, is_positive, is_std,
 };
-use crate::strategy::bayes::columns::Columns;
 
 /// The smallest noise variance, in units of the targets. With a smaller noise variance, the factor is inaccurate.
 pub const MIN_NOISE: f64 = 1e-10;

@@ -10,8 +10,15 @@ fn checked(settings: Value, width: usize, candidates: bool) -> Result<()> {
     settings.check(width, candidates)
 }
 
+/// Settings with this search.
+fn search(mut search: Value) -> Value {
+    search["kind"] = json!("Search");
+    json!({"search": search})
+}
+
 #[test]
 fn each_bad_setting_is_refused_by_name() {
+    let theory = |name: &str, x: f64| json!({"acquisition": {"kind": "UCB", "theory": {"kind": "Theory", name: x}}});
     let gp = |field: &str, value: Value| json!({"surrogate": {"kind": "GP", field: value}});
     let ucb = |field: &str, value: Value| json!({"acquisition": {"kind": "UCB", field: value}});
     let ts = |field: &str, value: Value| json!({"acquisition": {"kind": "ThompsonSampling", field: value}});
@@ -38,21 +45,22 @@ fn each_bad_setting_is_refused_by_name() {
             json!({"initial": {"kind": "Initial", "n": usize::MAX}}),
         ),
         ("acquisition.beta", ucb("beta", json!(-1.0))),
-        ("acquisition.rkhs_bound", ucb("rkhs_bound", json!(-1.0))),
-        ("acquisition.value_bound", ucb("value_bound", json!(0.0))),
-        ("acquisition.delta", ucb("delta", json!(1.0))),
-        ("acquisition.multistart", ucb("multistart", json!([0, 1]))),
+        ("theory.rkhs_bound", theory("rkhs_bound", -1.0)),
+        ("theory.value_bound", theory("value_bound", 0.0)),
+        ("theory.delta", theory("delta", 1.0)),
+        ("theory.regularization", theory("regularization", 1.0)),
+        ("search.multistart", search(json!({"multistart": [0, 1]}))),
         (
-            "acquisition.multistart",
-            ucb("multistart", json!([1, many])),
+            "search.multistart",
+            search(json!({"multistart": [1, many]})),
         ),
-        ("acquisition.direct", ucb("direct", json!(0))),
-        ("acquisition.effort", ucb("effort", json!(0.0))),
-        ("acquisition.effort", ts("effort", json!(1e9))),
-        ("acquisition.direct", ucb("direct", json!(many))),
+        ("search.direct", search(json!({"direct": 0}))),
+        ("search.effort", search(json!({"effort": 0.0}))),
+        ("search.effort", search(json!({"effort": 1e9}))),
+        ("search.direct", search(json!({"direct": many}))),
         (
-            "acquisition.direct",
-            json!({"acquisition": {"kind": "UCB", "direct": 9, "multistart": [9, 9]}}),
+            "search.direct",
+            search(json!({"direct": 9, "multistart": [9, 9]})),
         ),
         (
             "acquisition.beta",
@@ -120,8 +128,8 @@ fn each_bad_setting_is_refused_by_name() {
 fn settings_for_boxes_are_refused_on_candidates() {
     for settings in [
         json!({"acquisition": {"kind": "ThompsonSampling", "draws": "weight_space"}}),
-        json!({"acquisition": {"kind": "LogEI", "multistart": [10, 1]}}),
-        json!({"acquisition": {"kind": "MaxVariance", "direct": 10}}),
+        search(json!({"multistart": [10, 1]})),
+        search(json!({"direct": 10})),
     ] {
         assert!(checked(settings.clone(), 3, true).is_err());
         assert!(checked(settings, 3, false).is_ok());

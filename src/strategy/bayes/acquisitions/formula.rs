@@ -1,106 +1,19 @@
-//! Acquisition functions and their gradients. An acquisition is the utility of an evaluation at a point, given the
-//! posterior.
+//! The interface of the formula of an acquisition, and formulas as objectives of a search.
 //!
-//! * [`upper_confidence_bound`], [`log_expected_improvement`], [`max_variance`]: functions of the posterior moments at
-//!   x
-//! * [`log_noisy_expected_improvement`]: a function of the posterior moments under each of several fantasies
-//! * [`log_success_probability`]: a function of the posterior moments of the model of success
-//! * [`pure_exploration`]: a function of the posterior moments with and without the pending rows
-//! * [`thompson`]: a draw from the posterior
-//! * [`Scorer`]: an acquisition as the objective of a search; [`Sum`]: the sum of two acquisitions
+//! An acquisition is the utility of an evaluation at a point, given the posterior. [`Scorer`] is an acquisition as the
+//! objective of a search; [`Sum`] is the sum of two acquisitions.
 //!
 //! Notation: x is a point with its context; X has the n rows of the model; mu and sigma are the posterior mean and
 //! standard deviation of f(x), without noise; v = L⁻¹k(X, x); a(x) is the acquisition; f* is the incumbent.
 
-pub mod log_expected_improvement;
-pub mod log_noisy_expected_improvement;
-pub mod log_success_probability;
-pub mod max_variance;
-pub mod pure_exploration;
-pub mod thompson;
-pub mod upper_confidence_bound;
-
 use ndarray::{Array2, ArrayView2, Axis, s};
 
-use crate::gp::draw::path::{self, Path};
+use crate::gp::draw::path;
 use crate::gp::{BLOCK, GaussianProcess, Workspace, dot_row, variance_left};
 use crate::problem::Objective;
 
-pub use log_expected_improvement::LogExpectedImprovement;
-pub use log_noisy_expected_improvement::LogNoisyExpectedImprovement;
-pub use log_success_probability::{LogSuccessProbability, ShortfallOfSuccess};
-pub use max_variance::MaxVariance;
-pub use pure_exploration::PureExploration;
-pub use upper_confidence_bound::UpperConfidenceBound;
-
-/// An acquisition function with its settings.
-#[derive(Debug, Clone)]
-pub enum Acquisition {
-    UpperConfidenceBound(UpperConfidenceBound),
-    LogExpectedImprovement(LogExpectedImprovement),
-    LogNoisyExpectedImprovement(LogNoisyExpectedImprovement),
-    MaxVariance(MaxVariance),
-    PureExploration(PureExploration),
-    Thompson(Box<Path>),
-    LogSuccessProbability(LogSuccessProbability),
-    ShortfallOfSuccess(ShortfallOfSuccess),
-}
-
-impl Acquisition {
-    fn formula(&self) -> &dyn Formula {
-        match self {
-            Self::UpperConfidenceBound(formula) => formula,
-            Self::LogExpectedImprovement(formula) => formula,
-            Self::LogNoisyExpectedImprovement(formula) => formula,
-            Self::MaxVariance(formula) => formula,
-            Self::PureExploration(formula) => formula,
-            Self::Thompson(path) => path.as_ref(),
-            Self::LogSuccessProbability(formula) => formula,
-            Self::ShortfallOfSuccess(formula) => formula,
-        }
-    }
-
-    /// The effort of a search of a box for this acquisition and a model of n rows, relative to the default effort.
-    pub fn effort(&self, n: usize) -> f64 {
-        self.formula().effort(n)
-    }
-
-    /// Converts the value of an acquisition from units of targets to units of f. `scale` is the unit of targets in
-    /// units of f, and `value_of` maps a target to a value of f.
-    pub fn in_units_of_f(&self, value: f64, scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64 {
-        match self {
-            Self::UpperConfidenceBound(_) | Self::Thompson(_) => value_of(value),
-            Self::LogExpectedImprovement(_) | Self::LogNoisyExpectedImprovement(_) => {
-                value + scale.ln()
-            }
-            // A negative value is a difference of targets. A nonnegative value is a variance.
-            Self::PureExploration(_) if value < 0.0 => scale * value,
-            Self::MaxVariance(_) | Self::PureExploration(_) => scale * scale * value,
-            Self::LogSuccessProbability(_) | Self::ShortfallOfSuccess(_) => value,
-        }
-    }
-
-    /// Returns a(x) for every row x of `rows` (N, d), given the `v` (N, n) of these rows.
-    pub fn values_of_solved(
-        &self,
-        gp: &GaussianProcess,
-        rows: ArrayView2<f64>,
-        v: ArrayView2<f64>,
-    ) -> Vec<f64> {
-        let mut values = vec![0.0; rows.nrows()];
-        let block = Block {
-            gp,
-            rows,
-            solved: Some(v),
-        };
-        self.formula()
-            .values(&block, &mut Buffers::default(), &mut values);
-        values
-    }
-}
-
-/// The interface of acquisition functions.
-trait Formula {
+/// The formula of an acquisition.
+pub trait Formula: Send + Sync {
     /// Writes a(x) for every row x of the block to `out`.
     fn values(&self, block: &Block, buffers: &mut Buffers, out: &mut [f64]);
 
@@ -113,23 +26,45 @@ trait Formula {
         gradient: &mut [f64],
     ) -> f64;
 
-    /// The effort as in [`Acquisition::effort`]. The default is small, because an evaluation costs O(n²) and the
-    /// surface is smooth. With many rows, an evaluation also exceeds the cache.
+    /// Converts a value of the acquisition from units of targets to units of f. `scale` is the unit of targets in units
+    /// of f, and `value_of` maps a target to a value of f.
+    fn in_units_of_f(&self, value: f64, scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64;
+
+    /// The effort of a search of a box for this acquisition and a model of n rows, relative to the default effort. It is
+    /// small by default, because an evaluation costs O(n²) and the surface is smooth. With many rows, an evaluation also
+    /// exceeds the cache.
     fn effort(&self, n: usize) -> f64 {
         (300.0 / n as f64).clamp(0.1, 0.4)
     }
 }
 
+/// Returns a(x) for every row x of `rows` (N, d), given the `v` (N, n) of these rows.
+pub fn values_of_solved(
+    formula: &dyn Formula,
+    gp: &GaussianProcess,
+    rows: ArrayView2<f64>,
+    v: ArrayView2<f64>,
+) -> Vec<f64> {
+    let mut values = vec![0.0; rows.nrows()];
+    let block = Block {
+        gp,
+        rows,
+        solved: Some(v),
+    };
+    formula.values(&block, &mut Buffers::default(), &mut values);
+    values
+}
+
 /// Points to score, with their v if already computed.
-struct Block<'a> {
-    gp: &'a GaussianProcess,
-    rows: ArrayView2<'a, f64>,
-    solved: Option<ArrayView2<'a, f64>>,
+pub struct Block<'a> {
+    pub(super) gp: &'a GaussianProcess,
+    pub(super) rows: ArrayView2<'a, f64>,
+    pub(super) solved: Option<ArrayView2<'a, f64>>,
 }
 
 impl Block<'_> {
     /// Returns mu = vᵀz and sigma² = k(x, x) − |v|² at every row.
-    fn moments(&self) -> (Vec<f64>, Vec<f64>) {
+    pub(super) fn moments(&self) -> (Vec<f64>, Vec<f64>) {
         let Some(v) = self.solved else {
             return self.gp.predict(self.rows);
         };
@@ -145,14 +80,14 @@ impl Block<'_> {
 
 /// Buffers for evaluations.
 #[derive(Default)]
-struct Buffers {
-    workspace: Workspace,
-    path: path::Workspace,
+pub struct Buffers {
+    pub(super) workspace: Workspace,
+    pub(super) path: path::Workspace,
     /// The buffer `means` has one mean per fantasy, and `scratch` has two numbers per fantasy.
-    means: Vec<f64>,
-    scratch: Vec<f64>,
+    pub(super) means: Vec<f64>,
+    pub(super) scratch: Vec<f64>,
     /// Derivatives with respect to the v of the pending rows.
-    by_tail: Vec<f64>,
+    pub(super) by_tail: Vec<f64>,
 }
 
 /// The posterior mean and variance of f(x).
@@ -170,12 +105,15 @@ impl Moments {
 }
 
 /// Returns sqrt(variance), at least 1e-12.
-fn floored_std(variance: f64) -> f64 {
+pub(super) fn floored_std(variance: f64) -> f64 {
     variance.max(1e-24).sqrt()
 }
 
 /// An acquisition that depends only on the moments at x.
-pub trait OfMoments {
+pub trait OfMoments: Send + Sync {
+    /// Converts a value as [`Formula::in_units_of_f`] does.
+    fn in_units_of_f(&self, value: f64, scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64;
+
     /// Returns a(x).
     fn value(&self, at: Moments) -> f64;
 
@@ -184,6 +122,10 @@ pub trait OfMoments {
 }
 
 impl<F: OfMoments> Formula for F {
+    fn in_units_of_f(&self, value: f64, scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64 {
+        OfMoments::in_units_of_f(self, value, scale, value_of)
+    }
+
     fn values(&self, block: &Block, _buffers: &mut Buffers, out: &mut [f64]) {
         let (mean, variance) = block.moments();
         for ((mean, variance), out) in mean.into_iter().zip(variance).zip(out) {
@@ -223,15 +165,15 @@ pub struct Scorer<'a> {
 }
 
 impl<'a> Scorer<'a> {
-    /// Creates the objective of `acquisition` on `gp`. `context` has the columns of a row of `gp` that follow the
+    /// Creates the objective of `formula` on `gp`. `context` has the columns of a row of `gp` that follow the
     /// columns of the domain.
-    pub fn new(gp: &'a GaussianProcess, acquisition: &'a Acquisition, context: &'a [f64]) -> Self {
+    pub fn new(gp: &'a GaussianProcess, formula: &'a dyn Formula, context: &'a [f64]) -> Self {
         let width = gp.kernel().width();
         let mut row = vec![0.0; width];
         row[width - context.len()..].copy_from_slice(context);
         Self {
             gp,
-            formula: acquisition.formula(),
+            formula,
             context,
             rows: Array2::zeros((0, width)),
             row,
@@ -317,6 +259,3 @@ impl Objective for Sum<'_> {
         value
     }
 }
-
-#[cfg(test)]
-mod tests;

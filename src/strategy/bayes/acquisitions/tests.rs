@@ -1,14 +1,24 @@
 //! Tests of all acquisitions. Gradients equal finite differences, and blocks give the same values as single points.
 
-use super::*;
-use crate::gp::Target;
+use ndarray::{Array2, ArrayView2, Axis, s};
+
+use super::formula::{Formula, Scorer, Sum, values_of_solved};
+use super::log_ei::LogExpectedImprovement;
+use super::log_noisy_expected_improvement::LogNoisyExpectedImprovement;
+use super::log_success_probability::{LogSuccessProbability, ShortfallOfSuccess};
+use super::max_variance::MaxVariance;
+use super::ucb::UpperConfidenceBound;
+use super::ucb_pe::PureExploration;
+use crate::problem::Objective;
+use crate::gp::draw::path::Path;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::tests::{model, wave};
+use crate::gp::{GaussianProcess, Target};
 use crate::random::Rng;
 use rand::SeedableRng;
 
 /// Returns a(x) at one point, without a context.
-pub(super) fn value(gp: &GaussianProcess, acquisition: &Acquisition, x: &[f64]) -> f64 {
+pub(super) fn value(gp: &GaussianProcess, acquisition: &dyn Formula, x: &[f64]) -> f64 {
     let mut out = [0.0];
     let row = ArrayView2::from_shape((1, x.len()), x).unwrap();
     Scorer::new(gp, acquisition, &[]).values(row, &mut out);
@@ -24,50 +34,37 @@ fn gradients_equal_finite_differences() {
         .set_tail(wave(2, 2, 5.0).view(), &[Target::PosteriorMean; 2])
         .unwrap();
     let fantasies = with_tail.fantasies(wave(5, 2, 0.3)).unwrap();
-    let explores = |lower_bound| {
-        Acquisition::PureExploration(PureExploration {
-            multiplier: 0.8,
-            lower_bound,
-        })
+    let explores = |lower_bound| PureExploration {
+        multiplier: 0.8,
+        lower_bound,
     };
-    let acquisitions = [
-        explores(-50.0), // everywhere inside the region
-        explores(50.0),  // everywhere outside
-        Acquisition::MaxVariance(MaxVariance),
-        Acquisition::LogNoisyExpectedImprovement(LogNoisyExpectedImprovement {
-            fantasies,
-            incumbents: vec![1.0, 2.0, 0.5, 9.0, 1.4],
-        }),
-        Acquisition::UpperConfidenceBound(UpperConfidenceBound {
-            multiplier: 2.0,
-            noise: 0.0,
-        }),
-        Acquisition::UpperConfidenceBound(UpperConfidenceBound {
-            multiplier: 0.7,
-            noise: 0.1,
-        }),
-        Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 1.0 }),
-        Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 9.0 }),
-        Acquisition::LogSuccessProbability(LogSuccessProbability {
-            penalty: ShortfallOfSuccess { weight: 3.0 },
-        }),
-        Acquisition::ShortfallOfSuccess(ShortfallOfSuccess { weight: 30.0 }),
-        Acquisition::Thompson(Box::new(
-            Path::pathwise(&gp, 1.0, 64, &mut rng, &mut || {
-                std::ops::ControlFlow::Continue(())
-            })
-            .unwrap(),
-        )),
+    let bound = |multiplier, noise| UpperConfidenceBound { multiplier, noise };
+    let incumbents = vec![1.0, 2.0, 0.5, 9.0, 1.4];
+    let mut go_on = || std::ops::ControlFlow::Continue(());
+    let path = Path::pathwise(&gp, 1.0, 64, &mut rng, &mut go_on).unwrap();
+    let penalty = ShortfallOfSuccess { weight: 3.0 };
+    let acquisitions: [(&GaussianProcess, Box<dyn Formula>); 11] = [
+        (&with_tail, Box::new(explores(-50.0))), // everywhere inside the region
+        (&with_tail, Box::new(explores(50.0))),  // everywhere outside
+        (&gp, Box::new(MaxVariance {})),
+        (
+            &with_tail,
+            Box::new(LogNoisyExpectedImprovement {
+                fantasies,
+                incumbents,
+            }),
+        ),
+        (&gp, Box::new(bound(2.0, 0.0))),
+        (&gp, Box::new(bound(0.7, 0.1))),
+        (&gp, Box::new(LogExpectedImprovement { incumbent: 1.0 })),
+        (&gp, Box::new(LogExpectedImprovement { incumbent: 9.0 })),
+        (&gp, Box::new(LogSuccessProbability { penalty })),
+        (&gp, Box::new(ShortfallOfSuccess { weight: 30.0 })),
+        (&gp, Box::new(path)),
     ];
-    for acquisition in &acquisitions {
+    for (gp, acquisition) in &acquisitions {
         for context in [vec![], vec![0.2]] {
-            let gp = match acquisition {
-                Acquisition::LogNoisyExpectedImprovement(_) | Acquisition::PureExploration(_) => {
-                    &with_tail
-                }
-                _ => &gp,
-            };
-            let mut scorer = Scorer::new(gp, acquisition, &context);
+            let mut scorer = Scorer::new(gp, acquisition.as_ref(), &context);
             let x = [0.13, -0.41];
             let x = &x[..2 - context.len()];
             let mut gradient = vec![0.0; x.len()];
@@ -98,24 +95,26 @@ fn a_solved_block_gives_the_values_of_its_rows() {
     let rows = wave(300, 2, 7.7);
     let mut v = Array2::zeros((0, gp.len()));
     gp.predict_with(rows.view(), &mut |block| v.append(Axis(0), block).unwrap());
-    for acquisition in [
-        Acquisition::MaxVariance(MaxVariance),
-        Acquisition::PureExploration(PureExploration {
+    let acquisitions: [Box<dyn Formula>; 5] = [
+        Box::new(MaxVariance {}),
+        Box::new(PureExploration {
             multiplier: 0.8,
             lower_bound: 1.0,
         }),
-        Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 1.0 }),
-        Acquisition::LogSuccessProbability(LogSuccessProbability {
+        Box::new(LogExpectedImprovement { incumbent: 1.0 }),
+        Box::new(LogSuccessProbability {
             penalty: ShortfallOfSuccess { weight: 3.0 },
         }),
-        Acquisition::LogNoisyExpectedImprovement(LogNoisyExpectedImprovement {
+        Box::new(LogNoisyExpectedImprovement {
             fantasies,
             incumbents: vec![1.0, 2.0, 0.5, 9.0, 1.4],
         }),
-    ] {
-        let solved = acquisition.values_of_solved(&gp, rows.view(), v.view());
+    ];
+    for acquisition in &acquisitions {
+        let acquisition = acquisition.as_ref();
+        let solved = values_of_solved(acquisition, &gp, rows.view(), v.view());
         let mut scored = vec![0.0; 300];
-        Scorer::new(&gp, &acquisition, &[]).values(rows.view(), &mut scored);
+        Scorer::new(&gp, acquisition, &[]).values(rows.view(), &mut scored);
         for (a, b) in solved.iter().zip(&scored) {
             assert!((a - b).abs() <= 1e-9 * b.abs().max(1.0), "{a} {b}");
         }
@@ -132,10 +131,10 @@ fn the_region_of_exploration_depends_on_observed_rows_only() {
     let (mean, variance) = observed.predict(rows.view());
     let (_, shrunk) = gp.predict(rows.view());
     let (multiplier, lower_bound) = (0.8, 0.5);
-    let explores = Acquisition::PureExploration(PureExploration {
+    let explores = PureExploration {
         multiplier,
         lower_bound,
-    });
+    };
     let mut inside = 0;
     for i in 0..300 {
         let margin = mean[i] + 2.0 * multiplier * variance[i].sqrt() - lower_bound;
@@ -154,10 +153,10 @@ fn a_sum_adds_values_and_gradients_on_two_posteriors() {
     other
         .set_targets(&[0.0, -2.0, -2.0, 0.0, 0.0, -2.0])
         .unwrap();
-    let log_ei = Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 1.0 });
-    let log_success = Acquisition::LogSuccessProbability(LogSuccessProbability {
+    let log_ei = LogExpectedImprovement { incumbent: 1.0 };
+    let log_success = LogSuccessProbability {
         penalty: ShortfallOfSuccess { weight: 3.0 },
-    });
+    };
     let rows = wave(300, 2, 7.7);
     let chance = || Scorer::new(&other, &log_success, &[]);
     for second in [false, true] {
@@ -205,8 +204,7 @@ fn a_context_of_several_columns_follows_the_columns_of_a_point() {
     gp.append_rows(wave(8, 3, 0.4).view()).unwrap();
     gp.set_targets(&[1.0, -1.0, 0.5, 2.0, 0.0, 0.25, -0.5, 1.5])
         .unwrap();
-    let acquisition =
-        Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 1.0 });
+    let acquisition = LogExpectedImprovement { incumbent: 1.0 };
     let rows = ndarray::array![[0.1, 0.2, 0.7], [-0.4, 0.2, 0.7]];
     let (mut scored, mut expected) = ([0.0; 2], [0.0; 2]);
     let points = rows.slice(s![.., ..1]);

@@ -1,11 +1,11 @@
-//! Settings of the search for the maximum of an acquisition in a box: the effort of the default search, or another
-//! search from the literature.
+//! The search for the maximum of an acquisition in a box: the effort of the default search, or another search from the
+//! literature.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::maximize::Maximizer;
-use crate::strategy::bayes::checks::{COUNT_OR_NONE, MAX_COUNT, check, check_count};
+use crate::strategy::checks::{COUNT_OR_NONE, MAX_COUNT, check, check_count};
 
 /// Bounds on the effort. A search with less effort does not find a maximum. More effort does not improve the result.
 const MIN_EFFORT: f64 = 0.01;
@@ -21,14 +21,37 @@ pub struct Multistart(
     pub usize,
 );
 
-/// The search for the maximum of an acquisition.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// The search for the maximum of an acquisition, with its kind in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", deny_unknown_fields)]
+pub enum Search {
+    Search(BoxSearch),
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Search::Search(BoxSearch::default())
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct BoxSearch {
+    /// The effort of the default search, as a multiple of its default effort.
+    pub effort: f64,
     pub multistart: Option<Multistart>,
     /// The approximate number of points that DIRECT, another search from the literature, chooses in a box.
     pub direct: Option<usize>,
-    /// The effort of the default search, as a multiple of its default effort.
-    pub effort: f64,
+}
+
+impl Default for BoxSearch {
+    fn default() -> Self {
+        Self {
+            effort: 1.0,
+            multistart: None,
+            direct: None,
+        }
+    }
 }
 
 impl BoxSearch {
@@ -36,20 +59,20 @@ impl BoxSearch {
     pub fn check(&self, candidates: bool) -> Result<()> {
         check(
             (MIN_EFFORT..=MAX_EFFORT).contains(&self.effort),
-            "acquisition.effort",
+            "search.effort",
             self.effort,
             "give a number from 0.01 to 100; 1 is the default, and time is proportional to it",
         )?;
         let for_boxes = "it is for boxes; candidates are all scored";
         if let Some(Multistart(n_raw, n_starts)) = self.multistart {
-            let name = "acquisition.multistart";
+            let name = "search.multistart";
             check_count(name, n_raw)?;
             check(n_starts <= MAX_COUNT, name, n_starts, COUNT_OR_NONE)?;
             let got = format!("({n_raw}, {n_starts})");
             check(!candidates, name, got, for_boxes)?;
         }
         if let Some(n_evaluations) = self.direct {
-            let name = "acquisition.direct";
+            let name = "search.direct";
             check_count(name, n_evaluations)?;
             check(!candidates, name, n_evaluations, for_boxes)?;
             let expected = "one search is enough; leave multistart or direct out";
@@ -58,14 +81,19 @@ impl BoxSearch {
         Ok(())
     }
 
-    /// The search from the literature, if the settings select such a search.
-    pub fn literature(&self) -> Option<Maximizer> {
+    /// The search that maximises an acquisition with this default effort.
+    pub fn maximizer(&self, effort: f64) -> Maximizer {
         match (self.multistart, self.direct) {
-            (Some(Multistart(n_raw, n_starts)), _) => {
-                Some(Maximizer::Multistart { n_raw, n_starts })
-            }
-            (None, Some(n_evaluations)) => Some(Maximizer::Direct { n_evaluations }),
-            (None, None) => None,
+            (Some(Multistart(n_raw, n_starts)), _) => Maximizer::Multistart { n_raw, n_starts },
+            (None, Some(n_evaluations)) => Maximizer::Direct { n_evaluations },
+            (None, None) => Maximizer::Default {
+                effort: effort * self.effort,
+            },
         }
+    }
+
+    /// Whether the search is a search from the literature.
+    pub fn is_literature(&self) -> bool {
+        self.multistart.is_some() || self.direct.is_some()
     }
 }

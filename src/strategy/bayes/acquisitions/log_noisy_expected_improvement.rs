@@ -3,12 +3,12 @@
 //! (Ament et al. 2023).
 //!
 //! Notation: m is the number of fantasies; mu_i and f*_i are the mean and incumbent under fantasy i; u_i = (mu_i −
-//! f*_i)/sigma; h, φ, Φ and Mills' ratio R are as in [`super::log_expected_improvement`].
+//! f*_i)/sigma; h, φ, Φ and Mills' ratio R are as in [`super::log_ei`].
 
 use multiversion::multiversion;
 use ndarray::Array2;
 
-use super::{Block, Buffers, Formula, floored_std};
+use super::formula::{Block, Buffers, Formula, floored_std};
 use crate::gp::GaussianProcess;
 use crate::gp::fantasies::Fantasies;
 use crate::numerics::cholesky::sum;
@@ -23,6 +23,10 @@ pub struct LogNoisyExpectedImprovement {
 }
 
 impl Formula for LogNoisyExpectedImprovement {
+    fn in_units_of_f(&self, value: f64, scale: f64, _value_of: &dyn Fn(f64) -> f64) -> f64 {
+        value + scale.ln()
+    }
+
     fn values(&self, block: &Block, buffers: &mut Buffers, out: &mut [f64]) {
         let (mut means, variance) = match block.solved {
             Some(v) => {
@@ -138,7 +142,7 @@ fn improve(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::acquisition::log_expected_improvement::log_improvement;
+    use crate::strategy::bayes::acquisitions::log_ei::log_improvement;
 
     #[test]
     fn mean_improvement_matches_high_precision_values() {

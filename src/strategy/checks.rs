@@ -11,12 +11,12 @@ pub(super) const POSITIVE: &str = "give a finite number above 0";
 pub(super) const NOT_NEGATIVE: &str = "give a finite number, 0 or above";
 pub(super) const VALUE_OF_F: &str = "give a finite value of f";
 
-fn refuse(name: &'static str, got: impl ToString, expected: &'static str) -> Result<()> {
-    Err(Error::InvalidSetting {
+pub(super) fn refuse(name: &'static str, got: impl ToString, expected: &'static str) -> Error {
+    Error::InvalidSetting {
         name,
         got: got.to_string(),
         expected,
-    })
+    }
 }
 
 pub(super) fn check(
@@ -25,11 +25,22 @@ pub(super) fn check(
     got: impl ToString,
     expected: &'static str,
 ) -> Result<()> {
-    if holds {
-        Ok(())
-    } else {
-        refuse(name, got, expected)
+    match holds {
+        true => Ok(()),
+        false => Err(refuse(name, got, expected)),
     }
+}
+
+/// Checks a number if it is given. The number must be finite.
+pub(super) fn check_given(
+    value: Option<f64>,
+    name: &'static str,
+    holds: impl Fn(f64) -> bool,
+    expected: &'static str,
+) -> Result<()> {
+    value.map_or(Ok(()), |x| {
+        check(x.is_finite() && holds(x), name, x, expected)
+    })
 }
 
 pub(super) fn check_count(name: &'static str, count: usize) -> Result<()> {
@@ -38,6 +49,10 @@ pub(super) fn check_count(name: &'static str, count: usize) -> Result<()> {
 
 pub(super) fn is_positive(x: f64) -> bool {
     x > 0.0 && x.is_finite()
+}
+
+pub(super) fn is_not_negative(x: f64) -> bool {
+    x >= 0.0 && x.is_finite()
 }
 
 /// Whether `x` and its square, the variance, are finite and above 0.

@@ -8,7 +8,7 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
-use super::{Moments, OfMoments};
+use super::formula::{Moments, OfMoments};
 use crate::numerics::special::mills_ratio;
 
 /// The constant c. It bounds log P from below by log Φ(−1/√c), about −53, for any number of failures near a point.
@@ -21,6 +21,10 @@ pub struct LogSuccessProbability {
 }
 
 impl OfMoments for LogSuccessProbability {
+    fn in_units_of_f(&self, value: f64, _scale: f64, _value_of: &dyn Fn(f64) -> f64) -> f64 {
+        value
+    }
+
     fn value(&self, at: Moments) -> f64 {
         log_cdf((1.0 + at.mean) / spread(at)).0 + self.penalty.value(at)
     }
@@ -64,6 +68,10 @@ pub struct ShortfallOfSuccess {
 const ROUNDING: f64 = 1e-9;
 
 impl OfMoments for ShortfallOfSuccess {
+    fn in_units_of_f(&self, value: f64, _scale: f64, _value_of: &dyn Fn(f64) -> f64) -> f64 {
+        value
+    }
+
     fn value(&self, at: Moments) -> f64 {
         self.weight * (1.0 + at.mean + ROUNDING).min(0.0)
     }

@@ -1,0 +1,70 @@
+//! The constants of the theorems that bound regrets. All strategies use the same type.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::strategy::checks::{NOT_NEGATIVE, check, check_given, is_std};
+
+/// The constants of the theorems, with their kind in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", deny_unknown_fields)]
+pub enum Theory {
+    Theory(Constants),
+}
+
+impl Default for Theory {
+    fn default() -> Self {
+        Theory::Theory(Constants::default())
+    }
+}
+
+impl Theory {
+    pub fn constants(&self) -> &Constants {
+        let Theory::Theory(constants) = self;
+        constants
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Constants {
+    /// A bound on the norm of f in the space of the kernel. If it is `None`, upper confidence bounds and draws use 1,
+    /// and BPE-Delay refuses `beta="theory"`.
+    pub rkhs_bound: Option<f64>,
+    /// δ, the probability that a bound fails.
+    pub delta: f64,
+    /// B_y, a bound on |y| in the units of the model. If it is `None`, B_y is the largest |y| so far for
+    /// `beta="theory"`, and 1 otherwise, as in the experiments of Verma et al. 2022. Only `Censor` uses it.
+    pub value_bound: Option<f64>,
+    /// λ of BPE-Delay, whose kernel matrix is K + λ²I. `None` means the standard deviation of the noise.
+    pub regularization: Option<f64>,
+}
+
+impl Default for Constants {
+    fn default() -> Self {
+        Self {
+            rkhs_bound: None,
+            delta: 0.1,
+            value_bound: None,
+            regularization: None,
+        }
+    }
+}
+
+impl Constants {
+    /// Returns an error if a constant is invalid.
+    pub fn check(&self) -> Result<()> {
+        let (name, bound) = ("theory.rkhs_bound", self.rkhs_bound);
+        check_given(bound, name, |x| x >= 0.0, NOT_NEGATIVE)?;
+        let delta = self.delta;
+        let holds = delta > 0.0 && delta < 1.0;
+        let expected = "give a number between 0 and 1";
+        check(holds, "theory.delta", delta, expected)?;
+        let expected = "give a number above 0, or None";
+        let (name, bound) = ("theory.value_bound", self.value_bound);
+        check_given(bound, name, |x| x > 0.0, expected)?;
+        let expected = "give a standard deviation above 0, or None to use noise_std";
+        let (name, lambda) = ("theory.regularization", self.regularization);
+        check_given(lambda, name, is_std, expected)
+    }
+}
