@@ -29,6 +29,7 @@ __all__ = [
     "defaults",
     "point_of",
     "without_note",
+    "without_time",
     "Problem",
     "Parameter",
     "Space",
@@ -84,6 +85,9 @@ def defaults() -> str:
 
 def point_of(event: str) -> _Place | None:
     """The point in an event, which is given as JSON, or None if the event does not have a point."""
+
+def without_time(event: str) -> str:
+    """The event without its wall-clock time."""
 
 def without_note(event: str) -> str:
     """A suggested event, as JSON, without the note of its strategy."""

@@ -167,6 +167,19 @@ impl Event {
         }
     }
 
+    /// Removes the wall-clock time of the event.
+    pub fn forget_time(&mut self) {
+        match self {
+            Event::Suggested { at, .. }
+            | Event::Added { at, .. }
+            | Event::Enqueued { at, .. }
+            | Event::Observed { at, .. }
+            | Event::Amended { at, .. }
+            | Event::Failed { at, .. }
+            | Event::Abandoned { at, .. } => *at = None,
+        }
+    }
+
     /// Returns the wall-clock time of the event, if known.
     pub fn at(&self) -> Option<f64> {
         match self {

@@ -37,6 +37,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<acquisition::Acquisition>()?;
     module.add_function(wrap_pyfunction!(trial::point_of, module)?)?;
     module.add_function(wrap_pyfunction!(trial::without_note, module)?)?;
+    module.add_function(wrap_pyfunction!(trial::without_time, module)?)?;
     module.add_function(wrap_pyfunction!(settings::defaults, module)?)?;
     Ok(())
 }

@@ -46,6 +46,16 @@ pub fn point_of(py: Python<'_>, event: &str) -> PyResult<Option<Place>> {
     Ok(event.point().cloned().map(Place::from))
 }
 
+/// Returns an event without its wall-clock time.
+#[pyfunction]
+pub fn without_time(py: Python<'_>, event: &str) -> PyResult<String> {
+    let stripped = Event::from_json(event).and_then(|mut event| {
+        event.forget_time();
+        event.to_json()
+    });
+    stripped.map_err(|error| raise(py, error))
+}
+
 /// Returns a suggested event without the note of its strategy.
 #[pyfunction]
 pub fn without_note(py: Python<'_>, event: &str) -> PyResult<String> {

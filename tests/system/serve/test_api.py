@@ -166,7 +166,7 @@ def test_times_without_finite_differences_are_refused(client, create, path, now)
 def test_a_log_with_an_infinite_delay_is_returned_as_json(client, create, path, monkeypatch):
     study = create(bl.BayesOpt({"x": (0.0, 1.0)}, clock="seconds", seed=0))
     times = iter([1.7e308, -1.7e308])
-    monkeypatch.setattr(study._optimizer._problem, "now", lambda: next(times))
+    monkeypatch.setattr(study._optimizer._problem, "wall_time", lambda: next(times))
     study.observe(study.suggest(), 1.0)
     assert ok(client.get(path))["best"]["delay"] is None
     assert ok(client.get(f"{path}/trials"))["trials"][0]["observed_at"] == -1.7e308

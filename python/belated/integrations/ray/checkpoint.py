@@ -12,7 +12,7 @@ from typing import Any
 
 from ray import cloudpickle
 
-from belated._core import InvalidSetting
+from belated._core import InvalidSetting, without_time
 from belated.optimizers.optimizer import Optimizer
 
 FORMAT = "search of belated for Ray Tune"
@@ -62,6 +62,11 @@ class SavedSearch:
                 f"{path} has version {version}, and this belated reads {VERSION}: use the release that wrote it"
             )
         return saved
+
+    def begins_with(self, events: list[str]) -> bool:
+        """Return whether the saved log begins with these events, which may have other wall-clock times."""
+        saved = self.events[: len(events)]
+        return [without_time(event) for event in saved] == [without_time(event) for event in events]
 
     def differences(self, other: "SavedSearch") -> list[str]:
         """Describe the differences from another search. Settings that only one of the searches has are left out."""

@@ -435,7 +435,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                     f"{path} has another search: {'; '.join(different)}: restore it into a BelatedSearch with the same "
                     "arguments"
                 )
-            if own_events != saved.events[: len(own_events)]:
+            if not saved.begins_with(own_events):
                 raise InvalidSetting("this searcher already has trials or points: restore into a new BelatedSearch")
             try:
                 self._optimizer._log.extend(saved.events[self._optimizer._log.n_events() :])

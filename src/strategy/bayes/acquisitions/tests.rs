@@ -9,11 +9,11 @@ use super::log_success_probability::{LogSuccessProbability, ShortfallOfSuccess};
 use super::max_variance::MaxVariance;
 use super::ucb::UpperConfidenceBound;
 use super::ucb_pe::PureExploration;
-use crate::problem::Objective;
 use crate::gp::draw::path::Path;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::tests::{model, wave};
 use crate::gp::{GaussianProcess, Target};
+use crate::problem::Objective;
 use crate::random::Rng;
 use rand::SeedableRng;
 

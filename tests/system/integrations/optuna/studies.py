@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import belated as bl
+from belated._core import without_time
 
 optuna = pytest.importorskip("optuna")
 
@@ -61,4 +62,5 @@ def log_of(study):
 
 
 def events(core):
-    return [json.loads(event) for event in core.events(0)]
+    """The events of a log, without their wall-clock times."""
+    return [json.loads(without_time(event)) for event in core.events(0)]
