@@ -12,7 +12,7 @@ use crate::ledger::{Action, Event, Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Point, Problem};
 use crate::random::{RECOMMENDATION, SETUP, stream};
-use crate::strategy::bayes::Surrogate;
+use crate::strategy::model_based::Surrogate;
 use crate::strategy::registry;
 use crate::strategy::{Proposal, Query, Setup, Strategy};
 

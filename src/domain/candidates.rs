@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayView2};
 
-use super::TOLERANCE;
+use super::coordinate::TOLERANCE;
 use crate::error::{Error, Result};
 
 /// Returns the rows in row-major order. Refuses an empty array and non-finite entries.

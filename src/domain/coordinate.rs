@@ -10,6 +10,9 @@ const MAX_INDEX: u64 = 1 << 52;
 /// rounding error.
 const MAX_LOG_INTEGER: i64 = 1 << 40;
 
+/// The largest difference of an entry of a member from the exact entry.
+pub(super) const TOLERANCE: f64 = 1e-9;
+
 /// One coordinate of a box. [`super::Domain::new_box`] refuses coordinates without members.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Coordinate {

@@ -37,9 +37,6 @@ pub(crate) use product::indices;
 pub use product::{Product, columns};
 pub(crate) use sampling::{hold_inactive, unit_sequence, write_quantiles};
 
-/// The largest difference of an entry of a member from the exact entry.
-const TOLERANCE: f64 = 1e-9;
-
 /// An encoded point of a domain, and its row number if the domain is a list of candidates.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Member {

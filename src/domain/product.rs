@@ -7,8 +7,8 @@
 use std::ops::{Deref, Range};
 
 use super::conditions::{Condition, Conditions};
-use super::coordinate::clip;
-use super::{Cell, Coordinate, TOLERANCE};
+use super::coordinate::{TOLERANCE, clip};
+use super::{Cell, Coordinate};
 use crate::error::{Error, Result};
 
 /// The largest number of columns of a box.

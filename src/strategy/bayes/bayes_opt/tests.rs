@@ -5,7 +5,7 @@ use crate::domain::Coordinate;
 use crate::ledger::{Action, Event};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Point};
-use crate::strategy::bayes::model::targets::Units;
+use crate::strategy::units::Units;
 use rand::SeedableRng;
 use serde_json::json;
 use std::ops::ControlFlow;

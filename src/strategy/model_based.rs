@@ -6,8 +6,8 @@ use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, TrialNumber};
 use crate::random::Rng;
-use crate::strategy::bayes::model::targets::Units;
-use crate::strategy::{Query, Strategy};
+use crate::strategy::query::Query;
+use crate::strategy::units::Units;
 
 /// The posterior of f, in the units of the strategy.
 pub struct Surrogate<'a> {
@@ -20,7 +20,7 @@ pub struct Surrogate<'a> {
 }
 
 /// A strategy that has a posterior.
-pub trait ModelBased: Strategy {
+pub trait ModelBased {
     /// The posterior over (x, context) rows, after `catch_up` with this log. The result is `None` before the first
     /// observation.
     ///
