@@ -227,7 +227,7 @@ impl GradientSums<'_, '_> {
 
 impl GaussianProcess {
     /// ∂ log p(y) / ∂(log ℓ…, log σ_f², log λ) for all rows.
-    pub fn log_marginal_likelihood_gradient(&self) -> Vec<f64> {
+    pub(crate) fn log_marginal_likelihood_gradient(&self) -> Vec<f64> {
         let mut gradient = vec![0.0; self.kernel().width() + 2];
         let own = |noise: &f64| (*noise != self.noise_variance()).then_some(*noise);
         let noise: Vec<_> = self.row_noise().iter().map(own).collect();

@@ -60,11 +60,6 @@ impl Setup {
             clock: problem.clock,
         }
     }
-
-    /// The number of encoded columns of a context.
-    pub fn context_width(&self) -> usize {
-        self.context.iter().map(Coordinate::width).sum()
-    }
 }
 
 /// The proposed next trial.

@@ -7,9 +7,11 @@ use crate::strategy::warp::Warp;
 /// The units of targets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Units {
+    /// The value of t(f) that has target 0.
     pub center: f64,
+    /// The difference of two values of t(f) whose targets differ by 1. It is above 0.
     pub scale: f64,
-    pub warp: Option<Warp>,
+    pub(crate) warp: Option<Warp>,
 }
 
 /// The largest change of the prior mean, in units of the targets. It is half of the prior standard deviation of f.
@@ -24,14 +26,14 @@ const NORMAL: f64 = 1.96;
 
 impl Units {
     /// The target of a value.
-    pub fn target(&self, y: f64) -> f64 {
+    pub(crate) fn target(&self, y: f64) -> f64 {
         let t = self.warp.map_or(y, |warp| warp.apply(y));
         // Divide before subtracting, because t − center may overflow if both are large.
         t / self.scale - self.center / self.scale
     }
 
     /// Whether these units differ so much from the `fitted` units that θ is no longer valid.
-    pub fn differ_from(&self, fitted: &Units) -> bool {
+    pub(crate) fn differ_from(&self, fitted: &Units) -> bool {
         let moved = (self.center / fitted.scale - fitted.center / fitted.scale).abs();
         let factor = self.scale / fitted.scale;
         let factors = 1.0 / MAX_FACTOR..=MAX_FACTOR;
@@ -39,7 +41,7 @@ impl Units {
     }
 
     /// Whether the targets of two values differ by more than the largest change of the prior mean.
-    pub fn are_apart(&self, one: f64, other: f64) -> bool {
+    pub(crate) fn are_apart(&self, one: f64, other: f64) -> bool {
         (self.target(one) - self.target(other)).abs() > MAX_MOVE
     }
 
@@ -63,12 +65,12 @@ impl Units {
     }
 
     /// log d target/dy.
-    pub fn log_slope(&self, y: f64) -> f64 {
+    pub(crate) fn log_slope(&self, y: f64) -> f64 {
         self.warp.map_or(0.0, |warp| warp.log_slope(y)) - self.scale.ln()
     }
 
     /// The standard deviation of the target of y, if the standard deviation of y is `std`.
-    pub fn std_of_target(&self, y: f64, std: f64) -> f64 {
+    pub(crate) fn std_of_target(&self, y: f64, std: f64) -> f64 {
         let slope = self.warp.map_or(1.0, |warp| warp.log_slope(y).exp());
         std / self.scale * slope
     }

@@ -1,6 +1,6 @@
 //! Acquisitions, with their settings, defaults and formulas.
 //!
-//! To add an acquisition, write a file with its settings and its [`Rule`], add a variant to [`Acquisition`], and put
+//! To add an acquisition, write a file with its settings and its [`rule::Rule`], add a variant to [`any::Acquisition`], and put
 //! its formula into a file of [`crate::acquisition`].
 //!
 //! * [`rule`]: the interface of an acquisition
@@ -21,6 +21,3 @@ pub mod rule;
 pub mod thompson_sampling;
 pub mod ucb;
 pub mod ucb_pe;
-
-pub use any::Acquisition;
-pub use rule::Rule;
