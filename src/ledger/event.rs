@@ -16,7 +16,9 @@ pub struct Failure {
     /// The kind of error, such as the name of an exception. It is empty if not given.
     #[serde(rename = "type")]
     pub kind: String,
+    /// The text of the error.
     pub message: String,
+    /// The lines of the traceback.
     #[serde(default)]
     pub traceback: Option<String>,
 }
@@ -174,7 +176,9 @@ impl Event {
 /// Optional data of an observed value.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
+    /// The standard deviation of the noise of the value.
     pub std: Option<f64>,
+    /// The cost of the evaluation, a finite number of 0 or above in any unit.
     pub cost: Option<f64>,
     /// The duration of the evaluation in seconds.
     pub duration: Option<f64>,
@@ -213,32 +217,51 @@ pub enum Again {
 /// A request of the caller. The log checks it and turns it into an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
+    /// The value of a trial has arrived. Trials in every state accept a value.
     Observe {
+        /// The trial.
         number: TrialNumber,
+        /// The value of f, a finite number in the user's units and sign.
         value: f64,
+        /// Further data of the value.
         report: Report,
+        /// The rule if the trial has a value.
         again: Again,
     },
     /// The trial crashed. The model of success uses its point as a failure.
     Fail {
+        /// The trial.
         number: TrialNumber,
+        /// The error, if known.
         error: Option<Failure>,
+        /// The user's attributes, as JSON.
         attrs: Option<String>,
     },
     /// The result of the trial is no longer expected. Models ignore its point.
-    Abandon { number: TrialNumber },
+    Abandon {
+        /// The trial.
+        number: TrialNumber,
+    },
     /// A trial was started outside this optimizer, at `point`. The point of the report is not used.
     Add {
+        /// The point.
         point: Point,
+        /// The context, with one number for each searched parameter. It is empty if the problem lacks a context.
         context: Vec<f64>,
+        /// The fidelity in the user's units. None means a full evaluation.
         fidelity: Option<f64>,
+        /// The value of f in the user's units and sign. If it is None, the trial is pending.
         value: Option<f64>,
+        /// Further data of the value.
         report: Report,
     },
     /// A point that is suggested before the strategy proposes further points.
     Enqueue {
+        /// The point.
         point: Point,
+        /// The fidelity in the user's units. If it is None, the request determines the fidelity.
         fidelity: Option<f64>,
+        /// The user's attributes, as JSON.
         attrs: Option<String>,
     },
 }

@@ -6,7 +6,7 @@ use crate::ledger::{Ledger, Queued};
 
 impl Ledger {
     /// Returns event number i. It equals the event that was appended.
-    pub fn event(&self, i: usize) -> Event {
+    pub(crate) fn event(&self, i: usize) -> Event {
         let full = |report: &Option<Box<Report>>| report.as_deref().cloned().unwrap_or_default();
         let oriented = |value: f64| self.problem.direction.oriented(value);
         match &self.entries[i] {

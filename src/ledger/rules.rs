@@ -7,7 +7,7 @@ use crate::problem::Point;
 
 impl Ledger {
     /// Returns the event of an action, or None if the action would have no effect. The log is not changed.
-    pub fn validate(&self, action: Action, now: f64) -> Result<Option<Event>> {
+    pub(crate) fn validate(&self, action: Action, now: f64) -> Result<Option<Event>> {
         Ok(match action {
             Action::Observe {
                 number,
