@@ -41,33 +41,28 @@ impl Candidates {
     }
 
     /// The encoded domain.
-    pub fn domain(&self) -> &Arc<Domain> {
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
         &self.domain
     }
 
     /// The number of candidates.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.points.nrows()
     }
 
-    /// Whether the list is empty. The result is always false, because the constructor refuses an empty list.
-    pub fn is_empty(&self) -> bool {
-        self.points.is_empty()
-    }
-
     /// The columns of a candidate.
-    pub fn row(&self, index: usize) -> Vec<f64> {
+    pub(crate) fn row(&self, index: usize) -> Vec<f64> {
         let row = self.points.slice(s![index..=index, ..]);
         self.encode(row).into_iter().collect()
     }
 
     /// The columns of rows in the user's units.
-    pub fn encode(&self, rows: ArrayView2<f64>) -> Array2<f64> {
+    pub(crate) fn encode(&self, rows: ArrayView2<f64>) -> Array2<f64> {
         scaled(rows, &self.low, &self.high)
     }
 
     /// The index of the first candidate that equals this row.
-    pub fn find(&self, row: ArrayView1<f64>) -> Option<usize> {
+    pub(crate) fn find(&self, row: ArrayView1<f64>) -> Option<usize> {
         self.points
             .outer_iter()
             .position(|candidate| candidate == row)

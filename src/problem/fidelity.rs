@@ -27,12 +27,12 @@ impl Fidelity {
     }
 
     /// The fidelity in the form that strategies read, with z in [0, 1].
-    pub fn shares(&self) -> &domain::Fidelity {
+    pub(crate) fn shares(&self) -> &domain::Fidelity {
         &self.shares
     }
 
     /// Refuses a value out of range.
-    pub fn check_value(&self, value: f64) -> Result<()> {
+    pub(crate) fn check_value(&self, value: f64) -> Result<()> {
         match self.axis.kind().checked(value) == Some(value) {
             true => Ok(()),
             false => Err(Error::InvalidFidelity(format!(
@@ -43,14 +43,14 @@ impl Fidelity {
     }
 
     /// The fidelity z of a value in the user's units.
-    pub fn encode(&self, value: f64) -> f64 {
+    pub(crate) fn encode(&self, value: f64) -> f64 {
         let mut z = [0.0];
         self.axis.kind().encode(value, &mut z);
         z[0]
     }
 
     /// The value nearest to a fidelity z.
-    pub fn decode(&self, z: f64) -> f64 {
+    pub(crate) fn decode(&self, z: f64) -> f64 {
         self.axis.kind().decode(&[z])
     }
 }

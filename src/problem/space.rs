@@ -15,7 +15,9 @@ use crate::error::{Error, Result};
 /// A parameter as it is declared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Declaration {
+    /// The name, which is unique in a space. Messages use it.
     pub name: String,
+    /// The range of values, or the choices.
     pub parameter: Parameter,
     /// The parameter is active if each of these other parameters is active and has one of the given levels.
     pub when: Vec<(String, Vec<u64>)>,
@@ -35,6 +37,7 @@ impl Declaration {
 /// What the points of a space are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
+    /// The points are suggested.
     Params,
     /// A context has no conditions.
     Context,
@@ -138,27 +141,27 @@ impl Space {
     }
 
     /// The encoded domain of the parameters that are searched.
-    pub fn domain(&self) -> &Arc<Domain> {
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
         &self.domain
     }
 
     /// The numbers of the parameters that are searched: all except constants.
-    pub fn searched(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn searched(&self) -> impl Iterator<Item = usize> {
         self.searched.iter().map(|(i, _)| *i)
     }
 
     /// The number of parameters, constants included.
-    pub fn n_parameters(&self) -> usize {
+    pub(crate) fn n_parameters(&self) -> usize {
         self.parameters.len()
     }
 
     /// The number of parameters that are searched.
-    pub fn n_searched(&self) -> usize {
+    pub(crate) fn n_searched(&self) -> usize {
         self.searched.len()
     }
 
     /// Whether each parameter is active. A parameter is inactive if one of its parents is not given.
-    pub fn active(&self, numbers: &[Option<f64>]) -> Vec<bool> {
+    pub(crate) fn active(&self, numbers: &[Option<f64>]) -> Vec<bool> {
         match &self.conditions {
             None => vec![true; self.names.len()],
             Some(conditions) => conditions.active(&self.levels(numbers)),
@@ -169,7 +172,7 @@ impl Space {
     ///
     /// Refuses a point with missing or inactive parameters. `unknown` are other names that were given, as the message
     /// shows them; NaN stands for a value that the caller refuses.
-    pub fn complete(
+    pub(crate) fn complete(
         &self,
         numbers: &[Option<f64>],
         unknown: &[String],
@@ -210,7 +213,7 @@ impl Space {
     }
 
     /// Refuses missing and unknown names in a space without conditions, before any value is read.
-    pub fn check_given(&self, given: &[bool], unknown: &[String]) -> Result<()> {
+    pub(crate) fn check_given(&self, given: &[bool], unknown: &[String]) -> Result<()> {
         if self.conditions.is_some() {
             return Ok(());
         }
@@ -219,17 +222,17 @@ impl Space {
     }
 
     /// Refuses names that are not in the space.
-    pub fn check_known(&self, unknown: &[String]) -> Result<()> {
+    pub(crate) fn check_known(&self, unknown: &[String]) -> Result<()> {
         self.check_names(|_| true, &vec![true; self.names.len()], unknown)
     }
 
     /// The columns of a point that `complete` returned.
-    pub fn encode(&self, numbers: &[Option<f64>]) -> Vec<f64> {
+    pub(crate) fn encode(&self, numbers: &[Option<f64>]) -> Vec<f64> {
         self.encode_searched(&self.only_searched(numbers))
     }
 
     /// The columns of the numbers of the searched parameters; None for inactive ones.
-    pub fn encode_searched(&self, numbers: &[Option<f64>]) -> Vec<f64> {
+    pub(crate) fn encode_searched(&self, numbers: &[Option<f64>]) -> Vec<f64> {
         let mut x = vec![0.0; self.domain.width()];
         for ((i, at), number) in self.searched.iter().zip(numbers) {
             let kind = self.parameters[*i].kind();
@@ -242,7 +245,7 @@ impl Space {
     }
 
     /// The numbers of the searched parameters at the point nearest to these columns; None for inactive ones.
-    pub fn decode_searched(&self, x: &[f64]) -> Vec<Option<f64>> {
+    pub(crate) fn decode_searched(&self, x: &[f64]) -> Vec<Option<f64>> {
         let number = |(i, at): &(usize, std::ops::Range<usize>)| {
             Some(self.parameters[*i].kind().decode(&x[at.clone()]))
         };
@@ -254,17 +257,17 @@ impl Space {
     }
 
     /// The numbers of the point nearest to these columns; None for inactive parameters.
-    pub fn decode(&self, x: &[f64]) -> Vec<Option<f64>> {
+    pub(crate) fn decode(&self, x: &[f64]) -> Vec<Option<f64>> {
         self.spread(&self.decode_searched(x))
     }
 
     /// The numbers of the searched parameters among the numbers of all.
-    pub fn only_searched(&self, numbers: &[Option<f64>]) -> Vec<Option<f64>> {
+    pub(crate) fn only_searched(&self, numbers: &[Option<f64>]) -> Vec<Option<f64>> {
         self.searched().map(|i| numbers[i]).collect()
     }
 
     /// The numbers of all parameters from the numbers of the searched ones; None for inactive parameters.
-    pub fn spread(&self, searched: &[Option<f64>]) -> Vec<Option<f64>> {
+    pub(crate) fn spread(&self, searched: &[Option<f64>]) -> Vec<Option<f64>> {
         let parameters = self.parameters.iter();
         let mut numbers: Vec<Option<f64>> = parameters
             .map(|each| each.is_constant().then(|| each.kind().member(0)))
@@ -282,7 +285,7 @@ impl Space {
     }
 
     /// Refuses numbers of the searched parameters that are not those of one point of this space.
-    pub fn check(&self, searched: &[Option<f64>]) -> Result<()> {
+    pub(crate) fn check(&self, searched: &[Option<f64>]) -> Result<()> {
         if searched.len() != self.searched.len() {
             return Err(self.role.error(format!(
                 "{} has {} numbers; give one for each of {}",

@@ -21,7 +21,7 @@ impl Choices {
     }
 
     /// The labels, one per value.
-    pub fn labels(&self) -> &[String] {
+    pub(crate) fn labels(&self) -> &[String] {
         &self.labels
     }
 

@@ -77,7 +77,7 @@ impl Integer {
     }
 
     /// The arguments of the constructor.
-    pub fn declared(&self) -> (f64, f64, bool, Option<f64>) {
+    pub(crate) fn declared(&self) -> (f64, f64, bool, Option<f64>) {
         let log = matches!(self.coordinate, Coordinate::Integer { log: true, .. });
         let step = self.step.map(|step| step as f64);
         (self.low as f64, self.high as f64, log, step)

@@ -81,7 +81,7 @@ impl Real {
     }
 
     /// The arguments of the constructor.
-    pub fn declared(&self) -> (f64, f64, bool, Option<f64>) {
+    pub(crate) fn declared(&self) -> (f64, f64, bool, Option<f64>) {
         let step = self.steps.as_ref().map(Steps::step);
         (self.low, self.high, self.log, step)
     }
