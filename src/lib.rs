@@ -41,6 +41,7 @@
 //!   restored from [bytes](Optimizer::from_bytes) suggests the same points, bit for bit.
 //! * The [`Surrogate`] is the posterior of a strategy with a model.
 
+#![warn(missing_docs)]
 // The bindings use items that the other code does not use.
 #![cfg_attr(not(feature = "python"), allow(dead_code, unused_imports))]
 

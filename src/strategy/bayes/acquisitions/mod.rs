@@ -1,7 +1,7 @@
 //! Acquisitions, with their settings, defaults and formulas.
 //!
-//! To add an acquisition, write a file with its settings and its [`rule::Rule`], add a variant to [`any::Acquisition`], and put
-//! its formula into a file of [`crate::acquisition`].
+//! To add an acquisition, write a file with its settings and its [`rule::Rule`], add a variant to [`any::Acquisition`],
+//! and put its formula into a file of [`crate::acquisition`].
 //!
 //! * [`rule`]: the interface of an acquisition
 //! * [`any`]: one type that contains all acquisitions
