@@ -21,8 +21,6 @@ mod input_warps;
 pub mod kernel;
 mod leave_one_out;
 mod levels;
-#[cfg(test)]
-mod limits_tests;
 mod posterior;
 mod priors;
 mod search;

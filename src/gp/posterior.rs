@@ -212,8 +212,11 @@ impl GaussianProcess {
         self.factor.multiply(&self.z)
     }
 
-    /// Posterior means and variances of f, both (N,), at the rows of `points` (N, d). The variances do not include the
-    /// noise.
+    /// Posterior means and variances, both (N,), at the rows of `points` (N, d), in the units of the targets. The
+    /// variances do not include the noise.
+    ///
+    /// With K = k(X, X), Λ the noise variances and k = k(X, x), the mean is kᵀ(K + Λ)⁻¹y and the variance is
+    /// k(x, x) − kᵀ(K + Λ)⁻¹k (Rasmussen & Williams 2006, eqs. 2.25 and 2.26).
     pub fn predict(&self, points: ArrayView2<f64>) -> (Vec<f64>, Vec<f64>) {
         let mut mean = Vec::with_capacity(points.nrows());
         let variance = self.predict_with(points, &mut |v| {

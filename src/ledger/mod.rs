@@ -51,6 +51,8 @@ pub struct Queued {
 }
 
 /// The log of events and the state of its trials.
+///
+/// [`Ledger::trial`] returns an error if a trial number does not exist. The other methods with a trial number panic.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     problem: Arc<Problem>,

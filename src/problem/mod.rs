@@ -197,7 +197,11 @@ impl Problem {
         }
     }
 
-    /// The columns of a point.
+    /// The encoded columns of a valid point, which are the inputs of a model.
+    ///
+    /// The parameters follow one another. A number, or the position of an ordered choice, is one column in [0, 1]. A
+    /// choice of a categorical parameter is one-hot. The columns of inactive parameters are ½, or 0 if one-hot. The
+    /// columns of candidates are scaled to [0, 1].
     pub fn encode(&self, point: &Point) -> Vec<f64> {
         match (&self.members, point) {
             (Members::Space(space), Point::Numbers(numbers)) => space.encode_searched(numbers),
@@ -234,7 +238,7 @@ impl Problem {
         }
     }
 
-    /// The columns of a context, which has one number per searched parameter.
+    /// The encoded columns of a valid context, which has one number per searched parameter.
     pub fn encode_context(&self, context: &[f64]) -> Vec<f64> {
         match &self.context {
             None => Vec::new(),

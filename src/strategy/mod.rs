@@ -6,8 +6,8 @@
 //! * [`elimination`]: rounds of pure exploration with elimination
 //! * [`tree`]: optimistic search of a tree of cells
 //!
-//! [`query`] has the arguments of a proposal. [`model_based`] is the trait of strategies with a posterior, whose targets
-//! have [`units`] and a [`warp`].
+//! [`query`] has the arguments of a proposal. [`model_based`] is the trait of strategies with a posterior, whose
+//! targets have [`units`] and a [`warp`].
 //!
 //! A strategy folds the log into its state, and proposes a point from the state.
 

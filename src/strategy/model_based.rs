@@ -13,6 +13,7 @@ use crate::strategy::units::Units;
 ///
 /// The rows of `gp` are encoded points ([`Problem::encode`](crate::Problem::encode)) followed by encoded contexts
 /// ([`Problem::encode_context`](crate::Problem::encode_context)). Its values are targets, which `units` converts.
+/// Larger targets are better, also in a minimisation.
 pub struct Surrogate<'a> {
     /// The posterior of the targets.
     pub gp: &'a GaussianProcess,

@@ -4,7 +4,8 @@
 
 use crate::strategy::warp::Warp;
 
-/// The units of targets.
+/// The units of targets. Here, values of f are oriented so that larger values are better: in a minimisation, they have
+/// the opposite of the user's sign.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Units {
     /// The value of t(f) that has target 0.
@@ -51,7 +52,7 @@ impl Units {
         self.warp.map_or(t, |warp| warp.invert(t))
     }
 
-    /// Mean and standard deviation of f, given the mean and standard deviation of the target. With a warp, f is not
+    /// The mean and standard deviation of f, given the mean and standard deviation of the target. With a warp, f is not
     /// normal. Then the median replaces the mean. The standard deviation is computed from the half width of the central
     /// 95 % interval, divided by the half width for a standard normal.
     pub fn moments(&self, mean: f64, std: f64) -> (f64, f64) {
