@@ -3,12 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use belated::error::Result;
-use belated::ledger::Action;
-use belated::maximize::feasible::Feasible;
-use belated::optimizer::{Definition, Optimizer, Request};
-use belated::problem::{
-    Declaration, Direction, Integer, Parameter, Point, Problem, Real, Role, Space,
+use belated::{
+    Action, Declaration, Definition, Direction, Feasible, Integer, Optimizer, Parameter, Point,
+    Problem, Real, Request, Result, Role, Space,
 };
 
 /// The largest number of neurons in all layers together.

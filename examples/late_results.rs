@@ -3,12 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use belated::error::Result;
-use belated::ledger::Action;
-use belated::optimizer::{Definition, Optimizer, Request};
-use belated::problem::{Clock, Point, Problem};
-use belated::random::Rng;
+use belated::{Action, Clock, Definition, Optimizer, Point, Problem, Request, Result};
 use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
 
 /// A function of the unit square with its maximum 0 at (0.3, 0.7).
 fn f(point: &Point) -> f64 {
@@ -30,7 +27,7 @@ fn main() -> Result<()> {
     let problem = Arc::new(Problem::unit_cube(2, 0, Clock::Iterations)?);
     let definition = Definition::from_json(problem, 1, r#"{"kind": "BayesOpt"}"#)?;
     let mut optimizer = Optimizer::new(definition)?;
-    let mut rng = Rng::seed_from_u64(0);
+    let mut rng = Pcg64::seed_from_u64(0);
     let mut in_flight = Vec::new();
     for step in 0..60 {
         let (numbers, _warnings) =

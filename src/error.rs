@@ -13,38 +13,66 @@ pub enum Error {
     /// A setting outside its documented range, or two settings that contradict each other.
     #[error("{name}={got} is not usable: {expected}")]
     InvalidSetting {
+        /// The setting.
         name: &'static str,
+        /// Its value.
         got: String,
+        /// What to give instead.
         expected: &'static str,
     },
 
     /// JSON that does not define an optimizer.
     #[error("{got} does not define an optimizer: {expected}")]
-    InvalidDefinition { got: String, expected: String },
+    InvalidDefinition {
+        /// The JSON.
+        got: String,
+        /// The error of the parser.
+        expected: String,
+    },
 
     /// An observed value that is not a finite number.
     #[error(
         "value={got} for trial {number} is not a finite number; observe a finite value, or call fail or abandon (the trial is unchanged)"
     )]
-    InvalidValue { number: usize, got: f64 },
+    InvalidValue {
+        /// The trial.
+        number: usize,
+        /// The value.
+        got: f64,
+    },
 
     /// A standard deviation of the noise that is negative or not finite.
     #[error(
         "std={got} for trial {number} is not a finite number of 0 or above; give the standard deviation of the value's noise (the trial is unchanged)"
     )]
-    InvalidDeviation { number: usize, got: f64 },
+    InvalidDeviation {
+        /// The trial.
+        number: usize,
+        /// The standard deviation.
+        got: f64,
+    },
 
     /// A cost that is negative or not finite.
     #[error(
         "cost={got} for trial {number} is not a finite number of 0 or above; give the cost of the evaluation (the trial is unchanged)"
     )]
-    InvalidCost { number: usize, got: f64 },
+    InvalidCost {
+        /// The trial.
+        number: usize,
+        /// The cost.
+        got: f64,
+    },
 
     /// A duration that is negative or not finite.
     #[error(
         "duration={got} for trial {number} is not a finite number of 0 or above; give the seconds that the evaluation took (the trial is unchanged)"
     )]
-    InvalidDuration { number: usize, got: f64 },
+    InvalidDuration {
+        /// The trial.
+        number: usize,
+        /// The duration in seconds.
+        got: f64,
+    },
 
     /// Attributes that are not a JSON object.
     #[error(
@@ -66,13 +94,21 @@ pub enum Error {
 
     /// A time that is not finite, or a missing time if the clock needs one.
     #[error("now={got} is not usable: {expected}")]
-    InvalidTime { got: f64, expected: &'static str },
+    InvalidTime {
+        /// The time, or NaN if it is missing.
+        got: f64,
+        /// What to give instead.
+        expected: &'static str,
+    },
 
     /// Constraints for which no feasible point was found.
     #[error(
         "none of {tried} points tried satisfies the constraints; loosen them or narrow the space, or add the value of a point that satisfies them"
     )]
-    NoFeasiblePoint { tried: usize },
+    NoFeasiblePoint {
+        /// The number of points that were checked.
+        tried: usize,
+    },
 
     /// Arrays whose shapes do not match.
     #[error("{0}")]
@@ -82,30 +118,50 @@ pub enum Error {
     #[error(
         "trial {number} is unknown: this optimizer has {known} trials, numbered from 0; pass a trial that its suggest or add returned"
     )]
-    UnknownTrial { number: usize, known: usize },
+    UnknownTrial {
+        /// The number that was given.
+        number: usize,
+        /// The number of trials of the log.
+        known: usize,
+    },
 
     /// A different value for a trial that already has a value, or a failure of a trial that has a value.
     #[error(
         "trial {number} has the value {value} already; pass amend=True to replace it, or replicate=True to keep both"
     )]
-    AlreadyObserved { number: usize, value: f64 },
+    AlreadyObserved {
+        /// The trial.
+        number: usize,
+        /// Its value.
+        value: f64,
+    },
 
     /// A covariance matrix that is not positive definite after adding the largest jitter.
     #[error(
         "the covariance matrix is not positive definite (pivot {pivot}), even with jitter {jitter:e}; raise the noise"
     )]
-    NotPositiveDefinite { pivot: usize, jitter: f64 },
+    NotPositiveDefinite {
+        /// The row of the first pivot that is not above 0.
+        pivot: usize,
+        /// The largest number that was added to the diagonal.
+        jitter: f64,
+    },
 
     /// Targets that are so large that the weights of the posterior overflow.
     #[error(
         "targets as large as {largest:e} overflow in the posterior; scale the values down (targets=\"standardized\" does)"
     )]
-    Overflow { largest: f64 },
+    Overflow {
+        /// The largest absolute value of a target.
+        largest: f64,
+    },
 
     /// A feature that the strategy does not support.
     #[error("{strategy} does not support {what}: leave it out, or use {}", supporting(.what))]
     Unsupported {
+        /// The strategy.
         strategy: &'static str,
+        /// The feature.
         what: &'static str,
     },
 
@@ -113,13 +169,23 @@ pub enum Error {
     #[error(
         "the horizon of {horizon} suggestions is reached after {steps} suggestions: ask for fewer at once, or make an optimizer with a longer horizon"
     )]
-    HorizonReached { horizon: usize, steps: usize },
+    HorizonReached {
+        /// The number of suggestions for which the strategy was made.
+        horizon: usize,
+        /// The number of suggestions so far.
+        steps: usize,
+    },
 
     /// Saved bytes in another version of the format.
     #[error(
         "the saved optimizer has format {found}, but this version of belated reads format {known}: use the version that wrote it"
     )]
-    UnknownFormat { found: u8, known: u8 },
+    UnknownFormat {
+        /// The format of the bytes.
+        found: u8,
+        /// The format that this version reads.
+        known: u8,
+    },
 
     /// Saved bytes that cannot be decoded.
     #[error("the saved state cannot be read: {0}")]
@@ -130,6 +196,7 @@ pub enum Error {
     Interrupted,
 }
 
+/// The result of a fallible function of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// A callback that long computations call repeatedly. If it returns `Break`, the computation returns

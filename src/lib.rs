@@ -4,11 +4,11 @@
 //! use std::ops::ControlFlow;
 //! use std::sync::Arc;
 //!
-//! use belated::ledger::Action;
-//! use belated::optimizer::{Definition, Optimizer, Request};
-//! use belated::problem::{Declaration, Parameter, Point, Problem, Real, Role, Space};
+//! use belated::{
+//!     Action, Declaration, Definition, Optimizer, Parameter, Point, Problem, Real, Request, Role, Space,
+//! };
 //!
-//! # fn main() -> belated::error::Result<()> {
+//! # fn main() -> belated::Result<()> {
 //! let x = Parameter::Real(Real::new(-2.0, 3.0, false, None)?);
 //! let space = Space::new(Role::Params, vec![Declaration::new("x", x)])?;
 //! let strategy = r#"{"kind": "BayesOpt"}"#;
@@ -30,33 +30,44 @@
 //! # }
 //! ```
 //!
-//! The modules, from low level to high level:
-//!
-//! * [`error`]: the error type; [`random`]: the random generator of each suggestion; [`numerics`]: wrappers of
-//!   numerical libraries
-//! * [`problem`]: what is optimised, in the user's units, and the set of encoded points that can be suggested
-//! * [`ledger`]: the append-only log of the events of trials
-//! * [`gp`]: Gaussian processes (covariances, posteriors with pending trials, fits and draws)
-//! * [`maximize`]: the maximisation of a function over a domain
-//! * [`strategy`]: algorithms that propose the next trial from the log, with their acquisitions
-//! * [`optimizer`]: a log together with its strategy; [`snapshot`]: saved optimizers
-//! * `python`: the Python bindings, compiled with the feature `python`
-//!
-//! Strategies maximise. The log is the whole state of an optimizer. An optimizer that is restored from its events
-//! suggests the same points, bit for bit.
+//! * A [`Problem`] is what is optimised, in the user's units. Its points are those of a [`Space`] of parameters, or the
+//!   rows of a list of [`Candidates`].
+//! * A [`Definition`] is a problem with a seed and a strategy. The strategy is a JSON object: `kind` is `"BayesOpt"`,
+//!   `"BPEDelay"`, `"TreeSearch"` or `"RandomSearch"`, and the other fields are settings, with the names, values and
+//!   defaults of the class of this name in the Python package.
+//! * An [`Optimizer`] suggests trials and records [`Action`]s: a value, a failure, or a trial that was started
+//!   elsewhere. Results are accepted at any time and in any order.
+//! * The [`Ledger`] is the log of an optimizer, with its [`Trial`]s. The log is the whole state: an optimizer that is
+//!   restored from [bytes](Optimizer::from_bytes) suggests the same points, bit for bit.
+//! * The [`Surrogate`] is the posterior of a strategy with a model.
 
-// Module pages list their files, private ones included.
-#![allow(rustdoc::private_intra_doc_links)]
+#![warn(missing_docs)]
+// The bindings use items that the other code does not use.
+#![cfg_attr(not(feature = "python"), allow(dead_code, unused_imports))]
 
-pub mod error;
-pub mod gp;
-pub mod ledger;
-pub mod maximize;
-pub mod numerics;
-pub mod optimizer;
-pub mod problem;
+mod error;
+mod gp;
+mod ledger;
+mod maximize;
+mod numerics;
+mod optimizer;
+mod problem;
 #[cfg(feature = "python")]
 mod python;
-pub mod random;
-pub mod snapshot;
-pub mod strategy;
+mod random;
+mod snapshot;
+// Settings have the names of the Python classes.
+#[allow(clippy::upper_case_acronyms)]
+mod strategy;
+
+pub use error::{Error, Result, Stop};
+pub use gp::GaussianProcess;
+pub use ledger::{Action, Again, Failure, Ledger, Observation, Queued, State, Trial, TrialNumber};
+pub use maximize::feasible::Feasible;
+pub use optimizer::{Definition, Optimizer, Recommended, Request};
+pub use problem::{
+    Candidates, Choices, Clock, Declaration, Direction, Fidelity, Integer, Members, Parameter,
+    Point, PowerCost, Problem, Real, Role, Space,
+};
+pub use strategy::model_based::Surrogate;
+pub use strategy::units::Units;

@@ -12,14 +12,16 @@ use crate::ledger::{Action, Event, Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Point, Problem};
 use crate::random::{RECOMMENDATION, SETUP, stream};
-use crate::strategy::bayes::Surrogate;
+use crate::strategy::model_based::Surrogate;
 use crate::strategy::registry;
 use crate::strategy::{Proposal, Query, Setup, Strategy};
 
 /// The definition of an optimizer. It does not change after the optimizer is created.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
+    /// What is optimised.
     pub problem: Arc<Problem>,
+    /// The seed of all random numbers. Two optimizers with equal definitions and events suggest the same points.
     pub seed: u64,
     /// The strategy in JSON: `{"kind": name, …settings}`.
     pub strategy: Value,
@@ -41,7 +43,7 @@ impl Definition {
     }
 
     /// Returns the properties of the problem that a strategy depends on.
-    pub fn setup(&self) -> Setup {
+    pub(crate) fn setup(&self) -> Setup {
         Setup::of(&self.problem)
     }
 
@@ -70,8 +72,12 @@ pub struct Request<'a> {
 /// The recommended point, with the posterior of f at this point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recommended {
+    /// The point to use.
     pub point: Point,
+    /// The posterior mean of f, in the user's units and sign. Strategies without a model return the observed value.
     pub mean: f64,
+    /// The posterior standard deviation of f, without the noise of observations. It is NaN if the strategy lacks a
+    /// model.
     pub std: f64,
 }
 
@@ -120,7 +126,7 @@ impl Optimizer {
 
     /// Returns warnings and the events that would start n trials. The events are not logged. The caller passes the
     /// events to `extend`, unless another process has logged other events in the meantime.
-    pub fn propose(
+    pub(crate) fn propose(
         &mut self,
         n: usize,
         request: Request,
@@ -225,7 +231,7 @@ impl Optimizer {
     /// logged.
     ///
     /// Returns the number of the trial of each event, or None for an enqueued point.
-    pub fn extend(&mut self, events: Vec<Event>) -> Result<Vec<Option<TrialNumber>>> {
+    pub(crate) fn extend(&mut self, events: Vec<Event>) -> Result<Vec<Option<TrialNumber>>> {
         let mut numbers = Vec::with_capacity(events.len());
         for event in events {
             numbers.push(event.trial_number(self.ledger.trials().len()));
@@ -327,7 +333,7 @@ impl Optimizer {
     /// Returns the acquisition of the next suggestion, in units of f, at points of the domain (feasible or not).
     /// Returns None if the strategy lacks a model, and before the first observation. The call does not change later
     /// suggestions.
-    pub fn acquisition(
+    pub(crate) fn acquisition(
         &mut self,
         points: ArrayView2<f64>,
         context: &[f64],
@@ -364,7 +370,7 @@ impl Optimizer {
     }
 
     /// Returns the status of a strategy that works in rounds, as JSON, or None for other strategies.
-    pub fn status(&mut self, stop: &mut Stop) -> Result<Option<Value>> {
+    pub(crate) fn status(&mut self, stop: &mut Stop) -> Result<Option<Value>> {
         self.strategy.catch_up(&self.ledger)?;
         self.strategy.status(&self.ledger, stop)
     }

@@ -14,6 +14,10 @@ use crate::numerics::growing_cholesky::tiny_pivot;
 use crate::numerics::simd::{difference_to_multiple, dot, multiply};
 use crate::numerics::threads::parallel_map;
 
+/// The smallest log Bayes factor, in nats, for which a kernel replaces the earlier kernels in the list, or a transform
+/// replaces the identity. Kass & Raftery 1995 call this strong evidence.
+pub(super) const MIN_LOG_BAYES_FACTOR: f64 = 3.0;
+
 /// The number of rows in a strip, which is the unit of work of a thread. The sums of the strips are added in the order
 /// of the rows, so that the result does not depend on the number of threads.
 const STRIP: usize = 64;

@@ -21,7 +21,7 @@ pub struct Fantasies {
 
 impl GaussianProcess {
     /// The fantasies whose entries of z for the tail are given, with shape (m fantasies, rows of the tail).
-    pub fn fantasies(&self, z: Array2<f64>) -> Result<Fantasies> {
+    pub(crate) fn fantasies(&self, z: Array2<f64>) -> Result<Fantasies> {
         let tail = &self.whitened_targets()[self.n_observed()..];
         if z.ncols() != tail.len() {
             return Err(Error::Shape(format!(
@@ -40,10 +40,6 @@ impl Fantasies {
     /// The number of fantasies m.
     pub fn len(&self) -> usize {
         self.shifts.nrows()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Writes the posterior means of N points under each fantasy to `out` (N, m). `mean` (N,) and `v` belong to these

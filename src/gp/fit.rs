@@ -8,8 +8,9 @@ use std::ops::ControlFlow;
 
 use ndarray::ArrayView2;
 
-use super::evidence::Data;
+use super::evidence::{Data, MIN_LOG_BAYES_FACTOR};
 use super::hyperparameters::{Hyperparameters, NOISELESS, is_noiseless};
+use super::input_warps::best_input_warp;
 use super::levels::{Part, chosen, levels};
 use super::search::{COARSE, End, FINE, ONLY, Problem, best};
 use super::spread::spread_rows;
@@ -18,10 +19,6 @@ use crate::gp::kernel::KernelFamily;
 use crate::random::Rng;
 
 pub use super::fit_settings::{Draws, FitSettings};
-
-/// The smallest log Bayes factor, in nats, for which a kernel replaces the earlier kernels in the list, or a transform
-/// replaces the identity. Kass & Raftery 1995 call this strong evidence.
-pub(super) const MIN_LOG_BAYES_FACTOR: f64 = 3.0;
 
 /// Rows with a smaller distance, in the units of [`NEAR`](super::spread::NEAR), are crowded.
 const CROWDED: f64 = 0.03;
@@ -171,7 +168,7 @@ pub fn fit_best(
             data: part.data(),
             ..problem
         };
-        chosen.input_warp = problem.best_input_warp(&p, stop)?;
+        chosen.input_warp = best_input_warp(&problem, &p, stop)?;
         (variant, starts) = (best, vec![p]);
         // With one variant and one kernel, only the evidence of all rows is needed.
         if variants.len() == 1 && families.len() == 1 {

@@ -2,8 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::evidence::Evidence;
-use super::fit::MIN_LOG_BAYES_FACTOR;
+use super::evidence::{Evidence, MIN_LOG_BAYES_FACTOR};
 use super::fit_settings::FitSettings;
 use super::kernel::{InputWarp, Kumaraswamy};
 use super::search::Problem;
@@ -21,66 +20,65 @@ const MAPS: [[Kumaraswamy; 2]; 4] = [
     [Kumaraswamy(1.0, 2.0), Kumaraswamy(1.0, 4.0)],
 ];
 
-impl Problem<'_, '_> {
-    /// Chooses an input warp. Start from the input warp of the settings, and change one column at a time with p fixed.
-    ///
-    /// A column is warped if the warp raises the log evidence by [`MIN_LOG_BAYES_FACTOR`] plus a penalty for the number
-    /// of maps.
-    pub(super) fn best_input_warp(&self, p: &[f64], stop: &mut Stop) -> Result<InputWarp> {
-        let now = &self.settings.input_warp;
-        if self.settings.warpable.is_empty() {
-            return Ok(now.clone());
-        }
-        let mut evidence = Evidence::new(self.data);
-        let mut log_evidence = |maps: &[Kumaraswamy], stop: &mut Stop| -> Result<f64> {
-            let settings = FitSettings {
-                input_warp: InputWarp::new(maps.to_vec()),
-                ..self.settings.clone()
-            };
-            let theta = settings.decode(p);
-            let kernel = settings.kernel(&theta);
-            let mut cancelled = || stop() == ControlFlow::Break(());
-            let value = evidence.value(&kernel, theta.noise_variance, &mut cancelled);
-            check(stop)?;
+/// Chooses an input warp. The choice starts from the input warp of the settings, and changes one column at a time with
+/// p fixed.
+///
+/// A column is warped if the warp raises the log evidence by [`MIN_LOG_BAYES_FACTOR`] plus a penalty for the number
+/// of maps.
+pub(super) fn best_input_warp(problem: &Problem, p: &[f64], stop: &mut Stop) -> Result<InputWarp> {
+    let now = &problem.settings.input_warp;
+    if problem.settings.warpable.is_empty() {
+        return Ok(now.clone());
+    }
+    let mut evidence = Evidence::new(problem.data);
+    let mut log_evidence = |maps: &[Kumaraswamy], stop: &mut Stop| -> Result<f64> {
+        let settings = FitSettings {
+            input_warp: InputWarp::new(maps.to_vec()),
+            ..problem.settings.clone()
+        };
+        let theta = settings.decode(p);
+        let kernel = settings.kernel(&theta);
+        let mut cancelled = || stop() == ControlFlow::Break(());
+        let value = evidence.value(&kernel, theta.noise_variance, &mut cancelled);
+        check(stop)?;
+        Ok(value)
+    };
+    // The maps have equal prior probabilities.
+    let log_maps = (MAPS.as_flattened().len() as f64).ln();
+    let needed = |map: Kumaraswamy| match map {
+        Kumaraswamy::IDENTITY => 0.0,
+        _ => MIN_LOG_BAYES_FACTOR + log_maps,
+    };
+    let mut maps: Vec<_> = (0..problem.data.x.ncols()).map(|d| now.map(d)).collect();
+    let mut value = log_evidence(&maps, stop)?;
+    let spanned = |d: &&usize| {
+        let column = problem.data.x.column(**d);
+        let ends = |(low, high): (f64, f64), u: &f64| (low.min(*u), high.max(*u));
+        let (low, high) = column.iter().fold((1.0, 0.0), ends);
+        high - low >= MIN_SPAN
+    };
+    for &d in problem.settings.warpable.iter().filter(spanned) {
+        let mut best = (maps[d], value);
+        let mut value_with = |map: Kumaraswamy| -> Result<f64> {
+            if map == best.0 {
+                return Ok(best.1);
+            }
+            maps[d] = map;
+            let value = log_evidence(&maps, stop)?;
+            if value - needed(map) > best.1 - needed(best.0) {
+                best = (map, value);
+            }
             Ok(value)
         };
-        // The maps have equal prior probabilities.
-        let log_maps = (MAPS.as_flattened().len() as f64).ln();
-        let needed = |map: Kumaraswamy| match map {
-            Kumaraswamy::IDENTITY => 0.0,
-            _ => MIN_LOG_BAYES_FACTOR + log_maps,
-        };
-        let mut maps: Vec<_> = (0..self.data.x.ncols()).map(|d| now.map(d)).collect();
-        let mut value = log_evidence(&maps, stop)?;
-        let spanned = |d: &&usize| {
-            let column = self.data.x.column(**d);
-            let ends = |(low, high): (f64, f64), u: &f64| (low.min(*u), high.max(*u));
-            let (low, high) = column.iter().fold((1.0, 0.0), ends);
-            high - low >= MIN_SPAN
-        };
-        for &d in self.settings.warpable.iter().filter(spanned) {
-            let mut best = (maps[d], value);
-            let mut value_with = |map: Kumaraswamy| -> Result<f64> {
-                if map == best.0 {
-                    return Ok(best.1);
-                }
-                maps[d] = map;
-                let value = log_evidence(&maps, stop)?;
-                if value - needed(map) > best.1 - needed(best.0) {
-                    best = (map, value);
-                }
-                Ok(value)
-            };
-            let plain = value_with(Kumaraswamy::IDENTITY)?;
-            for [mild, strong] in MAPS {
-                if value_with(mild)? > plain {
-                    value_with(strong)?;
-                }
+        let plain = value_with(Kumaraswamy::IDENTITY)?;
+        for [mild, strong] in MAPS {
+            if value_with(mild)? > plain {
+                value_with(strong)?;
             }
-            (maps[d], value) = best;
         }
-        Ok(InputWarp::new(maps))
+        (maps[d], value) = best;
     }
+    Ok(InputWarp::new(maps))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ impl GaussianProcess {
     /// The posterior must not have a tail.
     ///
     /// mu_i = y_i − α_i/[A⁻¹]_ii, var_i = 1/[A⁻¹]_ii (Rasmussen & Williams 2006, eq. 5.12). The cost is O(n³).
-    pub fn leave_one_out(&self, stop: &mut Stop) -> Result<(Vec<f64>, Vec<f64>)> {
+    pub(crate) fn leave_one_out(&self, stop: &mut Stop) -> Result<(Vec<f64>, Vec<f64>)> {
         let n = self.len();
         let mut mean = self.targets();
         let mut variance = Vec::with_capacity(n);

@@ -35,7 +35,7 @@ pub struct GaussianProcess {
 
 impl GaussianProcess {
     /// A posterior without rows, which is the prior.
-    pub fn new(family: KernelFamily, theta: &Hyperparameters) -> Result<Self> {
+    pub(crate) fn new(family: KernelFamily, theta: &Hyperparameters) -> Result<Self> {
         theta.check()?;
         let kernel = theta.kernel(family);
         Ok(Self {
@@ -52,13 +52,13 @@ impl GaussianProcess {
     }
 
     /// Sets the columns of categories. The posterior must not have rows yet.
-    pub fn with_categories(mut self, categories: &[Range<usize>]) -> Self {
+    pub(crate) fn with_categories(mut self, categories: &[Range<usize>]) -> Self {
         self.kernel = self.kernel.with_categories(categories);
         self
     }
 
     /// The hyperparameters θ.
-    pub fn hyperparameters(&self) -> Hyperparameters {
+    pub(crate) fn hyperparameters(&self) -> Hyperparameters {
         Hyperparameters {
             lengthscale: self.kernel.lengthscale.clone(),
             signal_variance: self.kernel.signal_variance,
@@ -68,56 +68,60 @@ impl GaussianProcess {
     }
 
     /// The kernel of θ.
-    pub fn kernel(&self) -> &Kernel {
+    pub(crate) fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
     /// The noise variance λ.
-    pub fn noise_variance(&self) -> f64 {
+    pub(crate) fn noise_variance(&self) -> f64 {
         self.noise_variance
     }
 
     /// All rows, including the tail.
-    pub fn rows(&self) -> ArrayView2<'_, f64> {
+    pub(crate) fn rows(&self) -> ArrayView2<'_, f64> {
         self.rows.view()
     }
 
     /// The number of observed rows. The rows after the observed rows belong to pending trials.
-    pub fn n_observed(&self) -> usize {
+    pub(crate) fn n_observed(&self) -> usize {
         self.n_observed
     }
 
     /// The number of rows, including the tail.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.factor.len()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The factor L of all rows, including the tail.
-    pub fn factor(&self) -> &GrowingCholesky {
+    pub(crate) fn factor(&self) -> &GrowingCholesky {
         &self.factor
     }
 
     /// z = L⁻¹y. Its entries are 0 at hallucinated rows.
-    pub fn whitened_targets(&self) -> &[f64] {
+    pub(crate) fn whitened_targets(&self) -> &[f64] {
         &self.z
     }
 
     /// The noise variance of each row, including the tail.
-    pub fn row_noise(&self) -> &[f64] {
+    pub(crate) fn row_noise(&self) -> &[f64] {
         &self.row_noise
     }
 
     /// Appends observed rows (m, d) as one block, and drops the tail. Call `set_targets` afterwards.
-    pub fn append_rows(&mut self, x: ArrayView2<f64>) -> Result<()> {
+    pub(crate) fn append_rows(&mut self, x: ArrayView2<f64>) -> Result<()> {
         self.append_noisy_rows(x, &vec![None; x.nrows()])
     }
 
     /// Appends observed rows like `append_rows`, with known noise variances. `None` means λ.
-    pub fn append_noisy_rows(&mut self, x: ArrayView2<f64>, noise: &[Option<f64>]) -> Result<()> {
+    pub(crate) fn append_noisy_rows(
+        &mut self,
+        x: ArrayView2<f64>,
+        noise: &[Option<f64>],
+    ) -> Result<()> {
         if noise.len() != x.nrows() {
             return Err(Error::Shape(format!(
                 "{} noise variances for {} rows; give one for each",
@@ -136,7 +140,7 @@ impl GaussianProcess {
     }
 
     /// Sets the targets (n_observed,) of the observed rows, and drops the tail. The cost is O(n²).
-    pub fn set_targets(&mut self, y: &[f64]) -> Result<()> {
+    pub(crate) fn set_targets(&mut self, y: &[f64]) -> Result<()> {
         if y.len() != self.n_observed {
             return Err(Error::Shape(format!(
                 "{} targets for {} rows; give one target per row",
@@ -154,7 +158,7 @@ impl GaussianProcess {
 
     /// Sets the targets like `set_targets`, but subtracts a constant mean with prior N(0, 1). Returns the estimated mean m
     /// = 1ᵀA⁻¹y / (1 + 1ᵀA⁻¹1).
-    pub fn set_targets_about_mean(&mut self, y: &[f64]) -> Result<f64> {
+    pub(crate) fn set_targets_about_mean(&mut self, y: &[f64]) -> Result<f64> {
         self.set_targets(y)?;
         let mut e = vec![1.0; y.len()];
         self.factor.forward_substitution_vector(&mut e);
@@ -165,12 +169,15 @@ impl GaussianProcess {
     }
 
     /// The targets y = L z of all rows. They are the given targets, and the posterior mean at hallucinated rows.
-    pub fn targets(&self) -> Vec<f64> {
+    pub(crate) fn targets(&self) -> Vec<f64> {
         self.factor.multiply(&self.z)
     }
 
-    /// Posterior means and variances of f, both (N,), at the rows of `points` (N, d). The variances do not include the
-    /// noise.
+    /// Posterior means and variances, both (N,), at the rows of `points` (N, d), in the units of the targets. The
+    /// variances do not include the noise.
+    ///
+    /// With K = k(X, X), Λ the noise variances and k = k(X, x), the mean is kᵀ(K + Λ)⁻¹y and the variance is
+    /// k(x, x) − kᵀ(K + Λ)⁻¹k (Rasmussen & Williams 2006, eqs. 2.25 and 2.26).
     pub fn predict(&self, points: ArrayView2<f64>) -> (Vec<f64>, Vec<f64>) {
         let mut mean = Vec::with_capacity(points.nrows());
         let variance = self.predict_with(points, &mut |v| {
@@ -208,7 +215,7 @@ impl GaussianProcess {
     }
 
     /// Posterior means (N,) at the rows of `points`. The cost is O(n) for each point.
-    pub fn mean(&self, points: ArrayView2<f64>) -> Vec<f64> {
+    pub(crate) fn mean(&self, points: ArrayView2<f64>) -> Vec<f64> {
         let mut k = vec![0.0; self.len()];
         let mut point = vec![0.0; self.kernel.width()];
         let row = |row: ArrayView1<f64>| {
@@ -220,7 +227,7 @@ impl GaussianProcess {
     }
 
     /// Posterior mean and variance at one point. The workspace stores the vectors that `gradient` needs.
-    pub fn predict_at(&self, x: &[f64], workspace: &mut Workspace) -> (f64, f64) {
+    pub(crate) fn predict_at(&self, x: &[f64], workspace: &mut Workspace) -> (f64, f64) {
         let Workspace { v, slope, .. } = workspace;
         v.resize(self.len(), 0.0);
         slope.resize(self.len(), 0.0);
@@ -235,7 +242,7 @@ impl GaussianProcess {
     ///
     /// ∇mu = Σ_j α_j ∇k(x, x_j) and ∇v = L⁻¹∇k. Therefore the sum is Σ_j c_j ∇k(x, x_j) + by_variance·∇k(x, x) with c =
     /// by_mean·α + L⁻ᵀ((0, by_tail) − 2 by_variance·v). This form needs only one solve and one sum.
-    pub fn gradient(
+    pub(crate) fn gradient(
         &self,
         x: &[f64],
         by_mean: f64,
@@ -264,7 +271,7 @@ impl GaussianProcess {
     }
 
     /// log p(y | X, θ) of all rows (Rasmussen & Williams 2006, eq. 2.30).
-    pub fn log_marginal_likelihood(&self) -> f64 {
+    pub(crate) fn log_marginal_likelihood(&self) -> f64 {
         let n = self.len() as f64;
         -0.5 * dot(&self.z, &self.z)
             - 0.5 * self.factor.log_det()

@@ -21,7 +21,7 @@ pub enum Target {
 impl GaussianProcess {
     /// Replaces the tail. A row with a value counts as an observation. A row at the posterior mean has z = 0. Such a row
     /// leaves the mean unchanged and reduces the variance.
-    pub fn set_tail(&mut self, x: ArrayView2<f64>, targets: &[Target]) -> Result<()> {
+    pub(crate) fn set_tail(&mut self, x: ArrayView2<f64>, targets: &[Target]) -> Result<()> {
         if x.nrows() != targets.len() {
             return Err(Error::Shape(format!(
                 "{} targets for a tail of {} rows",
@@ -52,14 +52,14 @@ impl GaussianProcess {
     }
 
     /// The targets of a tail as numbers. `PosteriorMean` is replaced by the posterior mean.
-    pub fn tail_means(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<f64> {
+    pub(crate) fn tail_means(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<f64> {
         let resolved = self.resolved(x, targets).into_iter();
         let means = resolved.zip(self.mean(x));
         means.map(|(value, mean)| value.unwrap_or(mean)).collect()
     }
 
     /// Replaces the tail by noiseless values of f at the posterior mean.
-    pub fn set_noiseless_tail(&mut self, x: ArrayView2<f64>) -> Result<()> {
+    pub(crate) fn set_noiseless_tail(&mut self, x: ArrayView2<f64>) -> Result<()> {
         self.drop_tail();
         self.extend(x, &vec![0.0; x.nrows()])?;
         self.z.resize(self.len(), 0.0);

@@ -1,5 +1,7 @@
 //! Tests of the posterior and its tail against dense formulas, finite differences and each other.
 
+mod limits;
+
 use ndarray::Array2;
 
 use super::kernel::{InputWarp, KernelFamily, Kumaraswamy};

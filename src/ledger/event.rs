@@ -16,7 +16,9 @@ pub struct Failure {
     /// The kind of error, such as the name of an exception. It is empty if not given.
     #[serde(rename = "type")]
     pub kind: String,
+    /// The text of the error.
     pub message: String,
+    /// The lines of the traceback.
     #[serde(default)]
     pub traceback: Option<String>,
 }
@@ -25,10 +27,12 @@ pub struct Failure {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Observation {
+    /// The value of f, a finite number.
     pub value: f64,
     /// The standard deviation of the noise of the value, if known.
     #[serde(default)]
     pub std: Option<f64>,
+    /// The cost of the evaluation, a finite number of 0 or above in any unit.
     #[serde(default)]
     pub cost: Option<f64>,
     /// The duration of the evaluation in seconds.
@@ -156,7 +160,7 @@ impl Event {
     }
 
     /// Returns the number of the trial of this event in a log of `n_trials` trials, or None for an enqueued point.
-    pub fn trial_number(&self, n_trials: usize) -> Option<TrialNumber> {
+    pub(crate) fn trial_number(&self, n_trials: usize) -> Option<TrialNumber> {
         match self {
             Event::Suggested { .. } | Event::Added { .. } => Some(n_trials),
             Event::Enqueued { .. } => None,
@@ -168,7 +172,7 @@ impl Event {
     }
 
     /// Removes the wall-clock time of the event.
-    pub fn forget_time(&mut self) {
+    pub(crate) fn forget_time(&mut self) {
         match self {
             Event::Suggested { at, .. }
             | Event::Added { at, .. }
@@ -181,7 +185,7 @@ impl Event {
     }
 
     /// Returns the wall-clock time of the event, if known.
-    pub fn at(&self) -> Option<f64> {
+    pub(crate) fn at(&self) -> Option<f64> {
         match self {
             Event::Suggested { at, .. }
             | Event::Added { at, .. }
@@ -194,7 +198,7 @@ impl Event {
     }
 
     /// Returns the reported observation.
-    pub fn observation(&self) -> Option<&Observation> {
+    pub(crate) fn observation(&self) -> Option<&Observation> {
         match self {
             Event::Observed { observation, .. } | Event::Amended { observation, .. } => {
                 Some(observation)
@@ -205,7 +209,7 @@ impl Event {
     }
 
     /// Returns the point in this event, at which a trial was started or run.
-    pub fn point(&self) -> Option<&Point> {
+    pub(crate) fn point(&self) -> Option<&Point> {
         match self {
             Event::Suggested { point, .. }
             | Event::Added { point, .. }
@@ -215,7 +219,7 @@ impl Event {
     }
 
     /// The fidelity of a started trial or of an enqueued point, in the user's units.
-    pub fn fidelity(&self) -> Option<f64> {
+    pub(crate) fn fidelity(&self) -> Option<f64> {
         match self {
             Event::Suggested { fidelity, .. }
             | Event::Added { fidelity, .. }
@@ -225,7 +229,7 @@ impl Event {
     }
 
     /// The context of a started trial.
-    pub fn context(&self) -> Option<&[f64]> {
+    pub(crate) fn context(&self) -> Option<&[f64]> {
         match self {
             Event::Suggested { context, .. } | Event::Added { context, .. } => Some(context),
             _ => None,
@@ -247,31 +251,49 @@ pub enum Again {
 /// A request of the caller. The log checks it and turns it into an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
+    /// The value of a trial has arrived. Trials in every state accept a value.
     Observe {
+        /// The trial.
         number: TrialNumber,
+        /// The value with its data.
         observation: Observation,
+        /// The rule if the trial has a value.
         again: Again,
     },
     /// The trial crashed. The model of success uses its point as a failure.
     Fail {
+        /// The trial.
         number: TrialNumber,
+        /// The error, if known.
         error: Option<Failure>,
+        /// The user's attributes, as JSON.
         attrs: Option<String>,
     },
     /// The result of the trial is no longer expected. Models ignore its point.
-    Abandon { number: TrialNumber },
+    Abandon {
+        /// The trial.
+        number: TrialNumber,
+    },
     /// A trial was started outside this optimizer, at `point`.
     Add {
+        /// The point.
         point: Point,
+        /// The context, with one number for each searched parameter. It is empty if the problem lacks a context.
         context: Vec<f64>,
+        /// The fidelity in the user's units. None means a full evaluation.
         fidelity: Option<f64>,
+        /// The value with its data. If it is None, the trial is pending.
         observation: Option<Observation>,
+        /// The user's attributes, as JSON.
         attrs: Option<String>,
     },
     /// A point that is suggested before the strategy proposes further points.
     Enqueue {
+        /// The point.
         point: Point,
+        /// The fidelity in the user's units. If it is None, the request determines the fidelity.
         fidelity: Option<f64>,
+        /// The user's attributes, as JSON.
         attrs: Option<String>,
     },
 }

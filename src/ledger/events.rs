@@ -6,7 +6,7 @@ use crate::ledger::{Ledger, Queued};
 
 impl Ledger {
     /// Returns event number i. It equals the event that was appended.
-    pub fn event(&self, i: usize) -> Event {
+    pub(crate) fn event(&self, i: usize) -> Event {
         let at = self.time(i);
         let observed = |value: f64, full: &Option<Box<Observation>>| match full {
             Some(full) => full.as_ref().clone(),

@@ -29,7 +29,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub use entry::{Entry, Fault};
+pub use entry::Entry;
 pub use event::{Action, Again, Event, Failure, Observation, TrialNumber};
 pub use trial::{State, Trial};
 
@@ -41,12 +41,17 @@ use crate::problem::{Clock, Member, Point, Problem};
 /// An enqueued point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Queued {
+    /// The point that the next suggestions start with.
     pub point: Point,
+    /// The fidelity in the user's units. If it is None, the request determines the fidelity.
     pub fidelity: Option<f64>,
+    /// The user's attributes of the trial, as a JSON object.
     pub attrs: Option<String>,
 }
 
 /// The log of events and the state of its trials.
+///
+/// [`Ledger::trial`] returns an error if a trial number does not exist. The other methods with a trial number panic.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     problem: Arc<Problem>,
@@ -73,7 +78,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// Creates an empty log of trials of this problem.
-    pub fn new(problem: Arc<Problem>) -> Self {
+    pub(crate) fn new(problem: Arc<Problem>) -> Self {
         Self {
             widths: problem.widths(),
             n_numbers: problem.n_numbers(),
@@ -93,7 +98,7 @@ impl Ledger {
     }
 
     /// Reserves capacity for `n_events` further events. Half of the events are expected to start trials.
-    pub fn reserve(&mut self, n_events: usize) {
+    pub(crate) fn reserve(&mut self, n_events: usize) {
         let n_trials = n_events / 2;
         self.entries.reserve(n_events);
         self.times.reserve(n_events);
@@ -109,13 +114,8 @@ impl Ledger {
         &self.problem
     }
 
-    /// The unit of time.
-    pub fn clock(&self) -> Clock {
-        self.problem.clock
-    }
-
     /// The numbers of columns of an encoded point and of a context.
-    pub fn widths(&self) -> (usize, usize) {
+    pub(crate) fn widths(&self) -> (usize, usize) {
         self.widths
     }
 
@@ -124,12 +124,13 @@ impl Ledger {
         self.entries.len()
     }
 
+    /// Whether no event has been logged.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// All events of the log, in the order in which they were logged.
-    pub fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
@@ -139,17 +140,17 @@ impl Ledger {
     }
 
     /// The wall-clock time of event number i, if known.
-    pub fn time(&self, i: usize) -> Option<f64> {
+    pub(crate) fn time(&self, i: usize) -> Option<f64> {
         Some(self.times[i]).filter(|time| !time.is_nan())
     }
 
     /// The wall-clock time when a trial was suggested or added, if known.
-    pub fn started_at(&self, number: TrialNumber) -> Option<f64> {
+    pub(crate) fn started_at(&self, number: TrialNumber) -> Option<f64> {
         self.time(self.trials[number].started_by as usize)
     }
 
     /// The wall-clock time when the state of a trial last became observed, failed or abandoned, if known.
-    pub fn finished_at(&self, number: TrialNumber) -> Option<f64> {
+    pub(crate) fn finished_at(&self, number: TrialNumber) -> Option<f64> {
         let trial = &self.trials[number];
         trial.ended_at()?;
         self.time(trial.ended_by as usize)
@@ -164,18 +165,18 @@ impl Ledger {
     }
 
     /// The row of a trial for a model. It has the encoded point where the trial was run, followed by the context.
-    pub fn row(&self, number: TrialNumber) -> &[f64] {
+    pub(crate) fn row(&self, number: TrialNumber) -> &[f64] {
         let width = self.widths.0 + self.widths.1;
         &self.rows[number * width..(number + 1) * width]
     }
 
     /// The encoded point where a trial was run.
-    pub fn x(&self, number: TrialNumber) -> &[f64] {
+    pub(crate) fn x(&self, number: TrialNumber) -> &[f64] {
         &self.row(number)[..self.widths.0]
     }
 
     /// The encoded context of a trial.
-    pub fn context(&self, number: TrialNumber) -> &[f64] {
+    pub(crate) fn context(&self, number: TrialNumber) -> &[f64] {
         &self.row(number)[self.widths.0..]
     }
 
@@ -190,7 +191,7 @@ impl Ledger {
     }
 
     /// The encoded point where a trial was run, and its row number among candidates.
-    pub fn member(&self, number: TrialNumber) -> Member {
+    pub(crate) fn member(&self, number: TrialNumber) -> Member {
         let index = self.trials[number].index;
         Member::new(self.x(number).to_vec(), index.map(|index| index as usize))
     }
@@ -218,7 +219,7 @@ impl Ledger {
     }
 
     /// The encoded point where a trial was suggested or added.
-    pub fn started_x(&self, number: TrialNumber) -> Result<Cow<'_, [f64]>> {
+    pub(crate) fn started_x(&self, number: TrialNumber) -> Result<Cow<'_, [f64]>> {
         Ok(match self.trials[number].started() {
             None => Cow::Borrowed(self.x(number)),
             Some(point) => Cow::Owned(self.problem.encode(point)?),
@@ -226,7 +227,7 @@ impl Ledger {
     }
 
     /// The point where a trial was run, if such a point was reported.
-    pub fn run_point(&self, number: TrialNumber) -> Option<Point> {
+    pub(crate) fn run_point(&self, number: TrialNumber) -> Option<Point> {
         let moved = self.trials[number].started().is_some();
         moved.then(|| self.point(number))
     }
@@ -238,7 +239,7 @@ impl Ledger {
 
     /// Trials that were abandoned after the last value or failure. Strategies do not suggest the points of these trials
     /// again before the next value or failure.
-    pub fn recently_abandoned(&self) -> Vec<TrialNumber> {
+    pub(crate) fn recently_abandoned(&self) -> Vec<TrialNumber> {
         let mut numbers = Vec::new();
         for entry in self.entries.iter().rev() {
             match entry {
@@ -272,13 +273,13 @@ impl Ledger {
     }
 
     /// The first point of the queue.
-    pub fn next_queued(&self) -> Option<&Queued> {
+    pub(crate) fn next_queued(&self) -> Option<&Queued> {
         self.enqueued.get(self.n_dequeued)
     }
 
     /// The time on the optimizer's clock at a wall-clock time in seconds. It is the number of suggestions so far, or the
     /// wall-clock time.
-    pub fn now(&self, time: Option<f64>) -> Result<f64> {
+    pub(crate) fn now(&self, time: Option<f64>) -> Result<f64> {
         match (self.problem.clock, time) {
             (Clock::Iterations, None) => Ok(self.n_suggested as f64),
             (Clock::Iterations, Some(time)) if time.is_finite() => Ok(self.n_suggested as f64),
@@ -294,12 +295,12 @@ impl Ledger {
     }
 
     /// The events with numbers of at least `start`.
-    pub fn events(&self, start: usize) -> impl Iterator<Item = Event> + '_ {
+    pub(crate) fn events(&self, start: usize) -> impl Iterator<Item = Event> + '_ {
         (start..self.len()).map(|i| self.event(i))
     }
 
     /// Appends an event. An event that is not valid after the events of this log is refused.
-    pub fn append(&mut self, event: Event) -> Result<()> {
+    pub(crate) fn append(&mut self, event: Event) -> Result<()> {
         self.check_event(&event)?;
         self.push(event)
     }
@@ -320,7 +321,7 @@ impl Ledger {
     /// Removes the suggestions at the end of the log until it has `len` events.
     ///
     /// Only drafts of an interrupted batch are removed. The removal stops at an event that is not a suggestion.
-    pub fn truncate(&mut self, len: usize) {
+    pub(crate) fn truncate(&mut self, len: usize) {
         while self.len() > len
             && let Some(Entry::Suggested { queued, .. }) = self.entries.last()
         {

@@ -7,7 +7,7 @@ use crate::problem::Point;
 
 impl Ledger {
     /// Whether the point of a trial came from the queue.
-    pub fn was_enqueued(&self, number: TrialNumber) -> bool {
+    pub(crate) fn was_enqueued(&self, number: TrialNumber) -> bool {
         let mut entries = self.entries.iter().rev();
         entries.any(|entry| {
             matches!(entry, Entry::Suggested { number: own, queued: true } if *own as usize == number)
@@ -16,7 +16,7 @@ impl Ledger {
 
     /// Whether the event logged the value that `action` reports, with the same standard deviation, cost and point. The
     /// event concerns trial `concerned`. The value of the trial may have been amended after the event.
-    pub fn is_report_of(
+    pub(crate) fn is_report_of(
         &self,
         event: &Event,
         concerned: Option<TrialNumber>,

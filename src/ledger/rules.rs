@@ -7,7 +7,12 @@ use crate::ledger::{Ledger, Queued, State, json};
 impl Ledger {
     /// Returns the event of an action, or None if the action would have no effect. The log is not changed. `now` is the
     /// time on the optimizer's clock, and `at` is the wall-clock time.
-    pub fn validate(&self, action: Action, now: f64, at: Option<f64>) -> Result<Option<Event>> {
+    pub(crate) fn validate(
+        &self,
+        action: Action,
+        now: f64,
+        at: Option<f64>,
+    ) -> Result<Option<Event>> {
         Ok(match action {
             Action::Observe {
                 number,

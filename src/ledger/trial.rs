@@ -11,14 +11,18 @@ use crate::problem::fidelity::TOLERANCE;
 /// The state of a trial. A trial in any other state can become `Observed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
+    /// The trial was started, and its result has not arrived.
     Pending,
+    /// The trial has a value.
     Observed,
+    /// The evaluation ended without a value.
     Failed,
+    /// The result is no longer expected.
     Abandoned,
 }
 
 impl State {
-    pub const ALL: [State; 4] = [
+    pub(crate) const ALL: [State; 4] = [
         State::Pending,
         State::Observed,
         State::Failed,
@@ -39,11 +43,12 @@ impl State {
 /// A trial. Its point and context are stored in rows of the [`crate::ledger::Ledger`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
+    /// The state after all events of the log.
     pub state: State,
     /// Whether this optimizer suggested the trial. It is false if the trial was added.
     pub suggested: bool,
     /// The row number of the candidate at which the trial was run, if the domain is a list of candidates.
-    pub index: Option<u32>,
+    pub(crate) index: Option<u32>,
     /// The value, oriented so that larger values are better.
     pub value: Option<f64>,
     /// The time when the trial was suggested or added, on the optimizer's clock.
@@ -99,7 +104,7 @@ impl Details {
 
 impl Trial {
     /// The time when the state last became observed, failed or abandoned, on the optimizer's clock.
-    pub fn ended_at(&self) -> Option<f64> {
+    pub(crate) fn ended_at(&self) -> Option<f64> {
         (self.state != State::Pending).then_some(self.ended_at)
     }
 
@@ -134,7 +139,7 @@ impl Trial {
     }
 
     /// The fidelity z in [0, 1]. It is 1 if the fidelity was not given.
-    pub fn z(&self) -> f64 {
+    pub(crate) fn z(&self) -> f64 {
         let details = self.details.as_ref();
         details
             .and_then(|details| details.fidelity)
@@ -147,7 +152,7 @@ impl Trial {
     }
 
     /// The note of the strategy that suggested the trial.
-    pub fn note(&self) -> Option<&str> {
+    pub(crate) fn note(&self) -> Option<&str> {
         self.details.as_ref()?.note.as_deref()
     }
 

@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use ndarray::{Array2, ArrayView2};
 use rand::SeedableRng;
 
+use super::argmax::Argmax;
 use super::excluded::Excluded;
-use super::{Argmax, Maximizer, maximize};
+use super::{Maximizer, maximize};
 use crate::problem::{Condition, Coordinate, Domain, Objective};
 use crate::random::Rng;
 

@@ -41,12 +41,12 @@ impl<'a> Feasible<'a> {
     }
 
     /// Whether there are constraints.
-    pub fn is_constrained(self) -> bool {
+    pub(crate) fn is_constrained(self) -> bool {
         self.0.is_some()
     }
 
     /// Whether each row satisfies the constraints.
-    pub fn of_rows(self, rows: ArrayView2<f64>) -> Result<Vec<bool>> {
+    pub(crate) fn of_rows(self, rows: ArrayView2<f64>) -> Result<Vec<bool>> {
         let Some(check) = self.0 else {
             return Ok(vec![true; rows.nrows()]);
         };
@@ -65,13 +65,18 @@ impl<'a> Feasible<'a> {
     }
 
     /// Whether the point `x` satisfies the constraints.
-    pub fn holds(self, x: &[f64]) -> Result<bool> {
+    pub(crate) fn holds(self, x: &[f64]) -> Result<bool> {
         let rows = ArrayView1::from(x).insert_axis(Axis(0));
         Ok(self.of_rows(rows)?.first() == Some(&true))
     }
 
     /// Returns the first `count` rows of `order` that satisfy the constraints. Later rows are not checked.
-    pub fn first(self, count: usize, order: &[usize], rows: ArrayView2<f64>) -> Result<Vec<usize>> {
+    pub(crate) fn first(
+        self,
+        count: usize,
+        order: &[usize],
+        rows: ArrayView2<f64>,
+    ) -> Result<Vec<usize>> {
         if !self.is_constrained() {
             return Ok(order[..order.len().min(count)].to_vec());
         }

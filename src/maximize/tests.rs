@@ -1,7 +1,8 @@
 //! Tests of the argmax. They use known maxima, a comparison with many dense starts, and general properties.
 
+use super::argmax::Argmax;
 use super::excluded::Excluded;
-use super::{Argmax, Maximizer, maximize};
+use super::{Maximizer, maximize};
 use crate::error::Error;
 use crate::problem::{Coordinate, Domain, Objective};
 use crate::random::Rng;

@@ -49,10 +49,6 @@ impl GrowingCholesky {
         self.n
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.n == 0
-    }
-
     /// The largest jitter of all rows. It is 0 for well-conditioned rows.
     pub fn jitter(&self) -> f64 {
         self.jitter.iter().copied().fold(0.0, f64::max)

@@ -9,7 +9,7 @@ use crate::problem::Domain;
 
 impl Optimizer {
     /// Refuses rows that are not valid (x, context) rows of this optimizer.
-    pub fn check_rows(&self, rows: ArrayView2<f64>) -> Result<()> {
+    pub(crate) fn check_rows(&self, rows: ArrayView2<f64>) -> Result<()> {
         let (width, context_width) = self.ledger.widths();
         if rows.ncols() != width + context_width {
             return Err(Error::Shape(format!(

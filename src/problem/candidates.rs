@@ -41,28 +41,28 @@ impl Candidates {
     }
 
     /// The encoded domain.
-    pub fn domain(&self) -> &Arc<Domain> {
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
         &self.domain
     }
 
     /// The number of candidates.
-    pub fn n_rows(&self) -> usize {
+    pub(crate) fn n_rows(&self) -> usize {
         self.points.nrows()
     }
 
     /// The columns of a candidate.
-    pub fn row(&self, index: usize) -> Vec<f64> {
+    pub(crate) fn row(&self, index: usize) -> Vec<f64> {
         let row = self.points.slice(s![index..=index, ..]);
         self.encode(row).into_iter().collect()
     }
 
     /// The columns of rows in the user's units.
-    pub fn encode(&self, rows: ArrayView2<f64>) -> Array2<f64> {
+    pub(crate) fn encode(&self, rows: ArrayView2<f64>) -> Array2<f64> {
         scaled(rows, &self.low, &self.high)
     }
 
     /// The index of the first candidate that equals this row.
-    pub fn find(&self, row: ArrayView1<f64>) -> Option<usize> {
+    pub(crate) fn find(&self, row: ArrayView1<f64>) -> Option<usize> {
         self.points
             .outer_iter()
             .position(|candidate| candidate == row)

@@ -14,6 +14,7 @@ const MAX_COLUMNS: usize = 4096;
 /// What the points of a space are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
+    /// Points to suggest.
     Params,
     /// A context has no conditions.
     Context,
@@ -40,7 +41,9 @@ impl Role {
 /// A parameter as it is declared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Declaration {
+    /// The name, which is unique in a space. Messages use it.
     pub name: String,
+    /// The range of values, or the choices.
     pub parameter: Parameter,
     /// The parameter is active if each of these other parameters is active and has one of the given levels.
     pub when: Vec<(String, Vec<u64>)>,

@@ -172,7 +172,7 @@ pub trait Objective {
 
 #[cfg(test)]
 pub(crate) mod testing {
-    use super::super::{Condition, Conditions};
+    use super::super::conditions::{Condition, Conditions};
     use super::*;
     use crate::error::Error;
 

@@ -21,6 +21,7 @@ pub struct Fidelity {
     pub axis: Parameter,
     /// The factor C > 0 in ζ(z) = C·(1 − z), in units of f.
     pub bias: Option<f64>,
+    /// The cost of an evaluation at fidelity z.
     pub cost: Option<PowerCost>,
 }
 
@@ -78,7 +79,7 @@ impl Fidelity {
     }
 
     /// Refuses a value out of range.
-    pub fn check_value(&self, value: f64) -> Result<()> {
+    pub(crate) fn check_value(&self, value: f64) -> Result<()> {
         match self.axis.kind().checked(value) == Some(value) {
             true => Ok(()),
             false => Err(Error::InvalidFidelity(format!(
@@ -89,7 +90,7 @@ impl Fidelity {
     }
 
     /// The fidelity z of a value in the user's units.
-    pub fn encode(&self, value: f64) -> f64 {
+    pub(crate) fn encode(&self, value: f64) -> f64 {
         let mut z = [0.0];
         self.axis.kind().encode(value, &mut z);
         z[0]
@@ -97,7 +98,7 @@ impl Fidelity {
 
     /// The value nearest to a fidelity z. On a continuous range, this is the value with the fewest decimal digits among
     /// the values with this z, up to rounding.
-    pub fn decode(&self, z: f64) -> f64 {
+    pub(crate) fn decode(&self, z: f64) -> f64 {
         let value = self.axis.kind().decode(&[z]);
         if self.axis.n_levels().is_some() {
             return value;
@@ -111,7 +112,7 @@ impl Fidelity {
     }
 
     /// The possible value of z nearest to this value.
-    pub fn nearest(&self, z: f64) -> f64 {
+    pub(crate) fn nearest(&self, z: f64) -> f64 {
         let axis = self.axis.kind().coordinate();
         match axis.levels() {
             None => z,

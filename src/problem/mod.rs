@@ -29,7 +29,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 
 pub use candidates::Candidates;
-pub use conditions::{Condition, Conditions};
+#[cfg(test)]
+pub use conditions::Condition;
 pub use declarations::{Declaration, Role};
 pub use domain::{Domain, Member, Objective};
 pub use fidelity::{Fidelity, PowerCost};
@@ -54,13 +55,15 @@ pub enum Clock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
+    /// Larger values are better.
     Maximize,
+    /// Smaller values are better.
     Minimize,
 }
 
 impl Direction {
     /// Converts a value of f to a value to maximise, or back.
-    pub fn oriented(self, value: f64) -> f64 {
+    pub(crate) fn oriented(self, value: f64) -> f64 {
         match self {
             Direction::Maximize => value,
             Direction::Minimize => -value,
@@ -71,17 +74,24 @@ impl Direction {
 /// The points that may be suggested.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Members {
+    /// The points of a space of parameters.
     Space(Space),
+    /// The rows of a list.
     Candidates(Candidates),
 }
 
 /// The optimisation problem. It does not depend on the strategy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Problem {
+    /// The points that may be suggested.
     pub members: Members,
+    /// The parameters of the context, which the caller gives with each request. None if there is no context.
     pub context: Option<Space>,
+    /// The range of fidelities. None if every trial is a full evaluation.
     pub fidelity: Option<Fidelity>,
+    /// Whether the problem is a maximisation or a minimisation.
     pub direction: Direction,
+    /// The unit of the times of the log.
     pub clock: Clock,
 }
 
@@ -117,7 +127,7 @@ impl Problem {
     }
 
     /// The encoded domain of the points.
-    pub fn domain(&self) -> &Arc<Domain> {
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
         match &self.members {
             Members::Space(space) => space.domain(),
             Members::Candidates(candidates) => candidates.domain(),
@@ -125,14 +135,14 @@ impl Problem {
     }
 
     /// The encoded coordinates of a context. The list is empty if a context is not declared.
-    pub fn context_coordinates(&self) -> &[Coordinate] {
+    pub(crate) fn context_coordinates(&self) -> &[Coordinate] {
         let context = self.context.as_ref();
         let product = context.and_then(|space| space.domain().product());
         product.map_or(&[], |product| product)
     }
 
     /// The numbers of columns of an encoded point and of an encoded context.
-    pub fn widths(&self) -> (usize, usize) {
+    pub(crate) fn widths(&self) -> (usize, usize) {
         let context = self.context.as_ref();
         let context_width = context.map_or(0, |space| space.domain().width());
         (self.domain().width(), context_width)
@@ -217,7 +227,7 @@ impl Problem {
     }
 
     /// Returns the point with these columns. `index` is its row number among candidates.
-    pub fn decode(&self, x: &[f64], index: Option<usize>) -> Point {
+    pub(crate) fn decode(&self, x: &[f64], index: Option<usize>) -> Point {
         match (&self.members, index) {
             (Members::Space(space), _) => Point::Numbers(space.decode_searched(x)),
             (Members::Candidates(_), Some(index)) => Point::Candidate(index),
@@ -244,7 +254,7 @@ impl Problem {
         }
     }
 
-    /// The columns of a context, which has one number per searched parameter.
+    /// The encoded columns of a valid context, which has one number per searched parameter.
     pub fn encode_context(&self, context: &[f64]) -> Vec<f64> {
         match &self.context {
             None => Vec::new(),
@@ -253,13 +263,13 @@ impl Problem {
     }
 
     /// The fidelity z in [0, 1] of a fidelity in the user's units.
-    pub fn z(&self, fidelity: Option<f64>) -> Option<f64> {
+    pub(crate) fn z(&self, fidelity: Option<f64>) -> Option<f64> {
         let declared = self.fidelity.as_ref()?;
         fidelity.map(|value| declared.encode(value))
     }
 
     /// Returns the fidelity in the user's units, or None if a fidelity is not declared.
-    pub fn fidelity_at(&self, z: f64) -> Option<f64> {
+    pub(crate) fn fidelity_at(&self, z: f64) -> Option<f64> {
         self.fidelity.as_ref().map(|declared| declared.decode(z))
     }
 }

@@ -20,7 +20,7 @@ impl Point {
     }
 
     /// Returns the row number of a candidate, or None for a point of a space.
-    pub fn index(&self) -> Option<usize> {
+    pub(crate) fn index(&self) -> Option<usize> {
         match self {
             Point::Numbers(_) => None,
             Point::Candidate(index) => Some(*index),

@@ -62,22 +62,22 @@ impl Space {
     }
 
     /// The encoded domain of the parameters that are searched.
-    pub fn domain(&self) -> &Arc<Domain> {
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
         &self.domain
     }
 
     /// The numbers of the parameters that are searched: all except constants.
-    pub fn searched(&self) -> &[usize] {
+    pub(crate) fn searched(&self) -> &[usize] {
         &self.searched
     }
 
     /// The number of parameters, constants included.
-    pub fn n_parameters(&self) -> usize {
+    pub(crate) fn n_parameters(&self) -> usize {
         self.declared.len()
     }
 
     /// Whether each parameter is active. A parameter is inactive if one of its parents is not given.
-    pub fn active(&self, numbers: &[Option<f64>]) -> Vec<bool> {
+    pub(crate) fn active(&self, numbers: &[Option<f64>]) -> Vec<bool> {
         self.conditions.active(&self.levels(numbers))
     }
 
@@ -85,7 +85,7 @@ impl Space {
     ///
     /// Refuses a point with missing or inactive parameters. `unknown` are other names that were given, as the message
     /// shows them; NaN stands for a value that the caller refuses.
-    pub fn complete(
+    pub(crate) fn complete(
         &self,
         numbers: &[Option<f64>],
         unknown: &[String],
@@ -118,7 +118,7 @@ impl Space {
     }
 
     /// Refuses missing and unknown names in a space without conditions, before any value is read.
-    pub fn check_given(&self, given: &[bool], unknown: &[String]) -> Result<()> {
+    pub(crate) fn check_given(&self, given: &[bool], unknown: &[String]) -> Result<()> {
         if !self.conditions.is_empty() {
             return Ok(());
         }
@@ -130,19 +130,19 @@ impl Space {
     }
 
     /// Refuses names that are not in the space.
-    pub fn check_known(&self, unknown: &[String]) -> Result<()> {
+    pub(crate) fn check_known(&self, unknown: &[String]) -> Result<()> {
         self.check_names(|_| true, |_| true, unknown)
     }
 
     /// The columns of a point that `complete` returned.
-    pub fn encode(&self, numbers: &[Option<f64>]) -> Vec<f64> {
+    pub(crate) fn encode(&self, numbers: &[Option<f64>]) -> Vec<f64> {
         let searched = self.only_searched(numbers);
         self.encode_searched(|k| searched[k])
     }
 
     /// The columns of a point from the number of each searched parameter. The number is None if the parameter is
     /// inactive.
-    pub fn encode_searched(&self, number: impl Fn(usize) -> Option<f64>) -> Vec<f64> {
+    pub(crate) fn encode_searched(&self, number: impl Fn(usize) -> Option<f64>) -> Vec<f64> {
         let mut x = vec![0.0; self.domain.width()];
         for (k, (&i, at)) in self.searched.iter().zip(&self.at).enumerate() {
             let kind = self.kind(i);
@@ -155,7 +155,7 @@ impl Space {
     }
 
     /// The numbers of the searched parameters at the point nearest to these columns; None for inactive ones.
-    pub fn decode_searched(&self, x: &[f64]) -> Vec<Option<f64>> {
+    pub(crate) fn decode_searched(&self, x: &[f64]) -> Vec<Option<f64>> {
         let active = self.domain.product().and_then(|product| product.active(x));
         let is_active = |k: usize| active.as_ref().is_none_or(|active| active[k]);
         let all = self.searched.iter().zip(&self.at).enumerate();
@@ -166,17 +166,17 @@ impl Space {
     }
 
     /// The numbers of the point nearest to these columns; None for inactive parameters.
-    pub fn decode(&self, x: &[f64]) -> Vec<Option<f64>> {
+    pub(crate) fn decode(&self, x: &[f64]) -> Vec<Option<f64>> {
         self.spread(&self.decode_searched(x))
     }
 
     /// The numbers of the searched parameters among the numbers of all.
-    pub fn only_searched(&self, numbers: &[Option<f64>]) -> Vec<Option<f64>> {
+    pub(crate) fn only_searched(&self, numbers: &[Option<f64>]) -> Vec<Option<f64>> {
         self.searched.iter().map(|&i| numbers[i]).collect()
     }
 
     /// The numbers of all parameters from the numbers of the searched ones; None for inactive parameters.
-    pub fn spread(&self, searched: &[Option<f64>]) -> Vec<Option<f64>> {
+    pub(crate) fn spread(&self, searched: &[Option<f64>]) -> Vec<Option<f64>> {
         let constants = (0..self.declared.len()).map(|i| self.constant(i));
         let mut numbers: Vec<Option<f64>> = constants.collect();
         for (&i, number) in self.searched.iter().zip(searched) {
@@ -193,7 +193,7 @@ impl Space {
 
     /// Refuses n numbers, one for each searched parameter, that are not a point of this space. The number of an inactive
     /// parameter is None.
-    pub fn check(&self, n: usize, number: impl Fn(usize) -> Option<f64>) -> Result<()> {
+    pub(crate) fn check(&self, n: usize, number: impl Fn(usize) -> Option<f64>) -> Result<()> {
         if n != self.searched.len() {
             let names = list(self.searched.iter().map(|&i| &self.declared[i].name));
             let message = format!(" has {n} numbers; give one for each of {names}");

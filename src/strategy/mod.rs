@@ -7,16 +7,25 @@
 //! * [`elimination`]: rounds of pure exploration with elimination
 //! * [`tree`]: optimistic search of a tree of cells
 //!
+//! [`query`] has the arguments of a proposal. [`model_based`] is the trait of strategies with a posterior, whose
+//! targets have [`units`] and a [`warp`].
+//!
 //! A strategy folds the log into its state, and proposes a point from the state.
 
 pub mod bayes;
 pub mod checks;
 pub mod elimination;
 pub mod from_settings;
+pub mod model_based;
+pub mod query;
 pub mod random_search;
 pub mod registry;
 pub mod theory;
 pub mod tree;
+pub mod units;
+pub mod warp;
+
+pub use query::Query;
 
 use std::sync::Arc;
 
@@ -28,6 +37,7 @@ use crate::maximize::feasible::Feasible;
 use crate::problem::fidelity::TOLERANCE;
 use crate::problem::{Clock, Coordinate, Direction, Domain, Fidelity, Member, Problem, Product};
 use crate::random::Rng;
+use crate::strategy::model_based::ModelBased;
 
 /// The problem for which a strategy is made.
 #[derive(Debug, Clone)]
@@ -52,11 +62,6 @@ impl Setup {
             clock: problem.clock,
             direction: problem.direction,
         }
-    }
-
-    /// The number of encoded columns of a context.
-    pub fn context_width(&self) -> usize {
-        self.context.iter().map(Coordinate::width).sum()
     }
 }
 
@@ -91,21 +96,6 @@ pub struct Recommendation {
     pub point: Member,
     pub mean: f64,
     pub std: f64,
-}
-
-/// The request for a proposal.
-#[derive(Debug, Clone, Copy)]
-pub struct Query<'a> {
-    /// The time on the clock of the ledger.
-    pub now: f64,
-    /// The wall-clock time in seconds, if leases are used.
-    pub wall_time: Option<f64>,
-    /// The encoded context. The slice is empty if a context is not declared.
-    pub context: &'a [f64],
-    /// The requested fidelity in [0, 1]. If it is `None`, the strategy chooses the fidelity.
-    pub fidelity: Option<f64>,
-    /// The constraints that the point must satisfy.
-    pub feasible: Feasible<'a>,
 }
 
 /// The features that a strategy supports. Other features are refused when the optimizer is constructed.
@@ -206,7 +196,7 @@ pub trait Strategy: Send {
     }
 
     /// Access to the posterior, for strategies with a model.
-    fn model_based(&mut self) -> Option<&mut dyn bayes::ModelBased> {
+    fn model_based(&mut self) -> Option<&mut dyn ModelBased> {
         None
     }
 }

@@ -3,17 +3,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use belated::error::{Error, Stop};
-use belated::ledger::{Action, Again, Failure, Observation, State};
-use belated::maximize::feasible::Feasible;
-use belated::optimizer::{Definition, Optimizer, Request};
-use belated::problem::{
-    Candidates, Choices, Clock, Declaration, Direction, Fidelity, Integer, Members, Parameter,
-    Point, Problem, Real, Role, Space,
+use belated::{
+    Action, Again, Candidates, Choices, Clock, Declaration, Definition, Direction, Error, Failure,
+    Feasible, Fidelity, Integer, Members, Observation, Optimizer, Parameter, Point, Problem, Real,
+    Request, Role, Space, State, Stop,
 };
-use belated::random::Rng;
-use belated::strategy::bayes::settings::Settings;
-use belated::strategy::registry;
 use ndarray::Array2;
 use proptest::collection::vec;
 use proptest::option;
@@ -21,6 +15,8 @@ use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 use proptest::strategy::Union;
 use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use serde_json::{Value, json};
 
 use crate::number;
 use crate::settings::{bpe_delay, settings, tree_search};
@@ -30,7 +26,7 @@ use crate::settings::{bpe_delay, settings, tree_search};
 pub struct Case {
     pub definition: Definition,
     /// The settings of Bayesian optimisation. None stands for random search, BPE-Delay or tree search.
-    pub settings: Option<Settings>,
+    pub settings: Option<Value>,
     pub steps: Vec<Step>,
 }
 
@@ -156,7 +152,7 @@ pub fn cube(width: usize) -> Members {
 fn candidates() -> impl Strategy<Value = Members> {
     let count = prop_oneof![8 => 1..30usize, 1 => Just(300)];
     (count, 1..4usize, 0..7, any::<u64>()).prop_map(|(n, d, kind, seed)| {
-        let mut rng = Rng::seed_from_u64(seed);
+        let mut rng = Pcg64::seed_from_u64(seed);
         let rows = Array2::from_shape_fn((n, d), |(i, k)| {
             let u: f64 = rng.random();
             match kind {
@@ -220,7 +216,7 @@ pub fn definition(
     context_width: usize,
     clock: Clock,
     seed: u64,
-    settings: Option<&Settings>,
+    settings: Option<&Value>,
 ) -> Result<Definition, Error> {
     let share = Parameter::Real(Real::new(0.0, 1.0, false, None)?);
     // BayesOpt does not support a fidelity.
@@ -238,8 +234,8 @@ pub fn definition(
         clock,
     };
     let strategy = match settings {
-        Some(settings) => registry::definition("BayesOpt", settings),
-        None => registry::definition("RandomSearch", ()),
+        Some(settings) => settings.clone(),
+        None => json!({"kind": "RandomSearch"}),
     };
     Ok(Definition {
         problem: Arc::new(problem),
@@ -291,7 +287,7 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
                                 problem.context = None;
                                 problem.fidelity = None;
                                 problem.clock = Clock::Iterations;
-                                definition.strategy = registry::definition("BPEDelay", of_rounds);
+                                definition.strategy = of_rounds;
                             } else if matches!(kind, 3 | 4) && !candidates {
                                 problem.context = None;
                                 definition.strategy = of_tree;
@@ -307,11 +303,26 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
         )
 }
 
+/// Returns a uniformly random point of the problem, which is the first suggestion of random search.
+pub fn uniform_point(problem: &Problem, seed: u64) -> Point {
+    let definition = Definition {
+        problem: Arc::new(Problem {
+            context: None,
+            fidelity: None,
+            clock: Clock::Iterations,
+            ..problem.clone()
+        }),
+        seed,
+        strategy: json!({"kind": "RandomSearch"}),
+    };
+    let mut search = Optimizer::new(definition).unwrap();
+    search.suggest(1, Request::default(), &mut go_on()).unwrap();
+    search.ledger().point(0)
+}
+
 impl Place {
     pub fn point(self, optimizer: &Optimizer) -> Point {
-        let mut rng = Rng::seed_from_u64(self.seed);
         let problem = &optimizer.definition().problem;
-        let (x, index) = problem.domain().sample_uniform(&mut rng);
         let ledger = optimizer.ledger();
         let earlier = (!ledger.trials().is_empty())
             .then(|| ledger.point(self.seed as usize % ledger.trials().len()));
@@ -327,7 +338,7 @@ impl Place {
             (PlaceKind::Adjacent, Some(point)) => Some(adjacent(&point))
                 .filter(|adjacent| problem.check_point(adjacent).is_ok())
                 .unwrap_or(point),
-            _ => problem.decode(&x, index),
+            _ => uniform_point(problem, self.seed),
         }
     }
 
@@ -338,9 +349,9 @@ impl Place {
     }
 
     pub fn context(self, optimizer: &Optimizer) -> Vec<f64> {
-        let mut rng = Rng::seed_from_u64(self.seed);
+        let mut rng = Pcg64::seed_from_u64(self.seed);
         let ledger = optimizer.ledger();
-        let (_, width) = ledger.widths();
+        let (_, width) = optimizer.definition().problem.n_numbers();
         let fresh: Vec<f64> = (0..width)
             .map(|_| f64::from(rng.random_range(0..3u8)) / 2.0)
             .collect();
@@ -482,6 +493,6 @@ pub fn is_consistent(optimizer: &Optimizer) -> bool {
     let ledger = optimizer.ledger();
     ledger.trials().iter().enumerate().all(|(number, trial)| {
         (trial.state == State::Pending) == ledger.pending().contains(&number)
-            && (trial.state == State::Observed) == trial.value.is_some()
+            && (trial.state == State::Observed) == ledger.value(number).is_some()
     })
 }

@@ -2,17 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use belated::error::Error;
-use belated::ledger::Action;
-use belated::optimizer::{Optimizer, Request};
-use belated::problem::{Clock, Point};
-use belated::strategy::bayes::acquisitions::Acquisition;
-use belated::strategy::bayes::acquisitions::log_ei::LogEI;
-use belated::strategy::bayes::acquisitions::thompson_sampling::ThompsonSampling;
-use belated::strategy::bayes::acquisitions::ucb::UCB;
-use belated::strategy::bayes::settings::pending::{Hallucinate, Pending};
-use belated::strategy::bayes::settings::{Initial, InitialDesign, Settings};
+use belated::{Action, Clock, Error, Optimizer, Point, Request};
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use serde_json::json;
 
 use crate::cases;
 use crate::histories::{Step, case, cube, definition, go_on};
@@ -60,30 +54,20 @@ proptest! {
 /// Tests with more rows. The searches of a fit then run on other threads.
 #[test]
 fn a_stopped_fit_on_several_threads_changes_nothing() {
-    for acquisition in [
-        Acquisition::UCB(UCB::default()),
-        Acquisition::LogEI(LogEI::default()),
-        Acquisition::ThompsonSampling(ThompsonSampling::default()),
-    ] {
-        let settings = Settings {
-            acquisition,
-            pending: Some(Pending::Hallucinate(Hallucinate::default())),
-            initial: Initial::Initial(InitialDesign {
-                n: Some(0),
-                ..InitialDesign::default()
-            }),
-            ..Settings::default()
-        };
+    for acquisition in ["UCB", "LogEI", "ThompsonSampling"] {
+        let settings = json!({
+            "kind": "BayesOpt",
+            "acquisition": {"kind": acquisition},
+            "pending": {"kind": "Hallucinate"},
+            "initial": {"kind": "Initial", "n": 0},
+        });
         let definition = definition(cube(3), 0, Clock::Iterations, 7, Some(&settings));
         let mut stopped = Optimizer::new(definition.unwrap()).unwrap();
-        let rows = stopped
-            .definition()
-            .problem
-            .domain()
-            .quasi_random(220, &mut rand::SeedableRng::seed_from_u64(1));
-        for row in rows.rows() {
-            let point = Point::at(&row.to_vec());
-            let value = row.iter().map(|x| (7.0 * x).sin()).sum();
+        let mut rng = Pcg64::seed_from_u64(1);
+        for _ in 0..220 {
+            let x: [f64; 3] = rng.random();
+            let point = Point::at(&x);
+            let value = x.iter().map(|x| (7.0 * x).sin()).sum();
             let add = Action::add(point, vec![], Some(value), None);
             stopped.record(add, None).unwrap();
         }

@@ -3,14 +3,12 @@
 //! * [`histories`]: random optimizers of every kind, and random histories
 //! * [`settings`]: settings of every kind for these optimizers
 //! * [`hostile`]: a panic or a NaN never occurs, and every suggestion is in the domain
-//! * [`models`]: a panic or a NaN never occurs in the posterior
 //! * [`interrupted`]: an interruption at any moment does not change the optimizer
 //! * [`saved`]: saved optimizers are restored bit for bit, and damaged bytes are refused
 
 mod histories;
 mod hostile;
 mod interrupted;
-mod models;
 mod saved;
 mod settings;
 
@@ -32,15 +30,6 @@ fn cases(cases: u32) -> Config {
         config
     } else {
         Config { cases, ..config }
-    }
-}
-
-/// Returns a configuration for tests that take a hundred times as long, with `few` cases by default.
-fn heavy(few: u32) -> Config {
-    let config = cases(few);
-    Config {
-        cases: few.max(config.cases / 100),
-        ..config
     }
 }
 

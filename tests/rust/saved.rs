@@ -1,8 +1,8 @@
 //! Tests of saved optimizers. They are restored bit for bit, and damaged bytes are refused.
 
-use belated::error::Error;
-use belated::optimizer::Optimizer;
-use belated::snapshot::FORMAT;
+use std::sync::OnceLock;
+
+use belated::{Clock, Error, Optimizer};
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
@@ -70,11 +70,23 @@ fn checksum(bytes: &[u8]) -> u64 {
     hash
 }
 
+/// Returns a saved optimizer.
+fn saved() -> Vec<u8> {
+    let definition = definition(cube(1), 0, Clock::Iterations, 3, None).unwrap();
+    Optimizer::new(definition).unwrap().to_bytes().unwrap()
+}
+
+/// Returns the number of the format, which follows the name.
+fn format() -> u8 {
+    static FORMAT: OnceLock<u8> = OnceLock::new();
+    *FORMAT.get_or_init(|| saved()[7])
+}
+
 /// Returns a body with a matching header.
 fn with_header(body: &[u8]) -> Vec<u8> {
     [
         b"belated".as_slice(),
-        &[FORMAT],
+        &[format()],
         &checksum(body).to_le_bytes(),
         body,
     ]
@@ -135,9 +147,7 @@ proptest! {
 
 #[test]
 fn the_header_of_the_tests_equals_the_header_of_the_core() {
-    let clock = belated::problem::Clock::Iterations;
-    let definition = definition(cube(1), 0, clock, 3, None).unwrap();
-    let bytes = Optimizer::new(definition).unwrap().to_bytes().unwrap();
+    let bytes = saved();
     assert_eq!(with_header(&bytes[HEAD..]), bytes);
 }
 
@@ -150,7 +160,7 @@ fn a_different_format_is_refused() {
         refused,
         Err(Error::UnknownFormat {
             found: 2,
-            known: FORMAT
+            known: format()
         })
     );
 }

@@ -216,47 +216,90 @@ def rust_modules():
     return files
 
 
-def rust_imports():
-    """The modules that each module of the core imports; an item that is re-exported counts for its own module."""
-    files = rust_modules()
-    sources = {module: rust_source(path) for module, path in files.items()}
-    use = re.compile(r"\b(pub(?:\([^)]*\))?\s+)?use\s+((?:crate|super|self|\w+)\s*::[^;]*);")
-    exported = {}
-    found = {}
+RUST_USE = re.compile(r"\b(pub(?:\([^)]*\))?\s+)?use\s+((?:crate|super|self|\w+)\s*::[^;]*);")
+RUST_TYPE = re.compile(r"\b(?:struct|enum|union|trait|type)\s+(\w+)")
+RUST_INHERENT = re.compile(r"^impl(?:<[^{]*?>)?\s+(\w+)(?:<[^{]*?>)?\s*\{(.*?)^\}", re.MULTILINE | re.DOTALL)
+RUST_METHOD = re.compile(r"\bfn\s+(\w+)")
+
+
+def absolute(path, module, names, files):
+    """The path from the root of the crate of a path in a module, or None if it starts at another crate or at a type
+    of the module."""
+    here = list(module)
+    if path[0] == "crate":
+        here, path = [], path[1:]
+    elif path[0] in names:
+        here, path = list(names[path[0]]), path[1:]
+    elif path[0] not in ("self", "super") and (*module, path[0]) not in files:
+        return None
+    while path and path[0] in ("self", "super"):
+        here, path = here[:-1] if path[0] == "super" else here, path[1:]
+    return (*here, *[each for each in path if each != "self"])
+
+
+def rust_imports(sources=None):
+    """The modules that each module of the core uses, by `use`, by a path in its code, or by a method that another
+    module adds to a type.
+
+    An item that is re-exported counts for the module that defines it. A module may name the items that it re-exports
+    (an enum of the kinds in its folder), and the registration of the bindings names all classes.
+    """
+    sources = sources or {module: rust_source(path) for module, path in rust_modules().items()}
+    exported, names, found = {}, {}, {}
     for module, source in sources.items():
-        found[module] = []
-        for public, tree in use.findall(source):
+        names[module], found[module] = {}, []
+        for public, tree in RUST_USE.findall(source):
             for path in used_paths(tree):
-                here = list(module)
-                if path[0] == "crate":
-                    here, path = [], path[1:]
-                elif path[0] != "self" and path[0] != "super" and (*module, path[0]) not in files:
-                    continue
-                while path and path[0] in ("self", "super"):
-                    here, path = here[:-1] if path[0] == "super" else here, path[1:]
-                if public:
-                    exported[(*module, path[-1])] = (*here, *path)
-                else:
-                    found[module].append((*here, *path))
-        # Full paths in expressions, without a `use`.
-        for path in re.findall(r"\bcrate((?:::\w+)+)", use.sub("", source)):
-            found[module].append(tuple(path.split("::")[1:]))
+                there = absolute(path, module, {}, sources)
+                if there and public:
+                    exported[(*module, there[-1])] = there
+                elif there:
+                    found[module].append(there)
+                    names[module][there[-1]] = there
+        # Paths in the code, without a `use`, or from a module that was imported by `use`.
+        for path in re.findall(r"(?<![\w:])\w+(?:::\w+)+", RUST_USE.sub("", source)):
+            there = absolute(path.split("::"), module, names[module], sources)
+            if there:
+                found[module].append(there)
 
     def resolved(path):
         """The module that defines the item of this path."""
         seen = set()
-        while path in exported and path not in seen and path not in files:
+        while path not in seen and path not in sources:
             seen.add(path)
-            path = exported[path]
-        while path and path not in files:
+            for n in range(len(path), 0, -1):
+                if path[:n] in exported and path[:n] not in sources:
+                    path = (*exported[path[:n]], *path[n:])
+                    break
+        while path and path not in sources:
             path = path[:-1]
         return path
 
-    graph = {}
-    for module, paths in found.items():
-        there = {resolved(path) for path in paths}
-        graph[module] = {each for each in there if each in files and each != module and each}
-    return {"::".join(module): {"::".join(each) for each in there} for module, there in graph.items() if module}
+    found["python",] = []
+    graph = {module: {resolved(path) for path in paths} for module, paths in found.items()}
+    for caller, module in added_methods(sources, names, resolved):
+        graph[caller].add(module)
+    graph = {module: {each for each in there if each and each != module} for module, there in graph.items() if module}
+    return {"::".join(module): {"::".join(each) for each in there} for module, there in graph.items()}
+
+
+def added_methods(sources, names, resolved):
+    """(caller, module) for each method with a unique name that the module adds to a type of another module. The type's
+    module may call the method, because a type may be split over two files."""
+    defined = {}
+    for module, source in sources.items():
+        for name in RUST_METHOD.findall(source):
+            defined.setdefault(name, set()).add(module)
+    for module, source in sources.items():
+        own = set(RUST_TYPE.findall(source))
+        for type_name, body in RUST_INHERENT.findall(source):
+            home = resolved(names[module].get(type_name, module))
+            if type_name in own:
+                continue
+            for method in RUST_METHOD.findall(body):
+                for caller in sources if defined[method] == {module} else ():
+                    if caller not in (home, module) and re.search(rf"(?:\.|::){method}\(", sources[caller]):
+                        yield caller, module
 
 
 def cycles(graph):
@@ -287,6 +330,26 @@ def cycles(graph):
 @needs_sources
 def test_imports_of_the_core_are_not_circular():
     assert not cycles(rust_imports())
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [
+        {("a",): "use crate::b::Y;", ("b",): "use crate::a::X;"},
+        {("a",): "fn f() -> crate::b::Y {}", ("b",): "use crate::a::X;"},
+        {("a",): "pub mod b; fn f() -> b::Y {}", ("a", "b"): "use super::X;"},
+        {("a",): "pub mod b; pub mod c; pub use c::Z;", ("a", "b"): "use crate::a::Z;", ("a", "c"): "use super::b::Y;"},
+        {("a",): "use crate::b; fn f() -> b::Y {}", ("b",): "use crate::a::X;"},
+        {
+            ("a",): "pub struct X;",
+            ("b",): "use crate::a::X;\nuse crate::c::Y;\nimpl X {\n    fn f(&self) {}\n}\n",
+            ("c",): "x.f();",
+        },
+    ],
+    ids=["use", "path", "child", "export", "imported module", "method"],
+)
+def test_a_cycle_of_the_core_is_found(sources):
+    assert len(cycles(rust_imports({(): "", **sources}))) == 1
 
 
 def test_dir_lists_only_the_public_names():

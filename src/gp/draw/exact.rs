@@ -17,7 +17,12 @@ pub(crate) fn standard_normal(n: usize, rng: &mut Rng) -> Vec<f64> {
 
 impl GaussianProcess {
     /// n exact joint draws of f at the rows of `points` (N, d), as the rows of an (n, N) array. The cost is O(N³).
-    pub fn sample(&self, points: ArrayView2<f64>, n: usize, rng: &mut Rng) -> Result<Array2<f64>> {
+    pub(crate) fn sample(
+        &self,
+        points: ArrayView2<f64>,
+        n: usize,
+        rng: &mut Rng,
+    ) -> Result<Array2<f64>> {
         let count = points.nrows();
         let mean = self.mean(points);
         let mut v = Array2::zeros((count, self.len()));
@@ -117,10 +122,6 @@ impl PriorFactor {
     /// The number of points N.
     pub fn len(&self) -> usize {
         self.points.nrows()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// One joint draw at all points, in the order of the points.

@@ -23,10 +23,6 @@ impl ScaledPoints {
         self.n
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.n == 0
-    }
-
     /// Keeps the first n points.
     pub fn truncate(&mut self, n: usize) {
         self.n = self.n.min(n);

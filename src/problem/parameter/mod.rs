@@ -23,15 +23,18 @@ pub use cell::Cell;
 pub use choices::Choices;
 pub use coordinate::Coordinate;
 pub use integer::Integer;
-pub use range::Range;
 pub use real::Real;
 
 /// A parameter of any kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Parameter {
+    /// A number of an interval, or of a grid of equal steps.
     Real(Real),
+    /// A whole number of an interval.
     Integer(Integer),
+    /// A choice from an ordered list.
     Ordinal(Choices<true>),
+    /// A choice from a list without an order.
     Categorical(Choices<false>),
 }
 
@@ -69,7 +72,7 @@ pub trait Kind {
 
 impl Parameter {
     /// The parameter through the interface [`Kind`].
-    pub fn kind(&self) -> &dyn Kind {
+    pub(crate) fn kind(&self) -> &dyn Kind {
         match self {
             Parameter::Real(kind) => kind,
             Parameter::Integer(kind) => kind,
@@ -79,17 +82,17 @@ impl Parameter {
     }
 
     /// The number of values, or None if the parameter is continuous.
-    pub fn n_levels(&self) -> Option<u64> {
+    pub(crate) fn n_levels(&self) -> Option<u64> {
         self.kind().coordinate().levels()
     }
 
     /// Whether the parameter has a single value. Such a parameter is not searched.
-    pub fn is_constant(&self) -> bool {
+    pub(crate) fn is_constant(&self) -> bool {
         self.n_levels() == Some(1)
     }
 
     /// The number of encoded columns, which is 0 for a constant.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         match self.is_constant() {
             true => 0,
             false => self.kind().coordinate().width(),

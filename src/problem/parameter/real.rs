@@ -24,7 +24,7 @@ pub struct Real {
 
 impl Real {
     /// The range [0, 1].
-    pub const UNIT: Self = Self {
+    pub(crate) const UNIT: Self = Self {
         low: 0.0,
         high: 1.0,
         log: false,

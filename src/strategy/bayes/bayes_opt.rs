@@ -14,7 +14,6 @@ use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member};
 use crate::random::Rng;
-use crate::strategy::bayes::ModelBased;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};
 use crate::strategy::bayes::choose::addition::Addition;
 use crate::strategy::bayes::choose::best_observed::best_observed;
@@ -31,6 +30,7 @@ use crate::strategy::bayes::model::success::Success;
 use crate::strategy::bayes::model::training_set::{Posterior, TrainingSet};
 use crate::strategy::bayes::settings::{self, DesignMethod, Settings};
 use crate::strategy::from_settings::FromSettings;
+use crate::strategy::model_based::ModelBased;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
 
 const EXHAUSTED: &str = "every point has been observed without noise: the one of the largest posterior mean is \

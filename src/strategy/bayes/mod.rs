@@ -4,7 +4,7 @@
 //! * [`acquisitions`]: the functions that are maximised; [`settings`]: all settings
 //! * [`model`]: the rows computed from the log, their targets, the fit and the posterior
 //! * [`choose`]: the choice of a point from the posterior
-//! * [`bayes_opt`]: the strategy; [`model_based`] and `model_access`: access to its model
+//! * [`bayes_opt`]: the strategy; `model_access`: access to its model
 
 pub mod acquisitions;
 pub mod bayes_opt;
@@ -12,8 +12,6 @@ pub mod choose;
 pub mod columns;
 pub mod model;
 mod model_access;
-pub mod model_based;
 pub mod settings;
 
 pub use bayes_opt::BayesOpt;
-pub use model_based::{ModelBased, Surrogate};

@@ -9,9 +9,10 @@ use crate::ledger::Ledger;
 use crate::problem::Objective;
 use crate::random::Rng;
 use crate::strategy::Query;
+use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::Maximand;
-use crate::strategy::bayes::{BayesOpt, ModelBased, Surrogate};
+use crate::strategy::model_based::{ModelBased, Surrogate};
 
 impl BayesOpt {
     /// Fits θ for predictions if there are data, and if θ was not fitted before or the last fit no longer describes the

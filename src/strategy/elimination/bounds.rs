@@ -63,7 +63,7 @@ impl Confidence {
     }
 }
 
-/// The size of a discretisation of a box (Assumption 4.2). With c·C_k^d·t^d points, |f(x) − f([x])| ≤ 1/t.
+/// The size of a discretisation of a box (Assumption 4.2). With c·C_k^d·t^d points, `|f(x) − f([x])| ≤ 1/t`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cover {
     pub log_c: f64,

@@ -51,11 +51,6 @@ impl Exploration {
         &self.trials
     }
 
-    /// The variance σ_n² at the points (N,). Rounding may make entries slightly negative.
-    pub fn variance(&self) -> &[f64] {
-        &self.variance
-    }
-
     /// Adds the point of a trial.
     pub fn push(&mut self, trial: TrialNumber, x: &[f64], stop: &mut Stop) -> Result<()> {
         check(stop)?;
@@ -139,11 +134,11 @@ mod tests {
         for family in KernelFamily::ALL {
             let kernel = theta.kernel(family);
             let mut kept = Exploration::new(kernel.clone(), &theta, points.view());
-            let mut variances = vec![kept.variance().to_vec()];
+            let mut variances = vec![kept.variance.clone()];
             for i in 0..12 {
                 let x = points.row(3 * i % 10).to_vec();
                 kept.push(i, &x, stop).unwrap();
-                variances.push(kept.variance().to_vec());
+                variances.push(kept.variance.clone());
             }
             let mut gp = GaussianProcess::new(family, &theta).unwrap();
             let rows: Vec<usize> = (0..12).map(|i| 3 * i % 10).collect();
@@ -151,12 +146,12 @@ mod tests {
                 .unwrap();
             gp.set_targets(&[0.0; 12]).unwrap();
             let (_, expected) = gp.predict(points.slice(s![.., ..]));
-            for (a, b) in kept.variance().iter().zip(expected) {
+            for (a, b) in kept.variance.iter().zip(expected) {
                 assert!((a - b).abs() < 1e-10, "{family:?}: {a} {b}");
             }
             for n in [12, 7, 3, 0] {
                 kept.keep(n);
-                assert_eq!(kept.variance(), variances[n]);
+                assert_eq!(kept.variance, variances[n]);
             }
         }
     }

@@ -31,7 +31,7 @@ pub enum Tail {
 pub enum Lengths {
     /// t_r = ⌈q_r + u_T(δ)⌉, and the last round ends at the horizon.
     Paper,
-    /// t_r = ⌊q_r + E[τ] + 2b·log(3s/2δ)⌋ at step s, as in the code of the authors. Rounds follow until Σ q_r ≥ T, and
+    /// t_r = ⌊q_r + E τ + 2b·log(3s/2δ)⌋ at step s, as in the code of the authors. Rounds follow until Σ q_r ≥ T, and
     /// the last round is complete.
     Code,
 }
@@ -85,7 +85,7 @@ impl Schedule {
         }
     }
 
-    /// u_T(δ) = E[τ] + ψ_T(δ/2) (Eq. 6). ψ_t(δ) is the larger of √(2ξ² log(3t/2δ)) and 2b log(3t/2δ). The paper prints
+    /// u_T(δ) = E τ + ψ_T(δ/2) (Eq. 6). ψ_t(δ) is the larger of √(2ξ² log(3t/2δ)) and 2b log(3t/2δ). The paper prints
     /// the smaller of these terms.
     pub fn longest_delay(&self, delay: SubExponential) -> f64 {
         let log = self.log_term();

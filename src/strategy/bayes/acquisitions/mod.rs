@@ -1,7 +1,7 @@
 //! Acquisitions, with their settings, defaults and formulas.
 //!
-//! To add an acquisition, write a file with its settings, its [`Rule`] and its formula, and add a variant to
-//! [`Acquisition`].
+//! To add an acquisition, write a file with its settings, its [`rule::Rule`] and its formula, and add a variant to
+//! [`any::Acquisition`].
 //!
 //! * [`rule`]: the interface of an acquisition
 //! * [`any`]: one type that contains all acquisitions
@@ -25,9 +25,6 @@ pub mod rule;
 pub mod thompson_sampling;
 pub mod ucb;
 pub mod ucb_pe;
-
-pub use any::Acquisition;
-pub use rule::Rule;
 
 #[cfg(test)]
 mod tests;

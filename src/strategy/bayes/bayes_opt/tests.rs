@@ -4,7 +4,7 @@ use super::*;
 use crate::ledger::{Action, Event};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Coordinate, Direction, Point};
-use crate::strategy::bayes::model::targets::Units;
+use crate::strategy::units::Units;
 use rand::SeedableRng;
 use serde_json::json;
 use std::ops::ControlFlow;

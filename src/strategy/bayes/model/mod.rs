@@ -1,6 +1,6 @@
 //! The model, which consists of the rows computed from the log, their targets, the fit and the posterior.
 //!
-//! * [`warp`]: a map that shortens a long tail of bad values; [`targets`]: the targets computed from observed values
+//! * [`targets`]: the targets computed from observed values
 //! * [`note`]: fits in the form in which the log stores them; [`expiry`]: whether the lease or window of a trial has
 //!   passed
 //! * [`training_set`]: the rows and their cached posterior
@@ -15,4 +15,3 @@ pub mod refit;
 pub mod success;
 pub mod targets;
 pub mod training_set;
-pub mod warp;

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::{InputWarp, KernelFamily};
-use crate::strategy::bayes::model::targets::Units;
-use crate::strategy::bayes::model::warp::Warp;
+use crate::strategy::units::Units;
+use crate::strategy::warp::Warp;
 
 /// The kernel and θ, and a description of the data of the fit.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,11 +14,12 @@ use crate::strategy::Query;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::success::fit_success;
-use crate::strategy::bayes::model::targets::{Targets, Units};
+use crate::strategy::bayes::model::targets::Targets;
 use crate::strategy::bayes::model::training_set::TrainingSet;
-use crate::strategy::bayes::model::warp::Warp;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::surrogate::FitRows;
+use crate::strategy::units::Units;
+use crate::strategy::warp::Warp;
 
 /// Fits θ to the current rows, and to the tail if the tail takes part in fits.
 pub fn refit(

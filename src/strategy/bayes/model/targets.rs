@@ -5,80 +5,11 @@
 //! is in the same units.
 
 use crate::ledger::Trial;
-use crate::strategy::bayes::model::warp::Warp;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::pending::Levels;
 use crate::strategy::bayes::settings::surrogate::{NamedMean, PriorMean, TargetScale};
-
-/// The units of targets.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Units {
-    pub center: f64,
-    pub scale: f64,
-    pub warp: Option<Warp>,
-}
-
-/// The largest change of the prior mean, in units of the targets. It is half of the prior standard deviation of f.
-const MAX_MOVE: f64 = 0.5;
-
-/// The largest factor by which the unit may change. A factor of 2 changes log σ_f² by log 4 = 1.4, which is 1.4 standard
-/// deviations of its N(0, 1) prior.
-const MAX_FACTOR: f64 = 2.0;
-
-/// The number of standard deviations that contain 95 % of a normal distribution.
-const NORMAL: f64 = 1.96;
-
-impl Units {
-    /// The target of a value.
-    pub fn target(&self, y: f64) -> f64 {
-        let t = self.warp.map_or(y, |warp| warp.apply(y));
-        // Divide before subtracting, because t − center may overflow if both are large.
-        t / self.scale - self.center / self.scale
-    }
-
-    /// Whether these units differ so much from the `fitted` units that θ is no longer valid.
-    pub fn differ_from(&self, fitted: &Units) -> bool {
-        let moved = (self.center / fitted.scale - fitted.center / fitted.scale).abs();
-        let factor = self.scale / fitted.scale;
-        let factors = 1.0 / MAX_FACTOR..=MAX_FACTOR;
-        moved.is_nan() || moved > MAX_MOVE || !factors.contains(&factor)
-    }
-
-    /// Whether the targets of two values differ by more than the largest change of the prior mean.
-    pub fn are_apart(&self, one: f64, other: f64) -> bool {
-        (self.target(one) - self.target(other)).abs() > MAX_MOVE
-    }
-
-    /// The value of f that has this target.
-    pub fn value(&self, target: f64) -> f64 {
-        let t = self.center + self.scale * target;
-        self.warp.map_or(t, |warp| warp.invert(t))
-    }
-
-    /// Mean and standard deviation of f, given the mean and standard deviation of the target. With a warp, f is not
-    /// normal. Then the median replaces the mean. The standard deviation is computed from the half width of the central
-    /// 95 % interval, divided by the half width for a standard normal.
-    pub fn moments(&self, mean: f64, std: f64) -> (f64, f64) {
-        match self.warp {
-            None => (self.value(mean), self.scale * std),
-            Some(_) => {
-                let [low, high] = [-NORMAL, NORMAL].map(|z| self.value(mean + z * std));
-                (self.value(mean), (0.5 * high - 0.5 * low) / NORMAL)
-            }
-        }
-    }
-
-    /// log d target/dy.
-    pub fn log_slope(&self, y: f64) -> f64 {
-        self.warp.map_or(0.0, |warp| warp.log_slope(y)) - self.scale.ln()
-    }
-
-    /// The standard deviation of the target of y, if the standard deviation of y is `std`.
-    pub fn std_of_target(&self, y: f64, std: f64) -> f64 {
-        let slope = self.warp.map_or(1.0, |warp| warp.log_slope(y).exp());
-        std / self.scale * slope
-    }
-}
+use crate::strategy::units::Units;
+use crate::strategy::warp::Warp;
 
 /// The targets of rows and their units.
 #[derive(Debug, Clone, PartialEq)]

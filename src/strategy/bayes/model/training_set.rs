@@ -20,11 +20,12 @@ use crate::strategy::Query;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::expiry::{discarded, is_arriving};
 use crate::strategy::bayes::model::note::Fit;
-use crate::strategy::bayes::model::targets::{Targets, Units};
-use crate::strategy::bayes::model::warp::Warp;
+use crate::strategy::bayes::model::targets::Targets;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::pending::Levels;
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
+use crate::strategy::units::Units;
+use crate::strategy::warp::Warp;
 
 use fold::Fold;
 

@@ -128,7 +128,7 @@ pub enum NamedMean {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetScale {
-    /// `Standardized` after a [`crate::strategy::bayes::model::warp::Warp`]. The warp is only used if it explains the
+    /// `Standardized` after a [`crate::strategy::warp::Warp`]. The warp is only used if it explains the
     /// data better.
     Robust,
     /// Values that are scaled to order one.

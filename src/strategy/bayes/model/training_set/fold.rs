@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::ledger::{Entry, Ledger, TrialNumber};
 use crate::strategy::bayes::model::expiry::discarded;
 use crate::strategy::bayes::model::note::Fit;
-use crate::strategy::bayes::model::targets::Units;
 use crate::strategy::bayes::settings::Settings;
+use crate::strategy::units::Units;
 
 /// The state that is computed from the log.
 #[derive(Debug, Default)]

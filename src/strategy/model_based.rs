@@ -6,21 +6,27 @@ use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, TrialNumber};
 use crate::random::Rng;
-use crate::strategy::bayes::model::targets::Units;
-use crate::strategy::{Query, Strategy};
+use crate::strategy::query::Query;
+use crate::strategy::units::Units;
 
-/// The posterior of f, in the units of the strategy.
+/// The posterior of f, which a strategy with a model computes from the log.
+///
+/// The rows of `gp` are encoded points ([`Problem::encode`](crate::Problem::encode)) followed by encoded contexts
+/// ([`Problem::encode_context`](crate::Problem::encode_context)). Its values are targets, which `units` converts.
+/// Larger targets are better, also in a minimisation.
 pub struct Surrogate<'a> {
+    /// The posterior of the targets.
     pub gp: &'a GaussianProcess,
     /// The trial of each observed row.
-    pub rows: &'a [TrialNumber],
+    pub(crate) rows: &'a [TrialNumber],
+    /// The conversion between targets and values of f.
     pub units: Units,
     /// The log density of the observed values minus the log density of their targets, which is Σ log d target/dy.
-    pub log_slope: f64,
+    pub(crate) log_slope: f64,
 }
 
 /// A strategy that has a posterior.
-pub trait ModelBased: Strategy {
+pub trait ModelBased {
     /// The posterior over (x, context) rows, after `catch_up` with this log. The result is `None` before the first
     /// observation.
     ///

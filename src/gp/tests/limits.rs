@@ -1,21 +1,62 @@
 //! Tests of the posterior for rows, targets and hyperparameters at the limits of a double.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
-use belated::error::Error;
-use belated::gp::Target;
-use belated::gp::fit::{Draws, FitSettings, fit};
-use belated::gp::kernel::KernelFamily;
-use belated::gp::{GaussianProcess, Hyperparameters, Workspace};
-use belated::random::Rng;
 use ndarray::{Array2, s};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, TestCaseError, prop_assert, prop_oneof, proptest};
 use proptest::sample::select;
+use proptest::test_runner::Config;
 use rand::SeedableRng;
 
-use crate::histories::{go_on, is_numerical};
-use crate::{cases, heavy, number};
+use crate::error::Error;
+use crate::gp::fit::{Draws, FitSettings, fit};
+use crate::gp::kernel::KernelFamily;
+use crate::gp::{GaussianProcess, Hyperparameters, Target, Workspace};
+use crate::random::Rng;
+
+/// Returns a configuration with `cases` cases. The environment variable PROPTEST_CASES overrides this number.
+fn cases(cases: u32) -> Config {
+    let config = Config {
+        // A case may take long, so shrinking is limited.
+        max_shrink_iters: 500,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => config,
+        None => Config { cases, ..config },
+    }
+}
+
+/// Returns a configuration for a test that takes a hundred times as long, with `few` cases by default.
+fn heavy(few: u32) -> Config {
+    let config = cases(few);
+    Config {
+        cases: few.max(config.cases / 100),
+        ..config
+    }
+}
+
+/// Random numbers of ordinary size, and numbers at the limits of a double.
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        4 => -1.0..1.0,
+        2 => select(vec![
+            0.0, -0.0, 1.0, 1.0_f64.next_up(), 1e300, 1e300_f64.next_down(), -1e300, 1e-300, -1e-300,
+            f64::MIN_POSITIVE, 5e-324, f64::MAX, f64::MIN,
+        ]),
+        1 => -1e6..1e6,
+    ]
+}
+
+/// Whether the error is numerical, which is allowed for extreme numbers.
+fn is_numerical(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::NotPositiveDefinite { .. } | Error::Overflow { .. }
+    )
+}
 
 #[derive(Debug, Clone)]
 struct Data {
@@ -170,7 +211,7 @@ fn check_fit(data: &Data, priors: bool, seed: u64) -> Result<(), TestCaseError> 
         &start,
         &settings,
         &mut rng,
-        &mut go_on(),
+        &mut || ControlFlow::Continue(()),
     )
     .unwrap();
     let all = theta

@@ -1,0 +1,18 @@
+//! The arguments of a proposal.
+
+use crate::maximize::feasible::Feasible;
+
+/// The request for a proposal.
+#[derive(Debug, Clone, Copy)]
+pub struct Query<'a> {
+    /// The time on the clock of the ledger.
+    pub now: f64,
+    /// The wall-clock time in seconds, if leases are used.
+    pub wall_time: Option<f64>,
+    /// The encoded context. The slice is empty if a context is not declared.
+    pub context: &'a [f64],
+    /// The requested fidelity in [0, 1]. If it is `None`, the strategy chooses the fidelity.
+    pub fidelity: Option<f64>,
+    /// The constraints that the point must satisfy.
+    pub feasible: Feasible<'a>,
+}
