@@ -21,6 +21,8 @@ from belated._core import InvalidSetting
 from belated.simulate.delay_distributions import ByPoint, DelayDistribution, as_distribution, valid_delays
 
 Array = NDArray[np.float64]
+#: Value, observed value, delay, time of the start, and real seconds of the suggestion of a trial.
+Row = tuple[float, float, float, float, float]
 
 
 @dataclass
@@ -120,7 +122,7 @@ def simulate(
         optimizer.enqueue(point)
 
     points: list[Any] = []
-    values, delays, seconds = np.empty(n_trials), np.empty(n_trials), np.empty(n_trials)
+    rows: list[Row] = []
     in_flight = InFlight()
     for t in range(n_trials):
         for trial, observation in in_flight.due(t):
@@ -128,22 +130,22 @@ def simulate(
         context = {} if contexts is None else {"context": contexts[t]}
         start = perf_counter()
         trial = optimizer.suggest(**context)
-        seconds[t] = perf_counter() - start
+        seconds = perf_counter() - start
         point = point_of(trial)
+        value = float(objective(point, *context.values()))
+        time = distribution.draw(delay_stream, point) if drawn is None else drawn[t]
         points.append(point)
-        values[t] = objective(point, *context.values())
-        delays[t] = distribution.draw(delay_stream, point) if drawn is None else drawn[t]
-        in_flight.put(t + steps_in_flight(delays[t]), t, (trial, values[t] + errors[t]))
-    return History(
-        points=points,
-        values=values,
-        observed=values + errors,
-        delays=delays,
-        started=np.arange(n_trials, dtype=float),
-        arrivals=arrival_steps(delays),
-        seconds=seconds,
-        direction=getattr(optimizer, "direction", "maximize"),
-    )
+        rows.append((value, value + errors[t], time, t, seconds))
+        in_flight.put(t + steps_in_flight(time), t, (trial, value + errors[t]))
+    return history_of(optimizer, points, rows, "iterations")
+
+
+def history_of(optimizer: Any, points: list[Any], rows: Sequence[Row], clock: str) -> History:
+    """Return the history of a run on a clock, from a point and a row for each trial."""
+    values, observed, delays, started, seconds = np.array(rows, dtype=float).reshape(-1, 5).T.copy()
+    arrivals = arrival_steps(delays) if clock == "iterations" else started + delays
+    direction = getattr(optimizer, "direction", "maximize")
+    return History(points, values, observed, delays, started, arrivals, seconds, direction, clock)
 
 
 def streams(seed: int) -> tuple[np.random.Generator, np.random.Generator]:

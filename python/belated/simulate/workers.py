@@ -7,7 +7,6 @@ k = 0, 1, … in the order of their starts. Arrays over trials have shape (numbe
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -19,14 +18,9 @@ from numpy.typing import ArrayLike
 
 from belated._core import InvalidSetting
 from belated.short_repr import short_repr
-from belated.simulate.delay_distributions import (
-    ByPoint,
-    Constant,
-    DelayDistribution,
-    Listed,
-    as_distribution,
-)
-from belated.simulate.iteration_clock import History, InFlight, point_of, streams
+from belated.simulate.delay_distributions import ByPoint, Constant, DelayDistribution, Listed, as_distribution
+from belated.simulate.iteration_clock import History, InFlight, Row, history_of, point_of, streams
+from belated.space.arguments import finite, whole_number
 
 Mode = Literal["asynchronous", "synchronous", "sequential"]
 _MODES = ("asynchronous", "synchronous", "sequential")
@@ -124,7 +118,7 @@ def simulate_workers(
         optimizer.enqueue(point)
 
     points: list[Any] = []
-    rows: list[tuple[float, ...]] = []  # (value, observed, delay, started, seconds) of each trial
+    rows: list[Row] = []
     in_flight = InFlight()
     while True:
         left = math.inf if n_trials is None else n_trials - len(points)
@@ -152,18 +146,7 @@ def simulate_workers(
             break
     if left > 0 or in_flight:
         clock.now = end  # the duration ended the run
-    values, observations, delays, started, real = np.array(rows).T.copy()
-    return History(
-        points=points,
-        values=values,
-        observed=observations,
-        delays=delays,
-        started=started,
-        arrivals=started + delays,
-        seconds=real,
-        direction=getattr(optimizer, "direction", "maximize"),
-        clock="seconds",
-    )
+    return history_of(optimizer, points, rows, "seconds")
 
 
 @dataclass
@@ -224,21 +207,15 @@ def _check_time(time: float, number: int, now: float, n_trials: int | None) -> N
 
 def _whole(name: str, value: Any) -> int:
     """Return an argument as an integer; raise an error if it is not an integer ≥ 1."""
-    try:
-        number = 0 if isinstance(value, (bool, np.bool_)) else operator.index(value)
-    except TypeError:
-        number = 0
-    if number < 1:
+    number = whole_number(value)
+    if number is None or number < 1:
         raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass an integer >= 1")
     return number
 
 
 def _number(name: str, value: Any, limit: Literal["> 0", ">= 0"]) -> float:
     """Return an argument as a float; raise an error if it is not a finite number within the limit."""
-    try:
-        number = math.nan if isinstance(value, (bool, np.bool_)) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not (0 <= number < math.inf) or (number == 0 and limit == "> 0"):
+    number = finite(value)
+    if number is None or number < 0 or (number == 0 and limit == "> 0"):
         raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass a finite number {limit}")
     return number
