@@ -274,18 +274,14 @@ _PEAKS6 = 1e-4 * np.array(
 _LOWERED = np.array([0.1, 0.0, 0.0, 0.0])  # α at z = 1 minus α at z = 0
 
 
-def _hartmann(x: Sequence[float], z: float, steepness: Array, peaks: Array) -> float:
+def _hartmann(x: Sequence[float], z: float = 1.0, *, steepness: Array, peaks: Array) -> float:
     """Σ_i α_i·exp(−Σ_j A_ij·(x_j − P_ij)²), where 0.1·(1 − z) is subtracted from α_1."""
     heights = _HEIGHTS - (1 - z) * _LOWERED
     return float(heights @ np.exp(-np.sum(steepness * (np.asarray(x) - peaks) ** 2, axis=1)))
 
 
-def _hartmann3(x: Sequence[float], z: float = 1.0) -> float:
-    return _hartmann(x, z, _STEEPNESS3, _PEAKS3)
-
-
-def _hartmann6(x: Sequence[float], z: float = 1.0) -> float:
-    return _hartmann(x, z, _STEEPNESS6, _PEAKS6)
+_hartmann3 = partial(_hartmann, steepness=_STEEPNESS3, peaks=_PEAKS3)
+_hartmann6 = partial(_hartmann, steepness=_STEEPNESS6, peaks=_PEAKS6)
 
 
 def _borehole(x: Sequence[float], z: float = 1.0) -> float:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from belated._core import InvalidSetting
 from belated.optimizers.read_access import ReadAccess
-from belated.plotting.figures import ORANGE, RED, checked_names, is_log, panels, space_of, value_label
+from belated.plotting.figures import ORANGE, RED, Axes, checked_names, is_log, panels, space_of, value_label
 from belated.plotting.slices import predict_at, values_of
 from belated.space.dimensions import choices_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _N_POINTS = 41  # in each direction
 

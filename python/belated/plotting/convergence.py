@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.trial import Trial
-from belated.plotting.figures import BLUE, ORANGE, axes_for, checked_search, time_label, value_label
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from belated.plotting.figures import BLUE, ORANGE, Axes, axes_for, checked_search, finished, time_label, value_label
 
 # Fidelities that differ by at most this number count as equal, as in the core.
 _SAME_FIDELITY = 1e-3
@@ -49,10 +44,7 @@ def plot_convergence(search: ReadAccess, ax: Axes | None = None) -> Axes:
     values = np.array([t.value for t in observed], dtype=float)
     ax.plot(at, values, "o", color=BLUE, markersize=4, alpha=0.5, label="observed")
     ax.step(at, _best_so_far(search, observed, values.tolist()), where="post", color=ORANGE, label="best so far")
-    ax.set(xlabel=time_label(search.clock), ylabel=value_label(search))
-    ax.grid(alpha=0.3)
-    ax.legend(fontsize="small")
-    return ax
+    return finished(ax, xlabel=time_label(search.clock), ylabel=value_label(search))
 
 
 def _best_so_far(search: ReadAccess, observed: Sequence[Trial], values: Sequence[float]) -> list[float]:

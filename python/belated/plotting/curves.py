@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.plotting.figures import axes_for
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from belated.plotting.figures import Axes, axes_for, finished
 
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))  # to distinguish curves without colour
 
@@ -57,8 +54,5 @@ def plot_curves(
             ax.fill_between(at, mean - stderr, mean + stderr, color=line.get_color(), alpha=0.2, linewidth=0)
     if log:
         ax.set_yscale("log")
-    ax.set(title=title, xlabel=xlabel, ylabel=ylabel)
-    ax.grid(alpha=0.3)
-    if ax.get_legend_handles_labels()[1]:
-        ax.legend(fontsize="small")
-    return ax
+    has_labels = bool(ax.get_legend_handles_labels()[1])
+    return finished(ax, legend=has_labels, title=title, xlabel=xlabel, ylabel=ylabel)

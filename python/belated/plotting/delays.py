@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -12,16 +10,15 @@ from belated.plotting.figures import (
     BLUE,
     GREEN,
     GREY,
+    Axes,
     axes_for,
     checked_clock,
     checked_search,
+    finished,
     spans_of,
     time_label,
     window_of,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 
@@ -77,11 +74,8 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     window = window_of(search)
     if window is not None and clock == search.clock:
         ax.axvline(window, color=GREY, linestyle="--", label="window")
-    ax.set(xlabel=time_label(clock, "Delay"), ylabel="Share of trials ended", ylim=(0, 1.05))
     ax.set_xlim(left=0)
-    ax.grid(alpha=0.3)
-    ax.legend(fontsize="small")
-    return ax
+    return finished(ax, xlabel=time_label(clock, "Delay"), ylabel="Share of trials ended", ylim=(0, 1.05))
 
 
 def arrived_within(known: ArrayLike, censored: ArrayLike) -> tuple[Array, Array, Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -16,8 +16,11 @@ from belated.space.candidates import Candidates
 from belated.space.space import Space
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    import matplotlib.axes
+    import matplotlib.figure
+
+Axes: TypeAlias = "matplotlib.axes.Axes"
+Figure: TypeAlias = "matplotlib.figure.Figure"
 
 MILLIMETRES_PER_PANEL = (92, 74)  # width, height
 
@@ -57,6 +60,15 @@ def axes_for(ax: Axes | None) -> Axes:
         return ax
     made: Axes = _pyplot().subplots(layout="constrained")[1]
     return made
+
+
+def finished(ax: Axes, *, legend: bool = True, axis: Any = "both", **labels: Any) -> Axes:
+    """Return axes with these labels and limits, a grid along `axis`, and a legend."""
+    ax.set(**labels)
+    ax.grid(alpha=0.3, axis=axis)
+    if legend:
+        ax.legend(fontsize="small")
+    return ax
 
 
 def panels(n: int, axes: Any = None, columns: int = 3) -> list[Axes]:
@@ -143,10 +155,10 @@ def is_log(space: Space, name: str) -> bool:
 
 def grid(n_rows: int, n_columns: int) -> tuple[Figure, list[Axes]]:
     """Return a new figure and its axes, row by row. The figure does not use pyplot or a display."""
-    from matplotlib.figure import Figure
+    from matplotlib import figure as figures
 
     width, height = (side / 25.4 for side in MILLIMETRES_PER_PANEL)
-    figure = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
+    figure = figures.Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
     return figure, list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
 
 

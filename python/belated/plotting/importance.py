@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from belated.optimizers.read_access import ReadAccess
-from belated.plotting.figures import BLUE, axes_for, space_of
+from belated.plotting.figures import BLUE, Axes, axes_for, finished, space_of
 from belated.space.dimensions import Categorical, Dimension
 from belated.space.space import Space
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 
@@ -65,9 +62,8 @@ def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None
     ax = axes_for(ax)
     error = np.array([middle - low, high - middle])[:, order]
     ax.barh(names[order].tolist(), middle[order], xerr=error, color=BLUE, ecolor="black", capsize=3, height=0.6)
-    ax.set(xlabel="Share of the variance of f (total effect)", xlim=(0, None))
-    ax.grid(alpha=0.3, axis="x")
-    return ax
+    label = "Share of the variance of f (total effect)"
+    return finished(ax, legend=False, axis="x", xlabel=label, xlim=(0, None))
 
 
 def total_effects(search: ReadAccess, space: Space, context: Mapping[str, Any] | None) -> Array:

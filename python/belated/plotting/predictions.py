@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from belated.optimizers.read_access import ReadAccess
-from belated.plotting.figures import BLUE, GREY, axes_for, checked_search, value_label
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from belated.plotting.figures import BLUE, GREY, Axes, axes_for, checked_search, finished, value_label
 
 _Z = 1.96  # a normal variable is within this number of standard deviations of its mean with probability 0.95
 
@@ -52,11 +47,10 @@ def plot_predictions(search: ReadAccess, ax: Axes | None = None) -> Axes:
     ax.errorbar(observed, mean, yerr=_Z * std, fmt="o", color=BLUE, ecolor=BLUE, markersize=4, elinewidth=1, alpha=0.7)
     ends = [min(observed.min(), mean.min()), max(observed.max(), mean.max())]
     ax.plot(ends, ends, color=GREY, linestyle="--")
-    label = value_label(search)
-    ax.set(
-        xlabel=f"Observed: {label.lower()}",
+    return finished(
+        ax,
+        legend=False,
+        xlabel=f"Observed: {value_label(search).lower()}",
         ylabel="Predicted from the others, 95 % interval",
         title=f"{within} of {len(observed)} values in their interval",
     )
-    ax.grid(alpha=0.3)
-    return ax

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from belated.optimizers.read_access import NotFitted, ReadAccess
 from belated.optimizers.trial import Trial
-from belated.plotting.figures import (
-    BLUE,
-    GREY,
-    ORANGE,
-    checked_names,
-    is_log,
-    panels,
-    space_of,
-    value_label,
-)
+from belated.plotting.figures import BLUE, GREY, ORANGE, Axes, checked_names, is_log, panels, space_of, value_label
 from belated.space.dimensions import Categorical, Dimension, choices_of
 from belated.space.space import Space
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _N_POINTS = 101
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.trial import Trial
 from belated.plotting.figures import (
@@ -14,6 +12,7 @@ from belated.plotting.figures import (
     ORANGE,
     PURPLE,
     RED,
+    Axes,
     axes_for,
     checked_clock,
     checked_search,
@@ -22,9 +21,6 @@ from belated.plotting.figures import (
     time_label,
     window_of,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # For each category of trials, the colour of the bars and the marker at their ends.
 _LOOKS = {
