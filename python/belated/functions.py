@@ -10,8 +10,6 @@ the cost of an evaluation. If the paper's formula differs from the standard defi
 is used.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

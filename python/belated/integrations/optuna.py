@@ -19,11 +19,12 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from belated._core import InvalidSetting
+from belated.integrations.arguments import check_optimizer, positive_seconds
 from belated.integrations.optuna_log import NOTE, OptunaLog
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.optimizer import Optimizer
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, whole_number
+from belated.space.arguments import whole_number
 from belated.space.space import Space
 from belated.study.from_optuna import CONSTRAINTS, dimension_of, minimizes
 
@@ -142,9 +143,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         whole = None if seed is None else whole_number(seed)
         if seed is not None and (whole is None or not 0 <= whole < 2**64):
             raise InvalidSetting(f"seed={short_repr(seed)} is not usable: pass an integer from 0 to 2**64 - 1, or None")
-        stale = None if stale_after is None else finite(stale_after)
-        if stale_after is not None and (stale is None or stale <= 0):
-            raise InvalidSetting(f"stale_after={short_repr(stale_after)} is not usable: pass seconds > 0, or None")
+        stale = positive_seconds("stale_after", stale_after)
         for name, given in (("optimizer", optimizer), ("constraints_func", constraints_func)):
             if given is not None and not callable(given):
                 raise InvalidSetting(f"{name}={short_repr(given)} is not usable: pass a function, or None")
@@ -281,15 +280,10 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             "optimizer(space, direction=direction, seed=seed)"
         )
         made = self._make(space, direction=direction, seed=seed)
-        if not isinstance(made, Optimizer):
-            raise InvalidSetting(f"optimizer returned {short_repr(made)}: {advice}")
-        if made.direction != direction or made.seed_ != seed or made.n_trials:
-            raise InvalidSetting(f"optimizer has another direction or seed, or trials already: {advice}")
-        if not isinstance(made.domain_, Space) or dict(made.domain_) != dict(space):
-            raise InvalidSetting("optimizer does not search the given space: pass the argument space to it")
-        for name in ("context", "fidelity", "time"):
-            if getattr(made, name) is not None:
-                raise InvalidSetting(f"optimizer has a {name}, which trials of Optuna do not have: leave it out")
+        refused = ("context", "fidelity", "time")
+        check_optimizer(made, space, direction, advice, users="trials of Optuna", refused=refused)
+        if made.seed_ != seed or made.n_trials:
+            raise InvalidSetting(f"optimizer has another seed, or trials already: {advice}")
         return made
 
 

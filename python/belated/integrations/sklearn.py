@@ -6,6 +6,7 @@ candidates.
 """
 
 import inspect
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -26,13 +27,14 @@ from sklearn.utils import check_random_state, indexable
 from sklearn.utils.parallel import delayed
 
 from belated._core import InvalidSetting
+from belated.integrations.arguments import check_optimizer, positive_integer, positive_seconds
 from belated.integrations.candidates import Candidates, Fit, Outcome
 from belated.integrations.distributions import DistributionSpace
 from belated.integrations.joblib_tasks import Task, completed
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.optimizer import Optimizer
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, whole_number
+from belated.space.arguments import whole_number
 from belated.study.study import Study
 
 
@@ -263,15 +265,8 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _checked_limits(self) -> tuple[int, float]:
         """Return the number of candidates, and the number of seconds in which to start them."""
-        n_iter = whole_number(self.n_iter)
-        if n_iter is None or n_iter < 1:
-            raise InvalidSetting(f"n_iter={short_repr(self.n_iter)} is not usable: pass an integer >= 1")
-        if self.timeout is None:
-            return n_iter, float("inf")
-        timeout = finite(self.timeout)
-        if timeout is None or timeout <= 0:
-            raise InvalidSetting(f"timeout={short_repr(self.timeout)} is not usable: pass seconds > 0, or None")
-        return n_iter, timeout
+        n_iter, timeout = positive_integer("n_iter", self.n_iter), positive_seconds("timeout", self.timeout)
+        return n_iter, math.inf if timeout is None else timeout
 
     def _checked_pre_dispatch(self, n_fits: int) -> int:
         """Return the number of fits that the workers have at a time."""
@@ -307,17 +302,9 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         if not callable(make):
             raise InvalidSetting(f"optimizer={short_repr(make)} is not usable: {advice}")
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        made = make(space.space, seed=seed)
-        if not isinstance(made, (Optimizer, Study)):
-            raise InvalidSetting(f"optimizer returned {short_repr(made)}: {advice}")
-        settings = made.get_params(deep=False)
-        if settings["direction"] != "maximize":
-            raise InvalidSetting("optimizer has direction='minimize', and scores are maximised: leave direction out")
-        if made.domain_ != space.space:
-            raise InvalidSetting("optimizer does not search the given space: pass the argument space to it")
-        for name in ("context", "fidelity"):
-            if settings[name] is not None:
-                raise InvalidSetting(f"optimizer has a {name}, which candidates of a search do not have: leave it out")
+        made: Optimizer | Study = make(space.space, seed=seed)
+        users, kinds = "candidates of a search", (Optimizer, Study)
+        check_optimizer(made, space.space, "maximize", advice, users=users, kinds=kinds)
         return made
 
     def _objective_of(self, names: list[str] | None) -> str | None:

@@ -6,19 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated.optimizers.read_access import ReadAccess
-from belated.plotting.figures import (
-    BLUE,
-    GREEN,
-    GREY,
-    Axes,
-    axes_for,
-    checked_clock,
-    checked_search,
-    finished,
-    spans_of,
-    time_label,
-    window_of,
-)
+from belated.plotting import figures
+from belated.plotting.figures import Axes
 
 Array = NDArray[np.float64]
 
@@ -54,28 +43,28 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     InvalidSetting
         `search` is not a result, study or optimizer, or `clock` is not a clock of the search.
     """
-    checked_search(search, "plot_delays")
-    clock = checked_clock(search, clock)
-    ax = axes_for(ax)
+    figures.checked_search(search, "plot_delays")
+    clock = figures.checked_clock(search, clock)
+    ax = figures.axes_for(ax)
     known: list[float] = []
     ages: list[float] = []
-    for trial, start, end in spans_of(search, clock):
+    for trial, start, end in figures.spans_of(search, clock):
         if trial.state in ("pending", "abandoned"):
             ages.append(end - start)
         elif end > start:
             known.append(end - start)
     at, arrived, error = arrived_within(known, ages)
-    ax.step(at, arrived, where="post", color=BLUE, label=f"ended ({len(known)})")
+    ax.step(at, arrived, where="post", color=figures.BLUE, label=f"ended ({len(known)})")
     low, high = np.clip(arrived - error, 0, 1), np.clip(arrived + error, 0, 1)
-    ax.fill_between(at, low, high, step="post", color=BLUE, alpha=0.2, linewidth=0)
+    ax.fill_between(at, low, high, step="post", color=figures.BLUE, alpha=0.2, linewidth=0)
     if ages:
         heights = arrived[np.searchsorted(at, ages, side="right") - 1]
-        ax.plot(ages, heights, "+", color=GREEN, label=f"in flight ({len(ages)})")
-    window = window_of(search)
+        ax.plot(ages, heights, "+", color=figures.GREEN, label=f"in flight ({len(ages)})")
+    window = figures.window_of(search)
     if window is not None and clock == search.clock:
-        ax.axvline(window, color=GREY, linestyle="--", label="window")
+        ax.axvline(window, color=figures.GREY, linestyle="--", label="window")
     ax.set_xlim(left=0)
-    return finished(ax, xlabel=time_label(clock, "Delay"), ylabel="Share of trials ended", ylim=(0, 1.05))
+    return figures.finished(ax, xlabel=figures.time_label(clock, "Delay"), ylabel="Share of trials ended", ylim=(0, 1.05))
 
 
 def arrived_within(known: ArrayLike, censored: ArrayLike) -> tuple[Array, Array, Array]:

@@ -5,31 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.trial import Trial
-from belated.plotting.figures import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    RED,
-    Axes,
-    axes_for,
-    checked_clock,
-    checked_search,
-    now_of,
-    spans_of,
-    time_label,
-    window_of,
-)
+from belated.plotting import figures
+from belated.plotting.figures import Axes
 
 # For each category of trials, the colour of the bars and the marker at their ends.
 _LOOKS = {
-    "observed": (BLUE, "o"),
-    "late": (ORANGE, "D"),
-    "failed": (RED, "X"),
-    "abandoned": (GREY, "|"),
-    "pending": (GREEN, ">"),
-    "expired": (PURPLE, ">"),
+    "observed": (figures.BLUE, "o"),
+    "late": (figures.ORANGE, "D"),
+    "failed": (figures.RED, "X"),
+    "abandoned": (figures.GREY, "|"),
+    "pending": (figures.GREEN, ">"),
+    "expired": (figures.PURPLE, ">"),
 }
 
 
@@ -62,11 +48,11 @@ def plot_trials(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     """
     from matplotlib.ticker import MaxNLocator
 
-    checked_search(search, "plot_trials")
-    clock = checked_clock(search, clock)
-    ax = axes_for(ax)
-    now = now_of(search, search.clock)
-    drawn = spans_of(search, clock)
+    figures.checked_search(search, "plot_trials")
+    clock = figures.checked_clock(search, clock)
+    ax = figures.axes_for(ax)
+    now = figures.now_of(search, search.clock)
+    drawn = figures.spans_of(search, clock)
     spans = [(start, end) for _, start, end in drawn]
     lanes = lanes_of(spans)
     fates = [fate_of(search, trial, now) for trial, _, _ in drawn]
@@ -78,7 +64,7 @@ def plot_trials(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
             widths = [high - low for low, high in zip(lows, highs, strict=True)]
             ax.barh(at, widths, left=lows, height=0.7, color=colour, alpha=0.4, edgecolor="white")
             ax.plot(highs, at, marker, color=colour, markersize=5, linestyle="none", label=fate)
-    ax.set(xlabel=time_label(clock), ylabel="Trials in flight", ylim=(0.4, max(lanes, default=1) + 0.6))
+    ax.set(xlabel=figures.time_label(clock), ylabel="Trials in flight", ylim=(0.4, max(lanes, default=1) + 0.6))
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     if drawn:
         ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
@@ -106,7 +92,7 @@ def fate_of(search: ReadAccess, trial: Trial, now: float) -> str:
     if state not in ("observed", "pending"):
         return state
     end = now if trial.ended_at is None else trial.ended_at
-    window = window_of(search)
+    window = figures.window_of(search)
     passed = window is not None and end - trial.suggested_at > window
     # A lease ends at a time of the wall clock, which cannot be compared with times on the clock of iterations.
     if trial.expires_at is not None:

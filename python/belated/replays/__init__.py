@@ -5,8 +5,6 @@ found without being registered. Libraries other than numpy are imported inside f
 imported.
 """
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Mapping
 from importlib import import_module

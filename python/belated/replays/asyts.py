@@ -19,8 +19,6 @@ evaluations have M·T evaluations.
 continue.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -17,8 +17,6 @@ deviations in its multiplier, and f is shifted so that its floor is the prior me
 runs the f for which the authors recorded regrets (T = 200), and compares the regrets.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

@@ -20,8 +20,6 @@ images, and 2 minutes for each method. `--faithful` uses the paper's numbers. CI
 the second runs begin.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -98,7 +96,7 @@ class Search:
         return {name: value for name, value in vars(self).items() if name != "started"}
 
     @classmethod
-    def from_result(cls, result: dict[str, Any]) -> Search:
+    def from_result(cls, result: dict[str, Any]) -> "Search":
         """Make a search from a stored result, which has null in place of NaN. Its clock starts at 0."""
         return cls(0.0, **{name: np.array(value, dtype=float).tolist() for name, value in result.items()})
 

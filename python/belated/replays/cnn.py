@@ -14,8 +14,6 @@ with MNIST's files. If the folder has only the 10,000 test digits, 70 % of them 
 the second runs begin.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Both data sets are read from a folder, which needs only numpy. Without a folder,
 folder for downloads.
 """
 
-from __future__ import annotations
-
 import gzip
 import math
 from collections.abc import Sequence
@@ -47,7 +45,7 @@ class Images:
     def __len__(self) -> int:
         return len(self.classes)
 
-    def parts(self, sizes: Sequence[int], seed: int = 0) -> list[Images]:
+    def parts(self, sizes: Sequence[int], seed: int = 0) -> "list[Images]":
         """Return disjoint parts of these sizes, drawn at random. The parts depend only on the seed."""
         if sum(sizes) > len(self):
             raise MissingData(f"{sum(sizes)} images are needed, and there are {len(self)}")

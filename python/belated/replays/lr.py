@@ -9,8 +9,6 @@ tiny rate would already classify. The split is stratified and the same in all ru
 the same for all trials of a run.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache, partial
 from typing import Any
 

@@ -35,8 +35,6 @@ By default values are noisy, and PCTS follows the paper. ``--faithful`` is the a
 ``--iterations T`` is the time of a run, ``--quick`` three functions.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence

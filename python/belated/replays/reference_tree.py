@@ -13,8 +13,6 @@ program sleeps in real time, but here the clock is simulated. One detail is not 
 B, and it can expand a leaf twice if two leaves have the same B.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -46,8 +44,8 @@ class Node:
     height: int
     dimension: int  # the dimension that was halved to make this cell
     value: float
-    parent: Node | None = None
-    children: list[Node] = field(default_factory=list)
+    parent: "Node | None" = None
+    children: "list[Node]" = field(default_factory=list)
     n: int = 1
     mean: float = 0.0
     mean_square: float = 0.0

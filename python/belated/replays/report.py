@@ -1,7 +1,5 @@
 """Reports of replays: means with standard errors, plain-text tables, panels of curves, and JSON."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence

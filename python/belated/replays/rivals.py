@@ -7,8 +7,6 @@ Notation: x is in the unit cube of d dimensions, and z is a fidelity in [0, 1]. 
 of the differences of a gradient, and η is the step of the ascent. All algorithms maximise.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -4,8 +4,6 @@ Notation: x is in the unit cube of d dimensions, and z is a fidelity with cost �
 and σ are a posterior's mean and standard deviation, and β multiplies the variance.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

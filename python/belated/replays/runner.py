@@ -1,7 +1,5 @@
 """Running replays: options, seeds, runs in parallel processes, and the requested output."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os
@@ -16,6 +14,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -270,7 +269,8 @@ def process_pool(n_workers: int) -> Iterator[ProcessPoolExecutor]:
     """
     others = set(multiprocessing.active_children())
     with (
-        _environment(ONE_THREAD),
+        # Libraries of the new processes read these variables when they are loaded.
+        patch.dict(os.environ, ONE_THREAD),
         ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn"), initializer=_begin_worker) as pool,
     ):
         try:
@@ -281,19 +281,6 @@ def process_pool(n_workers: int) -> Iterator[ProcessPoolExecutor]:
             for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
             raise
-
-
-@contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    """Set environment variables for processes started in the ``with``; libraries read them when they are loaded."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name in before:
-            del os.environ[name]
-        os.environ.update({name: value for name, value in before.items() if value is not None})
 
 
 def _begin_worker() -> None:

@@ -17,8 +17,6 @@ window, they show only results within the window, as the authors' code does. A s
 model gets fewer results, and late results at good points do not count. To separate the two costs, the report also has
 the regret in which every result counts from its arrival."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

@@ -6,8 +6,6 @@ state the scale. If the data folder has the authors' 120 published runs, run r t
 their run r. The published figures are then shown too.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

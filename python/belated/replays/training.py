@@ -1,7 +1,5 @@
 """Training of image classifiers with torch on one thread. The same seed gives the same weights in any process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

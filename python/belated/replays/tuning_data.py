@@ -4,8 +4,6 @@ Notation: n is the number of rows. x (n, columns) is dense or sparse, and y (n,)
 The order of the rows gives every prefix its share of each class, so the first rows are a fair sample.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

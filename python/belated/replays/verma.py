@@ -4,8 +4,6 @@
 N_INITIAL + i trials were started, as in the authors' published runs.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

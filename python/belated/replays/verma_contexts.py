@@ -27,8 +27,6 @@ Regret is measured from the best accuracy of a prefix. It is the best accuracy o
 logarithmic scales) and of all points that any of the runs evaluated.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import zlib

@@ -16,8 +16,6 @@ instance gets only if cells have been evaluated at two fidelities. Each tree alo
 allow.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -69,7 +67,7 @@ class Problem:
     given: float
     b: float
     factor: float
-    program: Callable[[Problem, Array, float], float] | None = None
+    program: "Callable[[Problem, Array, float], float] | None" = None
 
     @property
     def d(self) -> int:

@@ -3,8 +3,6 @@
 Depending on the simulation, the unit of a delay is a suggestion started (on the iteration clock) or a unit of time.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -31,7 +29,7 @@ def valid_delays(delays: ArrayLike, what: str = "delays") -> Array:
     return delays
 
 
-def as_distribution(given: Any, n_trials: int | None, name: str, what: str) -> DelayDistribution:
+def as_distribution(given: Any, n_trials: int | None, name: str, what: str) -> "DelayDistribution":
     """Return the distribution that an argument denotes.
 
     For messages, `name` is the name of the argument, and `what` is the word for its numbers.
@@ -57,7 +55,7 @@ def as_distribution(given: Any, n_trials: int | None, name: str, what: str) -> D
     return Listed(tuple(valid_delays(numbers, what).tolist()))
 
 
-def _require(distribution: DelayDistribution, ok: bool, what: str) -> None:
+def _require(distribution: "DelayDistribution", ok: bool, what: str) -> None:
     if not ok:
         raise InvalidSetting(f"{distribution!r}: {what}")
 

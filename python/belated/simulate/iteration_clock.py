@@ -5,8 +5,6 @@ result of trial s is known when trial t is chosen if d_s ≤ t − s. Therefore 
 and the delays 0 and 1 are equivalent (Verma, Dai and Low 2022, section 3.1). Arrays over trials have shape (T,).
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

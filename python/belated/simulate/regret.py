@@ -5,8 +5,6 @@ clock the default times are t = 0 … T; entry t uses the results that are known
 simulated seconds, the times must be given.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ Notation: M is the number of workers, T is the duration of a run, and θ is the 
 k = 0, 1, … in the order of their starts. Arrays over trials have shape (number of trials,).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

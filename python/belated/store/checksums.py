@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Any
 
 from belated.short_repr import short_repr
-from belated.store.interface import Header, Record, StoreError
+from belated.store.interface import EventsGone, Header, Record, StoreError
 
 #: The format of headers and records. An error names the version of a store in another format.
 VERSION = 5
@@ -64,6 +64,23 @@ def verified(name: str, study: int, start: int, records: Iterable[Record]) -> li
             raise _other_version(what, record.version)
         checked.append(record)
     return checked
+
+
+def complete(rows: list[Any], start: int, n: Any) -> list[Record]:
+    """Return the events from number `start` on. Raise an error if events are missing among the study's n events."""
+    if type(n) is not int:
+        raise StoreError("the study's count of events is missing: the store is damaged; restore a copy")
+    if n < start:
+        raise EventsGone(
+            f"the store has {n} events of a study of which this process knows {start}: it was replaced by an "
+            "earlier copy; open the study again"
+        )
+    if len(rows) != n - start:
+        raise StoreError(
+            f"the store has {len(rows)} of the {n - start} events from number {start} on: it is damaged; "
+            "restore a copy, or save what is intact with: belated study export --salvage"
+        )
+    return [Record._make(row) for row in rows]
 
 
 def _other_version(what: str, version: int) -> StoreError:

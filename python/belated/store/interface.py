@@ -77,18 +77,13 @@ class Store(ABC):
     def names(self) -> list[str]:
         """Return the names of all studies, the oldest first."""
 
-    @abstractmethod
     def create(self, header: Header, records: Sequence[Record]) -> bool:
         """Start a study with these events. Return False if a study of this name already exists."""
+        return not self.create_all([(header, records)])
 
+    @abstractmethod
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
-        """Start several studies with their events. If names already exist, only return these names.
-
-        A store may override this method with a single transaction. By default, the studies are started one after
-        another.
-        """
-        taken = [header.name for header, _ in studies if self.header(header.name) is not None]
-        return taken or [header.name for header, records in studies if not self.create(header, records)]
+        """Start studies with their events in one transaction. If names exist, start no study and return these names."""
 
     @abstractmethod
     def header(self, name: str) -> Header | None:

@@ -35,13 +35,13 @@ class MemoryStore(Store):
         """Return the names of all studies, the oldest first."""
         return list(self._studies)
 
-    def create(self, header: Header, records: Sequence[Record]) -> bool:
-        """Start a study with these events. Return False if a study of this name already exists."""
+    def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
+        """Start studies with their events together. If names exist, start no study and return these names."""
         with self._lock:
-            if header.name in self._studies:
-                return False
-            self._studies[header.name] = (header, list(records))
-            return True
+            taken = [header.name for header, _ in studies if header.name in self._studies]
+            if not taken:
+                self._studies.update({header.name: (header, list(records)) for header, records in studies})
+            return taken
 
     def header(self, name: str) -> Header | None:
         """Return the study of this name, or None if it does not exist."""

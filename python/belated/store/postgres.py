@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from belated._core import InvalidSetting
-from belated.store.checksums import is_intact, read_header
-from belated.store.interface import EventsGone, Header, NotWritten, Record, Store, StoreError, Transaction
+from belated.store.checksums import complete, is_intact, read_header
+from belated.store.interface import Header, NotWritten, Record, Store, StoreError, Transaction
 from belated.store.postgres_connection import PASSWORDS, Server, driver, one_line
 from belated.store.urls import split_passwords
 
@@ -76,11 +76,8 @@ class PostgresStore(Store):
     def __repr__(self) -> str:
         return f"PostgresStore({self.url!r})"
 
-    def __getstate__(self) -> dict[str, str]:
-        return {"url": self.url}
-
-    def __setstate__(self, state: dict[str, str]) -> None:
-        PostgresStore.__init__(self, state["url"])
+    def __reduce__(self) -> tuple[type[Store], tuple[str]]:
+        return PostgresStore, (self.url,)
 
     # The interface of a store.
 
@@ -106,16 +103,12 @@ class PostgresStore(Store):
     def header(self, name: str) -> Header | None:
         """Return the study of this name, or None if it does not exist."""
         with self._server.lock:
-            if not self._has_tables():
+            if self._server.run(_layout) is None:
                 return None
             for row in self._fetch(f"{_HEADER} WHERE name = %s", name):
                 self._ids[name] = row[0]
                 return Header(*row)
         return None
-
-    def create(self, header: Header, records: Sequence[Record]) -> bool:
-        """Start a study with these events. Return False if a study of this name already exists."""
-        return not self.create_all([(header, records)])
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
         """Start studies with their events in one transaction. If names exist, start no study and return these names."""
@@ -246,9 +239,6 @@ class PostgresStore(Store):
             return found
 
         return self._run(fetch)
-
-    def _has_tables(self) -> bool:
-        return self._server.run(lambda connection: _layout(connection) is not None)
 
     def _refuse_nested(self) -> None:
         if self._writer == os.getpid():
@@ -425,7 +415,7 @@ class _Transaction:
         found.nextset()
         # `events` raises an error if events that were read before are missing.
         gone = n is not None and n[0] < start
-        self._stored = [] if gone else _complete(found.fetchall(), start, None if n is None else n[0])
+        self._stored = [] if gone else complete(found.fetchall(), start, None if n is None else n[0])
         self._start = n[0] if gone else start
         self._n = self._start + len(self._stored)
         self._last = self._stored[-1].checksum if self._stored else None
@@ -440,24 +430,7 @@ def _insert(connection: Any, study: int, records: Sequence[Record], key: bytes) 
 
 def _events(connection: Any, study: int, start: int) -> list[Record]:
     rows = connection.execute(_EVENTS, (start, study), binary=True).fetchall()
-    return _complete([row[1:] for row in rows if row[1] is not None], start, rows[0][0] if rows else None)
-
-
-def _complete(rows: list[Any], start: int, n: int | None) -> list[Record]:
-    """Return the events from number `start` on. Raise an error if events are missing among the study's n events."""
-    if n is None:
-        raise StoreError("the study's count of events is missing: the store is damaged; restore a backup")
-    if n < start:
-        raise EventsGone(
-            f"the store has {n} events of a study of which this process knows {start}: it was replaced by an "
-            "earlier copy; open the study again"
-        )
-    if len(rows) != n - start:
-        raise StoreError(
-            f"the store has {len(rows)} of the {n - start} events from number {start} on: it is damaged; "
-            "restore a backup, or save what is intact with: belated study export --salvage"
-        )
-    return [Record._make(row) for row in rows]
+    return complete([row[1:] for row in rows if row[1] is not None], start, rows[0][0] if rows else None)
 
 
 def _layout(connection: Any) -> int | None:

@@ -18,8 +18,9 @@ from typing import Any, TypeVar
 
 from belated._core import InvalidSetting
 from belated.short_repr import short_repr
+from belated.store.checksums import complete
 from belated.store.forks import never_collect, register_connection
-from belated.store.interface import EventsGone, Header, Record, Store, StoreError, Transaction
+from belated.store.interface import Header, Record, Store, StoreError, Transaction
 from belated.store.mounts import SHARED, file_system, is_mount_point
 from belated.warn import warn
 
@@ -99,11 +100,8 @@ class SqliteStore(Store):
         # removes the write-ahead log.
         self._disconnect()
 
-    def __getstate__(self) -> dict[str, str]:
-        return {"path": self.path}
-
-    def __setstate__(self, state: dict[str, str]) -> None:
-        SqliteStore.__init__(self, state["path"])
+    def __reduce__(self) -> tuple[type[Store], tuple[str]]:
+        return SqliteStore, (self.path,)
 
     # The interface of a store.
 
@@ -120,21 +118,14 @@ class SqliteStore(Store):
 
     def names(self) -> list[str]:
         """Return the names of all studies, the oldest first."""
-        return self._run(
-            lambda connection: [
-                name for (name,) in self._fetch(connection, "SELECT name FROM studies ORDER BY at, name")
-            ]
-        )
+        rows = self._run(lambda connection: self._fetch(connection, "SELECT name FROM studies ORDER BY at, name"))
+        return [name for (name,) in rows]
 
     def header(self, name: str) -> Header | None:
         """Return the study of this name, or None if it does not exist."""
         if not os.path.exists(self.path):
             return None
         return self._run(lambda connection: self._header(connection, name))
-
-    def create(self, header: Header, records: Sequence[Record]) -> bool:
-        """Start a study with these events. Return False if a study of this name already exists."""
-        return not self.create_all([(header, records)])
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
         """Start studies with their events in one transaction. If names exist, start no study and return these names."""
@@ -255,14 +246,21 @@ class SqliteStore(Store):
         return self._translated(error) if isinstance(error, sqlite3.Error) else self._error(_DAMAGED)
 
     def _identity(self) -> tuple[int, int] | None:
-        try:
-            status = os.stat(self.path)
-        except OSError:
-            return None
-        return status.st_dev, status.st_ino
+        status = self._status()
+        return None if status is None else (status.st_dev, status.st_ino)
+
+    def _status(self) -> os.stat_result | None:
+        with suppress(OSError):
+            return os.stat(self.path)
+        return None
 
     def _connect(self, create: bool) -> sqlite3.Connection:
-        self._refuse_shared()
+        kind = file_system(self.path)
+        if kind in SHARED:
+            raise self._error(
+                f"it is on {kind}, a file system shared between machines, where locks are not reliable: "
+                "use a path on a local disk"
+            )
         if not create and not os.path.exists(self.path):
             raise self._error("there is no such file")
         self._is_mounted = is_mount_point(self.path)
@@ -317,19 +315,10 @@ class SqliteStore(Store):
         [(application,)] = self._fetch(connection, "PRAGMA application_id")
         return application == 0 and not self._fetch(connection, "SELECT 1 FROM sqlite_master LIMIT 1")
 
-    def _refuse_shared(self) -> None:
-        kind = file_system(self.path)
-        if kind in SHARED:
-            raise self._error(
-                f"it is on {kind}, a file system shared between machines, where locks are not reliable: "
-                "use a path on a local disk"
-            )
-
     def _second_name(self) -> str | None:
         """Return why the file may be open under another name with another log, or None if it has only one name."""
-        try:
-            status = os.stat(self.path)
-        except OSError:
+        status = self._status()
+        if status is None:
             return None
         if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
             return (
@@ -436,18 +425,4 @@ _EVENTS = (
 
 def _events(connection: sqlite3.Connection, study: int, start: int) -> list[Record]:
     rows = connection.execute(_EVENTS, (start, study)).fetchall()
-    n = rows[0][0] if rows else None
-    if type(n) is not int:
-        raise StoreError("the study's count of events is missing: the store is damaged; restore a copy")
-    if n < start:
-        raise EventsGone(
-            f"the store has {n} events of a study of which this process knows {start}: it was replaced by an "
-            "earlier copy; open the study again"
-        )
-    records = [Record._make(row[1:]) for row in rows] if rows[0][1] is not None else []
-    if len(records) != n - start:
-        raise StoreError(
-            f"the store has {len(records)} of the {n - start} events from number {start} on: it is damaged; "
-            "restore a copy, or save what is intact with: belated study export --salvage"
-        )
-    return records
+    return complete([row[1:] for row in rows if row[1] is not None], start, rows[0][0] if rows else None)

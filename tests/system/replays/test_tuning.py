@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated import replays
-from belated.replays import images, pcts_classifiers, pcts_tuning, runner, tuning_data, wang
-from belated.replays.pcts_classifiers import EXPERIMENTS
+from belated.replays import images, pcts_tuning, runner, tuning_data, wang
+from belated.replays.pcts_tuning import EXPERIMENTS
 from belated.replays.runner import MissingData, Options
 from tests.system.replays.digits import folder_of_digits
 
@@ -310,7 +310,7 @@ def test_the_accuracy_is_scikit_learns():
 
 
 def test_only_solvers_with_a_rate_have_one():
-    optimizer = bl.RandomSearch(pcts_classifiers.NN_SPACE, seed=0)
+    optimizer = bl.RandomSearch(pcts_tuning.NN_SPACE, seed=0)
     for trial in optimizer.suggest(n=60):
         has_rate = trial.params["solver"] != "lbfgs"
         assert ("learning_rate_init" in trial.params, "early_stopping" in trial.params) == (has_rate, has_rate)
@@ -341,7 +341,7 @@ SMALL = {
         "quick_samples": 60,
         "evaluation": 1,
         "delay": 3,
-        "space": pcts_classifiers.XGB_SPACE | {"n_estimators": bl.Integer(2, 10)},
+        "space": pcts_tuning.XGB_SPACE | {"n_estimators": bl.Integer(2, 10)},
     },
     "nn": {"quick_samples": 200, "evaluation": 1, "delay": 3},
 }
@@ -354,7 +354,7 @@ def test_a_small_replay_from_end_to_end(name, tmp_path, monkeypatch):
     monkeypatch.setitem(EXPERIMENTS, name, replace(EXPERIMENTS[name], **SMALL[name]))
     if name != "svm":  # trainings take longer
         monkeypatch.setattr(pcts_tuning, "ALGORITHMS", ("PCTS+DUCBV", "PCTS+DUCBV, full", "wait-and-act+DUCBV"))
-        monkeypatch.setattr(pcts_classifiers, "QUICK_MAX_ITER", 1)
+        monkeypatch.setattr(pcts_tuning, "QUICK_MAX_ITER", 1)
     options = Options(runs=1, iterations=7, workers=0, quick=True, keep=tmp_path / "kept")
     report = replay.run(options)
     low, high = report["samples"]

@@ -10,18 +10,35 @@ from ray.tune.result import DEFAULT_METRIC
 from ray.tune.search import Searcher
 
 from belated._core import AlreadyObserved, BelatedError, HorizonReached, InvalidSetting, InvalidSpace
-from belated.integrations.ray.arguments import DIRECTIONS, check_made, check_metric, check_optimizer
+from belated.integrations.arguments import check_optimizer, positive_integer
 from belated.integrations.ray.checkpoint import DamagedFile, SavedSearch, TuneTrial, enqueued, tune_trials
 from belated.integrations.ray.space import TuneSpace, searched_part, space_as_data, space_from_data
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, whole_number
+from belated.space.arguments import finite
 from belated.space.space import Space
 from belated.warn import logger, warn
 
 LOGGER = logger()
+# Modes of Tune and their directions.
+DIRECTIONS = {"max": "maximize", "min": "minimize"}
+ADVICE = (
+    "pass an optimizer of belated, or a class or function that returns one, called as "
+    "optimizer(space, direction=direction, seed=seed)"
+)
+
+
+def check_metric(metric: Any, mode: Any) -> None:
+    """Refuse several metrics or modes. Refuse a metric that is not a name, and modes except "max" and "min"."""
+    for name, given in (("metric", metric), ("mode", mode)):
+        if isinstance(given, (list, tuple)):
+            raise InvalidSetting(f"{name}={short_repr(given)}: belated optimises one metric: pass its name")
+    if metric is not None and not isinstance(metric, str):
+        raise InvalidSetting(f"metric={short_repr(metric)} is not usable: pass the name of a metric")
+    if mode not in (None, *DIRECTIONS):
+        raise InvalidSetting(f"mode={short_repr(mode)} is not usable: pass 'max' or 'min'")
 
 
 class BelatedSearch(Searcher):  # type: ignore[misc]
@@ -128,10 +145,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         given = self._make
         if not isinstance(given, Optimizer):
             if not callable(given):
-                raise InvalidSetting(
-                    f"optimizer={short_repr(given)} is not usable: pass an optimizer of belated, or a class or "
-                    "function that returns one, called as optimizer(space, direction=direction, seed=seed)"
-                )
+                raise InvalidSetting(f"optimizer={short_repr(given)} is not usable: {ADVICE}")
             return
         if space is not None or self._seed is not None:
             raise InvalidSetting("optimizer already has a space and a seed: leave space and seed out")
@@ -183,10 +197,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
 
         Tune's own limiter drops results of unknown trials. A restore may lead to such results.
         """
-        number = whole_number(max_concurrent)
-        if number is None or number < 1:
-            raise InvalidSetting(f"max_concurrent={short_repr(max_concurrent)} is not usable: pass an integer >= 1")
-        self._max_concurrent = number
+        self._max_concurrent = positive_integer("max_concurrent", max_concurrent)
         return True
 
     def suggest(self, trial_id: str) -> Any:
@@ -317,7 +328,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         assert self._space is not None and self._mode is not None
         space, direction = self._space.space, DIRECTIONS[self._mode]
         if not isinstance(self._make, Optimizer):
-            made = check_made(self._make(space, direction=direction, seed=self._seed if seed is None else seed))
+            made = self._make(space, direction=direction, seed=self._seed if seed is None else seed)
         elif seed is None:
             made = self._make
         else:
@@ -325,7 +336,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             if self._make.seed is None:
                 arguments["seed"] = seed
             made = type(self._make)(**arguments)
-        check_optimizer(made, direction, space)
+        check_optimizer(made, space, direction, ADVICE, users="trials of Tune")
         if self._points and seed is None:
             made.enqueue([self._space.params(point) for point in self._points])
         return made

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 import ray
 
 from belated._core import InvalidSetting
+from belated.integrations.arguments import positive_integer
 from belated.short_repr import short_repr
-from belated.space.arguments import whole_number
 
 T = TypeVar("T")
 
@@ -60,13 +60,7 @@ def executor(n_workers: int | None = None, **options: Any) -> "RayExecutor":
         raise InvalidSetting(
             f"num_returns={short_repr(options['num_returns'])}: a call returns one object, leave it out"
         )
-    if n_workers is None:
-        size = _room_for(options)
-    else:
-        number = whole_number(n_workers)
-        if number is None or number < 1:
-            raise InvalidSetting(f"n_workers={short_repr(n_workers)} is not usable: pass an integer >= 1, or None")
-        size = number
+    size = _room_for(options) if n_workers is None else positive_integer("n_workers", n_workers)
     return RayExecutor(size, {"max_retries": 0, **options})
 
 

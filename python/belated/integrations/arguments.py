@@ -1,0 +1,60 @@
+"""Checks of arguments that several integrations have, and of the optimizers that users' functions return."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from belated._core import InvalidSetting
+from belated.optimizers.optimizer import Optimizer
+from belated.short_repr import short_repr
+from belated.space.arguments import finite, whole_number
+from belated.space.space import Space
+
+
+def positive_integer(name: str, given: Any) -> int:
+    """Return an argument as an integer, which must be at least 1."""
+    number = whole_number(given)
+    if number is None or number < 1:
+        raise InvalidSetting(f"{name}={short_repr(given)} is not usable: pass an integer >= 1")
+    return number
+
+
+def positive_seconds(name: str, given: Any) -> float | None:
+    """Return an argument as seconds, or None if it is None."""
+    seconds = None if given is None else finite(given)
+    if given is not None and (seconds is None or seconds <= 0):
+        raise InvalidSetting(f"{name}={short_repr(given)} is not usable: pass seconds > 0, or None")
+    return seconds
+
+
+def check_optimizer(
+    made: Any,
+    space: Space,
+    direction: str,
+    advice: str,
+    *,
+    users: str,
+    kinds: tuple[type, ...] = (Optimizer,),
+    refused: Sequence[str] = ("context", "fidelity"),
+) -> None:
+    """Refuse the result of a user's function that is not an optimizer, or is not one for this space and direction.
+
+    Parameters
+    ----------
+    advice : str
+        How to call and what to return, for the message.
+    users : str
+        The word for trials, which do not have the `refused` settings.
+    """
+    if not isinstance(made, kinds):
+        raise InvalidSetting(f"optimizer returned {short_repr(made)}: {advice}")
+    settings = made.get_params(deep=False)  # type: ignore[attr-defined]
+    if settings["direction"] != direction:
+        raise InvalidSetting(
+            f"optimizer has direction={settings['direction']!r}, and values are {direction}d: use the given direction, "
+            "or leave direction out"
+        )
+    if made.domain_ != space:  # type: ignore[attr-defined]
+        raise InvalidSetting("optimizer does not search the given space: pass the argument space to it")
+    for name in refused:
+        if settings[name] is not None:
+            raise InvalidSetting(f"optimizer has a {name}, which {users} do not have: leave it out")
