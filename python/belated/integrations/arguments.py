@@ -9,6 +9,9 @@ from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 from belated.space.space import Space
 
+# Modes of Tune and their directions.
+DIRECTIONS = {"max": "maximize", "min": "minimize"}
+
 
 def positive_integer(name: str, given: Any) -> int:
     """Return an argument as an integer, which must be at least 1."""
@@ -58,3 +61,14 @@ def check_optimizer(
     for name in refused:
         if settings[name] is not None:
             raise InvalidSetting(f"optimizer has a {name}, which {users} do not have: leave it out")
+
+
+def check_metric(metric: Any, mode: Any) -> None:
+    """Refuse several metrics or modes. Refuse a metric that is not a name, and modes except "max" and "min"."""
+    for name, given in (("metric", metric), ("mode", mode)):
+        if isinstance(given, (list, tuple)):
+            raise InvalidSetting(f"{name}={short_repr(given)}: belated optimises one metric: pass its name")
+    if metric is not None and not isinstance(metric, str):
+        raise InvalidSetting(f"metric={short_repr(metric)} is not usable: pass the name of a metric")
+    if mode not in (None, *DIRECTIONS):
+        raise InvalidSetting(f"mode={short_repr(mode)} is not usable: pass 'max' or 'min'")

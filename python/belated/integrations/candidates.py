@@ -96,10 +96,6 @@ class Candidates(Sequence[Candidate]):
         """Return the outcomes of all fits, split by split, and candidate by candidate within a split."""
         return [candidate.outcomes[split] for candidate in self for split in range(self._n_splits)]
 
-    def values(self) -> list[dict[str, Any]]:
-        """Return the parameters of each candidate."""
-        return [candidate.values for candidate in self]
-
     def abandon_unfinished(self) -> None:
         """Abandon the trials of candidates that will never have a score, because a study may be used later."""
         for candidate in self:

@@ -6,6 +6,7 @@ suggests them.
 """
 
 import hashlib
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -260,7 +261,9 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         """Measure the constraints of a trial that has ended."""
         if self._constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
-            measured = [_not_nan(value) for value in self._constraints_func(trial)]
+            measured = [float(value) for value in self._constraints_func(trial)]
+            if any(map(math.isnan, measured)):  # a value may be infinite
+                raise InvalidSetting("constraints_func returned NaN: return numbers, above 0 for a violated constraint")
             study._storage.set_trial_system_attr(trial._trial_id, CONSTRAINTS, measured)
         if self._independent is not None:
             self._independent.after_trial(study, trial, state, values)
@@ -295,14 +298,6 @@ def _checked_space(given: Any) -> dict[str, BaseDistribution]:
         )
     Space({name: dimension_of(name, each) for name, each in given.items()})
     return {name: each for name, each in given.items() if not each.single()}
-
-
-def _not_nan(value: Any) -> float:
-    """Return a constraint's value, which may be infinite, but not NaN."""
-    number = float(value)
-    if number != number:
-        raise InvalidSetting("constraints_func returned NaN: return numbers, above 0 for a violated constraint")
-    return number
 
 
 def _trials_of(study: Study) -> list[FrozenTrial]:

@@ -199,7 +199,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         if callable(self.scoring):
             # With several metrics, scores of failed fits lack the names of the metrics.
             _validation._insert_error_scores(outcomes, self.error_score)
-        results = self._format_results(candidates.values(), len(splits), outcomes)
+        results = self._format_results([each.values for each in candidates], len(splits), outcomes)
         self.multimetric_ = isinstance(outcomes[0]["test_scores"], dict)
         if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(outcomes[0]["test_scores"])

@@ -6,7 +6,6 @@ a chain of overflow pages. Events end in a checksum of 16 bytes, serial type 0x2
 log are searched for this format. The checksum decides whether a match is an event.
 """
 
-import json
 import os
 import re
 import struct
@@ -49,7 +48,7 @@ def salvage(path: str) -> tuple[list[Header], list[tuple[int, Record]]]:
             if row is None or type(row[0]) is not int:
                 continue
             study, record = row[0], Record._make(row[1:])
-            if is_intact(study, record) and _is_json(record.body):
+            if is_intact(study, record):
                 events.setdefault((study, record.seq), record)
                 break
     for in_log, offset in _matches(_HEADER, data, log):
@@ -67,14 +66,6 @@ def _matches(form: "re.Pattern[bytes]", data: bytes, log: bytes) -> Iterator[tup
     for in_log, content in ((False, data), (True, log)):
         for match in form.finditer(content):
             yield in_log, match.start()
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return "\n" not in text
 
 
 def _intact_header(content: bytes, start: int, row: tuple[Any, ...]) -> Header | None:
@@ -136,11 +127,10 @@ class _Pages:
             except UnicodeDecodeError:
                 return None
             at += width
-        if len(row) == 7 and type(row[4]) is int:
-            # A REAL column keeps whole numbers as integers.
-            row[4] = float(row[4])
-        if len(row) == 6 and type(row[3]) is int:
-            row[3] = float(row[3])
+        # A REAL column, the time, keeps whole numbers as integers.
+        time = 4 if len(row) == 7 else 3
+        if type(row[time]) is int:
+            row[time] = float(row[time])
         return tuple(row)
 
     def _payload(self, page: memoryview, start: int, total: int, of_table: bool) -> bytes | None:

@@ -13,7 +13,6 @@ from typing import Any
 from ray import cloudpickle
 
 from belated._core import InvalidSetting, without_time
-from belated.optimizers.optimizer import Optimizer
 
 FORMAT = "search of belated for Ray Tune"
 VERSION = 3
@@ -92,11 +91,6 @@ class TuneTrial:
     configs: tuple[Mapping[str, Any], ...]
     result: dict[str, Any]
 
-    @property
-    def is_finished(self) -> bool:
-        """Return whether the trial is terminated or failed in Tune."""
-        return self.status in ("TERMINATED", "ERROR")
-
 
 def tune_trials(folder: str) -> list[TuneTrial] | None:
     """Return the trials of the table that Tune restores in an experiment's folder, or None if the table is missing."""
@@ -149,8 +143,3 @@ def _decoded(given: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, An
             yield path + key, value
             if isinstance(value, dict):
                 yield from _decoded(value, f"{path}{key}/")
-
-
-def enqueued(optimizer: Optimizer) -> list[Any]:
-    """Return the params of enqueued points that are not suggested yet."""
-    return [optimizer._problem.domain.params_at(place) for place in optimizer._log.queued()]

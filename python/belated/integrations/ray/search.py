@@ -10,8 +10,8 @@ from ray.tune.result import DEFAULT_METRIC
 from ray.tune.search import Searcher
 
 from belated._core import AlreadyObserved, BelatedError, HorizonReached, InvalidSetting, InvalidSpace
-from belated.integrations.arguments import check_optimizer, positive_integer
-from belated.integrations.ray.checkpoint import DamagedFile, SavedSearch, TuneTrial, enqueued, tune_trials
+from belated.integrations.arguments import DIRECTIONS, check_metric, check_optimizer, positive_integer
+from belated.integrations.ray.checkpoint import DamagedFile, SavedSearch, TuneTrial, tune_trials
 from belated.integrations.ray.space import TuneSpace, searched_part, space_as_data, space_from_data
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.optimizer import Optimizer
@@ -22,23 +22,10 @@ from belated.space.space import Space
 from belated.warn import logger, warn
 
 LOGGER = logger()
-# Modes of Tune and their directions.
-DIRECTIONS = {"max": "maximize", "min": "minimize"}
 ADVICE = (
     "pass an optimizer of belated, or a class or function that returns one, called as "
     "optimizer(space, direction=direction, seed=seed)"
 )
-
-
-def check_metric(metric: Any, mode: Any) -> None:
-    """Refuse several metrics or modes. Refuse a metric that is not a name, and modes except "max" and "min"."""
-    for name, given in (("metric", metric), ("mode", mode)):
-        if isinstance(given, (list, tuple)):
-            raise InvalidSetting(f"{name}={short_repr(given)}: belated optimises one metric: pass its name")
-    if metric is not None and not isinstance(metric, str):
-        raise InvalidSetting(f"metric={short_repr(metric)} is not usable: pass the name of a metric")
-    if mode not in (None, *DIRECTIONS):
-        raise InvalidSetting(f"mode={short_repr(mode)} is not usable: pass 'max' or 'min'")
 
 
 class BelatedSearch(Searcher):  # type: ignore[misc]
@@ -136,7 +123,8 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         self._max_concurrent: int | None = None
         # The error of a failed restore.
         self._failure: Exception | None = None
-        self._warned: set[str] = set()
+        # Whether a warning was given about results without the metric (False), or without a finite number (True).
+        self._warned: set[bool] = set()
         self._check_optimizer(space)
         if self._space is not None and self._mode is not None:
             self._set_up()
@@ -383,8 +371,8 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         value = None if failed else finite(reported)
         if value is not None:
             duration = finite(result.get("time_total_s"))
-            known = duration if duration is not None and duration >= 0 else None
-            optimizer.observe(number, value, duration=known, attrs=attrs, amend=True)
+            duration = duration if duration is not None and duration >= 0 else None
+            optimizer.observe(number, value, duration=duration, attrs=attrs, amend=True)
             return
         # An earlier value is kept.
         with suppress(AlreadyObserved):
@@ -397,13 +385,11 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                 problem = f"the metric {self._metric!r} " + (
                     f"is {short_repr(reported)}, not a finite number" if is_there else "is not among its results"
                 )
-                self._warn_once("not finite" if is_there else "missing", trial_id, problem, result)
+                if is_there not in self._warned:
+                    self._warned.add(is_there)
+                    found = sorted(result)
+                    warn(f"trial {trial_id} of Tune counts as failed: {problem} {found}; further ones do not warn")
             optimizer.fail(number, error=problem, attrs=attrs)
-
-    def _warn_once(self, kind: str, trial_id: str, problem: str, result: Mapping[str, Any]) -> None:
-        if kind not in self._warned:
-            self._warned.add(kind)
-            warn(f"trial {trial_id} of Tune counts as failed: {problem} {sorted(result)}; further ones do not warn")
 
     # Saving and restoring.
 
@@ -474,7 +460,8 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         ]
         unstarted = sorted([*self._unstarted, *map(self._trials.pop, lost)])
         self._running = set()
-        queue = enqueued(optimizer)
+        # The points that are enqueued and not suggested yet.
+        queue = [space.space.params_at(place) for place in optimizer._log.queued()]
         for row in table:
             number = self._trials.get(row.id)
             if number is None:
@@ -499,7 +486,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                     warn(f"trial {row.id} of Tune cannot be added to the search: {error}")
                     continue
                 self._trials[row.id] = number
-            if not row.is_finished:
+            if row.status not in ("TERMINATED", "ERROR"):
                 self._running.add(row.id)
                 value = finite(row.result.get(self._metric))
                 if value is not None:

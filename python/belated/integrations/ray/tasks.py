@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import ray
 
@@ -64,13 +64,8 @@ def executor(n_workers: int | None = None, **options: Any) -> "RayExecutor":
     return RayExecutor(size, {"max_retries": 0, **options})
 
 
-class _Call(NamedTuple):
-    """A submitted call."""
-
-    future: "Future[Any]"
-    fn: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
+# The future of a submitted call, and the arguments of `_call`.
+_Call: TypeAlias = tuple["Future[Any]", tuple[Any, ...]]
 
 
 class RayExecutor(Executor):
@@ -110,31 +105,32 @@ class RayExecutor(Executor):
         TypeError
             An argument cannot be pickled.
         """
-        call = _Call(Future(), fn, args, kwargs)
+        future: Future[T] = Future()
+        call = future, (fn, args, kwargs)
         with self._lock:
             if self._is_shut_down:
                 raise RuntimeError("cannot schedule new futures after shutdown")
-            self._unfinished.add(call.future)
-            call.future.add_done_callback(self._unfinished.discard)
+            self._unfinished.add(future)
+            future.add_done_callback(self._unfinished.discard)
             if self._n_running == self.num_workers:
                 self._waiting.append(call)
-                return call.future
+                return future
             self._n_running += 1
         try:
-            self._start(call)
+            self._start(*call)
         except BaseException:
-            self._unfinished.discard(call.future)
+            self._unfinished.discard(future)
             self._end_one()
             raise
-        return call.future
+        return future
 
-    def _start(self, call: _Call) -> None:
+    def _start(self, future: "Future[Any]", arguments: tuple[Any, ...]) -> None:
         """Submit a call to Ray, unless the call was cancelled."""
-        if not call.future.set_running_or_notify_cancel():
+        if not future.set_running_or_notify_cancel():
             self._end_one()
             return
-        result = self._task.remote(call.fn, call.args, call.kwargs).future()
-        result.add_done_callback(partial(self._finish, call.future))
+        result = self._task.remote(*arguments).future()
+        result.add_done_callback(partial(self._finish, future))
 
     def _finish(self, future: "Future[Any]", result: "Future[Any]") -> None:
         """Set the result of a call, in Ray's thread."""
@@ -153,20 +149,20 @@ class RayExecutor(Executor):
                 if not self._waiting:
                     self._n_running -= 1
                     return
-                call = self._waiting.popleft()
+                future, arguments = self._waiting.popleft()
             try:
-                self._starter.submit(self._start_waiting, call)
+                self._starter.submit(self._start_waiting, future, arguments)
                 return
             except RuntimeError as error:  # the interpreter is ending
-                if call.future.set_running_or_notify_cancel():
-                    call.future.set_exception(error)
+                if future.set_running_or_notify_cancel():
+                    future.set_exception(error)
 
-    def _start_waiting(self, call: _Call) -> None:
+    def _start_waiting(self, future: "Future[Any]", arguments: tuple[Any, ...]) -> None:
         try:
-            self._start(call)
+            self._start(future, arguments)
         except BaseException as error:
             self._end_one()
-            call.future.set_exception(error)
+            future.set_exception(error)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Refuse further calls.
@@ -183,9 +179,9 @@ class RayExecutor(Executor):
             dropped = list(self._waiting) if cancel_futures else []
             if cancel_futures:
                 self._waiting.clear()
-        for call in dropped:
-            call.future.cancel()
-            call.future.set_running_or_notify_cancel()
+        for future, _ in dropped:
+            future.cancel()
+            future.set_running_or_notify_cancel()
         if wait:
             wait_for(list(self._unfinished))
 
