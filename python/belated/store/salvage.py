@@ -6,6 +6,7 @@ a chain of overflow pages. Events end in a checksum of 16 bytes, serial type 0x2
 log are searched for this format. The checksum decides whether a match is an event.
 """
 
+import json
 import os
 import re
 import struct
@@ -48,7 +49,7 @@ def salvage(path: str) -> tuple[list[Header], list[tuple[int, Record]]]:
             if row is None or type(row[0]) is not int:
                 continue
             study, record = row[0], Record._make(row[1:])
-            if is_intact(study, record):
+            if is_intact(study, record) and _is_json(record.body):
                 events.setdefault((study, record.seq), record)
                 break
     for in_log, offset in _matches(_HEADER, data, log):
@@ -66,6 +67,14 @@ def _matches(form: "re.Pattern[bytes]", data: bytes, log: bytes) -> Iterator[tup
     for in_log, content in ((False, data), (True, log)):
         for match in form.finditer(content):
             yield in_log, match.start()
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return "\n" not in text
 
 
 def _intact_header(content: bytes, start: int, row: tuple[Any, ...]) -> Header | None:
