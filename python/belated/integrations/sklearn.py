@@ -181,7 +181,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         start = time.monotonic()
         if getattr(self, "_skl_callbacks", None):
             raise InvalidSetting("callbacks of scikit-learn are not supported here: leave set_callbacks out")
-        n_iter, timeout = self._checked_limits()
+        n_iter, timeout = positive_integer("n_iter", self.n_iter), positive_seconds("timeout", self.timeout)
         space = DistributionSpace(self.space)
         scorers, refit_metric = _scorers_of(self)
         objective = self._objective_of(_names_of(scorers))
@@ -191,7 +191,8 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.optimizer_ = self._new_optimizer(space)
         if self.verbose > 0:
             print(f"Fitting {len(splits)} folds for each of {n_iter} candidates, totalling {n_iter * len(splits)} fits")
-        candidates = Candidates(self.optimizer_, space, n_iter, len(splits), deadline=start + timeout)
+        deadline = math.inf if timeout is None else start + timeout
+        candidates = Candidates(self.optimizer_, space, n_iter, len(splits), deadline)
         arguments = {"scorer": scorers, "fit_params": fit_params, **score_params}
         self._evaluate(candidates, (X, y), splits, arguments, objective)
         outcomes = candidates.outcomes()
@@ -262,11 +263,6 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         # differ from the estimators in conditions.
         cloned.space = deepcopy(self.space)
         return cloned
-
-    def _checked_limits(self) -> tuple[int, float]:
-        """Return the number of candidates, and the number of seconds in which to start them."""
-        n_iter, timeout = positive_integer("n_iter", self.n_iter), positive_seconds("timeout", self.timeout)
-        return n_iter, math.inf if timeout is None else timeout
 
     def _checked_pre_dispatch(self, n_fits: int) -> int:
         """Return the number of fits that the workers have at a time."""

@@ -2,7 +2,6 @@
 
 import os
 import re
-from typing import NamedTuple
 
 # File systems that machines share, or that a virtual machine shares with its host. SQLite's locks are not reliable on
 # them.
@@ -16,40 +15,32 @@ SHARED = {
 }
 
 
-class _Mount(NamedTuple):
-    point: str
-    kind: str
-
-
 def file_system(path: str) -> str:
     """Return the type of the file system of a path, or "" if the type is unknown."""
     real = os.path.realpath(path)
     kind, longest = "", 0
-    for mount in _mounts():
+    for point, kind_there in _mounts():
         # A later mount hides an earlier mount of the same path.
-        within = real == mount.point or real.startswith(mount.point.rstrip("/") + "/")
-        if within and len(mount.point) >= longest:
-            kind, longest = mount.kind, len(mount.point)
+        within = real == point or real.startswith(point.rstrip("/") + "/")
+        if within and len(point) >= longest:
+            kind, longest = kind_there, len(point)
     return kind
 
 
 def is_mount_point(path: str) -> bool:
     """Return whether a path is a mount point; False if this is unknown."""
     real = os.path.realpath(path)
-    return any(mount.point == real for mount in _mounts())
+    return any(point == real for point, _ in _mounts())
 
 
-def _mounts() -> list[_Mount]:
-    """Return the mounts that this process sees; the list is empty if they are unknown."""
+def _mounts() -> list[tuple[str, str]]:
+    """Return the path and the type of each mount that this process sees; the list is empty if they are unknown."""
     try:
         # Fields are separated only by spaces and line feeds, because other white space in paths is not escaped.
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
             entries = [line.rstrip("\n").split(" ") for line in lines]
     except OSError:
         return []
-    return [_Mount(_unescaped(entry[4]), entry[entry.index("-", 6) + 1]) for entry in entries]
-
-
-def _unescaped(path: str) -> str:
-    """Return a path without escapes. Linux lists spaces, tabs, line feeds and backslashes as octal numbers."""
-    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), path)
+    # Linux lists spaces, tabs, line feeds and backslashes in paths as octal numbers.
+    paths = [re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), entry[4]) for entry in entries]
+    return [(path, entry[entry.index("-", 6) + 1]) for path, entry in zip(paths, entries, strict=True)]

@@ -6,7 +6,7 @@ numbers its events while it holds the lock. See docs/postgresql.md.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from belated._core import InvalidSetting
@@ -49,6 +49,7 @@ _EVENTS = (
     "SELECT n, seq, version, key, at, body, checksum FROM belated.heads LEFT JOIN belated.events "
     "ON events.study = heads.study AND seq >= %s WHERE heads.study = %s ORDER BY seq"
 )
+_ROW = "(%s, %s, %s, %s, %s, %s, %s, %s)"
 _WRITE_KEY = "SELECT write_key FROM belated.events WHERE study = %s AND seq = %s"
 _HEADER = "SELECT id, name, definition, at, version, checksum FROM belated.studies"
 
@@ -134,9 +135,11 @@ class PostgresStore(Store):
                     return []
                 names = {header.name for header in taken}
                 return [header.name for header, _ in studies if header.name in names]
+            key = os.urandom(16)
             for header, records in studies:
                 connection.execute("INSERT INTO belated.heads VALUES (%s, %s)", (header.id, len(records)))
-                _insert(connection, header.id, records, os.urandom(16))
+                rows = [(header.id, *record, key) for record in records]
+                connection.cursor().executemany(f"INSERT INTO belated.events VALUES {_ROW}", rows)
             tried = True
             connection.execute("COMMIT")
             return []
@@ -164,6 +167,7 @@ class PostgresStore(Store):
         """Wait until all events that readers could see before this call are on disk."""
         with self._server.lock:
             study = self._id(name)
+
 
             def wait(connection: Any) -> None:
                 if self._server.may_sync_later:
@@ -208,18 +212,14 @@ class PostgresStore(Store):
 
     def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
         """Return the intact headers, and (study id, event) of all intact events that the server can read."""
-        headers, events = [], []
+        headers = []
         for row in self._fetch(f"{_HEADER} ORDER BY at"):
-            try:
+            with suppress(StoreError):
                 read_header(Header(*row))
                 headers.append(Header(*row))
-            except StoreError:
-                continue
-        every = "SELECT study, seq, version, key, at, body, checksum FROM belated.events ORDER BY study, seq"
-        for study, *row in self._fetch(every):
-            if is_intact(study, Record(*row)):
-                events.append((study, Record(*row)))
-        return headers, events
+        rows = self._fetch("SELECT study, seq, version, key, at, body, checksum FROM belated.events ORDER BY study, seq")
+        events = [(study, Record(*row)) for study, *row in rows]
+        return headers, [(study, record) for study, record in events if is_intact(study, record)]
 
     # Helpers of the methods above.
 
@@ -234,11 +234,8 @@ class PostgresStore(Store):
         return records
 
     def _fetch(self, statement: str, *arguments: Any) -> list[Any]:
-        def fetch(connection: Any) -> list[Any]:
-            found: list[Any] = connection.execute(statement, arguments, binary=True).fetchall()
-            return found
-
-        return self._run(fetch)
+        rows: list[Any] = self._run(lambda connection: connection.execute(statement, arguments, binary=True).fetchall())
+        return rows
 
     def _refuse_nested(self) -> None:
         if self._writer == os.getpid():
@@ -374,7 +371,7 @@ class _Transaction:
     def _send(self, connection: Any, key: bytes) -> None:
         """Send the appended events, the commit and the request to wait for the disk in one message."""
         n, later = self._added[-1].seq + 1, self._store._server.may_sync_later
-        rows = ", ".join(["(%s, %s, %s, %s, %s, %s, %s, %s)"] * len(self._added))
+        rows = ", ".join([_ROW] * len(self._added))
         driver().ClientCursor(connection).execute(
             f"INSERT INTO belated.events VALUES {rows}; "
             f"UPDATE belated.heads SET n = {n:d} WHERE study = {self._study:d}; COMMIT{'; ' + _SYNC if later else ''}",
@@ -420,12 +417,6 @@ class _Transaction:
         self._n = self._start + len(self._stored)
         self._last = self._stored[-1].checksum if self._stored else None
         self._connection = connection
-
-
-def _insert(connection: Any, study: int, records: Sequence[Record], key: bytes) -> None:
-    if records:
-        statement = "INSERT INTO belated.events VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
-        connection.cursor().executemany(statement, [(study, *record, key) for record in records])
 
 
 def _events(connection: Any, study: int, start: int) -> list[Record]:
