@@ -22,29 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 from belated._core import InvalidSetting
 from belated.space.dimensions import Real
 
-__all__ = [
-    "BOREHOLE_MF",
-    "BRANIN",
-    "BRANIN_MF",
-    "CURRIN_EXPONENTIAL",
-    "CURRIN_EXPONENTIAL_14",
-    "CURRIN_EXPONENTIAL_MF",
-    "HARTMANN3",
-    "HARTMANN3_MF",
-    "HARTMANN6",
-    "HARTMANN6_MF",
-    "HARTMANN12",
-    "HARTMANN18",
-    "PARK1",
-    "PARK2",
-    "PARK2_16",
-    "SCHWEFEL20",
-    "Function",
-    "MultiFidelityFunction",
-    "box",
-    "sum_over_groups",
-]
-
 Array = NDArray[np.float64]
 
 

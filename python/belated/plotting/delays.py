@@ -64,7 +64,9 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     if window is not None and clock == search.clock:
         ax.axvline(window, color=figures.GREY, linestyle="--", label="window")
     ax.set_xlim(left=0)
-    return figures.finished(ax, xlabel=figures.time_label(clock, "Delay"), ylabel="Share of trials ended", ylim=(0, 1.05))
+    return figures.finished(
+        ax, xlabel=figures.time_label(clock, "Delay"), ylabel="Share of trials ended", ylim=(0, 1.05)
+    )
 
 
 def arrived_within(known: ArrayLike, censored: ArrayLike) -> tuple[Array, Array, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.trial import Trial
 from belated.plotting import figures

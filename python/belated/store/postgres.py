@@ -168,7 +168,6 @@ class PostgresStore(Store):
         with self._server.lock:
             study = self._id(name)
 
-
             def wait(connection: Any) -> None:
                 if self._server.may_sync_later:
                     connection.execute(_SYNC)
@@ -217,7 +216,9 @@ class PostgresStore(Store):
             with suppress(StoreError):
                 read_header(Header(*row))
                 headers.append(Header(*row))
-        rows = self._fetch("SELECT study, seq, version, key, at, body, checksum FROM belated.events ORDER BY study, seq")
+        rows = self._fetch(
+            "SELECT study, seq, version, key, at, body, checksum FROM belated.events ORDER BY study, seq"
+        )
         events = [(study, Record(*row)) for study, *row in rows]
         return headers, [(study, record) for study, record in events if is_intact(study, record)]
 

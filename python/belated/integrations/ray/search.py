@@ -376,11 +376,12 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             return
         # An earlier value is kept.
         with suppress(AlreadyObserved):
-            if not failed and not result.keys() - {"trial_id"}:
+            if failed:
+                problem = "the trial failed in Tune"
+            elif not result.keys() - {"trial_id"}:
                 optimizer.abandon(number)
                 return
-            problem = "the trial failed in Tune"
-            if not failed:
+            else:
                 is_there = self._metric in result
                 problem = f"the metric {self._metric!r} " + (
                     f"is {short_repr(reported)}, not a finite number" if is_there else "is not among its results"
