@@ -9,6 +9,11 @@ from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 from belated.space.space import Space
 
+# Usable values of an argument for an optimizer, for messages.
+ADVICE = (
+    "pass an optimizer's class, or a function that returns one, called as "
+    "optimizer(space, direction=direction, seed=seed)"
+)
 # Modes of Tune and their directions.
 DIRECTIONS = {"max": "maximize", "min": "minimize"}
 

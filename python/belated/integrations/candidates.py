@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -39,7 +39,8 @@ class Candidate:
     outcomes: dict[int, Outcome]
 
 
-class Candidates(Sequence[Candidate]):
+@dataclass
+class Candidates:
     """Candidates in the order in which they were chosen.
 
     Parameters
@@ -55,51 +56,44 @@ class Candidates(Sequence[Candidate]):
     deadline : float
         The time of `time.monotonic`, in seconds, after which candidates are not chosen. The first candidate is always
         chosen.
+    made : list
+        The candidates that were chosen so far.
     """
 
-    def __init__(
-        self, optimizer: Optimizer | Study, space: DistributionSpace, n_iter: int, n_splits: int, deadline: float
-    ) -> None:
-        self._optimizer = optimizer
-        self._space = space
-        self.n_iter = n_iter
-        self._n_splits = n_splits
-        self._deadline = deadline
-        self._candidates: list[Candidate] = []
-        self._waiting: deque[Fit] = deque()
-
-    def __len__(self) -> int:
-        return len(self._candidates)
-
-    def __getitem__(self, number: Any) -> Any:
-        return self._candidates[number]
+    optimizer: Optimizer | Study
+    space: DistributionSpace
+    n_iter: int
+    n_splits: int
+    deadline: float
+    made: list[Candidate] = field(default_factory=list)
+    _waiting: deque[Fit] = field(default_factory=deque)
 
     def next_fit(self) -> Fit | None:
         """Return the next fit, or None if the search is over. Start a new candidate if the others have no fits left."""
         if not self._waiting:
-            number = len(self)
-            if number == self.n_iter or (number and time.monotonic() >= self._deadline):
+            number = len(self.made)
+            if number == self.n_iter or (number and time.monotonic() >= self.deadline):
                 return None
-            trial = self._optimizer.suggest()
-            self._candidates.append(Candidate(trial, self._space.values(trial.params), {}))
-            self._waiting.extend(Fit(number, split) for split in range(self._n_splits))
+            trial = self.optimizer.suggest()
+            self.made.append(Candidate(trial, self.space.values(trial.params), {}))
+            self._waiting.extend(Fit(number, split) for split in range(self.n_splits))
         return self._waiting.popleft()
 
     def take(self, fit: Fit, outcome: Outcome, objective: str | None) -> None:
         """Record the outcome of a fit. `objective` is the metric to maximise, or None if scores have no names."""
-        candidate = self._candidates[fit.candidate]
+        candidate = self.made[fit.candidate]
         candidate.outcomes[fit.split] = outcome
-        if len(candidate.outcomes) == self._n_splits:
-            _report(candidate.trial, [candidate.outcomes[each] for each in range(self._n_splits)], objective)
+        if len(candidate.outcomes) == self.n_splits:
+            _report(candidate.trial, [candidate.outcomes[each] for each in range(self.n_splits)], objective)
 
     def outcomes(self) -> list[Outcome]:
         """Return the outcomes of all fits, split by split, and candidate by candidate within a split."""
-        return [candidate.outcomes[split] for candidate in self for split in range(self._n_splits)]
+        return [candidate.outcomes[split] for candidate in self.made for split in range(self.n_splits)]
 
     def abandon_unfinished(self) -> None:
         """Abandon the trials of candidates that will never have a score, because a study may be used later."""
-        for candidate in self:
-            if len(candidate.outcomes) < self._n_splits:
+        for candidate in self.made:
+            if len(candidate.outcomes) < self.n_splits:
                 # This code runs while another error is handled.
                 with suppress(BelatedError):
                     candidate.trial.abandon()

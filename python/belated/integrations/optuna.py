@@ -20,7 +20,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from belated._core import InvalidSetting
-from belated.integrations.arguments import check_optimizer, positive_seconds
+from belated.integrations.arguments import ADVICE, check_optimizer, positive_seconds
 from belated.integrations.optuna_log import NOTE, OptunaLog
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.optimizer import Optimizer
@@ -278,15 +278,11 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         return self._log
 
     def _new_optimizer(self, space: Space, direction: str, seed: int) -> Optimizer:
-        advice = (
-            "pass an optimizer's class, or a function that returns one, called as "
-            "optimizer(space, direction=direction, seed=seed)"
-        )
         made = self._make(space, direction=direction, seed=seed)
         refused = ("context", "fidelity", "time")
-        check_optimizer(made, space, direction, advice, users="trials of Optuna", refused=refused)
+        check_optimizer(made, space, direction, ADVICE, users="trials of Optuna", refused=refused)
         if made.seed_ != seed or made.n_trials:
-            raise InvalidSetting(f"optimizer has another seed, or trials already: {advice}")
+            raise InvalidSetting(f"optimizer has another seed, or trials already: {ADVICE}")
         return made
 
 

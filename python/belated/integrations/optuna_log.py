@@ -73,16 +73,13 @@ class OptunaLog:
         definition = json.dumps([_FORMAT, repr(self.space), optimizer._definition()], sort_keys=True)
         # Notes of an optimizer with another definition belong to another model.
         self.definition = hashlib.sha256(definition.encode()).hexdigest()[:16]
-        self._core = self._new_core()
+        self._core = optimizer._new_core()
         self._steps: list[Step] = []
         # Finished trials do not change: number → (trial, start of the trial).
         self._finished: dict[int, tuple[Any, Start | None]] = {}
         # Times at which this process first saw a trial without a point: (number, start by the trial's machine) →
         # seconds. Clocks of two machines are never compared.
         self._first_seen: dict[tuple[int, datetime | None], float] = {}
-
-    def _new_core(self) -> _core.Optimizer:
-        return self.optimizer._new_core()
 
     def suggest(self, trial: Any, trials: Sequence[Any], stale_before: datetime | None) -> tuple[dict[str, Any], Any]:
         """Return a point for a trial, and the note to store with the trial.
@@ -237,7 +234,7 @@ class OptunaLog:
         """Make the core's log equal to these steps."""
         n_same = len(self._steps)
         if steps[:n_same] != self._steps:
-            self._core, n_same = self._new_core(), 0
+            self._core, n_same = self.optimizer._new_core(), 0
         # If an error interrupts this loop, the next call starts from the beginning.
         self._steps = [("unknown",)]
         for step in steps[n_same:]:

@@ -200,7 +200,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         if callable(self.scoring):
             # With several metrics, scores of failed fits lack the names of the metrics.
             _validation._insert_error_scores(outcomes, self.error_score)
-        results = self._format_results([each.values for each in candidates], len(splits), outcomes)
+        results = self._format_results([each.values for each in candidates.made], len(splits), outcomes)
         self.multimetric_ = isinstance(outcomes[0]["test_scores"], dict)
         if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(outcomes[0]["test_scores"])
@@ -234,7 +234,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
             own = {
                 "train": train,
                 "test": test,
-                "parameters": candidates[fit.candidate].values,
+                "parameters": candidates.made[fit.candidate].values,
                 "split_progress": (fit.split, len(splits)),
                 "candidate_progress": (fit.candidate, n_iter),
                 "return_train_score": self.return_train_score,

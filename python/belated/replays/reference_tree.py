@@ -229,7 +229,6 @@ class Instance:
     points: list[Array]
     height: int
     n_nodes: int
-    n_expansions: int
     largest: float
 
 
@@ -292,7 +291,7 @@ def run_instance(
         # All results that arrive at the same time are added before the next selection.
         while in_flight and in_flight[0][0] <= now:
             receive()
-    return Instance(nu, rho, times, points, tree.height + 1, tree.n_nodes, len(times) - 1, largest)
+    return Instance(nu, rho, times, points, tree.height + 1, tree.n_nodes, largest)
 
 
 def n_instances(n: float, rho_max: float, at_most: int | None) -> int:

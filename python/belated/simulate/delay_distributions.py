@@ -152,16 +152,21 @@ class Uniform(DelayDistribution):
 
 
 @dataclass(frozen=True)
-class HalfNormal(DelayDistribution):
-    """The half-normal distribution, |N(0, ζ²)|, with mean ζ·sqrt(2/π).
-
-    Kandasamy et al. 2017 use mean 1, so that ζ = sqrt(π/2).
-    """
+class _WithMean(DelayDistribution):
+    """The base class of distributions with a finite mean > 0."""
 
     mean: float = 1.0
 
     def __post_init__(self) -> None:
         _require(self, 0 < self.mean < math.inf, "the mean must be a finite number > 0")
+
+
+@dataclass(frozen=True)
+class HalfNormal(_WithMean):
+    """The half-normal distribution, |N(0, ζ²)|, with mean ζ·sqrt(2/π).
+
+    Kandasamy et al. 2017 use mean 1, so that ζ = sqrt(π/2).
+    """
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
         zeta = self.mean * math.sqrt(math.pi / 2)
@@ -169,30 +174,24 @@ class HalfNormal(DelayDistribution):
 
 
 @dataclass(frozen=True)
-class Exponential(DelayDistribution):
+class Exponential(_WithMean):
     """The exponential distribution, with density exp(−t/mean)/mean; Kandasamy et al. 2017 use mean 1."""
-
-    mean: float = 1.0
-
-    def __post_init__(self) -> None:
-        _require(self, 0 < self.mean < math.inf, "the mean must be a finite number > 0")
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
         return np.asarray(rng.exponential(self.mean, size))
 
 
 @dataclass(frozen=True)
-class Pareto(DelayDistribution):
+class Pareto(_WithMean):
     """The Pareto distribution, with density ∝ t^−(power+1) for t ≥ offset = mean·(power − 1)/power.
 
     For example, power 5 and mean 1 give the offset 0.8.
     """
 
-    mean: float = 1.0
     power: float = 5.0
 
     def __post_init__(self) -> None:
-        _require(self, 0 < self.mean < math.inf, "the mean must be a finite number > 0")
+        super().__post_init__()
         _require(self, 1 < self.power < math.inf, "the power must be > 1, or else the mean is infinite")
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:

@@ -38,14 +38,12 @@ def with_checksum(study: int, seq: int, key: str | None, at: float, body: str) -
 def is_intact(study: int, record: Record) -> bool:
     """Return whether a record is identical, to the last bit, to the record that was written for this study."""
     seq, version, key, at, body, checksum = record
-    return (
-        type(body) is str
-        and type(seq) is int
-        and type(version) is int
-        and type(at) is float
-        and (key is None or type(key) is str)
-        and checksum == _checksum(study, seq, version, key, at, body)
-    )
+    has_types = _types(seq, version, at, body) == [int, int, float, str] and (key is None or type(key) is str)
+    return has_types and checksum == _checksum(study, seq, version, key, at, body)
+
+
+def _types(*values: object) -> list[type]:
+    return [type(value) for value in values]
 
 
 def verified(name: str, study: int, start: int, records: Iterable[Record]) -> list[Record]:
@@ -102,18 +100,16 @@ def read_header(stored: Header) -> dict[str, Any]:
     study, name, text, at, version, checksum = stored
     if type(version) is int and version > VERSION:
         raise _other_version(f"study {name!r}", version)
-    has_types = (
-        type(study) is int and type(name) is str and type(text) is str and type(at) is float and type(version) is int
-    )
     try:
-        if not has_types or checksum != _digest(study, name, text, at, version):
+        if _types(study, name, text, at, version) != [int, str, str, float, int] or checksum != _digest(
+            study, name, text, at, version
+        ):
             raise ValueError("its checksum does not fit")
         if version != VERSION:
             raise _other_version(f"study {name!r}", version)
-        definition = json.loads(text, parse_constant=_refuse_constant)
-        if not isinstance(definition, dict) or set(definition) != {"optimizer", "arguments"}:
-            raise ValueError("it is not a definition")
-        if not isinstance(definition["arguments"], dict):
+        definition: dict[str, Any] = json.loads(text, parse_constant=_refuse_constant)
+        has_keys = isinstance(definition, dict) and set(definition) == {"optimizer", "arguments"}
+        if not has_keys or not isinstance(definition["arguments"], dict):
             raise ValueError("it is not a definition")
     except (ValueError, RecursionError) as error:
         raise StoreError(

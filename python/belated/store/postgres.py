@@ -117,7 +117,6 @@ class PostgresStore(Store):
 
         def start(connection: Any) -> list[str]:
             nonlocal tried
-            self._create_tables(connection)
             connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
             taken = []
             # The order is fixed, so that two such transactions do not wait for each other.
@@ -243,16 +242,15 @@ class PostgresStore(Store):
             raise self._server.error("a study is being written to by this process already: end that `with` first")
 
     def _run(self, action: Callable[[Any], T], create: bool = False) -> T:
-        """Call an action with a connection to a database of this layout. With `create`, a database without tables is
-        allowed."""
+        """Call an action with a connection to a database of this layout. With `create`, missing tables are created."""
 
         def checked(connection: Any) -> T:
             if connection is not self._checked:
                 self._ids.clear()
-                layout = _layout(connection)
-                if layout is not None or not create:
-                    self._check_layout(layout)
-                    self._checked = connection
+                if create and _layout(connection) is None:
+                    _create_tables(connection)
+                self._check_layout(_layout(connection))
+                self._checked = connection
             return action(connection)
 
         return self._server.run(checked)
@@ -266,18 +264,6 @@ class PostgresStore(Store):
             raise self._server.error(
                 f"it was written by {age} belated than this one (layout {layout}, this one has {LAYOUT}): {advice}"
             )
-
-    def _create_tables(self, connection: Any) -> None:
-        if connection is self._checked:
-            return
-        with connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(hashtext('belated'))")
-            if _layout(connection) is None:
-                for statement in SCHEMA:
-                    connection.execute(statement)
-                connection.execute("INSERT INTO belated.layout VALUES (%s)", (LAYOUT,))
-        self._check_layout(_layout(connection))
-        self._checked = connection
 
 
 class _Transaction:
@@ -423,6 +409,15 @@ class _Transaction:
 def _events(connection: Any, study: int, start: int) -> list[Record]:
     rows = connection.execute(_EVENTS, (start, study), binary=True).fetchall()
     return complete([row[1:] for row in rows if row[1] is not None], start, rows[0][0] if rows else None)
+
+
+def _create_tables(connection: Any) -> None:
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext('belated'))")
+        if _layout(connection) is None:
+            for statement in SCHEMA:
+                connection.execute(statement)
+            connection.execute("INSERT INTO belated.layout VALUES (%s)", (LAYOUT,))
 
 
 def _layout(connection: Any) -> int | None:

@@ -10,7 +10,7 @@ from ray.tune.result import DEFAULT_METRIC
 from ray.tune.search import Searcher
 
 from belated._core import AlreadyObserved, BelatedError, HorizonReached, InvalidSetting, InvalidSpace
-from belated.integrations.arguments import DIRECTIONS, check_metric, check_optimizer, positive_integer
+from belated.integrations.arguments import ADVICE, DIRECTIONS, check_metric, check_optimizer, positive_integer
 from belated.integrations.ray.checkpoint import DamagedFile, SavedSearch, TuneTrial, tune_trials
 from belated.integrations.ray.space import TuneSpace, searched_part, space_as_data, space_from_data
 from belated.optimizers.bayes import BayesOpt
@@ -22,10 +22,6 @@ from belated.space.space import Space
 from belated.warn import logger, warn
 
 LOGGER = logger()
-ADVICE = (
-    "pass an optimizer of belated, or a class or function that returns one, called as "
-    "optimizer(space, direction=direction, seed=seed)"
-)
 
 
 class BelatedSearch(Searcher):  # type: ignore[misc]
@@ -133,7 +129,9 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         given = self._make
         if not isinstance(given, Optimizer):
             if not callable(given):
-                raise InvalidSetting(f"optimizer={short_repr(given)} is not usable: {ADVICE}")
+                raise InvalidSetting(
+                    f"optimizer={short_repr(given)} is not usable: {ADVICE}, or an optimizer of belated"
+                )
             return
         if space is not None or self._seed is not None:
             raise InvalidSetting("optimizer already has a space and a seed: leave space and seed out")
