@@ -130,7 +130,7 @@ class SqliteStore(Store):
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
         """Start studies with their events in one transaction. If names exist, start no study and return these names."""
 
-        def start(connection: sqlite3.Connection, changed: list[bool]) -> list[str]:
+        def start(connection: sqlite3.Connection) -> list[str]:
             taken = [header.name for header, _ in studies if self._header(connection, header.name) is not None]
             if taken:
                 return taken
@@ -140,8 +140,7 @@ class SqliteStore(Store):
             for header, records in studies:
                 connection.execute("INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?)", header)
                 connection.execute("INSERT INTO heads VALUES (?, 0)", (header.id,))
-                _Transaction(connection, header.id, changed).append(records)
-            changed.append(True)
+                _Transaction(connection, header.id).append(records)
             return []
 
         return self._run(lambda connection: self._in_transaction(connection, start), create=True, write=True)
@@ -162,14 +161,12 @@ class SqliteStore(Store):
             try:
                 connection = self._ready(write=True)
                 study = self._id(connection, name)
-                changed: list[bool] = []
                 # The steps of `_in_transaction` are repeated in this frame, so that an interrupt cannot come between
                 # the lock and its release.
                 try:
                     self._when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
-                    yield _Transaction(connection, study, changed)
-                    if changed:
-                        self._when_free(lambda: connection.execute("COMMIT"))
+                    yield _Transaction(connection, study)
+                    self._when_free(lambda: connection.execute("COMMIT"))
                 finally:
                     if connection.in_transaction:
                         try:
@@ -303,13 +300,12 @@ class SqliteStore(Store):
         if layout != LAYOUT or sorted(str(sql) for (sql,) in found) != sorted(SCHEMA):
             raise self._error("its tables differ from belated's: another program changed it, or it is damaged")
 
-    def _create_tables(self, connection: sqlite3.Connection, changed: list[bool]) -> None:
+    def _create_tables(self, connection: sqlite3.Connection) -> None:
         if self._is_empty(connection):
             for statement in SCHEMA:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {LAYOUT}")
-            changed.append(True)
 
     def _is_empty(self, connection: sqlite3.Connection) -> bool:
         [(application,)] = self._fetch(connection, "PRAGMA application_id")
@@ -333,16 +329,12 @@ class SqliteStore(Store):
             )
         return None
 
-    def _in_transaction(
-        self, connection: sqlite3.Connection, action: Callable[[sqlite3.Connection, list[bool]], T]
-    ) -> T:
-        """Call an action in a write transaction. Commit if the action appends to its list, otherwise roll back."""
-        changed: list[bool] = []
+    def _in_transaction(self, connection: sqlite3.Connection, action: Callable[[sqlite3.Connection], T]) -> T:
+        """Call an action in a write transaction, and commit it unless the action raises an error."""
         try:
             self._when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
-            result = action(connection, changed)
-            if changed:
-                self._when_free(lambda: connection.execute("COMMIT"))
+            result = action(connection)
+            self._when_free(lambda: connection.execute("COMMIT"))
             return result
         finally:
             # These are functions in C. An interrupt cannot come before their call.
@@ -392,12 +384,11 @@ class SqliteStore(Store):
 
 
 class _Transaction:
-    """The `Transaction` of this store. It records in `changed` that there are events to commit."""
+    """The `Transaction` of this store."""
 
-    def __init__(self, connection: sqlite3.Connection, study: int, changed: list[bool]) -> None:
+    def __init__(self, connection: sqlite3.Connection, study: int) -> None:
         self._connection = connection
         self._study = study
-        self._changed = changed
 
     def events(self, start: int) -> list[Record]:
         """Return the events from number `start` on."""
@@ -407,7 +398,6 @@ class _Transaction:
         """Add events; their numbers continue after the last event."""
         if not records:
             return
-        self._changed.append(True)
         statement = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)"
         self._connection.executemany(statement, [(self._study, *record) for record in records])
         moved = self._connection.execute(
