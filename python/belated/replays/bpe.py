@@ -17,7 +17,6 @@ deviations in its multiplier, and f is shifted so that its floor is the prior me
 runs the f for which the authors recorded regrets (T = 200), and compares the regrets.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -276,10 +275,9 @@ class Recorded:
 @lru_cache(maxsize=1)
 def read_reference(data: Path | None) -> Recorded | None:
     """Return the recorded runs, or None if they are missing."""
-    path = None if data is None else data / REFERENCE
-    if path is None or not path.is_file():
+    found = report.read_json(data, REFERENCE)
+    if found is None:
         return None
-    found = json.loads(path.read_text(encoding="utf-8"))
     ours = [each for each in found["runs"] if each["algorithm"] == "BPE-Delay"]
     curves = {
         mean: np.array([each["regret_every_10"] for each in ours if each["poisson_mean"] == mean])

@@ -204,7 +204,7 @@ def run_task(
 ) -> dict[str, Any]:
     """Return the full accuracy of the recommendation at each reading, and the cost of the recommendation."""
     (_, algorithm), (_, high) = setting, samples
-    x, y = tuning_data.rows(source)
+    x, y = tuning_data.read(source.kind, source.folder)
     file = None
     if options.keep is not None:
         folder = options.keep / "evaluations"

@@ -1,5 +1,6 @@
 """Reports of replays: means with standard errors, plain-text tables, panels of curves, and JSON."""
 
+import gzip
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -80,6 +81,14 @@ def draw_panels(panels: Sequence[Panel], columns: int, legends: int | None = Non
         if (legend := ax.get_legend()) is not None:
             legend.remove()
     return figure
+
+
+def read_json(data: Path | None, name: str) -> Any:
+    """Return the content of a JSON file in the data folder, or None if it is missing; gzipped if it ends in ``.gz``."""
+    if data is None or not (data / name).is_file():
+        return None
+    content = (data / name).read_bytes()
+    return json.loads(gzip.decompress(content) if name.endswith(".gz") else content)
 
 
 def write_json(report: Report, path: Path) -> None:

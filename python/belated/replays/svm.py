@@ -6,8 +6,6 @@ state the scale. If the data folder has the authors' 120 published runs, run r t
 their run r. The published figures are then shown too.
 """
 
-import gzip
-import json
 import math
 from functools import cache, lru_cache
 from pathlib import Path
@@ -17,7 +15,7 @@ import numpy as np
 
 import belated as bl
 from belated.replays import verma
-from belated.replays.report import Array, Report, mean_stderr, plus_minus
+from belated.replays.report import Array, Report, mean_stderr, plus_minus, read_json
 from belated.replays.runner import MissingData, Options, Replay, run_all
 
 BOUNDS = {"C": (1e-4, 100.0), "gamma": (1e-4, 10.0)}
@@ -109,10 +107,8 @@ def pima_diabetes(data: Path | None) -> tuple[Array, Array, Array, Array]:
 @lru_cache(maxsize=1)
 def published_runs(data: Path | None) -> Published:
     """Return the authors' runs by (algorithm, delays, run); empty if their file is not in the data folder."""
-    if data is None or not (data / PUBLISHED_FILE).exists():
-        return {}
-    with gzip.open(data / PUBLISHED_FILE, "rt", encoding="utf-8") as file:
-        return {(run["algorithm"], run["delays"], run["run"]): run for run in json.load(file)}
+    runs = read_json(data, PUBLISHED_FILE) or []
+    return {(run["algorithm"], run["delays"], run["run"]): run for run in runs}
 
 
 def published_errors(published: Published, algorithm: str, delays: str) -> Array:

@@ -92,11 +92,6 @@ def _holds(wanted: str, data: Path) -> bool:
     return images.find(data, images.TRAINING_DIGITS[0]) is not None
 
 
-def rows(source: Source) -> tuple[Any, NDArray[np.int64]]:
-    """Return x and y of a source."""
-    return read(source.kind, source.folder)
-
-
 @lru_cache(maxsize=1)
 def read(kind: str, folder: Path | None) -> tuple[Any, NDArray[np.int64]]:
     """Return x and y of a kind of source, from a folder or by a loader."""

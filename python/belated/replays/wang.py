@@ -16,7 +16,6 @@ instance gets only if cells have been evaluated at two fidelities. Each tree alo
 allow.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -126,8 +125,7 @@ PUBLISHED_TREES: Mapping[tuple[str, str], tuple[tuple[int, int], ...]] = {
 
 def published_tables(data: Path | None) -> dict[str, Any]:
     """Return the tables of the paper; empty without the file."""
-    path = None if data is None else data / DATA_FILE
-    return {} if path is None or not path.is_file() else json.loads(path.read_text(encoding="utf-8"))
+    return report.read_json(data, DATA_FILE) or {}
 
 
 def statistics(row: Mapping[str, Any]) -> dict[str, float]:

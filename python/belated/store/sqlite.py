@@ -143,7 +143,7 @@ class SqliteStore(Store):
                 _Transaction(connection, header.id).append(records)
             return []
 
-        return self._run(lambda connection: self._in_transaction(connection, start), create=True, write=True)
+        return self._run(lambda connection: self._in_transaction(connection, start), create=True)
 
     def events(self, name: str, start: int) -> list[Record]:
         """Return a study's events from number `start` on."""
@@ -209,11 +209,11 @@ class SqliteStore(Store):
     def _fetch(self, connection: sqlite3.Connection, statement: str, arguments: Sequence[Any] = ()) -> list[Any]:
         return self._when_free(lambda: connection.execute(statement, arguments).fetchall())
 
-    def _run(self, action: Callable[[sqlite3.Connection], T], create: bool = False, write: bool = False) -> T:
+    def _run(self, action: Callable[[sqlite3.Connection], T], create: bool = False) -> T:
         """Call an action with this process's connection, and turn errors of SQLite into StoreError."""
         with self._lock:
             try:
-                return action(self._ready(create, write))
+                return action(self._ready(create, write=create))
             except (sqlite3.Error, UnicodeDecodeError) as error:
                 raise self._failed(error) from error
 

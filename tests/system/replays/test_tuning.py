@@ -258,14 +258,14 @@ def test_bundled_digits_stand_in_without_a_network(no_network):
         assert source.is_stand_in
         assert source.words.startswith("scikit-learn's 1,797 bundled digits, which stand in for " + name)
         assert "no network here" in source.words
-    x, y = tuning_data.rows(source)
+    x, y = tuning_data.read(source.kind, source.folder)
     assert x.shape == (1797, 64) and x.min() == 0 and x.max() == 1 and set(y) == set(range(10))
 
 
 def test_digits_of_a_folder_stand_in_before_the_bundled_ones(no_network, tmp_path):
     source = tuning_data.find("newsgroups", folder_of_digits(tmp_path, 50))
     assert source.is_stand_in and source.words.startswith("MNIST's 50 digits")
-    x, y = tuning_data.rows(source)
+    x, y = tuning_data.read(source.kind, source.folder)
     assert x.shape == (50, 784) and x.max() <= 1 and np.all(np.bincount(y[:20]) == 2)
     assert tuning_data.find("mnist", tmp_path, bundled=True).words == "scikit-learn's 1,797 bundled digits"
 
@@ -288,7 +288,7 @@ def test_newsgroups_are_read_by_the_loader(monkeypatch, tmp_path):
     monkeypatch.setattr("sklearn.datasets.fetch_20newsgroups", loader)
     source = tuning_data.find("newsgroups", tmp_path)
     assert (source.words, source.is_stand_in) == ("20 newsgroups, 4 rows", False)
-    x, y = tuning_data.rows(source)
+    x, y = tuning_data.read(source.kind, source.folder)
     assert x.shape == (4, 5) and set(y[:2]) == {0, 1}
     np.testing.assert_allclose(np.asarray(x.multiply(x).sum(axis=1)).ravel(), 1.0, rtol=1e-6)
     assert asked[-1]["data_home"] is None and asked[-1]["download_if_missing"]
@@ -304,7 +304,7 @@ def test_the_accuracy_is_scikit_learns():
     from sklearn.model_selection import cross_val_score
     from sklearn.svm import SVC
 
-    x, y = tuning_data.rows(tuning_data.find("mnist", None, bundled=True))
+    x, y = tuning_data.read("digits", None)
     ours = EXPERIMENTS["svm"].accuracy({"C": 10.0, "gamma": 0.1}, x[:100], y[:100], False)
     assert ours == pytest.approx(cross_val_score(SVC(C=10.0, gamma=0.1), x[:100], y[:100], cv=5).mean())
 
