@@ -237,7 +237,7 @@ def test_an_optimizer_object_is_accepted():
         ({"metric": ["a", "b"], "mode": ["min", "max"]}, "metric=\\['a', 'b'\\]: belated optimises one metric"),
         ({"mode": "maximize"}, "mode='maximize' is not usable: pass 'max' or 'min'"),
         ({"metric": 3}, "metric=3 is not usable"),
-        ({"optimizer": 3}, "optimizer=3 is not usable: pass an optimizer of belated, or a class"),
+        ({"optimizer": 3}, "optimizer=3 is not usable: pass an optimizer's class, or a function"),
         ({"optimizer": bl.RandomSearch({"x": (0.0, 1.0)}), "mode": "min"}, "has direction='maximize': let them agree"),
         ({"optimizer": bl.RandomSearch({"x": (0.0, 1.0)}), "seed": 1}, "leave space and seed out"),
         ({"optimizer": bl.RandomSearch(candidates=[[0.0], [1.0]])}, "optimizer has candidates"),
