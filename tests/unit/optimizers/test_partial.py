@@ -52,7 +52,7 @@ def test_a_completed_point_is_in_the_space_and_feasible(given_parts, constrained
 
 def test_missing_values_are_uniform_over_the_space():
     opt = bl.RandomSearch({"x": (0.0, 1.0), "n": bl.Integer(1, 5), "kernel": ["rbf", "poly", "linear"]}, seed=0)
-    n = 3000
+    n = 1000
     opt.enqueue([{"x": 0.5}] * n)
     params = [trial.params for trial in opt.suggest(n=n)]
     for name, values in (("n", range(1, 6)), ("kernel", ["rbf", "poly", "linear"])):
