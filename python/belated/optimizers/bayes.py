@@ -13,10 +13,9 @@ from belated.optimizers.settings import (
     Search,
     Surrogate,
 )
-from belated.optimizers.values import checks_keywords, takes
+from belated.optimizers.values import takes
 
 
-@checks_keywords
 @dataclass(eq=False, repr=False)
 class BayesOpt(Optimizer, strategy="BayesOpt"):
     """Bayesian optimisation with a Gaussian process that accounts for pending trials.
@@ -71,6 +70,4 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     window: float | None = None
     search: Search | None = takes(Search, None)
 
-    @property
-    def _has_model(self) -> bool:
-        return True
+    _has_model = True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from belated._core import InvalidValue
 from belated.short_repr import short_repr
-from belated.space.arguments import finite
+from belated.space.arguments import finite, one_line
 
 if TYPE_CHECKING:
     from traceback import TracebackException
@@ -146,14 +146,22 @@ def _end(text: str) -> str:
     return mark + data[len(data) - _LONGEST_TRACEBACK + len(mark.encode()) :].decode(errors="ignore")
 
 
+_AMOUNTS = {
+    "std": "the standard deviation of the value's noise",
+    "cost": "what the evaluation cost",
+    "duration": "the seconds that the evaluation took",
+}
+
+
 def check_amount(name: str, amount: Any, what: str) -> float | None:
-    """Return the cost or duration of an evaluation, or None for None; `what` is the name of the trial, for messages."""
-    number = None if amount is None else finite(amount)
-    if amount is not None and (number is None or number < 0):
-        unit = "the seconds that the evaluation took" if name == "duration" else "what the evaluation cost"
+    """Return a std, cost or duration as a float, or None for None; `what` is the name of the trial, for messages."""
+    if amount is None:
+        return None
+    number = finite(amount)
+    if number is None or number < 0:
         raise InvalidValue(
-            f"{name}={short_repr(amount)} for {what} is not a finite number >= 0; pass {unit}, or leave it out "
-            "(nothing was changed)"
+            f"{name}={one_line(amount)} for {what} is not a finite number >= 0; pass {_AMOUNTS[name]}, or leave it "
+            "out (nothing was changed)"
         )
     return number
 

@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from belated import _core
 from belated._core import InvalidSpace
 from belated.short_repr import short_repr
-from belated.space.declarations import Parameter, shown
+from belated.space.declarations import Parameter
 
 
 def _same_choice(a: Any, b: Any) -> bool:
@@ -53,59 +52,90 @@ def _is_huge(value: Any) -> bool:
     return isinstance(value, int) and value.bit_length() > _MOST_BITS
 
 
-def _different(given: Any, argument: str, least: int, advice: str) -> tuple[Any, ...]:
-    """Return the values of a list; raise an error if it is too short or a value occurs twice."""
-    if isinstance(given, np.ndarray):
-        given = given.tolist()
-    if isinstance(given, (str, bytes, range)) or not isinstance(given, Sequence):
-        raise InvalidSpace(f"{argument}={short_repr(given)} is not usable: pass a list of {argument}")
-    values = tuple(given)
-    if len(values) < least:
-        raise InvalidSpace(f"{argument}={short_repr(given)} has too few: {advice}")
-    keys: set[Any] = set()
-    without_key: list[Any] = []
-    for i, value in enumerate(values):
-        if isinstance(value, Parameter):
-            raise InvalidSpace(
-                f"{argument} has {value!r}, which is a dimension and not a value: write the dimension itself, as in "
-                f'{{"x": {value!r}}}, or list the values to choose from'
-            )
-        if _is_huge(value):
-            raise InvalidSpace(
-                f"{argument} has {short_repr(value)}, with too many digits to be shown or stored: pass it as a string"
-            )
+class _Places:
+    """The positions of different values."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._by_key: dict[Any, int] = {}
+        # The positions and values without a key.
+        self._others: list[tuple[int, Any]] = []
+
+    def find(self, value: Any) -> int | None:
+        """Return the position of a value, or None."""
         key = _key(value)
-        # A value without a key is compared with all earlier ones.
-        compared = values[:i] if key is None else without_key
-        if key in keys or any(_same_choice(value, earlier) for earlier in compared):
-            raise InvalidSpace(f"{argument} has {short_repr(value)} twice: give each once")
+        if key in self._by_key:
+            return self._by_key[key]
+        # Two values that have keys need not be compared.
+        compared = enumerate(self.values) if key is None else self._others
+        return next((i for i, other in compared if _same_choice(other, value)), None)
+
+    def append(self, value: Any) -> None:
+        """Add a value that is different from all others."""
+        key = _key(value)
         if key is None:
-            without_key.append(value)
+            self._others.append((len(self.values), value))
         else:
-            keys.add(key)
-    return values
+            self._by_key[key] = len(self.values)
+        self.values.append(value)
 
 
-def _places(values: Sequence[Any]) -> dict[Any, int]:
-    """Return the positions of the values by their keys; values without a key are left out."""
-    keys = map(_key, values)
-    return {key: i for i, key in enumerate(keys) if key is not None}
+class Choices(Parameter):
+    """The base of `Ordinal` and `Categorical`; `options` are the declared values."""
 
+    options: tuple[Any, ...]
+    _places: _Places
 
-def _place(values: Sequence[Any], places: Mapping[Any, int], value: Any) -> int | None:
-    """Return the position of a value in a list, or None if the list does not contain it."""
-    key = _key(value)
-    if key in places:
-        return places[key]
-    if key is None or len(places) < len(values):
-        for i, other in enumerate(values):
-            if _same_choice(other, value):
-                return i
-    return None
+    # The name of the field with the values, the name of the core's constructor, and the least number of values.
+    _field: ClassVar[str]
+    _kind: ClassVar[str]
+    _least: ClassVar[int]
+    _advice: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        places = self._read(getattr(self, self._field))
+        options = tuple(places.values)
+        for name, value in ((self._field, options), ("options", options), ("_places", places)):
+            object.__setattr__(self, name, value)
+        core = getattr(_core.Parameter, self._kind)([short_repr(value) for value in options])
+        self._declare(core, f"{type(self).__name__}({short_repr(list(options))})")
+
+    def _read(self, given: Any) -> _Places:
+        """Return the values of a list; raise an error if it is too short or a value occurs twice."""
+        if isinstance(given, np.ndarray):
+            given = given.tolist()
+        if isinstance(given, (str, bytes, range)) or not isinstance(given, Sequence):
+            raise InvalidSpace(f"{self._field}={short_repr(given)} is not usable: pass a list of {self._field}")
+        if len(given) < self._least:
+            raise InvalidSpace(f"{self._field}={short_repr(given)} has too few: {self._advice}")
+        places = _Places()
+        for value in given:
+            if isinstance(value, Parameter):
+                raise InvalidSpace(
+                    f"{self._field} has {value!r}, which is a dimension and not a value: write the dimension itself, "
+                    f'as in {{"x": {value!r}}}, or list the values to choose from'
+                )
+            shown = f"{self._field} has {short_repr(value)}"
+            if _is_huge(value):
+                raise InvalidSpace(f"{shown}, with too many digits to be shown or stored: pass it as a string")
+            if places.find(value) is not None:
+                raise InvalidSpace(f"{shown} twice: give each once")
+            places.append(value)
+        return places
+
+    def _written(self) -> dict[str, Any]:
+        return super()._written() | {self._field: list(self.options)}
+
+    def _number(self, value: Any) -> float | None:
+        return self._places.find(value)
+
+    def from_number(self, number: float) -> Any:
+        """Return the value at this position."""
+        return self.options[int(number)]
 
 
 @dataclass(frozen=True, repr=False)
-class Ordinal(Parameter):
+class Ordinal(Choices):
     """A parameter with ordered values; the distance between neighbouring values is always the same.
 
     Parameters
@@ -130,29 +160,14 @@ class Ordinal(Parameter):
     values: Sequence[Any]
     when: Mapping[str, Any] | None = field(default=None, hash=False)
 
-    def __post_init__(self) -> None:
-        advice = "give at least two, or write a constant as its value"
-        object.__setattr__(self, "values", _different(self.values, "values", 2, advice))
-        call = f"Ordinal({short_repr(list(self.values))})"
-        self._declare(_core.Parameter.ordinal([short_repr(value) for value in self.values]), call)
-
-    def __repr__(self) -> str:
-        return shown(self, repr(list(self.values)))
-
-    @cached_property
-    def _places(self) -> dict[Any, int]:
-        return _places(self.values)
-
-    def _number(self, value: Any) -> float | None:
-        return _place(self.values, self._places, value)
-
-    def from_number(self, number: float) -> Any:
-        """Return the value at this position."""
-        return self.values[int(number)]
+    _field = "values"
+    _kind = "ordinal"
+    _least = 2
+    _advice = "give at least two, or write a constant as its value"
 
 
 @dataclass(frozen=True, repr=False)
-class Categorical(Parameter):
+class Categorical(Choices):
     """A parameter with unordered choices.
 
     Parameters
@@ -179,21 +194,7 @@ class Categorical(Parameter):
     choices: Sequence[Any]
     when: Mapping[str, Any] | None = field(default=None, hash=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "choices", _different(self.choices, "choices", 1, "give at least one"))
-        call = f"Categorical({short_repr(list(self.choices))})"
-        self._declare(_core.Parameter.categorical([short_repr(value) for value in self.choices]), call)
-
-    def __repr__(self) -> str:
-        return shown(self, repr(list(self.choices)))
-
-    @cached_property
-    def _places(self) -> dict[Any, int]:
-        return _places(self.choices)
-
-    def _number(self, value: Any) -> float | None:
-        return _place(self.choices, self._places, value)
-
-    def from_number(self, number: float) -> Any:
-        """Return the choice at this position."""
-        return self.choices[int(number)]
+    _field = "choices"
+    _kind = "categorical"
+    _least = 1
+    _advice = "give at least one"

@@ -3,6 +3,7 @@
 A subclass defines which number represents a value. The core checks, encodes and decodes these numbers.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeAlias
@@ -13,29 +14,42 @@ from numpy.typing import NDArray
 from belated import _core
 from belated._core import InvalidSpace
 from belated.short_repr import short_repr
+from belated.space.arguments import shown
 
 # The columns of a single value. Reading a list is several times as fast as reading an array.
 Columns: TypeAlias = Sequence[float] | NDArray[np.float64]
 
 
-class Parameter:
+class Parameter(ABC):
     """The base class of `Real`, `Integer`, `Ordinal` and `Categorical`."""
 
     core: _core.Parameter
     when: Mapping[str, Any] | None
 
+    @abstractmethod
     def _number(self, value: Any) -> float | None:
         """Return the number that represents a value, or None if the value is invalid."""
-        raise NotImplementedError
 
+    @abstractmethod
     def from_number(self, number: float) -> Any:
         """Return the value that a number represents."""
-        raise NotImplementedError
 
     def _declare(self, core: _core.Parameter, call: str) -> None:
         """Set the core's parameter and the conditions; `call` is the declaration as text, for messages."""
         object.__setattr__(self, "core", core)
         object.__setattr__(self, "when", read_when(self.when, call))
+
+    def _written(self) -> dict[str, Any]:
+        """Return the arguments that source code writes in another form, for the repr."""
+        # A single value of a condition is written without a list, unless it is a list.
+        when = {
+            name: values[0] if len(values) == 1 and not isinstance(values[0], (list, range)) else values
+            for name, values in (self.when or {}).items()
+        }
+        return {"when": when}
+
+    def __repr__(self) -> str:
+        return shown(self, **self._written())
 
     def __reduce__(self) -> Any:
         # Unpickling makes the core's object again from the declared values.
@@ -104,21 +118,3 @@ def read_when(when: Any, call: str) -> dict[str, list[Any]] | None:
             )
         conditions[name] = listed
     return conditions
-
-
-def shown(parameter: Any, *parts: str) -> str:
-    """Return a parameter as source code; arguments that equal their defaults are left out."""
-    arguments = list(parts)
-    if getattr(parameter, "log", False):
-        arguments.append("log=True")
-    if getattr(parameter, "step", None) is not None:
-        arguments.append(f"step={parameter.step!r}")
-    if parameter.when is not None:
-        when = {name: values[0] if _is_single(values) else values for name, values in parameter.when.items()}
-        arguments.append(f"when={when!r}")
-    return f"{type(parameter).__name__}({', '.join(arguments)})"
-
-
-def _is_single(values: list[Any]) -> bool:
-    """Return whether a condition has a single value that can be written without a list."""
-    return len(values) == 1 and not isinstance(values[0], (list, range))

@@ -18,6 +18,4 @@ __all__ = ["Categorical", "Dimension", "Integer", "Ordinal", "Real", "choices_of
 
 def choices_of(dimension: Dimension) -> Sequence[Any] | None:
     """Return the list of values of a parameter, or None if the parameter is a range."""
-    if isinstance(dimension, Ordinal):
-        return dimension.values
-    return dimension.choices if isinstance(dimension, Categorical) else None
+    return None if isinstance(dimension, (Real, Integer)) else dimension.options

@@ -3,32 +3,55 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
 
 from belated import _core
 from belated._core import InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.arguments import real_number, whole_number
-from belated.space.declarations import Parameter, shown
+from belated.space.declarations import Parameter
 
 
-def _check_log(log: Any, call: str) -> None:
-    if not isinstance(log, bool):
-        raise InvalidSpace(f"{call} has log={short_repr(log)}: pass True or False")
+class Range(Parameter):
+    """The base of `Real` and `Integer`."""
 
+    low: float
+    high: float
+    log: bool
+    step: float | None
 
-def _step(step: Any, call: str) -> float | None:
-    """Return a step as a float; the core checks its value."""
-    number = None if step is None else real_number(step)
-    if step is not None and number is None:
-        raise InvalidSpace(
-            f"{call[:-1]}, step={short_repr(step)}) is not usable: step must be a positive number, or None for no step"
-        )
-    return number
+    # The name of the core's constructor, and the bounds that it accepts.
+    _kind: ClassVar[str]
+    _bounds: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        call = f"{type(self).__name__}({short_repr(self.low)}, {short_repr(self.high)})"
+        low, high = self._bound(self.low), self._bound(self.high)
+        if low is None or high is None:
+            raise InvalidSpace(f"{call} is not usable: both bounds must be {self._bounds}")
+        if not isinstance(self.log, (bool, np.bool_)):
+            raise InvalidSpace(f"{call} has log={short_repr(self.log)}: pass True or False")
+        step = None if self.step is None else real_number(self.step)
+        if step is None and self.step is not None:
+            wrong = f"{call[:-1]}, step={short_repr(self.step)}) is not usable"
+            raise InvalidSpace(f"{wrong}: step must be a positive number, or None for no step")
+        self._declare(getattr(_core.Parameter, self._kind)(low, high, bool(self.log), step), call)
+        object.__setattr__(self, "log", bool(self.log))
+        for name, number in (("low", low), ("high", high), ("step", step)):
+            object.__setattr__(self, name, None if number is None else self.from_number(number))
+
+    def _bound(self, value: Any) -> float | None:
+        """Return a bound as a float, or None if it is invalid."""
+        return real_number(value)
+
+    def _number(self, value: Any) -> float | None:
+        return real_number(value)
 
 
 @dataclass(frozen=True, repr=False)
-class Real(Parameter):
+class Real(Range):
     """A real parameter in [low, high].
 
     Parameters
@@ -67,22 +90,8 @@ class Real(Parameter):
     step: float | None = None
     when: Mapping[str, Any] | None = field(default=None, hash=False)
 
-    def __post_init__(self) -> None:
-        call = f"Real({short_repr(self.low)}, {short_repr(self.high)})"
-        low, high = real_number(self.low), real_number(self.high)
-        if low is None or high is None:
-            raise InvalidSpace(f"{call} is not usable: both bounds must be finite real numbers")
-        _check_log(self.log, call)
-        step = _step(self.step, call)
-        self._declare(_core.Parameter.real(low, high, self.log, step), call)
-        for name, value in (("low", low), ("high", high), ("step", step)):
-            object.__setattr__(self, name, value)
-
-    def __repr__(self) -> str:
-        return shown(self, repr(self.low), repr(self.high))
-
-    def _number(self, value: Any) -> float | None:
-        return real_number(value)
+    _kind = "real"
+    _bounds = "finite real numbers"
 
     def from_number(self, number: float) -> float:
         """Return the value: the number itself."""
@@ -90,7 +99,7 @@ class Real(Parameter):
 
 
 @dataclass(frozen=True, repr=False)
-class Integer(Parameter):
+class Integer(Range):
     """An integer parameter in {low, …, high}.
 
     Parameters
@@ -127,33 +136,20 @@ class Integer(Parameter):
     step: int | None = None
     when: Mapping[str, Any] | None = field(default=None, hash=False)
 
-    def __post_init__(self) -> None:
-        call = f"Integer({short_repr(self.low)}, {short_repr(self.high)})"
-        low, high = whole_number(self.low), whole_number(self.high)
-        if low is None or high is None:
-            raise InvalidSpace(f"{call} is not usable: both bounds must be integers; use Real for real bounds")
-        _check_log(self.log, call)
-        step = _step(self.step, call)
-        self._declare(_core.Parameter.integer(_float(low), _float(high), self.log, step), call)
-        for name, value in (("low", low), ("high", high), ("step", None if step is None else int(step))):
-            object.__setattr__(self, name, value)
+    _kind = "integer"
+    _bounds = "integers; use Real for real bounds"
 
-    def __repr__(self) -> str:
-        return shown(self, repr(self.low), repr(self.high))
+    def _bound(self, value: Any) -> float | None:
+        number = whole_number(value)
+        return None if number is None else self._number(number)
 
     def _number(self, value: Any) -> float | None:
-        # A table converts a column of integers to floats if an entry is missing.
+        # A table converts a column of integers to floats if an entry is missing, so floats are accepted.
         number = whole_number(value)
-        return real_number(value) if number is None else _float(number)
+        if number is not None and abs(number) > 2**1000:  # too large for a float
+            return math.copysign(math.inf, number)
+        return real_number(value)
 
     def from_number(self, number: float) -> int:
         """Return the value: the number as an int."""
         return int(number)
-
-
-def _float(number: int) -> float:
-    """Return the nearest float; infinity for an integer that is too large."""
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf

@@ -270,18 +270,6 @@ class Study(LifeCycle[SharedLog]):
 
     # Differences between the log of a study and the log of an optimizer.
 
-    @property
-    def _strategy_name(self) -> str:
-        return self._optimizer._strategy_name
-
-    @property
-    def _has_model(self) -> bool:
-        return self._optimizer._has_model
-
-    @property
-    def _seed(self) -> int:
-        return self._optimizer._seed
-
     def _constraints_for(self, call: str) -> Constraints | None:
         if self._stored_constraints and self._optimizer._constraints is None:
             raise InvalidSetting(

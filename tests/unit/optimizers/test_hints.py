@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.optimizers.names import ELSEWHERE, RUN_ARGUMENTS
+from belated.hints import ELSEWHERE, RUN_ARGUMENTS
 from tests.unit.optimizers.problem import BOX
 
 OPTIMIZERS = pytest.mark.parametrize("make", [bl.BayesOpt, bl.RandomSearch])
