@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,22 +16,16 @@ from belated.short_repr import short_repr
 from belated.space.arguments import is_list
 from belated.space.space import Place, Space
 
+# The std, cost, duration, params and attrs that are reported with a value; each may be None.
+Facts: TypeAlias = tuple[Any, Any, Any, Any, Any]
 
-def observation_of(
-    problem: Problem,
-    number: int,
-    started: TrialRecord | None,
-    value: Any,
-    std: Any,
-    cost: Any,
-    duration: Any,
-    params: Any,
-    attrs: Any,
-) -> Observation:
+
+def observation_of(problem: Problem, number: int, started: TrialRecord | None, value: Any, facts: Facts) -> Observation:
     """Return the observation of a trial.
 
     `started` is the record of the trial if params were given; they are compared with its suggested point.
     """
+    std, cost, duration, params, attrs = facts
     what = f"trial {number}"
     checked = problem.check_value(value, what)
     if std is None and cost is None and duration is None and params is None and attrs is None:
@@ -67,17 +61,17 @@ def added_actions(
     `facts` has the entries std, cost, attrs and fidelity; each is a single value for all points or a list of values.
     All arguments are checked before an action is returned.
     """
-    several = problem.domain.holds_several(params, listed=is_list(value))
-    points = problem.domain.split(params) if several else [params]
+    several = problem.domain.several(params, listed=is_list(value))
+    points = [params] if several is None else several
     n = len(points)
-    if several and value is not None and not is_list(value):
+    if several is not None and value is not None and not is_list(value):
         raise InvalidValue(f"value={short_repr(value)} for {n} points: pass one value for each")
-    values = _for_each("value", value, n, "pass one for each") if several else [value]
+    values = [value] if several is None else _for_each("value", value, n, "pass one for each")
     stds, costs, attrs, fidelities = (_for_each(name, facts[name], n) for name in ("std", "cost", "attrs", "fidelity"))
     contexts = problem.contexts(context, n)
     actions = []
     for i, point in enumerate(points):
-        what = f"params[{i}]" if several else "params"
+        what = "params" if several is None else f"params[{i}]"
         place = _place_of(problem, point)
         amounts = check_amount("std", stds[i], what), check_amount("cost", costs[i], what)
         observation = None if values[i] is None else Observation(problem.check_value(values[i], what), *amounts)
@@ -87,7 +81,7 @@ def added_actions(
             fidelity = problem.fidelity.high
         text = attrs_as_json(attrs[i], f"attrs[{i}]" if is_list(facts["attrs"]) else "attrs")
         actions.append(Action.add(place, contexts[i], observation, fidelity, text))
-    return actions, several
+    return actions, several is not None
 
 
 def enqueued_actions(
@@ -99,11 +93,11 @@ def enqueued_actions(
     depend on `seed` and on the point's position in the list.
     """
     domain = problem.domain
-    several = domain.holds_several(params)
-    points = domain.split(params) if several else [params]
+    several = domain.several(params)
+    points = [params] if several is None else several
     actions = []
     for i, (point, given) in enumerate(zip(points, _for_each("fidelity", fidelity, len(points)), strict=True)):
-        what = f"params[{i}]" if several else "params"
+        what = "params" if several is None else f"params[{i}]"
         if isinstance(domain, Space):
             point = _filled_in(domain, point, constraints, what, [*seed, i])
         place = domain.locate(point)

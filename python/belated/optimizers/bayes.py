@@ -3,16 +3,8 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
+from belated.optimizers import settings
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.settings import (
-    Acquisition,
-    AcquisitionName,
-    Initial,
-    PendingName,
-    PendingPolicy,
-    Search,
-    Surrogate,
-)
 from belated.optimizers.values import takes
 
 
@@ -63,11 +55,11 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     """
 
     _: KW_ONLY
-    acquisition: Acquisition | AcquisitionName = takes(Acquisition, "log_ei")
-    pending: PendingPolicy | PendingName | None = takes(PendingPolicy, None, optional=True)
-    surrogate: Surrogate | Literal["gp"] = takes(Surrogate, "gp")
-    initial: Initial | int | None = takes(Initial, None)
+    acquisition: settings.Acquisition | settings.AcquisitionName = takes(settings.Acquisition, "log_ei")
+    pending: settings.PendingPolicy | settings.PendingName | None = takes(settings.PendingPolicy, None, optional=True)
+    surrogate: settings.Surrogate | Literal["gp"] = takes(settings.Surrogate, "gp")
+    initial: settings.Initial | int | None = takes(settings.Initial, None)
     window: float | None = None
-    search: Search | None = takes(Search, None)
+    search: settings.Search | None = takes(settings.Search, None)
 
     _has_model = True

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from belated._core import Action, AlreadyObserved, InvalidSetting, InvalidValue, UnknownTrial
-from belated.optimizers.actions import added_actions, check_same_fidelity, enqueued_actions, observation_of
+from belated.optimizers.actions import Facts, added_actions, check_same_fidelity, enqueued_actions, observation_of
 from belated.optimizers.constraints import Constraints
-from belated.optimizers.from_table import add_trials_table, is_trials_table
-from belated.optimizers.log import Log, Observation
+from belated.optimizers.log import Log
 from belated.optimizers.names import checks_arguments
 from belated.optimizers.problem import Problem
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.report import attrs_as_json, error_facts
+from belated.optimizers.table import add_trials_table, is_trials_table
 from belated.optimizers.trial import Trial, trials_html
 from belated.short_repr import short_repr
 from belated.space.arguments import whole_number
@@ -66,12 +66,6 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         """
         time = self._problem.wall_time()
         return [self._log.record(action, time) for action in actions]
-
-    def _log_observation(
-        self, number: int, observation: Observation, amend: bool, replicate: bool, key: str | None
-    ) -> None:
-        """Log a checked observation; only studies use `key`."""
-        self._log.record(Action.observe(number, observation, amend, replicate), self._problem.wall_time())
 
     # The life cycle.
 
@@ -154,7 +148,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         >>> second.attrs
         {'operator': 'Ada'}
         """
-        self._observe(trial, value, (std, cost, duration, params, attrs), fidelity, amend, replicate)
+        facts = (std, cost, duration, params, attrs)
+        self._observe(trial, value, facts, fidelity, (amend, replicate), self._log.record)
 
     def _start(
         self,
@@ -177,23 +172,26 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         self,
         trial: Trial | int,
         value: float,
-        facts: tuple[float | None, float | None, float | None, Any, Mapping[str, Any] | None],
+        facts: Facts,
         fidelity: float | None,
-        amend: bool,
-        replicate: bool,
-        key: str | None = None,
+        flags: tuple[bool, bool],
+        record: Callable[[Action, float], Any],
     ) -> None:
-        """Check the arguments of `observe`, and log the value with its facts."""
+        """Check the arguments of `observe`, and log the value with its facts by the function `record`.
+
+        `flags` has the arguments amend and replicate.
+        """
+        amend, replicate = map(bool, flags)
         if amend and replicate:
             raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
         number = self._number_of(trial)
         std, cost, duration, params, _ = facts
-        started = None if fidelity is None and params is None else self._current_log().trial(number)
-        if started is not None and fidelity is not None:
-            check_same_fidelity(self._problem, number, fidelity, started.fidelity)
-        observation = observation_of(self._problem, number, started if params is not None else None, value, *facts)
+        if fidelity is not None:
+            check_same_fidelity(self._problem, number, fidelity, self._current_log().trial(number).fidelity)
+        started = None if params is None else self._current_log().trial(number)
+        observation = observation_of(self._problem, number, started, value, facts)
         try:
-            self._log_observation(number, observation, bool(amend), bool(replicate), key)
+            record(Action.observe(number, observation, amend, replicate), self._problem.wall_time())
         except AlreadyObserved:
             # The message of the core does not contain the reported value.
             given = {"std": std, "cost": cost, "duration": duration, "params": params}

@@ -2,6 +2,7 @@
 
 import time as clocks
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import InitVar, dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -21,40 +22,36 @@ SpaceLike: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Iterable[
 LATEST = 1e300
 
 
+@dataclass(eq=False)
 class Problem:
     """The problem that an optimizer solves, for any strategy. It converts arguments to numbers for the core.
 
     `owner` is the name of the optimizer's class, for messages. The other arguments are arguments of optimizers.
     """
 
-    def __init__(
-        self,
-        owner: str,
-        space: SpaceLike | None,
-        candidates: ArrayLike | None,
-        context: SpaceLike | None,
-        fidelity: Fidelity | None,
-        clock: Literal["iterations", "seconds"],
-        direction: Literal["maximize", "minimize"],
-        time: Callable[[], float] | None,
-    ) -> None:
+    owner: str
+    space: InitVar[SpaceLike | None]
+    candidates: InitVar[ArrayLike | None]
+    context: InitVar[SpaceLike | None]
+    fidelity: Fidelity | None
+    clock: Literal["iterations", "seconds"]
+    direction: Literal["maximize", "minimize"]
+    time: Callable[[], float] | None
+
+    def __post_init__(self, space: Any, candidates: Any, context: Any) -> None:
         if (space is None) == (candidates is None):
             raise InvalidSpace(f"{'neither' if space is None else 'both'} of space and candidates given: pass one")
-        self.domain: Space | Candidates = Candidates(candidates) if space is None else Space(space)  # type: ignore[arg-type]
+        self.domain: Space | Candidates = Candidates(candidates) if space is None else Space(space)
         self.context_space = None if context is None else ContextSpace(context)
         if isinstance(self.domain, Space) and self.context_space is not None:
             both = [name for name in self.context_space if name in self.domain]
             if both:
                 raise InvalidSpace(f"{both} are in both space and context: give each name once")
-        if fidelity is not None and not isinstance(fidelity, Fidelity):
-            raise InvalidSetting(f"fidelity={one_line(fidelity)} is not usable: pass bl.Fidelity(low, high), or None")
-        if time is not None and not callable(time):
-            raise InvalidSetting(f"time={one_line(time)} is not usable: pass a function that returns seconds")
-        self.owner = owner
-        self.fidelity = fidelity
-        self.clock = clock
-        self.direction = direction
-        self.time = time
+        if self.fidelity is not None and not isinstance(self.fidelity, Fidelity):
+            given = one_line(self.fidelity)
+            raise InvalidSetting(f"fidelity={given} is not usable: pass bl.Fidelity(low, high), or None")
+        if self.time is not None and not callable(self.time):
+            raise InvalidSetting(f"time={one_line(self.time)} is not usable: pass a function that returns seconds")
         self.core = self._new_core()
 
     def _new_core(self) -> _core.Problem:
@@ -94,9 +91,9 @@ class Problem:
 
     def contexts(self, context: Any, n: int) -> list[list[float] | None]:
         """Return the numbers of the context of each of n points."""
-        if self.context_space is None or not self.context_space.holds_several(context):
+        contexts = None if self.context_space is None else self.context_space.several(context)
+        if contexts is None:
             return [self.context_numbers(context)] * n
-        contexts = self.context_space.split(context)
         if len(contexts) != n:
             raise InvalidContext(f"context has {len(contexts)} entries for {n} points: pass one for each, or one")
         return [self.context_numbers(each) for each in contexts]

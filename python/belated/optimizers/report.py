@@ -1,7 +1,7 @@
 """Checks and conversions of the facts that are reported about a trial: cost, duration, attributes and errors."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,29 +66,25 @@ def error_facts(error: Any) -> tuple[str, str, str | None] | None:
     elif isinstance(error, str):
         kind, message, trace = "", error, None
     elif isinstance(error, BaseException):
-        kind, message, trace = type(error).__name__, _message(error), _traceback(error)
+        kind, message = type(error).__name__, _or_reason(lambda: str(error), "its message")
+        has_trace = error.__traceback__ is not None or error.__cause__ is not None
+        trace = _or_reason(lambda: format_traceback(error), "formatting it") if has_trace else None
     else:
         raise InvalidValue(
             f"error={short_repr(error)} is not usable: pass the exception, or a string that says what went wrong "
             "(nothing was changed)"
         )
-    return _encodable(kind), shortened(message), None if trace is None else _end(_encodable(trace))
+    if trace is not None:
+        trace = _cut(trace, _LONGEST_TRACEBACK, 0.0, "(only the end is kept) …\n")
+    return _encodable(kind), shortened(message), trace
 
 
-def _message(error: BaseException) -> str:
+def _or_reason(text: Callable[[], str], what: str) -> str:
+    """Return a text of an exception, or the reason why the exception raised another error instead."""
     try:
-        return str(error)
+        return text()
     except Exception as raised:
-        return f"(its message raised {type(raised).__name__})"
-
-
-def _traceback(error: BaseException) -> str | None:
-    if error.__traceback__ is None and error.__cause__ is None:
-        return None
-    try:
-        return format_traceback(error)
-    except Exception as raised:
-        return f"(formatting it raised {type(raised).__name__})"
+        return f"({what} raised {type(raised).__name__})"
 
 
 def format_traceback(error: BaseException) -> str:
@@ -126,24 +122,21 @@ def shortened(text: str) -> str:
 
     Of the 2 kB, three quarters contain the beginning of a longer text, and one quarter contains its end.
     """
-    if len(text) <= _LONGEST_MESSAGE:
-        text = _encodable(text)
-        if len(text.encode()) <= _LONGEST_MESSAGE:
-            return text
-    mark = f" … ({len(text)} characters in all) … "
-    room = _LONGEST_MESSAGE - len(mark.encode())
-    n_end = room // 4
-    # Each character has at least one byte, so slices of characters are long enough.
-    first, last = (_encodable(part).encode() for part in (text[: room - n_end], text[-n_end:]))
-    return first[: room - n_end].decode(errors="ignore") + mark + last[-n_end:].decode(errors="ignore")
+    return _cut(text, _LONGEST_MESSAGE, 0.75, f" … ({len(text)} characters in all) … ")
 
 
-def _end(text: str) -> str:
-    data = text.encode()
-    if len(data) <= _LONGEST_TRACEBACK:
-        return text
-    mark = "(only the end is kept) …\n"
-    return mark + data[len(data) - _LONGEST_TRACEBACK + len(mark.encode()) :].decode(errors="ignore")
+def _cut(text: str, longest: int, share: float, mark: str) -> str:
+    """Return text in at most `longest` bytes of UTF-8; a mark replaces the middle of a longer text.
+
+    `share` is the share of the beginning.
+    """
+    data = text.encode(errors="backslashreplace")
+    if len(data) <= longest:
+        return data.decode()
+    room = longest - len(mark.encode())
+    n_first = round(share * room)
+    first, last = data[:n_first], data[len(data) - (room - n_first) :]
+    return first.decode(errors="ignore") + mark + last.decode(errors="ignore")
 
 
 _AMOUNTS = {

@@ -148,11 +148,11 @@ class Value(ChecksKeywords):
             return cls.shorthand[given]()
         from belated.hints import value_advice
 
-        words = " or ".join(map(repr, cls.shorthand))
-        kinds = [f"{each.__name__}(…)" for each in cls.__subclasses__() or [cls] if dataclasses.fields(each)]
-        expected = ", or ".join(each for each in (words, ", ".join(kinds), "" if words else "None") if each)
+        kinds = ", ".join(f"{each.__name__}(…)" for each in cls.__subclasses__() or [cls] if dataclasses.fields(each))
+        expected = " or ".join([kinds, "None"] if not cls.shorthand else map(repr, cls.shorthand))
+        others = f", or {kinds}" if cls.shorthand and kinds else ""
         advice = value_advice(given, cls.shorthand)
-        raise InvalidSetting(f"{name}={short_repr(given)} is not usable: pass {expected}{advice}")
+        raise InvalidSetting(f"{name}={short_repr(given)} is not usable: pass {expected}{others}{advice}")
 
 
 def as_data(value: Any) -> Any:

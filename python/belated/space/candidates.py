@@ -100,23 +100,23 @@ class Candidates:
             )
         return index
 
-    def holds_several(self, params: Any, listed: bool = False) -> bool:
-        """Return whether `params` is a collection of rows or indices instead of a single row or index.
+    def several(self, params: Any, listed: bool = False) -> list[Any] | None:
+        """Return the rows or indices in a collection; None for a single row or index.
 
         A flat list of d numbers is a single row, and any other flat list is a list of indices. If the values of the
         points are also a list (`listed`), every flat list is a list of indices.
         """
-        if is_table(params) or axes(params) != 1:
-            return is_table(params) or axes(params) == 2
-        return listed or (len(params) != self.width and all(whole_number(entry) is not None for entry in params))
-
-    def split(self, params: Any) -> list[Any]:
-        """Return a list of the rows or indices in `params`."""
         if is_table(params):
-            params = np.asarray(params)
-        return list(params) if axes(params) else [params]
+            return list(np.asarray(params))
+        if axes(params) == 1 and not listed:
+            listed = len(params) != self.width and all(whole_number(entry) is not None for entry in params)
+        return list(params) if axes(params) == 2 or (axes(params) == 1 and listed) else None
 
     def points(self, params: Any) -> NDArray[np.float64]:
         """Return encoded points, shape (n, d), for rows or indices, or for all candidates if `params` is None."""
-        indices = slice(None) if params is None else [self.locate(one) for one in self.split(params)]
+        if params is None:
+            indices: Any = slice(None)
+        else:
+            several = self.several(params, listed=True)
+            indices = [self.locate(one) for one in ([params] if several is None else several)]
         return self.core.encode(self.x[indices].astype(np.float64).reshape(-1, self.width))

@@ -13,7 +13,7 @@ from belated import _core
 from belated._core import InvalidFidelity, InvalidSetting, InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.arguments import check_picklable, finite, name_of, shown, whole_number
-from belated.space.ranges import Integer, Real
+from belated.space.dimensions import Integer, Real
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,8 +12,7 @@ import numpy as np
 from belated._core import InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.arguments import one_line, real_number, whole_number
-from belated.space.declarations import Parameter
-from belated.space.dimensions import Categorical, Dimension, Integer, Real
+from belated.space.dimensions import Categorical, Dimension, Integer, Parameter, Real
 from belated.warn import warn
 
 

@@ -115,15 +115,9 @@ class Space(Mapping[str, Dimension]):
             try:
                 levels.add(found.level(value))
             except ValueError as expected:
-                condition = f"has when={{{parent!r}: {short_repr(value)}}}"
-                if found.n_levels == 1:
-                    raise InvalidSpace(
-                        f"{what} can never be active: it {condition}, and {parent!r} is the constant "
-                        f"{found.member(0)!r}; correct the value, or leave the parameter out"
-                    ) from None
                 raise InvalidSpace(
-                    f"{what} {condition}, which is not a value of {parent!r}: name {expected}, several of them in a "
-                    "list"
+                    f"{what} has when={{{parent!r}: {short_repr(value)}}}, which is not a value of {parent!r}: name "
+                    f"{expected}, several of them in a list"
                 ) from None
         return sorted(levels)
 
@@ -247,17 +241,13 @@ class Space(Mapping[str, Dimension]):
         kept = {*self.active_names(record), *(name for name in record if name not in self._dimensions)}
         return {name: value for name, value in record.items() if name in kept or not (value is None or value != value)}
 
-    def holds_several(self, params: Any, listed: bool = False) -> bool:
-        """Return whether `params` is a list, a table or an array of points. Only `Candidates` use `listed`."""
-        return is_table(params) or isinstance(params, (list, tuple)) or _is_array(params)
-
-    def split(self, params: Any) -> list[Any]:
-        """Return the single points in a list, a table or an array of points. One point gives a list of length 1."""
+    def several(self, params: Any, listed: bool = False) -> list[Any] | None:
+        """Return the points in a list, a table or an array; None for a single point. Only `Candidates` use `listed`."""
         if is_table(params):
             return [self.without_missing(record) for record in params.to_dict("records")]
-        if _is_array(params):
+        if hasattr(params, "shape") and not hasattr(params, "to_dict"):  # an array, and not a Series
             return self._rows(params)
-        return list(params) if self.holds_several(params) else [params]
+        return list(params) if isinstance(params, (list, tuple)) else None
 
     def _rows(self, array: Any) -> list[dict[str, Any]]:
         """Return the rows of an array of numbers as values by name. NaN means that the parameter is inactive."""
@@ -277,17 +267,15 @@ class Space(Mapping[str, Dimension]):
 
     def points(self, params: Any) -> NDArray[np.float64]:
         """Return encoded points, shape (n, width), from one set of params or several in a list, table or array."""
-        return np.array([self.encode(one) for one in self.split(params)]).reshape(-1, self.width)
+        several = self.several(params)
+        return np.array([self.encode(one) for one in ([params] if several is None else several)]).reshape(
+            -1, self.width
+        )
 
 
 def _escaped(name: str) -> str:
     """Return a name as valid Unicode, which the core needs. A lone surrogate becomes its escape sequence."""
     return name.encode("utf-8", "backslashreplace").decode()
-
-
-def _is_array(params: Any) -> bool:
-    """Return whether `params` is an array, but not a table or a Series."""
-    return hasattr(params, "shape") and not hasattr(params, "to_dict")
 
 
 class ContextSpace(Space):
