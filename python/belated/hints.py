@@ -3,6 +3,7 @@
 import difflib
 import inspect
 import math
+import typing
 from collections.abc import Iterable
 from typing import Any
 
@@ -145,9 +146,9 @@ def argument_advice(
 
 def _kinds(cls: type, argument: str) -> Iterable[type]:
     """Return the classes of the values that an argument takes; none if it takes plain data."""
-    field = getattr(cls, "__dataclass_fields__", {}).get(argument)
-    family = None if field is None else field.metadata.get("takes")
-    return () if family is None else family.shorthand.values() or (family,)
+    hint = typing.get_type_hints(cls).get(argument)
+    families = [part for part in typing.get_args(hint) or (hint,) if hasattr(part, "shorthand")]
+    return families and (families[0].shorthand.values() or families)
 
 
 def attribute_advice(name: str, known: Iterable[str]) -> str:

@@ -5,7 +5,6 @@ from typing import Literal
 
 from belated.optimizers import settings
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.values import takes
 
 
 @dataclass(eq=False, repr=False)
@@ -55,11 +54,11 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     """
 
     _: KW_ONLY
-    acquisition: settings.Acquisition | settings.AcquisitionName = takes(settings.Acquisition, "log_ei")
-    pending: settings.PendingPolicy | settings.PendingName | None = takes(settings.PendingPolicy, None, optional=True)
-    surrogate: settings.Surrogate | Literal["gp"] = takes(settings.Surrogate, "gp")
-    initial: settings.Initial | int | None = takes(settings.Initial, None)
+    acquisition: settings.Acquisition | settings.AcquisitionName = "log_ei"
+    pending: settings.PendingPolicy | settings.PendingName | None = None
+    surrogate: settings.Surrogate | Literal["gp"] = "gp"
+    initial: settings.Initial | int | None = None
     window: float | None = None
-    search: settings.Search | None = takes(settings.Search, None)
+    search: settings.Search | None = None
 
     _has_model = True

@@ -9,7 +9,7 @@ import numpy as np
 from belated._core import InvalidSetting
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.settings import Theory
-from belated.optimizers.values import Value, private, takes
+from belated.optimizers.values import Value, private
 from belated.space.candidates import Candidates
 
 DelayName: TypeAlias = Literal["estimated", "none"]
@@ -174,9 +174,9 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     signal_std: float = 1.0
     kernel: Literal["matern52", "matern32", "matern12", "squared_exponential", "linear"] = "matern52"
     mean: float = 0.0
-    delay: Delay | DelayName = takes(Delay, "estimated")
+    delay: Delay | DelayName = "estimated"
     beta: float | Literal["theory"] = 2.5
-    theory: Theory | None = takes(Theory, None)
+    theory: Theory | None = None
     n_points: int = 2500
     keep_rounds: bool = False
     # The term of the bound on delays (Eq. 6). The paper prints the smaller term, which is not a bound: delays of mean

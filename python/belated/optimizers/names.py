@@ -74,9 +74,3 @@ class ChecksKeywords:
 
                 raise unknown_argument(name, value, f"an argument of {cls.__name__}", argument_advice(name, cls))
         return super().__new__(cls)
-
-
-def family_of(cls: Any, argument: str) -> Any:
-    """Return the base class of the values that an argument takes, or None if the argument takes plain data."""
-    field = cls.__dataclass_fields__.get(argument)
-    return None if field is None else field.metadata.get("takes")

@@ -12,10 +12,10 @@ from belated import _core
 from belated._core import InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints
 from belated.optimizers.life_cycle import LifeCycle
-from belated.optimizers.names import ChecksKeywords, checks_arguments, family_of, unknown_argument
+from belated.optimizers.names import ChecksKeywords, checks_arguments, unknown_argument
 from belated.optimizers.problem import Problem, SpaceLike
 from belated.optimizers.trial import Trial
-from belated.optimizers.values import annotations_of, as_data, checked
+from belated.optimizers.values import annotations_of, as_data, checked, family_of, setting
 from belated.short_repr import short_repr
 from belated.space.arguments import arguments_of, shown, whole_number
 from belated.space.fidelity import Fidelity
@@ -86,17 +86,8 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         Strings and numbers are replaced by the values that they denote.
         """
         common = {field.name for field in fields(Optimizer)}
-        settings: dict[str, Any] = {}
-        for field in fields(self):
-            if field.name not in common:
-                given, family = getattr(self, field.name), field.metadata.get("takes")
-                if family is None:
-                    settings[field.name] = checked(given, annotations_of(type(self))[field.name], field.name)
-                elif given is None and field.metadata["optional"]:
-                    settings[field.name] = None
-                else:
-                    settings[field.name] = family.from_argument(given, field.name)
-        return settings
+        names = [field.name for field in fields(self) if field.name not in common]
+        return {name: setting(type(self), name, getattr(self, name)) for name in names}
 
     def _strategy_data(self) -> dict[str, Any]:
         """Return the strategy as JSON data for the core."""
@@ -240,12 +231,11 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
         else:
             result[name] = value
     for argument, changes in nested.items():
-        spec = cls.__dataclass_fields__[argument]
-        given = result.get(argument, spec.default)
-        if given is None and spec.metadata["optional"]:
+        given = result.get(argument, cls.__dataclass_fields__[argument].default)
+        value = setting(cls, argument, given)
+        if value is None:
             names = [f"{argument}__{field}" for field in changes]
             raise InvalidSetting(f"{names} are fields of a value, but {argument} is None: pass it too")
-        value = spec.metadata["takes"].from_argument(given, argument)
         for field, change in changes.items():
             if field not in arguments_of(type(value), private=True):
                 from belated.hints import argument_advice

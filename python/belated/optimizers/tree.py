@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeAlias
 
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.values import Value, private, takes
+from belated.optimizers.values import Value, private
 
 BoundName: TypeAlias = Literal["ducb1", "ducb1_sigma", "ducbv"]
 
@@ -138,7 +138,7 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
     """
 
     _: KW_ONLY
-    bound: Bound | BoundName = takes(Bound, "ducbv")
+    bound: Bound | BoundName = "ducbv"
     nu: float | None = None
     rho: float | Sequence[float] | None = None
     horizon: int | None = None

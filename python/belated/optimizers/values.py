@@ -19,11 +19,6 @@ from belated.short_repr import short_repr
 from belated.space.arguments import arguments_of, finite, is_list, shown, whole_number
 
 
-def takes(family: Any, default: Any, *, optional: bool = False) -> Any:
-    """Return a dataclass field for an argument that takes values of a family; with `optional` it also takes None."""
-    return dataclasses.field(default=default, metadata={"takes": family, "optional": optional})
-
-
 def private(default: Any) -> Any:
     """Return a dataclass field that only replays set. The signature of the class does not show it."""
     return dataclasses.field(default=default, kw_only=True, metadata={"private": True})
@@ -153,6 +148,21 @@ class Value(ChecksKeywords):
         others = f", or {kinds}" if cls.shorthand and kinds else ""
         advice = value_advice(given, cls.shorthand)
         raise InvalidSetting(f"{name}={short_repr(given)} is not usable: pass {expected}{others}{advice}")
+
+
+def family_of(cls: type, argument: str) -> Any:
+    """Return the base class of the values that an argument takes, or None if the argument takes plain data."""
+    kinds = (part for part in _parts(annotations_of(cls).get(argument)) if isinstance(part, type))
+    return next((kind for kind in kinds if issubclass(kind, Value)), None)
+
+
+def setting(cls: type, argument: str, given: Any) -> Any:
+    """Return the checked argument of a class; a string, a number or None is replaced by the value that it denotes."""
+    annotation, family = annotations_of(cls)[argument], family_of(cls, argument)
+    is_absent = given is None and types.NoneType in _parts(annotation)
+    if family is None or (is_absent and family.shorthand):
+        return checked(given, annotation, argument)
+    return family.from_argument(given, argument)
 
 
 def as_data(value: Any) -> Any:

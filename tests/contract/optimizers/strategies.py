@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.optimizers.names import family_of
+from belated.optimizers.values import family_of
 from tests.unit.optimizers.definitions import REQUIRED
 
 FULL = os.environ.get("BELATED_FULL") == "1"
