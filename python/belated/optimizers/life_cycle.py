@@ -181,7 +181,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
 
         `flags` has the arguments amend and replicate.
         """
-        amend, replicate = map(bool, flags)
+        amend, replicate = bool(flags[0]), bool(flags[1])
         if amend and replicate:
             raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
         number = self._number_of(trial)
@@ -377,7 +377,6 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         self._record_all(enqueued_actions(self._problem, constraints, params, fidelity, seed))
 
     def _number_of(self, trial: Trial | int) -> int:
-        known = len(self._log)
         if isinstance(trial, Trial):
             other = trial._owner
             if other is self:
@@ -385,12 +384,13 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             # A trial that was pickled in another process belongs to a copy of this optimizer.
             is_own = (
                 other._token == self._token
-                and trial.number < known
+                and trial.number < len(self._log)
                 and other._log.trial(trial.number).place == self._log.trial(trial.number).place
             )
             if not is_own:
                 raise UnknownTrial(f"{trial!r} belongs to another study or optimizer: report it there")
             return trial.number
+        known = len(self._log)
         number = whole_number(trial)
         if number is None and not isinstance(trial, str) and (isinstance(trial, Mapping) or np.ndim(trial)):
             raise UnknownTrial(

@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar, cast
 
 from belated._core import InvalidSetting
@@ -39,27 +39,31 @@ def checks_arguments(method: Method) -> Method:
     return cast(Method, call)
 
 
-class _PublicSignature:
-    """The signature of a dataclass: its own arguments, and then the arguments of its bases.
+@functools.cache
+def _public_signature(cls: Any) -> inspect.Signature:
+    """Return the signature of a dataclass: its own arguments, and then the arguments of its bases.
 
     It omits types, because the docstring has them, and private fields.
     """
+    made = inspect.signature(cls.__init__)
+    own, fields = inspect.get_annotations(cls), cls.__dataclass_fields__
+    shown = [
+        each.replace(annotation=inspect.Parameter.empty)
+        for name, each in made.parameters.items()
+        if name != "self" and not (name in fields and fields[name].metadata.get("private"))
+    ]
+    shown.sort(key=lambda each: each.kind is inspect.Parameter.KEYWORD_ONLY and 1 + (each.name not in own))
+    return made.replace(parameters=shown, return_annotation=inspect.Parameter.empty)
 
+
+class _PublicSignature:
     def __get__(self, instance: object, cls: Any) -> inspect.Signature:
-        made = inspect.signature(cls.__init__)
-        own, fields = inspect.get_annotations(cls), cls.__dataclass_fields__
-        shown = [
-            each.replace(annotation=inspect.Parameter.empty)
-            for name, each in made.parameters.items()
-            if name != "self" and not (name in fields and fields[name].metadata.get("private"))
-        ]
-        shown.sort(key=lambda each: each.kind is inspect.Parameter.KEYWORD_ONLY and 1 + (each.name not in own))
-        return made.replace(parameters=shown, return_annotation=inspect.Parameter.empty)
+        return _public_signature(cls)
 
 
 @functools.cache
-def _arguments(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(function).parameters
+def _arguments(cls: Any) -> Collection[str]:
+    return inspect.signature(cls.__init__).parameters
 
 
 class ChecksKeywords:
@@ -69,7 +73,7 @@ class ChecksKeywords:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         for name, value in kwargs.items():
-            if name not in _arguments(cls.__init__):
+            if name not in _arguments(cls):
                 from belated.hints import argument_advice
 
                 raise unknown_argument(name, value, f"an argument of {cls.__name__}", argument_advice(name, cls))

@@ -16,7 +16,7 @@ import numpy as np
 from belated._core import InvalidSetting
 from belated.optimizers.names import ChecksKeywords
 from belated.short_repr import short_repr
-from belated.space.arguments import arguments_of, finite, is_list, shown, whole_number
+from belated.space.arguments import finite, is_list, shown, whole_number
 
 
 def private(default: Any) -> Any:
@@ -126,8 +126,9 @@ class Value(ChecksKeywords):
 
     def __post_init__(self) -> None:
         annotations = annotations_of(type(self))
-        for name in arguments_of(type(self), private=True):
-            object.__setattr__(self, name, checked(getattr(self, name), annotations[name], name))
+        for field in dataclasses.fields(self):
+            value = checked(getattr(self, field.name), annotations[field.name], field.name)
+            object.__setattr__(self, field.name, value)
 
     def __repr__(self) -> str:
         return shown(self)
