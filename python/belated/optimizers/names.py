@@ -73,7 +73,7 @@ class ChecksKeywords:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         for name, value in kwargs.items():
-            if name not in _arguments(cls):
+            if name not in _arguments(cls):  # type: ignore[arg-type]
                 from belated.hints import argument_advice
 
                 raise unknown_argument(name, value, f"an argument of {cls.__name__}", argument_advice(name, cls))

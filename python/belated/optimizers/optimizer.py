@@ -15,7 +15,7 @@ from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.names import ChecksKeywords, checks_arguments, unknown_argument
 from belated.optimizers.problem import Problem, SpaceLike
 from belated.optimizers.trial import Trial
-from belated.optimizers.values import annotations_of, as_data, checked, family_of, setting
+from belated.optimizers.values import annotations_of, as_data, checked, family_of
 from belated.short_repr import short_repr
 from belated.space.arguments import arguments_of, shown, whole_number
 from belated.space.fidelity import Fidelity
@@ -87,7 +87,7 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         """
         common = {field.name for field in fields(Optimizer)}
         names = [field.name for field in fields(self) if field.name not in common]
-        return {name: setting(type(self), name, getattr(self, name)) for name in names}
+        return {name: checked(getattr(self, name), annotations_of(type(self))[name], name) for name in names}
 
     def _strategy_data(self) -> dict[str, Any]:
         """Return the strategy as JSON data for the core."""
@@ -232,7 +232,7 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
             result[name] = value
     for argument, changes in nested.items():
         given = result.get(argument, cls.__dataclass_fields__[argument].default)
-        value = setting(cls, argument, given)
+        value = checked(given, annotations_of(cls)[argument], argument)
         if value is None:
             names = [f"{argument}__{field}" for field in changes]
             raise InvalidSetting(f"{names} are fields of a value, but {argument} is None: pass it too")

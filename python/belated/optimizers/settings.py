@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, TypeAlias
 
-from belated._core import InvalidSetting
 from belated.optimizers.values import Value, private
 from belated.space.arguments import whole_number
 
@@ -401,11 +400,7 @@ class Initial(Value):
     how: Literal["quasi_random", "uniform", "uncertainty"] = "quasi_random"
 
     @classmethod
-    def from_argument(cls, given: Any, name: str) -> "Initial":
-        """Return the given value, or the value that a number or None denotes."""
-        if isinstance(given, cls):
-            return given
+    def denoted(cls, given: Any) -> Any:
+        """Return the given value, or the value that a number denotes; None for other arguments."""
         number = whole_number(given)
-        if given is not None and (number is None or number < 0):
-            raise InvalidSetting(f"{name}={given!r} is not usable: pass an integer >= 0, Initial(…) or None")
-        return cls(number)
+        return super().denoted(given) if number is None or number < 0 else cls(number)

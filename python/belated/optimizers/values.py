@@ -57,7 +57,8 @@ def checked(value: Any, annotation: Any, name: str) -> Any:
     """
     parts = _parts(annotation)
     if value is None and types.NoneType in parts:
-        return None
+        # If a class of values does not have strings, None denotes its value with the defaults.
+        return next((part() for part in parts if _is_value(part) and not part.shorthand), None)
     for part in parts:
         found = _converted(value, part)
         if found is not None:
@@ -69,6 +70,10 @@ def checked(value: Any, annotation: Any, name: str) -> Any:
     raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass {expected}{value_advice(value, words)}")
 
 
+def _is_value(part: Any) -> bool:
+    return isinstance(part, type) and issubclass(part, Value)
+
+
 def _converted(value: Any, part: Any) -> Any:
     """Return a value converted to a type that is not a union, or None if the type does not allow it."""
     origin, within = typing.get_origin(part), typing.get_args(part)
@@ -77,7 +82,7 @@ def _converted(value: Any, part: Any) -> Any:
     if origin is Literal:
         return value if isinstance(value, str) and value in within else None
     if origin is None:
-        return value if isinstance(value, part) else None
+        return part.denoted(value)
     # A tuple with one type for each entry, or a sequence with the same type for all entries.
     if not is_list(value) or not len(value) or (origin is tuple and len(value) != len(within)):
         return None
@@ -95,8 +100,10 @@ def _described(part: Any) -> Iterator[str]:
         yield from map(repr, within)
     elif typing.get_origin(part) is tuple:
         yield f"{len(within)} {'integers >= 0' if int in within else 'finite numbers'}"
+    elif within:
+        yield "a list of finite numbers"
     else:
-        yield "a list of finite numbers" if within else f"{part.__name__}(…)"
+        yield from (f"{each.__name__}(…)" for each in part.__subclasses__() or [part] if dataclasses.fields(each))
 
 
 # Values and their kinds.
@@ -134,36 +141,16 @@ class Value(ChecksKeywords):
         return shown(self)
 
     @classmethod
-    def from_argument(cls, given: Any, name: str) -> Any:
-        """Return the given value, or the value that a string or None denotes."""
+    def denoted(cls, given: Any) -> Any:
+        """Return the given value, or the value that a string denotes; None for other arguments."""
         if isinstance(given, cls):
             return given
-        if given is None and not cls.shorthand:
-            return cls()
-        if isinstance(given, str) and given in cls.shorthand:
-            return cls.shorthand[given]()
-        from belated.hints import value_advice
-
-        kinds = ", ".join(f"{each.__name__}(…)" for each in cls.__subclasses__() or [cls] if dataclasses.fields(each))
-        expected = " or ".join([kinds, "None"] if not cls.shorthand else map(repr, cls.shorthand))
-        others = f", or {kinds}" if cls.shorthand and kinds else ""
-        advice = value_advice(given, cls.shorthand)
-        raise InvalidSetting(f"{name}={short_repr(given)} is not usable: pass {expected}{others}{advice}")
+        return cls.shorthand[given]() if isinstance(given, str) and given in cls.shorthand else None
 
 
 def family_of(cls: type, argument: str) -> Any:
     """Return the base class of the values that an argument takes, or None if the argument takes plain data."""
-    kinds = (part for part in _parts(annotations_of(cls).get(argument)) if isinstance(part, type))
-    return next((kind for kind in kinds if issubclass(kind, Value)), None)
-
-
-def setting(cls: type, argument: str, given: Any) -> Any:
-    """Return the checked argument of a class; a string, a number or None is replaced by the value that it denotes."""
-    annotation, family = annotations_of(cls)[argument], family_of(cls, argument)
-    is_absent = given is None and types.NoneType in _parts(annotation)
-    if family is None or (is_absent and family.shorthand):
-        return checked(given, annotation, argument)
-    return family.from_argument(given, argument)
+    return next((part for part in _parts(annotations_of(cls).get(argument)) if _is_value(part)), None)
 
 
 def as_data(value: Any) -> Any:
