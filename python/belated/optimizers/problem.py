@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated import _core
-from belated._core import InvalidContext, InvalidFidelity, InvalidSetting, InvalidSpace, InvalidValue
+from belated._core import InvalidContext, InvalidFidelity, InvalidSetting, InvalidSpace
+from belated.optimizers.report import check_number
 from belated.space.arguments import finite, one_line
 from belated.space.candidates import Candidates
 from belated.space.fidelity import Fidelity
@@ -115,13 +116,7 @@ class Problem:
 
     def check_value(self, value: Any, what: str) -> float:
         """Return an observed value as a float; `what` is the name of the trial, for messages."""
-        number = finite(value)
-        if number is None:
-            raise InvalidValue(
-                f"value={one_line(value)} for {what} is not one finite real number; "
-                "pass a finite number, or report a crash with fail (nothing was changed)"
-            )
-        return number
+        return check_number("value", value, what)
 
 
 def seconds(time: Callable[[], float]) -> float:

@@ -139,24 +139,28 @@ def _cut(text: str, longest: int, share: float, mark: str) -> str:
     return first.decode(errors="ignore") + mark + last.decode(errors="ignore")
 
 
-_AMOUNTS = {
-    "std": "the standard deviation of the value's noise",
-    "cost": "what the evaluation cost",
-    "duration": "the seconds that the evaluation took",
+_MEANINGS = {
+    "value": "a finite number, or report a crash with fail",
+    "std": "the standard deviation of the value's noise, or leave it out",
+    "cost": "what the evaluation cost, or leave it out",
+    "duration": "the seconds that the evaluation took, or leave it out",
 }
 
 
-def check_amount(name: str, amount: Any, what: str) -> float | None:
-    """Return a std, cost or duration as a float, or None for None; `what` is the name of the trial, for messages."""
-    if amount is None:
-        return None
-    number = finite(amount)
-    if number is None or number < 0:
+def check_number(name: str, given: Any, what: str) -> float:
+    """Return a value, std, cost or duration as a float; `what` is the name of the trial, for messages."""
+    number = finite(given)
+    if number is None or (number < 0 and name != "value"):
+        kind = "one finite real number" if name == "value" else "a finite number >= 0"
         raise InvalidValue(
-            f"{name}={one_line(amount)} for {what} is not a finite number >= 0; pass {_AMOUNTS[name]}, or leave it "
-            "out (nothing was changed)"
+            f"{name}={one_line(given)} for {what} is not {kind}; pass {_MEANINGS[name]} (nothing was changed)"
         )
     return number
+
+
+def check_amount(name: str, given: Any, what: str) -> float | None:
+    """Return a std, cost or duration as a float, or None for None."""
+    return None if given is None else check_number(name, given, what)
 
 
 def attrs_as_json(attrs: Any, name: str = "attrs") -> str | None:

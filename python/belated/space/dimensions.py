@@ -6,7 +6,6 @@ number is the *level* of a value. A kind defines which number represents a value
 these numbers.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -41,7 +40,7 @@ class Parameter(ABC):
     def _declare(self, core: _core.Parameter, call: str) -> None:
         """Set the core's parameter and the conditions; `call` is the declaration as text, for messages."""
         object.__setattr__(self, "core", core)
-        object.__setattr__(self, "when", read_when(self.when, call))
+        object.__setattr__(self, "when", _read_when(self.when, call))
 
     def _written(self) -> dict[str, Any]:
         """Return the arguments that source code writes in another form, for the repr."""
@@ -104,7 +103,7 @@ class Parameter(ABC):
         return self.from_number(self.core.decode(columns))
 
 
-def read_when(when: Any, call: str) -> dict[str, list[Any]] | None:
+def _read_when(when: Any, call: str) -> dict[str, list[Any]] | None:
     """Return the argument `when` as a dict of name → list of values."""
     if when is None:
         return None
@@ -250,18 +249,15 @@ class Integer(Range):
     when: Mapping[str, Any] | None = field(default=None, hash=False)
 
     _kind = "integer"
-    _bounds = "integers; use Real for real bounds"
+    _bounds = "integers within ±2**40; use Real for other bounds"
 
     def _bound(self, value: Any) -> float | None:
-        number = whole_number(value)
-        return None if number is None else self._number(number)
+        return None if whole_number(value) is None else self._number(value)
 
     def _number(self, value: Any) -> float | None:
         # A table converts a column of integers to floats if an entry is missing, so floats are accepted.
         number = whole_number(value)
-        if number is not None and number.bit_length() > 1000:  # too large for a float
-            return math.inf if number > 0 else -math.inf
-        return real_number(value)
+        return real_number(value if number is None else number)
 
     def from_number(self, number: float) -> int:
         """Return the value: the number as an int."""
@@ -374,11 +370,11 @@ class Choices(Parameter):
                     f"{self._field} has {value!r}, which is a dimension and not a value: write the dimension itself, "
                     f'as in {{"x": {value!r}}}, or list the values to choose from'
                 )
-            shown = f"{self._field} has {short_repr(value)}"
             if _is_huge(value):
-                raise InvalidSpace(f"{shown}, with too many digits to be shown or stored: pass it as a string")
+                given = short_repr(value)
+                raise InvalidSpace(f"{self._field} has {given}, with too many digits to be stored: pass it as a string")
             if places.find(value) is not None:
-                raise InvalidSpace(f"{shown} twice: give each once")
+                raise InvalidSpace(f"{self._field} has {short_repr(value)} twice: give each once")
             places.append(value)
         return places
 
