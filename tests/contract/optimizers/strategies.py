@@ -232,7 +232,7 @@ def play(opt, what, number):
         if opt.best_trial_ is not None:
             opt.recommend(context)
     elif what == "predict":
-        if opt._has_model and opt.best_trial_ is not None:
+        if opt._optimizer._has_model and opt.best_trial_ is not None:
             opt.predict([a_point(opt, rng) for _ in range(2)], context, pending=bool(number % 2))
     else:
         ended = ("observed",)
