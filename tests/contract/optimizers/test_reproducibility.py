@@ -69,7 +69,7 @@ def read_model(opt, plan, which):
     for call in (
         lambda: opt.recommend(context),
         lambda: opt._log.surrogate(opt._problem.wall_time(), which % 2 == 0),
-        lambda: opt._log.propose(1 + which % 3, opt._context_numbers(context), opt._problem.wall_time()),  # not logged
+        lambda: opt._log.propose(1 + which % 3, opt._problem.context_numbers(context), opt._problem.wall_time()),  # not logged
         lambda: opt.predict([params_of(plan, 0.3)], context, pending=which % 3 == 0),
         lambda: opt.suggest(context={"age": 7}),
         lambda: opt.add(params_of(plan, 0.3), float("nan"), context=context),
