@@ -74,7 +74,7 @@ KERNEL = {"kernel": ["rbf", "poly"], "x": (0.0, 1.0), "r": Real(0.0, 1.0, step=0
         (Integer(1, 5, when={"kernel": "sigmoid"}), r"'sigmoid'\}, which is not .*: name one of \['rbf', 'poly'\]"),
         (Integer(1, 5, when={"kernel": ("rbf", "poly")}), r"not a value of 'kernel'.*several of them in a list"),
         (Integer(1, 5, when={"r": 0.3}), r"not a value of 'r': name one of 0.0, 0.25, …, 1.0"),
-        (Integer(1, 5, when={"k": "two"}), r"has when=\{'k': 'two'\}, which is not a value of 'k': name one of \['one'\]"),
+        (Integer(1, 5, when={"k": "two"}), r"'two'\}, which is not a value of 'k': name one of \['one'\]"),
         (Integer(1, 5, when={"c": 2}), r"\['c'\] depend on each other in a circle.*drop the condition"),
     ],
 )  # fmt: skip
