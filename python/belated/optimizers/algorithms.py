@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from belated._core import InvalidSetting
@@ -50,9 +49,9 @@ class _Algorithm(NamedTuple):
     paper: str
     optimizer: type[Optimizer] = BayesOpt
     # The settings that define the algorithm and cannot be replaced, as strings by argument.
-    essence: Mapping[str, str] = MappingProxyType({})
+    essence: Mapping[str, str] = {}
     # The other settings, by nested name; arguments of `algorithm` replace them.
-    defaults: Mapping[str, Any] = MappingProxyType({})
+    defaults: Mapping[str, Any] = {}
     # The required arguments, as keys of `_NEEDED`.
     needs: tuple[str, ...] = ()
 

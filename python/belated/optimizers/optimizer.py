@@ -16,8 +16,7 @@ from belated.optimizers.names import ChecksKeywords, checks_arguments, unknown_a
 from belated.optimizers.problem import Problem, SpaceLike
 from belated.optimizers.trial import Trial
 from belated.optimizers.values import annotations_of, as_data, checked, family_of
-from belated.short_repr import short_repr
-from belated.space.arguments import arguments_of, shown, whole_number
+from belated.space.arguments import arguments_of, shown
 from belated.space.fidelity import Fidelity
 
 
@@ -56,14 +55,12 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
     def __post_init__(self) -> None:
         if self._strategy is None:
             raise InvalidSetting("Optimizer is the base class: use BayesOpt or RandomSearch")
-        for name in ("clock", "direction"):
-            checked(getattr(self, name), annotations_of(Optimizer)[name], name)
-        domain, clocks = (self.space, self.candidates, self.context), (self.clock, self.direction, self.time)
-        self._problem = Problem(type(self).__name__, *domain, self.fidelity, *clocks)
-        seed = int.from_bytes(os.urandom(8), "big") >> 1 if self.seed is None else whole_number(self.seed)
-        if seed is None or not 0 <= seed < 2**64:
-            raise InvalidSetting(f"seed={short_repr(self.seed)} is not usable: pass an integer from 0 to 2**64 - 1")
-        self.seed_: int = seed
+        types = annotations_of(Optimizer)
+        names = ("clock", "direction", "seed")
+        clock, direction, seed = (checked(getattr(self, name), types[name], name) for name in names)
+        domain = (self.space, self.candidates, self.context)
+        self._problem = Problem(type(self).__name__, *domain, self.fidelity, clock, direction, self.time)
+        self.seed_: int = int.from_bytes(os.urandom(8), "big") >> 1 if seed is None else seed
         self._constraints = Constraints.from_argument(self.constraints, self.domain_)
         search = self._settings().get("search")
         for name in ("multistart", "direct"):

@@ -41,7 +41,8 @@ class Problem:
 
     def __post_init__(self, space: Any, candidates: Any, context: Any) -> None:
         if (space is None) == (candidates is None):
-            raise InvalidSpace(f"{'neither' if space is None else 'both'} of space and candidates given: pass one")
+            given = "neither" if space is None else "both"
+            raise InvalidSpace(f"{given} of space and candidates given: pass exactly one")
         self.domain: Space | Candidates = Candidates(candidates) if space is None else Space(space)
         self.context_space = None if context is None else ContextSpace(context)
         if isinstance(self.domain, Space) and self.context_space is not None:
@@ -49,8 +50,9 @@ class Problem:
             if both:
                 raise InvalidSpace(f"{both} are in both space and context: give each name once")
         if self.fidelity is not None and not isinstance(self.fidelity, Fidelity):
-            given = one_line(self.fidelity)
-            raise InvalidSetting(f"fidelity={given} is not usable: pass bl.Fidelity(low, high), or None")
+            raise InvalidSetting(
+                f"fidelity={one_line(self.fidelity)} is not usable: pass bl.Fidelity(low, high), or None"
+            )
         if self.time is not None and not callable(self.time):
             raise InvalidSetting(f"time={one_line(self.time)} is not usable: pass a function that returns seconds")
         self.core = self._new_core()
