@@ -179,10 +179,7 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     made = known.optimizer
     for argument, given in kwargs.items():
         if argument.partition("__")[0] not in arguments_of(made, private=True):
-            from belated.hints import argument_advice
-
-            advice = argument_advice(argument, made, nested=True)
-            raise unknown_argument(argument, given, f"an argument of {name}", advice)
+            raise unknown_argument(argument, given, f"an argument of {name}", made, nested=True)
     for argument, kind in known.essence.items():
         given, wanted = kwargs.get(argument, kind), family_of(made, argument).shorthand[kind]
         if given != kind and type(given) is not wanted:

@@ -15,9 +15,14 @@ class UnknownArgument(InvalidSetting, TypeError):
     """A function or class does not have the argument; the message names a replacement."""
 
 
-def unknown_argument(name: str, value: Any, what: str, advice: str) -> UnknownArgument:
-    """Return the error for an argument; `what` is the end of "is not …"."""
-    return UnknownArgument(f"{name}={short_repr(value)} is not {what}: {advice}")
+def unknown_argument(name: str, value: Any, what: str, cls: type, **options: Any) -> UnknownArgument:
+    """Return the error for an unknown argument of a class.
+
+    `what` is the end of "is not …". The options are those of `belated.hints.argument_advice`.
+    """
+    from belated.hints import argument_advice
+
+    return UnknownArgument(f"{name}={short_repr(value)} is not {what}: {argument_advice(name, cls, **options)}")
 
 
 def checks_arguments(method: Method) -> Method:
@@ -33,7 +38,7 @@ def checks_arguments(method: Method) -> Method:
                 near = nearest(name, known, cutoff=0.7)
                 advice = f"did you mean {near}?" if near else f"it has {', '.join(known)}"
                 what = f"an argument of {type(self).__name__}.{method.__name__}"
-                raise unknown_argument(name, value, what, advice)
+                raise UnknownArgument(f"{name}={short_repr(value)} is not {what}: {advice}")
         return method(self, *args, **kwargs)
 
     return cast(Method, call)
@@ -74,7 +79,5 @@ class ChecksKeywords:
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         for name, value in kwargs.items():
             if name not in _arguments(cls):  # type: ignore[arg-type]
-                from belated.hints import argument_advice
-
-                raise unknown_argument(name, value, f"an argument of {cls.__name__}", argument_advice(name, cls))
+                raise unknown_argument(name, value, f"an argument of {cls.__name__}", cls)
         return super().__new__(cls)

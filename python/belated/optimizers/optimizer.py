@@ -219,10 +219,7 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
     for name, value in params.items():
         argument, separator, field = name.partition("__")
         if argument not in known or (separator and family_of(cls, argument) is None):
-            from belated.hints import argument_advice
-
-            advice = argument_advice(name, cls, nested=True)
-            raise unknown_argument(name, value, f"an argument of {cls.__name__}", advice)
+            raise unknown_argument(name, value, f"an argument of {cls.__name__}", cls, nested=True)
         if separator:
             nested.setdefault(argument, {})[field] = value
         else:
@@ -235,10 +232,7 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
             raise InvalidSetting(f"{names} are fields of a value, but {argument} is None: pass it too")
         for field, change in changes.items():
             if field not in arguments_of(type(value), private=True):
-                from belated.hints import argument_advice
-
                 name, kind = f"{argument}__{field}", type(value)
-                advice = argument_advice(name, cls, current=kind)
-                raise unknown_argument(name, change, f"a field of {kind.__name__}", advice)
+                raise unknown_argument(name, change, f"a field of {kind.__name__}", cls, current=kind)
         result[argument] = replace(value, **changes)
     return result
