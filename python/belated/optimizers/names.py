@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from belated._core import InvalidSetting
@@ -67,8 +67,10 @@ class _PublicSignature:
 
 
 @functools.cache
-def _arguments(cls: Any) -> Collection[str]:
-    return inspect.signature(cls.__init__).parameters
+def _accepts(cls: Any, name: str) -> bool:
+    """Return whether the constructor of a class, which may be a user's subclass, accepts a keyword."""
+    parameters = inspect.signature(cls.__init__).parameters
+    return name in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
 
 
 class ChecksKeywords:
@@ -78,6 +80,6 @@ class ChecksKeywords:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         for name, value in kwargs.items():
-            if name not in _arguments(cls):  # type: ignore[arg-type]
+            if not _accepts(cls, name):  # type: ignore[arg-type]
                 raise unknown_argument(name, value, f"an argument of {cls.__name__}", cls)
         return super().__new__(cls)

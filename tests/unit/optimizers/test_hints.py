@@ -220,6 +220,18 @@ def test_an_attribute_error_within_a_property_is_not_hidden():
         _ = Broken(BOX).best_value_
 
 
+def test_a_subclass_may_take_other_keywords():
+    class Named(bl.RandomSearch):
+        def __init__(self, space, label="", **settings):
+            super().__init__(space, **settings)
+            self.label = label
+
+    made = Named(BOX, label="a", seed=3)
+    assert (made.label, made.seed_) == ("a", 3)
+    with pytest.raises(TypeError, match="sead"):
+        Named(BOX, sead=3)
+
+
 def test_ipython_shows_optimizers_and_results():
     display = pytest.importorskip("IPython.core.formatters").DisplayFormatter()
     for shown in (bl.RandomSearch(BOX), bl.maximize(f, BOX, n_trials=1)):
