@@ -185,9 +185,6 @@ class Space:
     def active(self, numbers: list[float | None]) -> list[bool]:
         """Whether each parameter is active. A parameter is inactive if one of its parents is not given."""
 
-    def check_given(self, given: list[bool], unknown: list[str]) -> None:
-        """Refuse missing and unknown names, unless the space has conditions."""
-
     def check_known(self, unknown: list[str]) -> None:
         """Refuse names that are not in the space."""
 

@@ -117,18 +117,6 @@ impl Space {
         Ok((0..n).map(number).collect())
     }
 
-    /// Refuses missing and unknown names in a space without conditions, before any value is read.
-    pub(crate) fn check_given(&self, given: &[bool], unknown: &[String]) -> Result<()> {
-        if !self.conditions.is_empty() {
-            return Ok(());
-        }
-        self.check_names(
-            |i| given[i] || self.constant(i).is_some(),
-            |_| true,
-            unknown,
-        )
-    }
-
     /// Refuses names that are not in the space.
     pub(crate) fn check_known(&self, unknown: &[String]) -> Result<()> {
         self.check_names(|_| true, |_| true, unknown)

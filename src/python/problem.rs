@@ -253,11 +253,6 @@ impl Space {
         self.core.active(&numbers)
     }
 
-    fn check_given(&self, py: Python<'_>, given: Vec<bool>, unknown: Vec<String>) -> PyResult<()> {
-        let checked = self.core.check_given(&given, &unknown);
-        checked.map_err(|error| raise(py, error))
-    }
-
     fn check_known(&self, py: Python<'_>, unknown: Vec<String>) -> PyResult<()> {
         let checked = self.core.check_known(&unknown);
         checked.map_err(|error| raise(py, error))

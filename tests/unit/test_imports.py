@@ -16,7 +16,7 @@ CORE = Path(__file__).parents[2] / "src"
 
 # A room may import the rooms before it.
 PYTHON_ROOMS = (
-    *("_core", "warn", "short_repr", "space", "optimizers", "store", "study", "run", "simulate", "functions"),
+    *("_core", "warn", "short_repr", "hints", "space", "optimizers", "store", "study", "run", "simulate", "functions"),
     *("plotting", "integrations", "replays", "serve", "cli"),
 )
 # Rooms with fewer allowed imports, and the only rooms that may import the package as its users do.

@@ -5,19 +5,19 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from belated._core import InvalidSetting
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.bpe import BPEDelay
-from belated.optimizers.names import UnknownArgument, advice_on, family_of
+from belated.optimizers.names import unknown_argument
 from belated.optimizers.optimizer import Optimizer, with_nested
 from belated.optimizers.problem import SpaceLike
 from belated.optimizers.random_search import RandomSearch
 from belated.optimizers.tree import TreeSearch
-from belated.optimizers.values import arguments_of
+from belated.optimizers.values import family_of
 from belated.short_repr import short_repr
+from belated.space.arguments import arguments_of
 
 _VERMA = "Verma, Dai & Low 2022, Bayesian optimization under stochastic delayed feedback"
 _KANDASAMY = "Kandasamy et al. 2017, Asynchronous parallel Bayesian optimisation via Thompson sampling"
@@ -34,18 +34,26 @@ _SEN = "Sen, Kandasamy & Shakkottai 2018, Multi-fidelity black-box optimization 
 _JONES = "Jones, Schonlau & Welch 1998, Efficient global optimization of expensive black-box functions"
 
 
-@dataclass(frozen=True)
-class _Algorithm:
+# The required arguments of algorithms, with the reason for each requirement.
+_NEEDED = {
+    "window": "{} keeps a trial at the floor if its result comes later; pass twice the expected delay",
+    "horizon": "{} computes the number of values of rho from it; pass the total number of trials",
+    "fidelity": "{} evaluates large cells at low fidelity; pass bl.Fidelity(low, high, cost=…)",
+    "bound__noise_std": "the bound of {} depends on it; pass the standard deviation of the noise, in units of f",
+}
+
+
+class _Algorithm(NamedTuple):
     """An algorithm of a paper: its optimizer, the settings that define it, and the other settings of the paper."""
 
     paper: str
     optimizer: type[Optimizer] = BayesOpt
     # The settings that define the algorithm and cannot be replaced, as strings by argument.
-    essence: Mapping[str, str] = field(default_factory=dict)
+    essence: Mapping[str, str] = {}
     # The other settings, by nested name; arguments of `algorithm` replace them.
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    # The required arguments, with the reason for each requirement.
-    needs: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = {}
+    # The required arguments, as keys of `_NEEDED`.
+    needs: tuple[str, ...] = ()
 
 
 # The papers rescale the values, but do not warp the parameters.
@@ -54,22 +62,14 @@ _RESCALED = {"surrogate__targets": "standardized", "surrogate__inputs": "plain"}
 
 def _bayes_opt(paper: str, acquisition: str, pending: str, *defaults: Mapping[str, Any]) -> _Algorithm:
     merged = _RESCALED | {name: value for each in defaults for name, value in each.items()}
-    needs = {"window": _WINDOW} if _DISCARD in defaults else {}
+    needs = ("window",) if _DISCARD in defaults else ()
     return _Algorithm(paper, BayesOpt, {"acquisition": acquisition, "pending": pending}, merged, needs)
 
 
 def _tree(paper: str, bound: str, *needs: str) -> _Algorithm:
     # The searches of the papers use only upper bounds.
-    defaults = {"front": False}
-    return _Algorithm(paper, TreeSearch, {"bound": bound}, defaults, needs={name: _NEEDED[name] for name in needs})
+    return _Algorithm(paper, TreeSearch, {"bound": bound}, {"front": False}, needs)
 
-
-_WINDOW = "{} keeps a trial at the floor if its result comes later; pass twice the expected delay"
-_NEEDED = {
-    "horizon": "{} computes the number of values of rho from it; pass the total number of trials",
-    "fidelity": "{} evaluates large cells at low fidelity; pass bl.Fidelity(low, high, cost=…)",
-    "bound__noise_std": "the bound of {} depends on it; pass the standard deviation of the noise, in units of f",
-}
 
 # The experiments of Verma et al. use the same kernel for all methods, and beta_t = 1 for UCB. If a result arrives after
 # the window, the trial keeps the value of the floor: y~_{s,t} = y_s 1{d_s <= min(m, t - s)}.
@@ -172,14 +172,14 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     """
     known = _ALGORITHMS.get(name) if isinstance(name, str) else None
     if known is None:
-        raise InvalidSetting(f"name={short_repr(name)} is not an algorithm: {_nearest_algorithm(str(name))}")
+        by_lower = {known.lower(): known for known in _ALGORITHMS}
+        near = [by_lower[match] for match in difflib.get_close_matches(str(name).lower(), by_lower, n=3)]
+        advice = f"did you mean {' or '.join(near)}?" if near else f"pass one of {list(_ALGORITHMS)}"
+        raise InvalidSetting(f"name={short_repr(name)} is not an algorithm: {advice}")
     made = known.optimizer
-    for argument in kwargs:
+    for argument, given in kwargs.items():
         if argument.partition("__")[0] not in arguments_of(made, private=True):
-            raise UnknownArgument(
-                f"{argument}={short_repr(kwargs[argument])} is not an argument of {name}: "
-                f"{advice_on(argument, made, nested=True)}"
-            )
+            raise unknown_argument(argument, given, f"an argument of {name}", made, nested=True)
     for argument, kind in known.essence.items():
         given, wanted = kwargs.get(argument, kind), family_of(made, argument).shorthand[kind]
         if given != kind and type(given) is not wanted:
@@ -187,18 +187,12 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
                 f"{argument}={short_repr(given)} differs from {name}, which has {kind!r}: "
                 f"leave it out, or use {made.__name__}"
             )
-    for argument, why in known.needs.items():
+    for argument in known.needs:
         value, separator, _ = argument.partition("__")
         is_within = separator and not isinstance(kwargs.get(value, ""), str)
         if kwargs.get(argument) is None and not is_within:
-            raise InvalidSetting(f"{argument} is missing: {why.format(name)}")
+            raise InvalidSetting(f"{argument} is missing: {_NEEDED[argument].format(name)}")
     # If the user passes a whole value for an argument, the paper's settings for this argument are not used.
     whole = {argument for argument, given in kwargs.items() if not isinstance(given, str)}
     defaults = {path: value for path, value in known.defaults.items() if path.partition("__")[0] not in whole}
     return made(**with_nested(made, {"space": space}, {**known.essence, **defaults, **kwargs}))
-
-
-def _nearest_algorithm(name: str) -> str:
-    by_lower = {known.lower(): known for known in _ALGORITHMS}
-    near = [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower, n=3)]
-    return f"did you mean {' or '.join(near)}?" if near else f"pass one of {list(_ALGORITHMS)}"

@@ -3,20 +3,10 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
+from belated.optimizers import settings
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.settings import (
-    Acquisition,
-    AcquisitionName,
-    Initial,
-    PendingName,
-    PendingPolicy,
-    Search,
-    Surrogate,
-)
-from belated.optimizers.values import checks_keywords, takes
 
 
-@checks_keywords
 @dataclass(eq=False, repr=False)
 class BayesOpt(Optimizer, strategy="BayesOpt"):
     """Bayesian optimisation with a Gaussian process that accounts for pending trials.
@@ -64,13 +54,11 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     """
 
     _: KW_ONLY
-    acquisition: Acquisition | AcquisitionName = takes(Acquisition, "log_ei")
-    pending: PendingPolicy | PendingName | None = takes(PendingPolicy, None, optional=True)
-    surrogate: Surrogate | Literal["gp"] = takes(Surrogate, "gp")
-    initial: Initial | int | None = takes(Initial, None)
+    acquisition: settings.Acquisition | settings.AcquisitionName = "log_ei"
+    pending: settings.PendingPolicy | settings.PendingName | None = None
+    surrogate: settings.Surrogate | Literal["gp"] = "gp"
+    initial: settings.Initial | int | None = None
     window: float | None = None
-    search: Search | None = takes(Search, None)
+    search: settings.Search | None = None
 
-    @property
-    def _has_model(self) -> bool:
-        return True
+    _has_model = True

@@ -9,8 +9,7 @@ import numpy as np
 from belated._core import InvalidSetting
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.settings import Theory
-from belated.optimizers.status import Round, round_from
-from belated.optimizers.values import Value, checks_keywords, private, takes
+from belated.optimizers.values import Value, private
 from belated.space.candidates import Candidates
 
 DelayName: TypeAlias = Literal["estimated", "none"]
@@ -20,17 +19,7 @@ DelayName: TypeAlias = Literal["estimated", "none"]
 class Delay(Value, argument=True):
     """The delay model: `EstimatedDelay`, `NoDelay` or `SubExponential`."""
 
-    @classmethod
-    def from_argument(cls, given: Any, name: str) -> Any:
-        """Return the given value, or the value that a string denotes."""
-        try:
-            return super().from_argument(given, name)
-        except InvalidSetting as error:
-            # SubExponential does not have a string, because its numbers depend on the problem.
-            raise InvalidSetting(f"{error}, or SubExponential(mean=…, xi=…, b=…)") from None
 
-
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class EstimatedDelay(Delay, name="estimated"):
     """Delay model that is estimated from the results so far and from the ages of the trials in flight.
@@ -40,13 +29,11 @@ class EstimatedDelay(Delay, name="estimated"):
     """
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class NoDelay(Delay, name="none"):
     """Delay model for results that always arrive before the next suggestion: BPE (Li and Scarlett 2022)."""
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class SubExponential(Delay):
     """Delay model for delays τ with a known bound: E exp(η(τ - mean)) <= exp(η² xi²/2) for \\|η\\| <= 1/b.
@@ -76,7 +63,37 @@ class SubExponential(Delay):
     b: float = 0.0
 
 
-@checks_keywords
+@dataclass(frozen=True)
+class Round:
+    """A round of `BPEDelay` that has begun or is planned.
+
+    Attributes
+    ----------
+    number : int
+        The number of the round, counted from 1.
+    n_explored : int
+        q_r: the number of suggestions whose results the bounds of the round require.
+    length : int, optional
+        t_r: the number of suggestions in the round. None if the length of the round is not known yet.
+    n_suggested : int
+        The number of suggestions in the round so far.
+    n_arrived : int
+        The number of results that the bounds of the round are computed from; in the last round, the number so far.
+    n_surviving : int, optional
+        The number of points that the round chooses from; None for a planned round.
+    delay : tuple (mean, xi, b), optional
+        The delay model that determines the length of the round, given or estimated. None before the first result.
+    """
+
+    number: int
+    n_explored: int
+    length: int | None
+    n_suggested: int
+    n_arrived: int
+    n_surviving: int | None
+    delay: tuple[float, float, float] | None
+
+
 @dataclass(eq=False, repr=False)
 class BPEDelay(Optimizer, strategy="BPEDelay"):
     """Batched pure exploration with elimination for delayed results (BPE-Delay, Vakili et al. 2023).
@@ -157,9 +174,9 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     signal_std: float = 1.0
     kernel: Literal["matern52", "matern32", "matern12", "squared_exponential", "linear"] = "matern52"
     mean: float = 0.0
-    delay: Delay | DelayName = takes(Delay, "estimated")
+    delay: Delay | DelayName = "estimated"
     beta: float | Literal["theory"] = 2.5
-    theory: Theory | None = takes(Theory, None)
+    theory: Theory | None = None
     n_points: int = 2500
     keep_rounds: bool = False
     # The term of the bound on delays (Eq. 6). The paper prints the smaller term, which is not a bound: delays of mean
@@ -184,7 +201,9 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     @property
     def rounds_(self) -> list[Round]:
         """The rounds that have begun; if the delays are known, also the planned rounds."""
-        return [round_from(each) for each in self._status()["rounds"]]
+        rounds = self._status()["rounds"]
+        delays = [each["delay"] and (each["delay"]["mean"], each["delay"]["xi"], each["delay"]["b"]) for each in rounds]
+        return [Round(**(each | {"delay": delay})) for each, delay in zip(rounds, delays, strict=True)]
 
     @property
     def surviving_(self) -> Any:

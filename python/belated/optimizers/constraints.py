@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -11,6 +10,8 @@ from numpy.typing import NDArray
 
 from belated._core import InvalidPoint, InvalidSetting
 from belated.short_repr import short_repr
+from belated.space import arguments
+from belated.space.arguments import name_of
 from belated.space.candidates import Candidates
 from belated.space.space import Place, Space
 
@@ -28,13 +29,11 @@ class Constraints:
     def from_argument(cls, given: Any, domain: Space | Candidates) -> Constraints | None:
         """Return the constraints in the argument `given`, or None if it is None or empty."""
         functions = checked_functions(given)
-        if not functions:
-            return None
-        if isinstance(domain, Candidates):
+        if functions and isinstance(domain, Candidates):
             raise InvalidSetting(
                 "constraints are for spaces, and candidates are given: leave out the rows that violate them"
             )
-        return cls(functions, domain)
+        return cls(functions, domain) if functions and isinstance(domain, Space) else None
 
     @property
     def names(self) -> list[str]:
@@ -111,18 +110,7 @@ def checked_functions(given: Any) -> Sequence[Constraint]:
     return given
 
 
-def name_of(function: Constraint) -> str:
-    """Return the name of a function, or the class of another callable."""
-    return getattr(function, "__name__", type(function).__name__)
-
-
 def check_picklable(functions: Sequence[Constraint]) -> None:
     """Raise an error if a function cannot be sent to another process."""
     for i, function in enumerate(functions):
-        try:
-            pickle.dumps(function)
-        except Exception as error:
-            raise InvalidSetting(
-                f"constraints[{i}] ({name_of(function)}) cannot be pickled: {type(error).__name__}: {error}; define it "
-                "with def at the top level of a module"
-            ) from error
+        arguments.check_picklable(function, f"constraints[{i}]", "define it with def at the top level of a module")

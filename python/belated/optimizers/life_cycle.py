@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from belated._core import Action, AlreadyObserved, InvalidSetting, InvalidValue, TrialRecord, UnknownTrial
-from belated.optimizers.additions import added_actions, check_same_fidelity, enqueued_actions
+from belated._core import Action, AlreadyObserved, InvalidSetting, InvalidValue, UnknownTrial
+from belated.optimizers.actions import Facts, added_actions, check_same_fidelity, enqueued_actions, observation_of
 from belated.optimizers.constraints import Constraints
-from belated.optimizers.from_table import add_trials_table, is_trials_table
-from belated.optimizers.log import Log, Observation
+from belated.optimizers.log import Log
 from belated.optimizers.names import checks_arguments
-from belated.optimizers.observations import in_words, observation_of
 from belated.optimizers.problem import Problem
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.report import attrs_as_json, error_facts
+from belated.optimizers.table import add_trials_table, is_trials_table
 from belated.optimizers.trial import Trial, trials_html
 from belated.short_repr import short_repr
 from belated.space.arguments import whole_number
+
+if TYPE_CHECKING:
+    from belated.optimizers.optimizer import Optimizer
 
 AnyLog = TypeVar("AnyLog", bound=Log)
 
@@ -27,54 +29,35 @@ AnyLog = TypeVar("AnyLog", bound=Log)
 class LifeCycle(ReadAccess, Generic[AnyLog]):
     """The base class of optimizers and studies, with the methods that start trials and report their results.
 
-    A subclass sets `_problem`, `_log` and `_token`, and overrides the members that depend on its log.
+    A subclass sets the attributes below, and overrides the members that depend on its log.
     """
 
     _problem: Problem
     _log: AnyLog
     # Identifies the trials of this optimizer or study. Copies have the same token.
     _token: str
+    if TYPE_CHECKING:  # the annotations of optimizers are resolved, and `Optimizer` is not defined here
+        # The optimizer itself, or the optimizer of the study.
+        _optimizer: Optimizer
 
     @property
     def _source(self) -> LifeCycle[AnyLog]:
         return self
 
-    # Members that a subclass may override.
-
     @property
     def _strategy_name(self) -> str:
         """The class of the optimizer, for messages."""
-        return type(self).__name__
+        return self._problem.owner
 
-    @property
-    def _has_model(self) -> bool:
-        """Whether the optimizer has a model of f."""
-        return False
-
-    @property
-    def _seed(self) -> int:
-        """The seed of the optimizer, which was passed or drawn."""
-        raise NotImplementedError
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the settings by name."""
-        raise NotImplementedError
-
-    def _start_trials(self, n: int, context: list[float] | None, fidelity: float | None) -> list[int]:
-        """Start n > 0 trials and return their numbers; without a fidelity, the strategy chooses it."""
-        raise NotImplementedError
-
-    def _next_fidelity(self) -> float | None:
-        """Return the fidelity that `suggest`, without a context, would give to the next trial; the log is unchanged."""
-        raise NotImplementedError
-
-    def _constraints_for(self, call: str) -> Constraints | None:
-        """Return the constraints on the params, or None; `call` is the name of the calling method, for messages."""
-        raise NotImplementedError
+    # Members that a subclass may override.
 
     def _current_log(self) -> Log:
         """Return the log after reading all events that other processes have written."""
         return self._log
+
+    def _constraints_for(self, call: str) -> Constraints | None:
+        """Return the constraints on the params, or None; `call` is the name of the calling method, for messages."""
+        return self._optimizer._constraints
 
     def _record_all(self, actions: Sequence[Action]) -> list[int | None]:
         """Log checked actions, and return for each action the number of its trial.
@@ -84,63 +67,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         time = self._problem.wall_time()
         return [self._log.record(action, time) for action in actions]
 
-    def _knows(self, trial: Trial) -> bool:
-        """Return whether the trial belongs to this optimizer or study."""
-        return trial._owner._token == self._token
-
-    def _record_of(self, trial: Trial) -> TrialRecord:
-        """Return the core's record of a trial."""
-        return self._log.trial(trial.number)
-
     # The life cycle.
-
-    @overload
-    def suggest(
-        self, n: None = None, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
-    ) -> Trial: ...
-    @overload
-    def suggest(
-        self, n: int, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
-    ) -> list[Trial]: ...
-    @checks_arguments
-    def suggest(
-        self, n: int | None = None, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
-    ) -> Trial | list[Trial]:
-        """Start one or several trials, without waiting for pending trials.
-
-        Parameters
-        ----------
-        n : int, optional
-            The number of trials. With a number, a list is returned; with None, a single `Trial`.
-        context : mapping, optional
-            Values by name. The context is required if a context space was declared; otherwise it is not allowed.
-        fidelity : int or float, optional
-            The fidelity of the trial in your units, if a fidelity was declared. Default None: the optimizer chooses the
-            fidelity. The fidelity of an enqueued point takes precedence.
-
-        Returns
-        -------
-        Trial or list of Trial
-
-        Raises
-        ------
-        InvalidContext
-            The context is missing, was not declared, or is out of its space.
-        InvalidFidelity
-            The fidelity was not declared, or is out of its range.
-        InvalidSetting
-            n is not an integer >= 0. Or a constraint raises an exception or does not return True or False.
-        InvalidSpace
-            The search did not find a point that satisfies the constraints.
-
-        Examples
-        --------
-        >>> import belated as bl
-        >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
-        >>> [trial.number for trial in optimizer.suggest(n=3)]
-        [0, 1, 2]
-        """
-        return self._start(n, context, fidelity, self._start_trials)
 
     @checks_arguments
     def observe(
@@ -221,7 +148,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         >>> second.attrs
         {'operator': 'Ada'}
         """
-        self._observe(trial, value, (std, cost, duration, params, attrs), fidelity, amend, replicate)
+        facts = (std, cost, duration, params, attrs)
+        self._observe(trial, value, facts, fidelity, (amend, replicate), self._log.record)
 
     def _start(
         self,
@@ -236,8 +164,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             raise InvalidSetting(
                 f"n={short_repr(n)} is not usable: pass an integer from 0 to 2**32 - 1, or None for one trial"
             )
-        numbers = self._context_numbers(context)
-        checked = self._problem.check_fidelity(fidelity, self._strategy_name)
+        numbers, checked = self._problem.context_numbers(context), self._problem.check_fidelity(fidelity)
         trials = [Trial(self, number) for number in (start(wanted, numbers, checked) if wanted else [])]
         return trials[0] if n is None else trials
 
@@ -245,37 +172,34 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         self,
         trial: Trial | int,
         value: float,
-        facts: tuple[float | None, float | None, float | None, Any, Mapping[str, Any] | None],
+        facts: Facts,
         fidelity: float | None,
-        amend: bool,
-        replicate: bool,
-        key: str | None = None,
+        flags: tuple[bool, bool],
+        record: Callable[[Action, float], Any],
     ) -> None:
-        """Check the arguments of `observe`, and log the value with its facts."""
+        """Check the arguments of `observe`, and log the value with its facts by the function `record`.
+
+        `flags` has the arguments amend and replicate.
+        """
+        amend, replicate = bool(flags[0]), bool(flags[1])
         if amend and replicate:
             raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
         number = self._number_of(trial)
-        if fidelity is not None:
-            known = self._current_log().trial(number).fidelity
-            check_same_fidelity(self._problem, self._strategy_name, number, fidelity, known)
         std, cost, duration, params, _ = facts
+        if fidelity is not None:
+            check_same_fidelity(self._problem, number, fidelity, self._current_log().trial(number).fidelity)
         started = None if params is None else self._current_log().trial(number)
-        observation = observation_of(self._problem, number, started, value, *facts)
+        observation = observation_of(self._problem, number, started, value, facts)
         try:
-            self._log_observation(number, observation, bool(amend), bool(replicate), key)
+            record(Action.observe(number, observation, amend, replicate), self._problem.wall_time())
         except AlreadyObserved:
             # The message of the core does not contain the reported value.
+            given = {"std": std, "cost": cost, "duration": duration, "params": params}
+            others = "".join(f", {name}={short_repr(fact)}" for name, fact in given.items() if fact is not None)
             raise AlreadyObserved(
-                f"trial {number} has the value {Trial(self, number).value!r} already, and now "
-                f"value={value!r}{in_words(std=std, cost=cost, duration=duration, params=params)}; "
+                f"trial {number} has the value {Trial(self, number).value!r} already, and now value={value!r}{others}; "
                 "pass amend=True to replace it, or replicate=True to keep both"
             ) from None
-
-    def _log_observation(
-        self, number: int, observation: Observation, amend: bool, replicate: bool, key: str | None
-    ) -> None:
-        """Log a checked observation; only studies use `key`."""
-        self._log.record(Action.observe(number, observation, amend, replicate), self._problem.wall_time())
 
     @checks_arguments
     def fail(
@@ -407,7 +331,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
                 raise InvalidValue("params is a table of trials, which has values and contexts: pass it alone")
             return add_trials_table(self, params)
         facts = {"std": std, "cost": cost, "attrs": attrs, "fidelity": fidelity}
-        actions, several = added_actions(self._problem, self._strategy_name, params, value, context, facts)
+        actions, several = added_actions(self._problem, params, value, context, facts)
         numbers = self._record_all(actions)
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
         return trials if several else trials[0]
@@ -449,22 +373,23 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         [1, 4]
         """
         constraints = self._constraints_for("enqueue")
-        seed = [self._seed, self._current_log().n_events()]
-        actions = enqueued_actions(self._problem, self._strategy_name, constraints, params, fidelity, seed)
-        self._record_all(actions)
-
-    def _context_numbers(self, context: Any) -> list[float] | None:
-        if context is None and self._problem.context_space is None:  # the most frequent case
-            return None
-        return self._problem.context_numbers(context, self._strategy_name)
+        seed = [self._optimizer.seed_, self._current_log().n_events()]
+        self._record_all(enqueued_actions(self._problem, constraints, params, fidelity, seed))
 
     def _number_of(self, trial: Trial | int) -> int:
         if isinstance(trial, Trial):
-            if trial._owner is self:
+            other = trial._owner
+            if other is self:
                 return trial.number  # this optimizer started the trial
-            if not self._knows(trial):
+            # A trial that was pickled in another process belongs to a copy of this optimizer.
+            is_own = (
+                other._token == self._token
+                and trial.number < len(self._log)
+                and other._log.trial(trial.number).place == self._log.trial(trial.number).place
+            )
+            if not is_own:
                 raise UnknownTrial(f"{trial!r} belongs to another study or optimizer: report it there")
-            trial = trial.number
+            return trial.number
         known = len(self._log)
         number = whole_number(trial)
         if number is None and not isinstance(trial, str) and (isinstance(trial, Mapping) or np.ndim(trial)):

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, overload
 
 from numpy.typing import ArrayLike
 
@@ -12,25 +12,16 @@ from belated import _core
 from belated._core import InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints
 from belated.optimizers.life_cycle import LifeCycle
-from belated.optimizers.names import UnknownArgument, advice_on, family_of, nearest_argument
+from belated.optimizers.names import ChecksKeywords, checks_arguments, unknown_argument
 from belated.optimizers.problem import Problem, SpaceLike
 from belated.optimizers.trial import Trial
-from belated.optimizers.values import (
-    annotations_of,
-    arguments_of,
-    as_data,
-    checked,
-    checks_keywords,
-    shown,
-)
-from belated.short_repr import short_repr
-from belated.space.arguments import whole_number
+from belated.optimizers.values import annotations_of, as_data, checked, family_of
+from belated.space.arguments import arguments_of, shown
 from belated.space.fidelity import Fidelity
 
 
-@checks_keywords
 @dataclass(eq=False, repr=False)
-class Optimizer(LifeCycle[_core.Optimizer]):
+class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
     """The base of all optimizers; use a subclass.
 
     Constructor arguments are attributes of the same names. They cannot change after the first trial. Methods may be
@@ -41,6 +32,8 @@ class Optimizer(LifeCycle[_core.Optimizer]):
     # The optimizers that a study supports, by the names of their strategies in the core.
     registry: ClassVar[dict[str, "type[Optimizer]"]] = {}
     _strategy: ClassVar[str | None] = None
+    # Whether the strategy has a model of f.
+    _has_model: ClassVar[bool] = False
 
     space: SpaceLike | None = None
     _: KW_ONLY
@@ -62,13 +55,12 @@ class Optimizer(LifeCycle[_core.Optimizer]):
     def __post_init__(self) -> None:
         if self._strategy is None:
             raise InvalidSetting("Optimizer is the base class: use BayesOpt or RandomSearch")
-        self._problem = Problem(
-            self.space, self.candidates, self.context, self.fidelity, self.clock, self.direction, self.time
-        )
-        seed = int.from_bytes(os.urandom(8), "big") >> 1 if self.seed is None else whole_number(self.seed)
-        if seed is None or not 0 <= seed < 2**64:
-            raise InvalidSetting(f"seed={short_repr(self.seed)} is not usable: pass an integer from 0 to 2**64 - 1")
-        self.seed_: int = seed
+        types = annotations_of(Optimizer)
+        names = ("clock", "direction", "seed")
+        clock, direction, seed = (checked(getattr(self, name), types[name], name) for name in names)
+        domain = (self.space, self.candidates, self.context)
+        self._problem = Problem(type(self).__name__, *domain, self.fidelity, clock, direction, self.time)
+        self.seed_: int = int.from_bytes(os.urandom(8), "big") >> 1 if seed is None else seed
         self._constraints = Constraints.from_argument(self.constraints, self.domain_)
         search = self._settings().get("search")
         for name in ("multistart", "direct"):
@@ -76,6 +68,10 @@ class Optimizer(LifeCycle[_core.Optimizer]):
                 raise InvalidSetting(f"search={search!r} does not support constraints: leave one out")
         self._token = os.urandom(16).hex()
         self._log = self._new_core()
+
+    @property
+    def _optimizer(self) -> "Optimizer":  # type: ignore[override]
+        return self
 
     def _new_core(self) -> _core.Optimizer:
         """Return the core of this optimizer with an empty log."""
@@ -87,18 +83,8 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         Strings and numbers are replaced by the values that they denote.
         """
         common = {field.name for field in fields(Optimizer)}
-        annotations = annotations_of(type(self))
-        settings: dict[str, Any] = {}
-        for field in fields(self):
-            if field.name not in common:
-                given, family = getattr(self, field.name), field.metadata.get("takes")
-                if family is None:
-                    settings[field.name] = checked(given, annotations[field.name], field.name)
-                elif given is None and field.metadata["optional"]:
-                    settings[field.name] = None
-                else:
-                    settings[field.name] = family.from_argument(given, field.name)
-        return settings
+        names = [field.name for field in fields(self) if field.name not in common]
+        return {name: checked(getattr(self, name), annotations_of(type(self))[name], name) for name in names}
 
     def _strategy_data(self) -> dict[str, Any]:
         """Return the strategy as JSON data for the core."""
@@ -114,16 +100,53 @@ class Optimizer(LifeCycle[_core.Optimizer]):
             "strategy": self._strategy_data(),
         }
 
-    def _knows(self, trial: Trial) -> bool:
-        other = trial._owner
-        if other is self:
-            return True
-        # A trial that was pickled in another process belongs to a copy of this optimizer.
-        return (
-            other._token == self._token
-            and trial.number < len(self._log)
-            and other._record_of(trial).place == self._log.trial(trial.number).place
-        )
+    @overload
+    def suggest(
+        self, n: None = None, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
+    ) -> Trial: ...
+    @overload
+    def suggest(
+        self, n: int, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
+    ) -> list[Trial]: ...
+    @checks_arguments
+    def suggest(
+        self, n: int | None = None, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
+    ) -> Trial | list[Trial]:
+        """Start one or several trials, without waiting for pending trials.
+
+        Parameters
+        ----------
+        n : int, optional
+            The number of trials. With a number, a list is returned; with None, a single `Trial`.
+        context : mapping, optional
+            Values by name. The context is required if a context space was declared; otherwise it is not allowed.
+        fidelity : int or float, optional
+            The fidelity of the trial in your units, if a fidelity was declared. Default None: the optimizer chooses the
+            fidelity. The fidelity of an enqueued point takes precedence.
+
+        Returns
+        -------
+        Trial or list of Trial
+
+        Raises
+        ------
+        InvalidContext
+            The context is missing, was not declared, or is out of its space.
+        InvalidFidelity
+            The fidelity was not declared, or is out of its range.
+        InvalidSetting
+            n is not an integer >= 0. Or a constraint raises an exception or does not return True or False.
+        InvalidSpace
+            The search did not find a point that satisfies the constraints.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+        >>> [trial.number for trial in optimizer.suggest(n=3)]
+        [0, 1, 2]
+        """
+        return self._start(n, context, fidelity, self._start_trials)
 
     def _start_trials(self, n: int, context: list[float] | None, fidelity: float | None) -> list[int]:
         return self._log.suggest(n, context, self._problem.wall_time(), self._constraints, fidelity)
@@ -134,13 +157,6 @@ class Optimizer(LifeCycle[_core.Optimizer]):
     def _status(self) -> Any:
         """Return the state of a strategy that has rounds or trees, as JSON data."""
         return json.loads(self._log.status() or "null")
-
-    @property
-    def _seed(self) -> int:
-        return self.seed_
-
-    def _constraints_for(self, call: str) -> Constraints | None:
-        return self._constraints
 
     # Methods for settings, as in scikit-learn.
 
@@ -185,17 +201,11 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = vars(self) | {"_log": self._log.to_bytes()}
-        if self._constraints is not None:
-            # `_constraints` contains the same functions, and checks that they can be pickled.
-            del state["constraints"]
-        return state
+        # `_constraints` comes before `constraints`, because it checks that the functions can be pickled.
+        return {"_constraints": self._constraints} | vars(self) | {"_log": self._log.to_bytes()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        log = _core.Optimizer.from_bytes(state["_log"])
-        constraints = state["_constraints"]
-        given = {} if constraints is None else {"constraints": list(constraints.functions)}
-        vars(self).update(state | given | {"_log": log})
+        vars(self).update(state | {"_log": _core.Optimizer.from_bytes(state["_log"])})
 
     def __repr__(self) -> str:
         return shown(self, candidates=self.domain_)
@@ -209,30 +219,20 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
     for name, value in params.items():
         argument, separator, field = name.partition("__")
         if argument not in known or (separator and family_of(cls, argument) is None):
-            raise UnknownArgument(
-                f"{name}={short_repr(value)} is not an argument of {cls.__name__}: {advice_on(name, cls, nested=True)}"
-            )
+            raise unknown_argument(name, value, f"an argument of {cls.__name__}", cls, nested=True)
         if separator:
             nested.setdefault(argument, {})[field] = value
         else:
             result[name] = value
-    specs = {field.name: field for field in fields(cls)}
     for argument, changes in nested.items():
-        spec = specs[argument]
-        given = result.get(argument, spec.default)
-        if given is None and spec.metadata["optional"]:
+        given = result.get(argument, cls.__dataclass_fields__[argument].default)
+        value = checked(given, annotations_of(cls)[argument], argument)
+        if value is None:
             names = [f"{argument}__{field}" for field in changes]
             raise InvalidSetting(f"{names} are fields of a value, but {argument} is None: pass it too")
-        value = spec.metadata["takes"].from_argument(given, argument)
         for field, change in changes.items():
             if field not in arguments_of(type(value), private=True):
-                family = spec.metadata["takes"].shorthand.values()
-                # Prefer a field of the same name in another value to a similar name in this value.
-                elsewhere = any(field in arguments_of(kind) for kind in family)
-                own = None if elsewhere else nearest_argument(field, type(value))
-                advice = f"did you mean {argument}__{own}?" if own else advice_on(f"{argument}__{field}", cls)
-                raise UnknownArgument(
-                    f"{argument}__{field}={short_repr(change)} is not a field of {type(value).__name__}: {advice}"
-                )
+                name, kind = f"{argument}__{field}", type(value)
+                raise unknown_argument(name, change, f"a field of {kind.__name__}", cls, current=kind)
         result[argument] = replace(value, **changes)
     return result

@@ -2,13 +2,15 @@
 
 import time as clocks
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from dataclasses import InitVar, dataclass
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated import _core
-from belated._core import InvalidContext, InvalidFidelity, InvalidSetting, InvalidSpace, InvalidValue
+from belated._core import InvalidContext, InvalidFidelity, InvalidSetting, InvalidSpace
+from belated.optimizers.report import check_number
 from belated.space.arguments import finite, one_line
 from belated.space.candidates import Candidates
 from belated.space.fidelity import Fidelity
@@ -21,52 +23,46 @@ SpaceLike: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Iterable[
 LATEST = 1e300
 
 
+@dataclass(eq=False)
 class Problem:
-    """The problem that an optimizer solves, for any strategy. It converts arguments to numbers for the core."""
+    """The problem that an optimizer solves, for any strategy. It converts arguments to numbers for the core.
 
-    def __init__(
-        self,
-        space: SpaceLike | None,
-        candidates: ArrayLike | None,
-        context: SpaceLike | None,
-        fidelity: Fidelity | None,
-        clock: str,
-        direction: str,
-        time: Callable[[], float] | None,
-    ) -> None:
-        for name, value, choices in (
-            ("clock", clock, ["iterations", "seconds"]),
-            ("direction", direction, ["maximize", "minimize"]),
-        ):
-            if not isinstance(value, str) or value not in choices:
-                raise InvalidSetting(f"{name}={one_line(value)} is not usable: pass one of {choices}")
-        if time is not None and not callable(time):
-            raise InvalidSetting(f"time={one_line(time)} is not usable: pass a function that returns seconds")
-        self.domain: Space | Candidates
-        if space is not None and candidates is None:
-            self.domain = Space(space)
-        elif space is None and candidates is not None:
-            self.domain = Candidates(candidates)
-        else:
+    `owner` is the name of the optimizer's class, for messages. The other arguments are arguments of optimizers.
+    """
+
+    owner: str
+    space: InitVar[SpaceLike | None]
+    candidates: InitVar[ArrayLike | None]
+    context: InitVar[SpaceLike | None]
+    fidelity: Fidelity | None
+    clock: Literal["iterations", "seconds"]
+    direction: Literal["maximize", "minimize"]
+    time: Callable[[], float] | None
+
+    def __post_init__(self, space: Any, candidates: Any, context: Any) -> None:
+        if (space is None) == (candidates is None):
             given = "neither" if space is None else "both"
             raise InvalidSpace(f"{given} of space and candidates given: pass exactly one")
+        self.domain: Space | Candidates = Candidates(candidates) if space is None else Space(space)
         self.context_space = None if context is None else ContextSpace(context)
         if isinstance(self.domain, Space) and self.context_space is not None:
             both = [name for name in self.context_space if name in self.domain]
             if both:
                 raise InvalidSpace(f"{both} are in both space and context: give each name once")
-        if fidelity is not None and not isinstance(fidelity, Fidelity):
-            raise InvalidSetting(f"fidelity={one_line(fidelity)} is not usable: pass bl.Fidelity(low, high), or None")
-        self.fidelity = fidelity
-        self.clock = clock
-        self.minimizes = direction == "minimize"
-        self.time = time
+        if self.fidelity is not None and not isinstance(self.fidelity, Fidelity):
+            raise InvalidSetting(
+                f"fidelity={one_line(self.fidelity)} is not usable: pass bl.Fidelity(low, high), or None"
+            )
+        if self.time is not None and not callable(self.time):
+            raise InvalidSetting(f"time={one_line(self.time)} is not usable: pass a function that returns seconds")
         self.core = self._new_core()
 
     def _new_core(self) -> _core.Problem:
         contexts = None if self.context_space is None else self.context_space.core
         fidelities = None if self.fidelity is None else self.fidelity.core
-        return _core.Problem(self.domain.core, contexts, fidelities, self.minimizes, self.clock == "seconds")
+        return _core.Problem(
+            self.domain.core, contexts, fidelities, self.direction == "minimize", self.clock == "seconds"
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "core"}
@@ -79,51 +75,42 @@ class Problem:
         """Return the wall-clock time in seconds since 1970, or the time that the given function returns."""
         return clocks.time() if self.time is None else seconds(self.time)
 
-    def context_numbers(self, context: Any, owner: str) -> list[float] | None:
-        """Return the numbers of a context, or None if contexts were not declared.
-
-        `owner` is the name of the optimizer's class, for messages.
-        """
+    def context_numbers(self, context: Any) -> list[float] | None:
+        """Return the numbers of a context, or None if contexts were not declared."""
         if self.context_space is None:
             if context is not None:
-                raise InvalidContext(
-                    f"context={one_line(context)} was not declared: pass its space as context= to {owner}, "
-                    "or leave it out here"
-                )
+                raise InvalidContext(self._undeclared("context", context, "its space as context="))
             return None
         if context is None:
             raise InvalidContext(f"context is missing: pass a dict with the names {list(self.context_space)}")
         return self.context_space.numbers(context)
 
-    def with_context(self, points: NDArray[np.float64], context: Any, owner: str) -> NDArray[np.float64]:
+    def with_context(self, points: NDArray[np.float64], context: Any) -> NDArray[np.float64]:
         """Return encoded points; if contexts were declared, the columns of the context are appended."""
-        self.context_numbers(context, owner)
+        self.context_numbers(context)
         if self.context_space is None:
             return points
         return np.hstack([points, np.tile(self.context_space.encode(context), (len(points), 1))])
 
-    def contexts(self, context: Any, n: int) -> list[Any]:
-        """Return one context for each of n points."""
-        if self.context_space is None or not self.context_space.holds_several(context):
-            return [context] * n
-        contexts = self.context_space.split(context)
+    def contexts(self, context: Any, n: int) -> list[list[float] | None]:
+        """Return the numbers of the context of each of n points."""
+        contexts = None if self.context_space is None else self.context_space.several(context)
+        if contexts is None:
+            return [self.context_numbers(context)] * n
         if len(contexts) != n:
             raise InvalidContext(f"context has {len(contexts)} entries for {n} points: pass one for each, or one")
-        return contexts
+        return [self.context_numbers(each) for each in contexts]
 
-    def check_fidelity(self, fidelity: Any, owner: str) -> float | None:
-        """Return a checked fidelity as an int or float, or None for None.
-
-        `owner` is the name of the optimizer's class, for messages.
-        """
+    def check_fidelity(self, fidelity: Any) -> float | None:
+        """Return a checked fidelity as an int or float, or None for None."""
         if fidelity is None:
             return None
         if self.fidelity is None:
-            raise InvalidFidelity(
-                f"fidelity={one_line(fidelity)} was not declared: pass fidelity=bl.Fidelity(low, high) to {owner}, "
-                "or leave it out here"
-            )
+            raise InvalidFidelity(self._undeclared("fidelity", fidelity, "fidelity=bl.Fidelity(low, high)"))
         return self.fidelity.check(fidelity)
+
+    def _undeclared(self, name: str, given: Any, declaration: str) -> str:
+        return f"{name}={one_line(given)} was not declared: pass {declaration} to {self.owner}, or leave it out here"
 
     def fidelity_of(self, number: float | None) -> float | None:
         """Return the fidelity for a number of the core, or None if a fidelity was not declared."""
@@ -131,23 +118,7 @@ class Problem:
 
     def check_value(self, value: Any, what: str) -> float:
         """Return an observed value as a float; `what` is the name of the trial, for messages."""
-        number = finite(value)
-        if number is None:
-            raise InvalidValue(
-                f"value={one_line(value)} for {what} is not one finite real number; "
-                "pass a finite number, or report a crash with fail (nothing was changed)"
-            )
-        return number
-
-    def check_std(self, std: Any, what: str) -> float | None:
-        """Return the standard deviation of the noise of an observed value, or None for None."""
-        number = None if std is None else finite(std)
-        if std is not None and (number is None or number < 0):
-            raise InvalidValue(
-                f"std={one_line(std)} for {what} is not a finite number >= 0; pass the standard deviation of the "
-                "value's noise, or leave it out (nothing was changed)"
-            )
-        return number
+        return check_number("value", value, what)
 
 
 def seconds(time: Callable[[], float]) -> float:

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.values import checks_keywords
 
 
-@checks_keywords
 @dataclass(eq=False, repr=False)
 class RandomSearch(Optimizer, strategy="RandomSearch"):
     """Random search: uniformly random suggestions, as a baseline for other optimizers.

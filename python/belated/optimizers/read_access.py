@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import BelatedError, GaussianProcess, InvalidSetting
 from belated.optimizers.log import Array, Log
-from belated.optimizers.names import AttributeHints
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import trials_dataframe
 from belated.optimizers.trial import Trial
@@ -20,34 +20,42 @@ from belated.space.space import ContextSpace, Space
 if TYPE_CHECKING:
     from belated.optimizers.life_cycle import LifeCycle
 
+T = TypeVar("T")
+
 
 class NotFitted(BelatedError, ValueError):
     """A call needs the model, but a value has not been observed yet."""
 
 
-# Members that only one class of optimizers has; studies and results of runs read these members from their optimizer.
-_OF_ONE_CLASS = ("round_", "rounds_", "surviving_", "trees_")
-
-
-class ReadAccess(AttributeHints):
+class ReadAccess(ABC):
     """The members that read trials and the model without changing them; the subclass defines `_source`."""
 
     # Hide this method from type checkers: they would allow any attribute.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name in _OF_ONE_CLASS and not isinstance(getattr(type(self), name, None), property):
-                source = self._source
-                source._current_log()
-                optimizer = getattr(source, "_optimizer", source)
-                if optimizer is not self and hasattr(type(optimizer), name):
+            cls = type(self)
+            if name in dir(cls):
+                # The attribute exists, so its property raised an AttributeError: raise this error again.
+                return object.__getattribute__(self, name)
+            message = f"{cls.__name__!r} object has no attribute {name!r}"
+            if name.startswith("_"):
+                raise AttributeError(message)
+            if name.endswith("_"):
+                # Studies and results of runs have the results that only one class of optimizers has, such as rounds_.
+                optimizer = self._source._optimizer
+                if optimizer is not self and isinstance(getattr(type(optimizer), name, None), property):
+                    self._source._current_log()
                     return getattr(optimizer, name)
-            return super().__getattr__(name)
+            from belated.hints import attribute_advice
+
+            known = {each for each in [*dir(cls), *vars(self)] if not each.startswith("_")}
+            raise AttributeError(message + attribute_advice(name, known))
 
     @property
+    @abstractmethod
     def _source(self) -> LifeCycle[Any]:
         """The optimizer or study to read."""
-        raise NotImplementedError
 
     def _numbers(self, state: str | None) -> list[int]:
         """Return the numbers of the trials in a state, or of all trials if `state` is None."""
@@ -68,12 +76,12 @@ class ReadAccess(AttributeHints):
     @property
     def direction(self) -> Literal["maximize", "minimize"]:
         """Whether f is maximized or minimized."""
-        return "minimize" if self._source._problem.minimizes else "maximize"
+        return self._source._problem.direction
 
     @property
     def clock(self) -> Literal["iterations", "seconds"]:
         """The unit of times and delays."""
-        return "iterations" if self._source._problem.clock == "iterations" else "seconds"
+        return self._source._problem.clock
 
     # Trials.
 
@@ -169,7 +177,7 @@ class ReadAccess(AttributeHints):
             The context is missing, was not declared, or is out of its space.
         """
         source = self._source
-        numbers = source._context_numbers(context)
+        numbers = source._problem.context_numbers(context)
         constraints = source._constraints_for("recommend")
         best = source._current_log().recommend(numbers, source._problem.wall_time(), feasible=constraints)
         if best is None:
@@ -219,12 +227,9 @@ class ReadAccess(AttributeHints):
         >>> mean.shape
         (1,)
         """
-        log = self._model_log("predict")
-        points = self._source._problem.with_context(self.domain_.points(params), context, self._source._strategy_name)
-        posterior = log.predict(points, self._source._problem.wall_time(), bool(pending))
-        if posterior is None:
-            raise _not_fitted("predict")
-        return posterior
+        log, problem = self._model_log("predict"), self._source._problem
+        points = problem.with_context(problem.domain.points(params), context)
+        return _fitted("predict", log.predict(points, problem.wall_time(), bool(pending)))
 
     def acquisition_at(self, params: Any = None, context: Mapping[str, Any] | None = None) -> NDArray[np.float64]:
         """Return the acquisition that the next suggestion would maximise, with pending trials taken into account.
@@ -270,13 +275,11 @@ class ReadAccess(AttributeHints):
         >>> best == optimizer.suggest().params
         True
         """
-        log, numbers = self._model_log("acquisition_at"), self._source._context_numbers(context)
-        points = self.domain_.points(params)
+        log, problem = self._model_log("acquisition_at"), self._source._problem
+        numbers, points = problem.context_numbers(context), problem.domain.points(params)
         constraints = self._source._constraints_for("acquisition_at")
-        values = log.acquisition(points, numbers, self._source._problem.wall_time(), feasible=constraints)
-        if values is None:
-            raise _not_fitted("acquisition_at")
-        return values
+        values = log.acquisition(points, numbers, problem.wall_time(), feasible=constraints)
+        return _fitted("acquisition_at", values)
 
     @property
     def surrogate_(self) -> Surrogate:
@@ -293,25 +296,23 @@ class ReadAccess(AttributeHints):
 
     def _fitted(self, what: str) -> tuple[GaussianProcess, float, float, float]:
         """Return (model, mean, scale, log slope) of the core; `what` is the name of the caller, for messages."""
-        found = self._model_log(what).surrogate(self._source._problem.wall_time(), False)
-        if found is None:
-            raise _not_fitted(what)
-        return found
+        return _fitted(what, self._model_log(what).surrogate(self._source._problem.wall_time(), False))
 
     def _leave_one_out(self) -> tuple[list[int], Array, Array]:
         """Return the trial numbers of the model's rows, and the means and stds of leave-one-out predictions."""
-        found = self._model_log("leave-one-out").leave_one_out(self._source._problem.wall_time())
-        if found is None:
-            raise _not_fitted("leave-one-out")
-        return found
+        log = self._model_log("leave-one-out")
+        return _fitted("leave-one-out", log.leave_one_out(self._source._problem.wall_time()))
 
     def _model_log(self, what: str) -> Log:
         """Return the log; raise InvalidSetting if the source does not have a model."""
         source = self._source
-        if not source._has_model:
+        if not source._optimizer._has_model:
             raise InvalidSetting(f"{what} needs a model, and {source._strategy_name} has none: use BayesOpt")
         return source._current_log()
 
 
-def _not_fitted(what: str) -> NotFitted:
-    return NotFitted(f"{what} needs values: observe at least one trial first")
+def _fitted(what: str, found: T | None) -> T:
+    """Return what the model gives; raise NotFitted if it is None, because a value has not been observed yet."""
+    if found is None:
+        raise NotFitted(f"{what} needs values: observe at least one trial first")
+    return found

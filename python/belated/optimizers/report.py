@@ -1,13 +1,13 @@
 """Checks and conversions of the facts that are reported about a trial: cost, duration, attributes and errors."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from belated._core import InvalidValue
 from belated.short_repr import short_repr
-from belated.space.arguments import finite
+from belated.space.arguments import finite, one_line
 
 if TYPE_CHECKING:
     from traceback import TracebackException
@@ -66,29 +66,25 @@ def error_facts(error: Any) -> tuple[str, str, str | None] | None:
     elif isinstance(error, str):
         kind, message, trace = "", error, None
     elif isinstance(error, BaseException):
-        kind, message, trace = type(error).__name__, _message(error), _traceback(error)
+        kind, message = type(error).__name__, _or_reason(lambda: str(error), "its message")
+        has_trace = error.__traceback__ is not None or error.__cause__ is not None
+        trace = _or_reason(lambda: format_traceback(error), "formatting it") if has_trace else None
     else:
         raise InvalidValue(
             f"error={short_repr(error)} is not usable: pass the exception, or a string that says what went wrong "
             "(nothing was changed)"
         )
-    return _encodable(kind), shortened(message), None if trace is None else _end(_encodable(trace))
+    if trace is not None:
+        trace = _cut(trace, _LONGEST_TRACEBACK, 0.0, "(only the end is kept) …\n")
+    return _encodable(kind), shortened(message), trace
 
 
-def _message(error: BaseException) -> str:
+def _or_reason(text: Callable[[], str], what: str) -> str:
+    """Return a text of an exception, or the reason why the exception raised another error instead."""
     try:
-        return str(error)
+        return text()
     except Exception as raised:
-        return f"(its message raised {type(raised).__name__})"
-
-
-def _traceback(error: BaseException) -> str | None:
-    if error.__traceback__ is None and error.__cause__ is None:
-        return None
-    try:
-        return format_traceback(error)
-    except Exception as raised:
-        return f"(formatting it raised {type(raised).__name__})"
+        return f"({what} raised {type(raised).__name__})"
 
 
 def format_traceback(error: BaseException) -> str:
@@ -126,36 +122,45 @@ def shortened(text: str) -> str:
 
     Of the 2 kB, three quarters contain the beginning of a longer text, and one quarter contains its end.
     """
-    if len(text) <= _LONGEST_MESSAGE:
-        text = _encodable(text)
-        if len(text.encode()) <= _LONGEST_MESSAGE:
-            return text
-    mark = f" … ({len(text)} characters in all) … "
-    room = _LONGEST_MESSAGE - len(mark.encode())
-    n_end = room // 4
-    # Each character has at least one byte, so slices of characters are long enough.
-    first, last = (_encodable(part).encode() for part in (text[: room - n_end], text[-n_end:]))
-    return first[: room - n_end].decode(errors="ignore") + mark + last[-n_end:].decode(errors="ignore")
+    return _cut(text, _LONGEST_MESSAGE, 0.75, f" … ({len(text)} characters in all) … ")
 
 
-def _end(text: str) -> str:
-    data = text.encode()
-    if len(data) <= _LONGEST_TRACEBACK:
-        return text
-    mark = "(only the end is kept) …\n"
-    return mark + data[len(data) - _LONGEST_TRACEBACK + len(mark.encode()) :].decode(errors="ignore")
+def _cut(text: str, longest: int, share: float, mark: str) -> str:
+    """Return text in at most `longest` bytes of UTF-8; a mark replaces the middle of a longer text.
+
+    `share` is the share of the beginning.
+    """
+    data = text.encode(errors="backslashreplace")
+    if len(data) <= longest:
+        return data.decode()
+    room = longest - len(mark.encode())
+    n_first = round(share * room)
+    first, last = data[:n_first], data[len(data) - (room - n_first) :]
+    return first.decode(errors="ignore") + mark + last.decode(errors="ignore")
 
 
-def check_amount(name: str, amount: Any, what: str) -> float | None:
-    """Return the cost or duration of an evaluation, or None for None; `what` is the name of the trial, for messages."""
-    number = None if amount is None else finite(amount)
-    if amount is not None and (number is None or number < 0):
-        unit = "the seconds that the evaluation took" if name == "duration" else "what the evaluation cost"
+_MEANINGS = {
+    "value": "a finite number, or report a crash with fail",
+    "std": "the standard deviation of the value's noise, or leave it out",
+    "cost": "what the evaluation cost, or leave it out",
+    "duration": "the seconds that the evaluation took, or leave it out",
+}
+
+
+def check_number(name: str, given: Any, what: str) -> float:
+    """Return a value, std, cost or duration as a float; `what` is the name of the trial, for messages."""
+    number = finite(given)
+    if number is None or (number < 0 and name != "value"):
+        kind = "one finite real number" if name == "value" else "a finite number >= 0"
         raise InvalidValue(
-            f"{name}={short_repr(amount)} for {what} is not a finite number >= 0; pass {unit}, or leave it out "
-            "(nothing was changed)"
+            f"{name}={one_line(given)} for {what} is not {kind}; pass {_MEANINGS[name]} (nothing was changed)"
         )
     return number
+
+
+def check_amount(name: str, given: Any, what: str) -> float | None:
+    """Return a std, cost or duration as a float, or None for None."""
+    return None if given is None else check_number(name, given, what)
 
 
 def attrs_as_json(attrs: Any, name: str = "attrs") -> str | None:

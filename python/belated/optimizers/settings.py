@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, TypeAlias
 
-from belated._core import InvalidSetting
-from belated.optimizers.values import Value, checks_keywords, private
+from belated.optimizers.values import Value, private
 from belated.space.arguments import whole_number
 
 __all__ = [
@@ -36,7 +35,6 @@ PendingName: TypeAlias = Literal["integrate", "hallucinate", "ignore", "censor",
 # The constants of theorems, and the search.
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class Theory(Value):
     """The constants of the theorems that bound the regret of an algorithm.
@@ -65,7 +63,6 @@ class Theory(Value):
     regularization: float | None = None
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class Search(Value):
     """The search for the maximum of the acquisition in a space.
@@ -92,7 +89,6 @@ class Acquisition(Value, argument=True):
     """The function that is maximised: `LogEI`, `UCB`, `ThompsonSampling`, `MaxVariance` or `UCBPE`."""
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class LogEI(Acquisition, name="log_ei"):
     """Acquisition: the logarithm of the expected improvement over the best posterior mean.
@@ -111,7 +107,6 @@ class LogEI(Acquisition, name="log_ei"):
     incumbent: Literal["posterior_mean", "best_value"] = "posterior_mean"
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class UCB(Acquisition, name="ucb"):
     """Acquisition: the upper confidence bound, which is the posterior mean plus a multiple of the standard deviation.
@@ -143,7 +138,6 @@ class UCB(Acquisition, name="ucb"):
     per_batch: bool = private(False)
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class ThompsonSampling(Acquisition, name="thompson"):
     """Acquisition: a draw of f from the posterior; the maximum of the draw is suggested.
@@ -173,13 +167,11 @@ class ThompsonSampling(Acquisition, name="thompson"):
     predictive_std: bool = private(False)
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class MaxVariance(Acquisition, name="max_variance"):
     """Acquisition: the posterior variance, for pure exploration."""
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class UCBPE(Acquisition, name="ucb_pe"):
     """Acquisition GP-UCB-PE: an upper confidence bound, followed by pure exploration (Contal et al. 2013).
@@ -225,7 +217,6 @@ class PendingPolicy(Value, argument=True):
     """
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class Integrate(PendingPolicy, name="integrate"):
     """Pending policy: `LogEI` is averaged over possible values of the pending trials.
@@ -239,7 +230,6 @@ class Integrate(PendingPolicy, name="integrate"):
     n: int = 32
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class Hallucinate(PendingPolicy, name="hallucinate"):
     """Pending policy: the value of a pending trial is assumed to be the predicted mean.
@@ -251,13 +241,11 @@ class Hallucinate(PendingPolicy, name="hallucinate"):
     repeats: bool = private(False)
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class Ignore(PendingPolicy, name="ignore"):
     """Pending policy: pending trials are left out of the model."""
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class Censor(PendingPolicy, name="censor"):
     """Pending policy: the value of a pending trial is assumed to be the floor (GP-UCB-SDF, GP-TS-SDF).
@@ -279,7 +267,6 @@ class Censor(PendingPolicy, name="censor"):
     repeats: bool = private(False)
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class Liar(PendingPolicy, name="liar"):
     """Pending policy: all pending trials are assumed to have the same value (the constant liar).
@@ -293,7 +280,6 @@ class Liar(PendingPolicy, name="liar"):
     value: float | Literal["min", "mean", "max"] = "mean"
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class Nearest(PendingPolicy, name="nearest"):
     """Pending policy: the value of a pending trial is assumed to be the mean prediction at the nearest observed points.
@@ -315,7 +301,6 @@ class Surrogate(Value, argument=True):
     """The model of f: `GP`."""
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class GP(Surrogate, name="gp"):
     """A Gaussian process.
@@ -394,7 +379,6 @@ class GP(Surrogate, name="gp"):
     initial_theta: tuple[float, float, float] | None = private(None)
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class Initial(Value):
     """The suggestions before the model is used.
@@ -416,11 +400,7 @@ class Initial(Value):
     how: Literal["quasi_random", "uniform", "uncertainty"] = "quasi_random"
 
     @classmethod
-    def from_argument(cls, given: Any, name: str) -> "Initial":
-        """Return the given value, or the value that a number or None denotes."""
-        if isinstance(given, cls):
-            return given
+    def denoted(cls, given: Any) -> Any:
+        """Return the given value, or the value that a number denotes; None for other arguments."""
         number = whole_number(given)
-        if given is not None and (number is None or number < 0):
-            raise InvalidSetting(f"{name}={given!r} is not usable: pass an integer >= 0, Initial(…) or None")
-        return cls(number)
+        return super().denoted(given) if number is None or number < 0 else cls(number)

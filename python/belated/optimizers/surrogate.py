@@ -1,6 +1,7 @@
 """The fitted model, with hyperparameters in the units of the parameters and of f."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
@@ -91,15 +92,13 @@ def surrogate_of(problem: Problem, model: GaussianProcess, mean: float, scale: f
     log_slope is the log density of the values minus the log density of their targets.
     """
     domain, contexts = problem.domain, problem.context_space
-    lengthscale = model.lengthscale
-    start = domain.width
+    lengthscale, start = model.lengthscale, domain.width
+    lengthscales: dict[str, Lengthscale]
     if isinstance(domain, Candidates):
-        spans = domain.x.max(axis=0).astype(float) - domain.x.min(axis=0).astype(float)
+        spans = np.ptp(domain.x.astype(float), axis=0)
         # A column with a single value is not rescaled.
-        units = np.where(spans > 0, spans, 1.0)
-        lengthscales: dict[str, Lengthscale] = {
-            f"x{i}": float(each) for i, each in enumerate(lengthscale[:start] * units)
-        }
+        scaled = lengthscale[:start] * np.where(spans > 0, spans, 1.0)
+        lengthscales = {f"x{i}": each for i, each in enumerate(scaled.tolist())}
     else:
         lengthscales = _by_name(domain.items(), lengthscale[:start])
     if contexts is not None:
@@ -121,26 +120,23 @@ def _by_name(dimensions: Any, lengthscale: NDArray[np.float64]) -> dict[str, Len
     found: dict[str, Lengthscale] = {}
     start = 0
     for name, dimension in dimensions:
-        columns = lengthscale[start : start + dimension.width]
+        columns = lengthscale[start : start + dimension.width].tolist()
         start += dimension.width
-        if not dimension.width:
-            continue  # a constant
-        if isinstance(dimension, Categorical):
-            found[name] = _by_choice(dimension, columns)
-        else:
-            found[name] = float(columns[0]) * _unit(dimension)
+        if columns:  # a constant has no columns
+            is_choice = isinstance(dimension, Categorical)
+            found[name] = _by_choice(dimension.choices, columns) if is_choice else columns[0] * _unit(dimension)
     return found
 
 
-def _by_choice(dimension: Categorical, columns: NDArray[np.float64]) -> Lengthscale:
-    if np.all(columns == columns[0]):
-        return float(columns[0])
+def _by_choice(choices: Sequence[Any], columns: list[float]) -> Lengthscale:
+    if len(set(columns)) == 1:
+        return columns[0]
     try:
-        by_choice = dict(zip(dimension.choices, columns.tolist(), strict=True))
+        by_choice = dict(zip(choices, columns, strict=True))
     except TypeError:  # a choice is not hashable
-        return tuple(columns.tolist())
+        by_choice = {}
     # 1 and True are different choices, but equal as keys.
-    return by_choice if len(by_choice) == len(dimension.choices) else tuple(columns.tolist())
+    return by_choice if len(by_choice) == len(choices) else tuple(columns)
 
 
 def _unit(dimension: Real | Integer | Ordinal) -> float:

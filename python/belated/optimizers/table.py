@@ -1,17 +1,41 @@
-"""All trials as a pandas DataFrame."""
+"""Trials as a pandas DataFrame, and trials from such a table, either directly or read from a CSV file.
 
-from collections.abc import Sequence
-from typing import Any
+A CSV file stores values as text. Numbers read from it may have a rounding error in the last digit. None and the empty
+string are read as missing values, and tuples are read as text. JSON, pickles and studies are exact.
+"""
 
-from belated._core import TrialRecord
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from belated._core import InvalidSpace, InvalidValue, TrialRecord
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import TrialError, merged_attrs
-from belated.optimizers.trial import utc
+from belated.optimizers.trial import Trial, utc
+from belated.short_repr import short_repr
+from belated.space.arguments import finite, is_table, real_number
+from belated.space.dimensions import Dimension, choices_of
+from belated.space.fidelity import Fidelity
 from belated.space.space import Space
 
+if TYPE_CHECKING:
+    from belated.optimizers.life_cycle import LifeCycle
 
-def run_prefix(space: Space) -> str:
-    """Return the prefix of the columns for the points that were run.
+_STATES = ("observed", "pending", "failed", "abandoned")
+
+# Besides the empty cell, these cells are read by pandas.read_csv as missing values.
+_READ_AS_MISSING = frozenset(
+    ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"]
+    + ["NULL", "NaN", "None", "n/a", "nan", "null"]
+)
+
+# Number of digits that a CSV file preserves: pandas may read the last digits of a number with an error.
+_DIGITS = 14
+
+
+def _run_prefix(space: Space) -> str:
+    """Return the prefix of the names of parameters, in the columns for the points that were run.
 
     If the space has both ``x`` and ``run_x``, the column of the parameter ``run_x`` is ``params_run_x``. Underscores
     are therefore added to the prefix until all columns have different names.
@@ -19,7 +43,7 @@ def run_prefix(space: Space) -> str:
     prefix = "run_"
     while any(f"{prefix}{name}" in space for name in space):
         prefix += "_"
-    return f"params_{prefix}"
+    return prefix
 
 
 def trials_dataframe(problem: Problem, records: Sequence[TrialRecord]) -> Any:
@@ -28,42 +52,153 @@ def trials_dataframe(problem: Problem, records: Sequence[TrialRecord]) -> Any:
         import pandas
     except ImportError:
         raise ImportError("trials_dataframe needs pandas: pip install pandas") from None
-    columns: dict[str, list[Any]] = {
-        "number": [record.number for record in records],
-        "state": [record.state for record in records],
-        "value": [record.value for record in records],
-        "std": [record.std for record in records],
-        "cost": [record.cost for record in records],
-        "duration": [record.duration for record in records],
-        "suggested_at": [record.suggested_at for record in records],
-        "observed_at": [record.observed_at for record in records],
-        "delay": [
-            None if record.observed_at is None else record.observed_at - record.suggested_at for record in records
-        ],
-        "started_at": [utc(record.started_at) for record in records],
-        "finished_at": [utc(record.finished_at) for record in records],
-        "error": [None if record.error is None else str(TrialError(*record.error)) for record in records],
-    }
+    facts = ("number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at")
+    columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in records] for name in facts}
+    columns["delay"] = [
+        None if end is None else end - start
+        for start, end in zip(columns["suggested_at"], columns["observed_at"], strict=True)
+    ]
+    columns["started_at"] = [utc(record.started_at) for record in records]
+    columns["finished_at"] = [utc(record.finished_at) for record in records]
+    columns["error"] = [None if record.error is None else str(TrialError(*record.error)) for record in records]
     if problem.fidelity is not None:
         columns["fidelity"] = [problem.fidelity_of(record.fidelity) for record in records]
-    runs = [record.run for record in records]
-    if isinstance(problem.domain, Space):
-        params_at, names = problem.domain.params_at, list(problem.domain)
-        points = [params_at(record.place) for record in records]
-        columns |= {f"params_{name}": [point.get(name) for point in points] for name in names}
-        if any(run is not None for run in runs):
-            run_points = [{} if run is None else params_at(run) for run in runs]
-            prefix = run_prefix(problem.domain)
-            columns |= {f"{prefix}{name}": [point.get(name) for point in run_points] for name in names}
+    domain, runs = problem.domain, [record.run for record in records]
+    has_runs = any(run is not None for run in runs)
+    if isinstance(domain, Space):
+        columns |= _columns("params_", domain, [domain.params_at(record.place) for record in records])
+        if has_runs:
+            points = [{} if run is None else domain.params_at(run) for run in runs]
+            columns |= _columns(f"params_{_run_prefix(domain)}", domain, points)
     else:
-        columns["index"] = [record.place for record in records]
-        if any(run is not None for run in runs):
-            columns["index_run"] = runs
+        columns |= {"index": [record.place for record in records]} | ({"index_run": runs} if has_runs else {})
     contexts = problem.context_space
     if contexts is not None:
-        decoded = [contexts.params_at(list(record.context)) for record in records]
-        columns |= {f"context_{name}": [context[name] for context in decoded] for name in contexts}
+        columns |= _columns("context_", contexts, [contexts.params_at(list(record.context)) for record in records])
     attrs = [merged_attrs(record.attrs) for record in records]
-    keys = dict.fromkeys(key for each in attrs for key in each)
-    columns |= {f"attrs_{key}": [each.get(key) for each in attrs] for key in keys}
+    columns |= _columns("attrs_", dict.fromkeys(key for each in attrs for key in each), attrs)
     return pandas.DataFrame(columns)
+
+
+def _columns(prefix: str, names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    return {f"{prefix}{name}": [row.get(name) for row in rows] for name in names}
+
+
+def is_trials_table(params: Any) -> bool:
+    """Return whether `params` is a table from `trials_dataframe`; a table of only parameters is not."""
+    if not is_table(params):
+        return False
+    columns = [str(name) for name in params.columns]
+    points = any(name == "index" or name.startswith("params_") for name in columns)
+    return points and {"number", "state", "value"} <= set(columns)
+
+
+def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
+    """Add the trials of a table, each in its state.
+
+    All trials are checked before the first one is added.
+    """
+    problem, contexts = owner._problem, owner._problem.context_space
+    cells = table.astype(object).where(table.notna(), None).to_dict("records")
+    rows = [{str(name): cell for name, cell in row.items() if cell is not None} for row in cells]
+    for i, row in enumerate(rows):
+        if row.get("state") not in _STATES:
+            raise InvalidValue(
+                f"state={short_repr(row.get('state'))} in row {i} is not one of {list(_STATES)}; correct it"
+            )
+        if row["state"] == "observed" and "value" not in row:
+            raise InvalidValue(f"row {i} is observed and has no value: fill it in, or write another state")
+    trials: list[Trial] = owner.add(
+        [_point(problem, row, i) for i, row in enumerate(rows)],
+        [row["value"] if row["state"] == "observed" else None for row in rows],
+        None if contexts is None else [_values(contexts, _part(row, "context_"), i) for i, row in enumerate(rows)],
+        std=[row.get("std") for row in rows],
+        cost=[row.get("cost") for row in rows],
+        attrs=[_part(row, "attrs_") for row in rows],
+        fidelity=[_in_range(problem.fidelity, row.get("fidelity")) for row in rows],
+    )
+    for trial, row in zip(trials, rows, strict=True):
+        if row["state"] == "failed":
+            trial.fail(error=str(row["error"]) if "error" in row else None)
+        elif row["state"] == "abandoned":
+            trial.abandon()
+    return trials
+
+
+def _part(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Return the cells of the columns with this prefix, by the rest of the columns' names."""
+    return {name.removeprefix(prefix): cell for name, cell in row.items() if name.startswith(prefix)}
+
+
+def _point(problem: Problem, row: Mapping[str, Any], i: int) -> Any:
+    """Return the point that was run, because the model uses this point."""
+    space = problem.domain
+    if not isinstance(space, Space):
+        index = row.get("index_run", row.get("index"))
+        # A column of integers with empty cells has floats.
+        return int(index) if isinstance(index, float) and index.is_integer() else index
+    prefix, cells = _run_prefix(space), _part(row, "params_")
+    run = {name: cells.pop(f"{prefix}{name}") for name in space if f"{prefix}{name}" in cells}
+    if run:
+        # The space refuses names that it does not have.
+        cells = run | {name: cell for name, cell in cells.items() if name not in space}
+    return _values(space, cells, i)
+
+
+def _values(space: Space, cells: Mapping[str, Any], i: int) -> dict[str, Any]:
+    """Return the values by name in cells of a row; the cells of inactive parameters are empty."""
+    values = {name: _value(space[name], cell, name, i) if name in space else cell for name, cell in cells.items()}
+    # An empty cell of an active parameter stands for a choice that is written as an empty cell, such as None. This
+    # choice may make further parameters active.
+    empty = [name for name in space if name not in cells and None in map(_as_read, choices_of(space[name]) or ())]
+    for _ in empty:
+        for name in empty:
+            if name not in values and name in space.active_names(values):
+                values[name] = _value(space[name], None, name, i)
+    return values
+
+
+def _as_read(value: Any) -> float | str | None:
+    """Return a value as it is read from a CSV file.
+
+    Values that have the same text in the file give equal results.
+    """
+    text = "" if value is None else str(value)
+    if text == "" or text in _READ_AS_MISSING:
+        return None
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    number = real_number(value)
+    if number is None:
+        try:
+            number = float(text)
+        except ValueError:
+            return text
+    return float(f"{number:.{_DIGITS}g}")
+
+
+def _value(dimension: Dimension, cell: Any, name: str, i: int) -> Any:
+    """Return the value of a cell.
+
+    A cell that is not a value of the dimension is returned unchanged, because the space reports the error.
+    """
+    choices = choices_of(dimension)
+    if choices is None:
+        return _in_range(dimension, cell)
+    alike = [choice for choice in choices if _as_read(choice) == _as_read(cell)]
+    if len(alike) > 1:
+        raise InvalidSpace(
+            f"{name}={short_repr(cell)} in row {i} may be any of the choices {alike}, which print alike: "
+            "keep the trials as JSON and add them as dicts, or rename choices"
+        )
+    return alike[0] if alike else cell
+
+
+def _in_range(dimension: Dimension | Fidelity | None, cell: Any) -> Any:
+    """Return the nearest bound for a number that a rounding error moved out of range; return other cells unchanged."""
+    number = finite(cell)
+    low, high = getattr(dimension, "low", None), getattr(dimension, "high", None)
+    if number is None or low is None or high is None or low <= number <= high:
+        return cell
+    end = low if number < low else high
+    return end if abs(number - end) <= abs(end) * 10.0**-_DIGITS else cell

@@ -5,8 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeAlias
 
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.status import Tree
-from belated.optimizers.values import Value, checks_keywords, private, takes
+from belated.optimizers.values import Value, private
 
 BoundName: TypeAlias = Literal["ducb1", "ducb1_sigma", "ducbv"]
 
@@ -16,7 +15,6 @@ class Bound(Value, argument=True):
     """An upper confidence bound on the mean of f over a cell: `DUCB1`, `DUCB1Sigma` or `DUCBV`."""
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class DUCB1(Bound, name="ducb1"):
     """The bound mean + range sqrt(2 log t/s), for s values in t steps and values in a known range.
@@ -31,7 +29,6 @@ class DUCB1(Bound, name="ducb1"):
     range: float | None = None
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class DUCB1Sigma(Bound, name="ducb1_sigma"):
     """The bound mean + sqrt(2 noise_std² log t/s), for noise with a known standard deviation.
@@ -45,7 +42,6 @@ class DUCB1Sigma(Bound, name="ducb1_sigma"):
     noise_std: float | None = None
 
 
-@checks_keywords
 @dataclass(frozen=True, repr=False)
 class DUCBV(Bound, name="ducbv"):
     """The bound mean + sqrt(2 v log t/s) + 3 b log t/s, where v is the variance of the values observed in the cell.
@@ -59,7 +55,26 @@ class DUCBV(Bound, name="ducbv"):
     b: float | None = None
 
 
-@checks_keywords
+@dataclass(frozen=True)
+class Tree:
+    """A tree of a `TreeSearch`.
+
+    Attributes
+    ----------
+    nu, rho : float
+        The assumed smoothness: f varies by at most nu rho**h in a cell of depth h. nu is in units of f.
+    n_cells : int
+        Number of visited cells.
+    depth : int
+        Depth of the deepest cell; the whole space has depth 0.
+    """
+
+    nu: float
+    rho: float
+    n_cells: int
+    depth: int
+
+
 @dataclass(eq=False, repr=False)
 class TreeSearch(Optimizer, strategy="TreeSearch"):
     """Optimistic tree search: HOO, its extension PCTS for delays, and its extension POO for unknown smoothness.
@@ -123,7 +138,7 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
     """
 
     _: KW_ONLY
-    bound: Bound | BoundName = takes(Bound, "ducbv")
+    bound: Bound | BoundName = "ducbv"
     nu: float | None = None
     rho: float | Sequence[float] | None = None
     horizon: int | None = None

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from belated._core import TrialRecord
 from belated.optimizers.report import TrialError, headline, merged_attrs
-from belated.space.space import Place
 
 if TYPE_CHECKING:
     from belated.optimizers.life_cycle import LifeCycle
@@ -36,10 +36,6 @@ def utc(seconds: float | None) -> datetime | None:
         return None if seconds is None else _EPOCH + timedelta(seconds=seconds)
     except OverflowError:
         return None
-
-
-def _index(place: Place) -> int | None:
-    return place if isinstance(place, int) else None
 
 
 class Trial:
@@ -70,14 +66,20 @@ class Trial:
         self.number = number
 
     @property
+    def _record(self) -> TrialRecord:
+        """The core's record of the trial."""
+        record: TrialRecord = self._owner._log.trial(self.number)
+        return record
+
+    @property
     def params(self) -> dict[str, Any] | Any:
         """The suggested values by name; for candidates, the row of shape (d,), as `x`."""
-        return self._owner._problem.domain.params_of(self._owner._record_of(self))
+        return self._owner._problem.domain.params_of(self._record)
 
     @property
     def params_run(self) -> dict[str, Any] | Any:
         """The point that was run, in the form of `params`; equal to `params` unless another point was reported."""
-        run = self._owner._record_of(self).run
+        run = self._record.run
         return self.params if run is None else self._owner._problem.domain.params_at(run)
 
     @property
@@ -89,95 +91,96 @@ class Trial:
     @property
     def index(self) -> int | None:
         """The candidate's row number; None in a space."""
-        return _index(self._owner._record_of(self).place)
+        place = self._record.place
+        return place if isinstance(place, int) else None
 
     @property
     def index_run(self) -> int | None:
         """The row number of the candidate that was run; equal to `index` unless another candidate was reported."""
-        record = self._owner._record_of(self)
-        return _index(record.place if record.run is None else record.run)
+        run = self._record.run
+        return run if isinstance(run, int) else self.index
 
     @property
     def context(self) -> dict[str, Any] | None:
         """The context of the suggestion; None if contexts were not declared."""
         contexts = self._owner._problem.context_space
-        return None if contexts is None else contexts.params_at(list(self._owner._record_of(self).context))
+        return None if contexts is None else contexts.params_at(list(self._record.context))
 
     @property
     def fidelity(self) -> Any:
         """The fidelity of the trial, in the units of the declared `Fidelity`; None if a fidelity was not declared."""
-        return self._owner._problem.fidelity_of(self._owner._record_of(self).fidelity)
+        return self._owner._problem.fidelity_of(self._record.fidelity)
 
     @property
     def state(self) -> str:
         """``"pending"``, ``"observed"``, ``"failed"`` or ``"abandoned"``."""
-        return self._owner._record_of(self).state
+        return self._record.state
 
     @property
     def value(self) -> float | None:
         """The observed value; None before it is reported."""
-        return self._owner._record_of(self).value
+        return self._record.value
 
     @property
     def std(self) -> float | None:
         """The standard deviation of the value's noise; None if it was not reported."""
-        return self._owner._record_of(self).std
+        return self._record.std
 
     @property
     def cost(self) -> float | None:
         """The cost of the evaluation; None if it was not reported."""
-        return self._owner._record_of(self).cost
+        return self._record.cost
 
     @property
     def duration(self) -> float | None:
         """The duration of the evaluation in seconds; None if it was not reported."""
-        return self._owner._record_of(self).duration
+        return self._record.duration
 
     @property
     def attrs(self) -> dict[str, Any]:
         """A copy of the reported attributes; for each key, the value that was reported last."""
-        return merged_attrs(self._owner._record_of(self).attrs)
+        return merged_attrs(self._record.attrs)
 
     @property
     def error(self) -> TrialError | None:
         """The last reported error; None if the trial has not failed, or if an error was not reported."""
-        error = self._owner._record_of(self).error
+        error = self._record.error
         return None if error is None else TrialError(*error)
 
     @property
     def suggested_at(self) -> float:
         """The time of the suggestion on the optimizer's clock, in seconds or in suggestions started."""
-        return self._owner._record_of(self).suggested_at
+        return self._record.suggested_at
 
     @property
     def observed_at(self) -> float | None:
         """The time of the observation on the optimizer's clock; None before the observation."""
-        return self._owner._record_of(self).observed_at
+        return self._record.observed_at
 
     @property
     def ended_at(self) -> float | None:
         """The last time at which the trial was observed, failed or abandoned, on the same clock; None while pending."""
-        return self._owner._record_of(self).ended_at
+        return self._record.ended_at
 
     @property
     def started_at(self) -> datetime | None:
         """The wall-clock time of the suggestion (UTC); None if it is not known."""
-        return utc(self._owner._record_of(self).started_at)
+        return utc(self._record.started_at)
 
     @property
     def finished_at(self) -> datetime | None:
         """The wall-clock time of `ended_at` (UTC); None while pending, or if it is not known."""
-        return utc(self._owner._record_of(self).finished_at)
+        return utc(self._record.finished_at)
 
     @property
     def expires_at(self) -> float | None:
         """The end of the trial's lease, in seconds of the wall clock; None without a lease. See `Study.suggest`."""
-        return self._owner._record_of(self).expires_at
+        return self._record.expires_at
 
     @property
     def delay(self) -> float | None:
         """The time from suggestion to observation, in seconds or suggestions started; None before the observation."""
-        record = self._owner._record_of(self)
+        record = self._record
         return None if record.observed_at is None else record.observed_at - record.suggested_at
 
     def observe(
@@ -194,18 +197,8 @@ class Trial:
         replicate: bool = False,
     ) -> None:
         """Report the value; see `Optimizer.observe`."""
-        self._owner.observe(
-            self,
-            value,
-            std=std,
-            cost=cost,
-            duration=duration,
-            params=params,
-            attrs=attrs,
-            fidelity=fidelity,
-            amend=amend,
-            replicate=replicate,
-        )
+        facts: dict[str, Any] = {"std": std, "cost": cost, "duration": duration, "params": params, "attrs": attrs}
+        self._owner.observe(self, value, **facts, fidelity=fidelity, amend=amend, replicate=replicate)
 
     def fail(self, *, error: BaseException | str | None = None, attrs: Mapping[str, Any] | None = None) -> None:
         """Report that the evaluation failed; see `Optimizer.fail`."""
@@ -217,22 +210,22 @@ class Trial:
 
     def _facts(self) -> dict[str, Any]:
         """Return the facts to show, in this order; facts that are None are left out."""
-        x, context, error = self.x, self.context, self.error
-        record = self._owner._record_of(self)
-        facts: dict[str, Any] = {"number": self.number}
-        facts |= {"params": self.params} if x is None else {"index": self.index, "x": x}
+        record, x, error = self._record, self.x, self.error
+        point = {"params": self.params} if x is None else {"index": self.index, "x": x}
         if record.run is not None:
-            facts |= {"params_run": self.params_run} if x is None else {"index_run": self.index_run}
-        known = {
-            "context": context,
+            point |= {"params_run": self.params_run} if x is None else {"index_run": self.index_run}
+        facts = {
+            "number": self.number,
+            **point,
+            "context": self.context,
             "fidelity": self.fidelity,
             "state": record.state,
-            "value": self.value,
+            "value": record.value,
             "std": record.std,
             "error": None if error is None else headline(error),
             "attrs": self.attrs or None,
         }
-        return facts | {name: fact for name, fact in known.items() if fact is not None}
+        return {name: fact for name, fact in facts.items() if fact is not None}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Trial):

@@ -130,7 +130,7 @@ def spans_of(search: ReadAccess, clock: str) -> list[tuple[Trial, float, float]]
     now = now_of(search, clock)
     spans = []
     for trial in search.trials:
-        record = trial._owner._record_of(trial)
+        record = trial._record
         start: float | None = record.started_at if clock == "seconds" else record.suggested_at
         end = record.finished_at if clock == "seconds" else record.ended_at
         if record.state == "pending":
@@ -144,7 +144,7 @@ def spans_of(search: ReadAccess, clock: str) -> list[tuple[Trial, float, float]]
 
 def window_of(search: ReadAccess) -> float | None:
     """Return the window of the optimizer; None without a limit."""
-    window: float | None = search._source.get_params(deep=False).get("window")
+    window: float | None = search._source._optimizer.get_params(deep=False).get("window")
     return window
 
 

@@ -78,7 +78,7 @@ def total_effects(search: ReadAccess, space: Space, context: Mapping[str, Any] |
         mixed[:, i] = b[:, i]
         blocks.append(mixed)
     rows = np.array([space.encode(_params(space, u)) for u in np.concatenate(blocks)])
-    rows = search._source._problem.with_context(rows, context, search._source._strategy_name)
+    rows = search._source._problem.with_context(rows, context)
     # Merge equal rows, which occur if points differ only in inactive parameters, for example.
     different, place = np.unique(rows, axis=0, return_inverse=True)
     draws = model.sample(different, _N_DRAWS, 0)[:, place.ravel()].reshape(_N_DRAWS, d + 1, n)

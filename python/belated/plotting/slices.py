@@ -73,7 +73,7 @@ def plot_slice(
 
 def _recommended(search: ReadAccess, context: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the recommended point, or None without a model or before the first value."""
-    if not search._source._has_model:
+    if not search._source._optimizer._has_model:
         return None
     try:
         search.predict([], context)

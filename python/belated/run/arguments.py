@@ -8,8 +8,9 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from belated._core import InvalidSetting
+from belated.hints import ELSEWHERE, RUN_ARGUMENTS, argument_advice
 from belated.optimizers.bayes import BayesOpt
-from belated.optimizers.names import ELSEWHERE, RUN_ARGUMENTS, UnknownArgument, advice_on
+from belated.optimizers.names import UnknownArgument
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import format_error
 from belated.optimizers.settings import (
@@ -67,7 +68,7 @@ def check_names(direction: Direction, arguments: tuple[Any, ...], keywords: Mapp
             raise UnknownArgument(f"direction is fixed by the name of {direction}: leave it out, or call the other one")
         if ELSEWHERE.get(name.lower()) == "direction":
             raise UnknownArgument(f"{shown}: call bl.maximize or bl.minimize, by what you want")
-        raise UnknownArgument(f"{shown}: {advice_on(name, BayesOpt, more=RUN_ARGUMENTS)}")
+        raise UnknownArgument(f"{shown}: {argument_advice(name, BayesOpt, more=RUN_ARGUMENTS)}")
     if not arguments and "f" not in keywords:
         raise UnknownArgument(f"f is missing: call {direction}(f, space, n_trials=…), with a function of the params")
 

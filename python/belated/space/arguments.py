@@ -1,13 +1,17 @@
-"""Conversion and checks of users' arguments: numbers, lists and tables."""
+"""Conversion and checks of users' arguments: numbers, lists, tables and functions."""
 
+import dataclasses
+import inspect
 import math
 import numbers
 import operator
+import pickle
 import re
 from typing import Any
 
 import numpy as np
 
+from belated._core import InvalidSetting
 from belated.short_repr import short_repr
 
 
@@ -38,6 +42,12 @@ def whole_number(value: Any) -> int | None:
         return None
 
 
+def finite(value: Any) -> float | None:
+    """Return `value` as a float, or None if it is not a single finite real number."""
+    number = real_number(value)
+    return number if number is not None and math.isfinite(number) else None
+
+
 def one_line(value: Any) -> str:
     """Return a short repr of a value on a single line, for messages; arrays and tables have reprs of several lines."""
     return re.sub(r"\s*\n\s*", " ", short_repr(value))
@@ -61,7 +71,39 @@ def is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1
 
 
-def finite(value: Any) -> float | None:
-    """Return `value` as a float, or None if it is not a single finite real number."""
-    number = real_number(value)
-    return number if number is not None and math.isfinite(number) else None
+def name_of(function: Any) -> str:
+    """Return the name of a function, or the class of another callable."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def check_picklable(function: Any, what: str, advice: str) -> None:
+    """Raise an error if a function cannot be sent to another process; `what` is its argument, for messages."""
+    try:
+        pickle.dumps(function)
+    except Exception as error:
+        raise InvalidSetting(
+            f"{what} ({name_of(function)}) cannot be pickled: {type(error).__name__}: {error}; {advice}"
+        ) from error
+
+
+def arguments_of(cls: Any, *, private: bool = False) -> list[str]:
+    """Return the names of the arguments of a class, in the order of its signature; with `private`, all fields."""
+    names = list(inspect.signature(cls).parameters)
+    return list(dict.fromkeys(names + [field.name for field in dataclasses.fields(cls)])) if private else names
+
+
+def shown(value: Any, **replaced: Any) -> str:
+    """Return a dataclass as source code: its required arguments, and others that differ from their defaults.
+
+    `replaced` has the arguments that are written differently.
+    """
+    defaults = {field.name: field.default for field in dataclasses.fields(value)}
+    parts = []
+    for name in arguments_of(type(value), private=True):
+        given, default = getattr(value, name), defaults[name]
+        text = repr(replaced.get(name, given))
+        if default is dataclasses.MISSING:
+            parts.append(text)
+        elif given is not default and not (type(given) is type(default) and given == default):
+            parts.append(f"{name}={text}")
+    return f"{type(value).__name__}({', '.join(parts)})"

@@ -4,19 +4,16 @@ Notation: v is a fidelity in the user's units, from low to high. z in [0, 1] is 
 where 1 is a full evaluation. f_z is the function that is evaluated at fidelity z.
 """
 
-import pickle
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from belated import _core
 from belated._core import InvalidFidelity, InvalidSetting, InvalidSpace
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, whole_number
-from belated.space.ranges import Integer, Real
+from belated.space.arguments import check_picklable, finite, name_of, shown, whole_number
+from belated.space.dimensions import Integer, Real
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,9 +63,7 @@ class PowerCost:
             object.__setattr__(self, name, number)
 
     def __repr__(self) -> str:
-        named = [f"{field.name}={getattr(self, field.name)!r}" for field in fields(self)[1:]]
-        defaults = [f"{field.name}={field.default!r}" for field in fields(self)[1:]]
-        return f"PowerCost({', '.join([repr(self.base), *(each for each in named if each not in defaults)])})"
+        return shown(self)
 
     def at(self, z: float) -> float:
         """Return the cost at fidelity z in [0, 1]."""
@@ -124,7 +119,15 @@ class Fidelity:
     bias: float | None = None
 
     def __post_init__(self) -> None:
-        self._check_ends()
+        call = f"Fidelity({short_repr(self.low)}, {short_repr(self.high)})"
+        try:
+            axis = self._axis
+        except InvalidSpace as error:
+            raise InvalidSpace(f"{call}: {error}") from None
+        if axis.low == axis.high:
+            raise InvalidSpace(f"{call} is empty: low must be less than high; swap them")
+        for name in ("low", "high", "log"):
+            object.__setattr__(self, name, getattr(axis, name))
         if self.bias is not None:
             bias = finite(self.bias)
             if bias is None or bias <= 0:
@@ -143,29 +146,10 @@ class Fidelity:
         for end in (self.low, self.high):
             self.cost_of(end)
 
-    def _check_ends(self) -> None:
-        call = f"Fidelity({short_repr(self.low)}, {short_repr(self.high)})"
-        given = (self.low, self.high)
-        whole, real = [whole_number(end) for end in given], [finite(end) for end in given]
-        low, high = real if None in whole else whole
-        if low is None or high is None:
-            raise InvalidSpace(f"{call} is not usable: pass two finite real numbers")
-        if not low < high:
-            raise InvalidSpace(f"{call} is empty: low must be less than high; swap them")
-        if not isinstance(self.log, (bool, np.bool_)):
-            raise InvalidSpace(f"{call} has log={short_repr(self.log)}: pass True or False")
-        for name, value in (("low", low), ("high", high), ("log", bool(self.log))):
-            object.__setattr__(self, name, value)
-        try:
-            _ = self._axis
-        except InvalidSpace as error:
-            raise InvalidSpace(f"{call}: {error}") from None
-
     @cached_property
     def _axis(self) -> Real | Integer:
-        if isinstance(self.low, int) and isinstance(self.high, int):
-            return Integer(self.low, self.high, log=self.log)
-        return Real(self.low, self.high, log=self.log)
+        whole = whole_number(self.low) is not None and whole_number(self.high) is not None
+        return (Integer if whole else Real)(self.low, self.high, log=self.log)  # type: ignore[arg-type]
 
     @property
     def core(self) -> tuple[_core.Parameter, float | None, tuple[float, float, float] | None]:
@@ -202,37 +186,23 @@ class Fidelity:
             returned = cost(value)
         except Exception as error:
             raise InvalidSetting(
-                f"cost ({_name_of(cost)}) raised {type(error).__name__}: {error} for the fidelity {value!r}; it takes "
+                f"cost ({name_of(cost)}) raised {type(error).__name__}: {error} for the fidelity {value!r}; it takes "
                 "a fidelity in your units and returns what an evaluation costs there"
             ) from error
         amount = finite(returned)
         if amount is None or amount < 0:
             raise InvalidSetting(
-                f"cost ({_name_of(cost)}) returned {short_repr(returned)} for the fidelity {value!r}: return a "
+                f"cost ({name_of(cost)}) returned {short_repr(returned)} for the fidelity {value!r}: return a "
                 "finite number >= 0"
             )
         return amount
 
     def __repr__(self) -> str:
-        named = {"log": self.log or None, "cost": self.cost, "bias": self.bias}
-        parts = [repr(self.low), repr(self.high)]
-        parts += [f"{name}={value!r}" for name, value in named.items() if value is not None]
-        return f"Fidelity({', '.join(parts)})"
+        return shown(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Fidelity":
         return self  # immutable
 
     def __getstate__(self) -> dict[str, Any]:
-        try:
-            pickle.dumps(self.cost)
-        except Exception as error:
-            raise InvalidSetting(
-                f"the cost ({_name_of(self.cost)}) of a fidelity cannot be pickled: {type(error).__name__}: {error}; "
-                "pass a bl.PowerCost(…), or define it with def at the top level of a module"
-            ) from error
+        check_picklable(self.cost, "cost", "pass a bl.PowerCost(…), or define it with def at the top level of a module")
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-def _name_of(function: Any) -> str:
-    """Return the name of a function, or the class of another callable."""
-    return str(getattr(function, "__name__", type(function).__name__))

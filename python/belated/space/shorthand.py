@@ -3,7 +3,6 @@
 A warning is given for a shorthand that other packages interpret in another way.
 """
 
-import difflib
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -13,11 +12,8 @@ import numpy as np
 from belated._core import InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.arguments import one_line, real_number, whole_number
-from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
-from belated.space.peers import equivalent
+from belated.space.dimensions import Categorical, Dimension, Integer, Parameter, Real
 from belated.warn import warn
-
-_SCALES = ["uniform", "log-uniform", "loguniform", "log_uniform", "log"]
 
 
 def read(given: Any, argument: str) -> dict[str, Dimension]:
@@ -27,20 +23,29 @@ def read(given: Any, argument: str) -> dict[str, Dimension]:
     ------
     InvalidSpace
         The space is empty, a name is not a string or occurs twice, or an entry is not a dimension or a shorthand.
+
+    Warns
+    -----
+    BelatedWarning
+        An entry is a list of two increasing numbers, which other packages interpret as a range.
     """
     dimensions: dict[str, Dimension] = {}
-    shorthand = {}
+    warnings = []
     for name, each in _pairs(given, argument):
         if not isinstance(name, str):
             raise InvalidSpace(f"{argument} has the name {short_repr(name)}: names must be strings")
         if name in dimensions:
             raise InvalidSpace(f"{argument} has the name {name!r} twice: give each name once")
         dimensions[name] = _dimension(each, f"{argument}[{name!r}]")
-        if dimensions[name] is not each:
-            shorthand[name] = each
+        if isinstance(each, list) and _is_bounds(each) and each[0] < each[1]:
+            warnings.append(
+                f"{argument}[{name!r}]={each!r} is a choice of two values, not a range: write ({each[0]!r}, "
+                f"{each[1]!r}) for the range, or bl.Categorical({each!r}) for the choice"
+            )
     if not dimensions:
         raise InvalidSpace(f"{argument} is empty: give at least one dimension")
-    _warn_of_misreadings(shorthand, argument)
+    for message in warnings:
+        warn(message)
     return dimensions
 
 
@@ -56,23 +61,24 @@ def _pairs(given: Any, argument: str) -> list[tuple[Any, Any]]:
         )
     if isinstance(given, Mapping):
         return list(given.items())
-    usable = "pass a dict of name → dimension, as {'x': (0.0, 1.0)}, or pairs of bounds, as [(0.0, 1.0), …]"
+    unusable = InvalidSpace(
+        f"{argument}={short_repr(given)} is not usable: pass a dict of name → dimension, as {{'x': (0.0, 1.0)}}, or "
+        "pairs of bounds, as [(0.0, 1.0), …]"
+    )
     try:
-        entries = [] if isinstance(given, str) else list(given)
+        entries = list(given)
     except TypeError:
-        raise InvalidSpace(f"{argument}={short_repr(given)} is not usable: {usable}") from None
-    if isinstance(given, str) or any(isinstance(entry, str) for entry in entries):
-        raise InvalidSpace(f"{argument}={short_repr(given)} is not usable: {usable}")
+        raise unusable from None
     if entries and all(_is_bounds(entry) for entry in entries):
         if all(isinstance(entry, tuple) for entry in entries):
             return [(f"x{i}", entry) for i, entry in enumerate(entries)]
         raise InvalidSpace(f"{argument}={short_repr(given)} has lists for bounds: write tuples, as [(0.0, 1.0), …]")
-    if any(isinstance(entry, (Real, Integer, Ordinal, Categorical)) for entry in entries):
-        raise InvalidSpace(f"{argument}={short_repr(given)} has dimensions without names: {usable}")
+    if any(isinstance(entry, str) for entry in entries):
+        raise unusable
     try:
         return [(name, each) for name, each in entries]
     except (TypeError, ValueError):
-        raise InvalidSpace(f"{argument}={short_repr(given)} is not usable: {usable}") from None
+        raise unusable from None
 
 
 def _is_bounds(entry: Any) -> bool:
@@ -83,8 +89,8 @@ def _is_bounds(entry: Any) -> bool:
 
 def _dimension(given: Any, what: str) -> Dimension:
     """Return the given dimension, or the dimension that a shorthand denotes."""
-    if isinstance(given, (Real, Integer, Ordinal, Categorical)):
-        return given
+    if isinstance(given, Parameter):
+        return given  # type: ignore[return-value]
     try:
         if isinstance(given, list):
             return Categorical(given)
@@ -103,8 +109,12 @@ def _dimension(given: Any, what: str) -> Dimension:
 
 def _advice(given: Any) -> str:
     """Return advice for an entry that is not a dimension: what to write instead."""
+    from belated.hints import dimension_advice
+
     if isinstance(given, range):
-        return f"write {_of_range(given)}"
+        low, high, step = (min(given), max(given), abs(given.step)) if len(given) > 1 else (0, 4, 1)
+        written = f"bl.{Integer(low, high, step=None if step == 1 else step)!r}"
+        return f"write {written}" if len(given) > 1 else f"write at least two values, as {written}, or a constant"
     if isinstance(given, tuple):
         return _of_tuple(given)
     if isinstance(given, np.ndarray):
@@ -114,41 +124,20 @@ def _advice(given: Any) -> str:
         return f"write bl.Ordinal({listed}) for values that have an order, bl.Categorical({listed}) for others"
     if isinstance(given, (set, frozenset)):
         return f"write the choices as a list, {short_repr(sorted(given, key=repr))}"
-    peer = equivalent(given)
-    if peer is not None:
-        return f"it is one of {type(given).__module__.partition('.')[0]}'s; write {peer}"
-    return (
+    return dimension_advice(given) or (
         "write bl.Real(low, high), bl.Integer(low, high), bl.Ordinal([…]) or bl.Categorical([…]), a tuple (low, high), "
         "a list of choices, or a constant (None, a boolean, a finite number or a string); other objects are constants "
         "as bl.Categorical([object])"
     )
 
 
-def _of_range(given: range) -> str:
-    if len(given) < 2:
-        return "a constant as its value" if given else "at least two values, as bl.Integer(0, 4)"
-    if given.step < 0:
-        return f"bl.Integer({given[-1]}, {given[0]}{'' if given.step == -1 else f', step={-given.step}'})"
-    return f"bl.Integer({given[0]}, {given[-1]}{'' if given.step == 1 else f', step={given.step}'})"
-
-
 def _of_tuple(given: tuple[Any, ...]) -> str:
-    bounds, rest = given[:2], given[2:]
-    if _is_bounds(bounds) and len(rest) == 1:
-        low, high = bounds
-        kind = "Real" if any(whole_number(bound) is None for bound in bounds) else "Integer"
-        if isinstance(rest[0], str) and difflib.get_close_matches(rest[0].lower(), _SCALES, n=1):
-            return f"write bl.{kind}({low!r}, {high!r}{', log=True' if 'log' in rest[0].lower() else ''})"
-        if real_number(rest[0]) is not None:
-            return f"write bl.{kind}({low!r}, {high!r}, step={rest[0]!r}), or the choices as a list, {list(given)!r}"
+    """Return advice for a tuple that is not a pair of bounds, such as (low, high, scale) and (low, high, step)."""
+    if len(given) == 3 and _is_bounds(given[:2]):
+        low, high, option = given
+        kind = "Real" if whole_number(low) is None or whole_number(high) is None else "Integer"
+        if isinstance(option, str) and ("log" in option.lower() or "uniform" in option.lower()):
+            return f"write bl.{kind}({low!r}, {high!r}{', log=True' if 'log' in option.lower() else ''})"
+        if real_number(option) is not None:
+            return f"write bl.{kind}({low!r}, {high!r}, step={option!r}), or the choices as a list, {list(given)!r}"
     return f"a tuple is a range (low, high) of two numbers; write choices as a list, {short_repr(list(given))}"
-
-
-def _warn_of_misreadings(shorthand: Mapping[str, Any], argument: str) -> None:
-    """Warn about lists of two increasing numbers, which other packages interpret as ranges."""
-    for name, each in shorthand.items():
-        if isinstance(each, list) and _is_bounds(each) and each[0] < each[1]:
-            warn(
-                f"{argument}[{name!r}]={each!r} is a choice of two values, not a range: write ({each[0]!r}, "
-                f"{each[1]!r}) for the range, or bl.Categorical({each!r}) for the choice"
-            )

@@ -15,7 +15,6 @@ from belated import _core
 from belated._core import InvalidContext, InvalidPoint, InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.arguments import axes, is_table
-from belated.space.conditions import levels_of_parents
 from belated.space.dimensions import Categorical, Dimension
 from belated.space.shorthand import read
 
@@ -81,25 +80,46 @@ class Space(Mapping[str, Dimension]):
     ) -> None:
         given = dimensions._dimensions if isinstance(dimensions, Space) else dimensions
         self._dimensions: dict[str, Dimension] = read(given, self.argument)
-        conditional = [name for name, dimension in self._dimensions.items() if dimension.when is not None]
-        if conditional:
-            self._check_may_be_conditional(conditional)
-        self._is_conditional = bool(conditional)
-        when = levels_of_parents(self._dimensions, self.argument)
-        declared = [
-            (_escaped(name), dimension.core, [(_escaped(parent), levels) for parent, levels in when[name]])
-            for name, dimension in self.items()
-        ]
-        self._core = _core.Space(declared, self.point_argument == "context")
-        self.width: int = self._core.width
+        self._conditional = [name for name, dimension in self.items() if dimension.when is not None]
+        declared = [(_escaped(name), dimension.core, self._conditions(name)) for name, dimension in self.items()]
+        #: The core's space.
+        self.core = _core.Space(declared, self.point_argument == "context")
+        #: Number of encoded columns of a point.
+        self.width: int = self.core.width
         self._readers = [(name, dimension.from_number) for name, dimension in self.items()]
 
     def __reduce__(self) -> Any:
         # The core's part is made anew from the parameters.
         return type(self), (self._dimensions,)
 
-    def _check_may_be_conditional(self, names: list[str]) -> None:
-        """Raise an error for conditions in a space that does not support them."""
+    def _conditions(self, child: str) -> list[tuple[str, list[int]]]:
+        """Return the parents of a parameter, with the levels at which the parameter is active."""
+        when = self[child].when or {}
+        return [(_escaped(parent), self._levels(child, parent, values)) for parent, values in when.items()]
+
+    def _levels(self, child: str, parent: str, values: list[Any]) -> list[int]:
+        what = f"{self.argument}[{child!r}]"
+        if parent not in self:
+            from belated.hints import nearest
+
+            near = nearest(parent, (other for other in self if other != child))
+            advice = f"did you mean {near!r}?" if near else f"name one of {list(self)}"
+            raise InvalidSpace(
+                f"{what} has when={{{parent!r}: …}}, which is not a parameter of {self.argument}: {advice}"
+            )
+        found = self[parent]
+        if found.n_levels is None:
+            return []  # the core refuses conditions on continuous parameters
+        levels = set()
+        for value in values:
+            try:
+                levels.add(found.level(value))
+            except ValueError as expected:
+                raise InvalidSpace(
+                    f"{what} has when={{{parent!r}: {short_repr(value)}}}, which is not a value of {parent!r}: name "
+                    f"{expected}, several of them in a list"
+                ) from None
+        return sorted(levels)
 
     def __getitem__(self, name: str) -> Dimension:
         return self._dimensions[name]
@@ -117,12 +137,7 @@ class Space(Mapping[str, Dimension]):
     def searched(self) -> list[str]:
         """The names of the parameters that are searched: all except constants."""
         names = list(self)
-        return [names[i] for i in self._core.searched]
-
-    @property
-    def core(self) -> _core.Space:
-        """The core's space."""
-        return self._core
+        return [names[i] for i in self.core.searched]
 
     def encode(self, params: Mapping[str, Any]) -> NDArray[np.float64]:
         """Encode one value for each name.
@@ -143,7 +158,7 @@ class Space(Mapping[str, Dimension]):
             Names are missing, unknown or inactive, or values have the wrong type or are out of range (InvalidContext
             for a context).
         """
-        return self._core.encode(self._numbers(params))
+        return self.core.encode(self._numbers(params))
 
     def _numbers(self, params: Any) -> list[float | None]:
         """Return the numbers of one complete point. The number of an inactive parameter is None."""
@@ -154,25 +169,24 @@ class Space(Mapping[str, Dimension]):
                 f"{self.point_argument}={short_repr(params)} is not usable: pass a dict with the names {list(self)}"
             )
         unknown = [repr(name) for name in params if name not in self._dimensions]
-        self._core.check_given([name in params for name in self], unknown)
-        numbers: list[float | None] = []
-        refused = None
-        for name in self:
-            numbers.append(None)
+        numbers: list[float | None] = [None] * len(self)
+        refused: list[_core.BelatedError] = []
+        for i, name in enumerate(self):
             if name in params:
                 try:
-                    numbers[-1] = self._number(name, params[name])
+                    numbers[i] = self._number(name, params[name])
                 except self.point_error as error:
-                    numbers[-1], refused = math.nan, refused or error
-        numbers = self._core.complete(numbers, unknown)
-        # The core has refused inactive parameters, with any value.
-        if refused is not None:
-            raise refused
+                    numbers[i] = math.nan
+                    refused.append(error)
+        # The core refuses inactive parameters, with any value.
+        numbers = self.core.complete(numbers, unknown)
+        if refused:
+            raise refused[0]
         return numbers
 
     def checked_part(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Check that the values of some of the parameters are in range, and return them. Activity is not checked."""
-        self._core.check_known([repr(name) for name in params if name not in self._dimensions])
+        self.core.check_known([repr(name) for name in params if name not in self._dimensions])
         return {name: self[name].from_number(self._number(name, value)) for name, value in params.items()}
 
     def _number(self, name: str, value: Any) -> float:
@@ -185,16 +199,16 @@ class Space(Mapping[str, Dimension]):
 
     def decode(self, point: ArrayLike) -> dict[str, Any]:
         """Return values by name from a point of shape (width,). Inactive parameters are left out."""
-        return self.named(self._core.decode(np.asarray(point, dtype=np.float64).tolist()))
+        return self.named(self.core.decode(np.asarray(point, dtype=np.float64).tolist()))
 
     def params_at(self, place: Place) -> dict[str, Any]:
         """Return values by name at a place. Inactive parameters are left out."""
         assert not isinstance(place, int)
-        return self.named(self._core.spread(place))
+        return self.named(self.core.spread(place))
 
     def params_of(self, record: _core.TrialRecord) -> dict[str, Any]:
         """Return the values by name where a trial was started."""
-        return self.named(self._core.numbers(record))
+        return self.named(self.core.numbers(record))
 
     def named(self, numbers: list[float | None]) -> dict[str, Any]:
         """Return values by name from the numbers of all parameters. The number of an inactive parameter is None."""
@@ -203,15 +217,14 @@ class Space(Mapping[str, Dimension]):
 
     def active_names(self, values: Mapping[str, Any]) -> list[str]:
         """Return the names that are active for these values. A name is inactive if its parent has no value."""
-        if not self._is_conditional:
+        if not self._conditional:
             return list(self)
-        numbers: list[float | None] = []
-        for name, dimension in self.items():
-            numbers.append(None)
+        numbers: list[float | None] = [None] * len(self)
+        for i, (name, dimension) in enumerate(self.items()):
             # A value out of range counts as missing; whoever reads the point refuses it.
             with contextlib.suppress(KeyError, ValueError):
-                numbers[-1] = dimension.to_number(values[name])
-        return [name for name, active in zip(self, self._core.active(numbers), strict=True) if active]
+                numbers[i] = dimension.to_number(values[name])
+        return [name for name, active in zip(self, self.core.active(numbers), strict=True) if active]
 
     def active_part(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of the parameters that are active among these values."""
@@ -219,26 +232,22 @@ class Space(Mapping[str, Dimension]):
 
     def locate(self, params: Any) -> list[float | None]:
         """Return the place of one set of params."""
-        return self._core.only_searched(self._numbers(params))
+        return self.core.only_searched(self._numbers(params))
 
     def without_missing(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row of a table without entries None and NaN that belong to inactive parameters."""
-        if not self._is_conditional:
+        if not self._conditional:
             return dict(record)
         kept = {*self.active_names(record), *(name for name in record if name not in self._dimensions)}
         return {name: value for name, value in record.items() if name in kept or not (value is None or value != value)}
 
-    def holds_several(self, params: Any, listed: bool = False) -> bool:
-        """Return whether `params` is a list, a table or an array of points. Only `Candidates` use `listed`."""
-        return is_table(params) or isinstance(params, (list, tuple)) or _is_array(params)
-
-    def split(self, params: Any) -> list[Any]:
-        """Return the single points in a list, a table or an array of points. One point gives a list of length 1."""
+    def several(self, params: Any, listed: bool = False) -> list[Any] | None:
+        """Return the points in a list, a table or an array; None for a single point. Only `Candidates` use `listed`."""
         if is_table(params):
             return [self.without_missing(record) for record in params.to_dict("records")]
-        if _is_array(params):
+        if hasattr(params, "shape") and not hasattr(params, "to_dict"):  # an array, and not a Series
             return self._rows(params)
-        return list(params) if self.holds_several(params) else [params]
+        return list(params) if isinstance(params, (list, tuple)) else None
 
     def _rows(self, array: Any) -> list[dict[str, Any]]:
         """Return the rows of an array of numbers as values by name. NaN means that the parameter is inactive."""
@@ -258,17 +267,15 @@ class Space(Mapping[str, Dimension]):
 
     def points(self, params: Any) -> NDArray[np.float64]:
         """Return encoded points, shape (n, width), from one set of params or several in a list, table or array."""
-        return np.array([self.encode(one) for one in self.split(params)]).reshape(-1, self.width)
+        several = self.several(params)
+        return np.array([self.encode(one) for one in ([params] if several is None else several)]).reshape(
+            -1, self.width
+        )
 
 
 def _escaped(name: str) -> str:
     """Return a name as valid Unicode, which the core needs. A lone surrogate becomes its escape sequence."""
     return name.encode("utf-8", "backslashreplace").decode()
-
-
-def _is_array(params: Any) -> bool:
-    """Return whether `params` is an array, but not a table or a Series."""
-    return hasattr(params, "shape") and not hasattr(params, "to_dict")
 
 
 class ContextSpace(Space):
@@ -278,10 +285,13 @@ class ContextSpace(Space):
     point_argument = "context"
     point_error = InvalidContext
 
-    def _check_may_be_conditional(self, names: list[str]) -> None:
-        raise InvalidSpace(
-            f"context has conditions, of {names}: a context is given in full; drop when=, and give these a value always"
-        )
+    def __init__(self, dimensions: Any) -> None:
+        super().__init__(dimensions)
+        if self._conditional:
+            raise InvalidSpace(
+                f"context has conditions, of {self._conditional}: a context is given in full; drop when=, and give "
+                "these a value always"
+            )
 
     def numbers(self, context: Any) -> list[float]:
         """Return one number for each searched parameter of a context."""

@@ -11,7 +11,6 @@ from typing import Any, TypeGuard, overload
 from belated._core import Action, InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
 from belated.optimizers.life_cycle import LifeCycle
-from belated.optimizers.log import Observation
 from belated.optimizers.names import checks_arguments
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import LATEST, seconds
@@ -270,18 +269,6 @@ class Study(LifeCycle[SharedLog]):
 
     # Differences between the log of a study and the log of an optimizer.
 
-    @property
-    def _strategy_name(self) -> str:
-        return self._optimizer._strategy_name
-
-    @property
-    def _has_model(self) -> bool:
-        return self._optimizer._has_model
-
-    @property
-    def _seed(self) -> int:
-        return self._optimizer._seed
-
     def _constraints_for(self, call: str) -> Constraints | None:
         if self._stored_constraints and self._optimizer._constraints is None:
             raise InvalidSetting(
@@ -408,12 +395,8 @@ class Study(LifeCycle[SharedLog]):
             equal the first report, otherwise `InvalidSetting` is raised. Duration and attrs may differ.
         """
         _check_key(key)
-        self._observe(trial, value, (std, cost, duration, params, attrs), fidelity, amend, replicate, key)
-
-    def _log_observation(
-        self, number: int, observation: Observation, amend: bool, replicate: bool, key: str | None
-    ) -> None:
-        self._log.observe(Action.observe(number, observation, amend, replicate), self._problem.wall_time(), key)
+        facts = (std, cost, duration, params, attrs)
+        self._observe(trial, value, facts, fidelity, (amend, replicate), partial(self._log.observe, key=key))
 
     # Information about the study.
 

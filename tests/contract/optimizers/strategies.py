@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.optimizers.names import family_of
+from belated.optimizers.values import family_of
 from tests.unit.optimizers.definitions import REQUIRED
 
 FULL = os.environ.get("BELATED_FULL") == "1"
@@ -232,7 +232,7 @@ def play(opt, what, number):
         if opt.best_trial_ is not None:
             opt.recommend(context)
     elif what == "predict":
-        if opt._has_model and opt.best_trial_ is not None:
+        if opt._optimizer._has_model and opt.best_trial_ is not None:
             opt.predict([a_point(opt, rng) for _ in range(2)], context, pending=bool(number % 2))
     else:
         ended = ("observed",)

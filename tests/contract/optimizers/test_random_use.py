@@ -147,7 +147,7 @@ class RandomUse(RuleBasedStateMachine):
             return
         found = self.opt.recommend()
         assert found is not None
-        if self.opt._has_model:
+        if self.opt._optimizer._has_model:
             points = CANDIDATES[:3] if self.domain == "candidates" else [trial.params for trial in self.opt.trials[:3]]
             mean, std = self.opt.predict(points)
             assert np.isfinite(mean).all() and np.isfinite(std).all() and (np.asarray(std) >= 0).all()

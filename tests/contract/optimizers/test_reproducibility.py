@@ -66,10 +66,12 @@ def params_of(plan, u):
 def read_model(opt, plan, which):
     """Calls that must not change later suggestions: reads of the model, and calls that raise an error."""
     context = CONTEXTS[which % 3] if plan["context"] else None
+    problem = opt._problem
     for call in (
         lambda: opt.recommend(context),
         lambda: opt._log.surrogate(opt._problem.wall_time(), which % 2 == 0),
-        lambda: opt._log.propose(1 + which % 3, opt._context_numbers(context), opt._problem.wall_time()),  # not logged
+        # Not logged.
+        lambda: opt._log.propose(1 + which % 3, problem.context_numbers(context), problem.wall_time()),
         lambda: opt.predict([params_of(plan, 0.3)], context, pending=which % 3 == 0),
         lambda: opt.suggest(context={"age": 7}),
         lambda: opt.add(params_of(plan, 0.3), float("nan"), context=context),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.optimizers.names import ELSEWHERE, RUN_ARGUMENTS
+from belated.hints import ELSEWHERE, RUN_ARGUMENTS
 from tests.unit.optimizers.problem import BOX
 
 OPTIMIZERS = pytest.mark.parametrize("make", [bl.BayesOpt, bl.RandomSearch])
@@ -218,6 +218,18 @@ def test_an_attribute_error_within_a_property_is_not_hidden():
 
     with pytest.raises(AttributeError, match="'list' object has no attribute 'missing'"):
         _ = Broken(BOX).best_value_
+
+
+def test_a_subclass_may_take_other_keywords():
+    class Named(bl.RandomSearch):
+        def __init__(self, space, label="", **settings):
+            super().__init__(space, **settings)
+            self.label = label
+
+    made = Named(BOX, label="a", seed=3)
+    assert (made.label, made.seed_) == ("a", 3)
+    with pytest.raises(TypeError, match="sead"):
+        Named(BOX, sead=3)
 
 
 def test_ipython_shows_optimizers_and_results():

@@ -13,8 +13,7 @@ from sklearn.base import clone
 
 import belated as bl
 from belated import _core
-from belated.optimizers.names import family_of
-from belated.optimizers.values import Value, _parts, as_data
+from belated.optimizers.values import Value, _parts, as_data, family_of
 from tests.unit.optimizers.definitions import REQUIRED
 
 SPACE = {"x": (0.0, 1.0), "n": (1, 5), "c": ["a", "b", "d"]}

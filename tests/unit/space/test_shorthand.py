@@ -56,7 +56,7 @@ def test_unknown_dimensions_are_refused_with_advice(given, advice):
     [
         ((0.0, 1.0), "pass a dict of name → dimension"),
         ([[0.0, 1.0], [0.0, 2.0]], "has lists for bounds: write tuples"),
-        ([Real(0, 1), Real(0, 2)], "dimensions without names: pass a dict"),
+        ([Real(0, 1), Real(0, 2)], "pass a dict of name → dimension"),
         (["ab", "cd"], "pass a dict"),
         ("ab", "pass a dict"),
         (np.array([[0.0, 1.0]]), r"is an array.*bounds as \[\(low, high\), …\]"),

@@ -311,7 +311,7 @@ def test_candidates_from_a_table():
     + [[["a"]], [[1j]], [[1.0], [1.0, 2.0]], None, [[None]], 3, [[object()]]],
 )
 def test_candidates_refuse(x):
-    with pytest.raises(InvalidSpace, match="candidates"):
+    with pytest.raises(InvalidSpace, match="candidate"):
         Candidates(x)
 
 

@@ -1,0 +1,178 @@
+"""Conversion of the arguments of `observe`, `add` and `enqueue` to observations and actions for the log."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from belated import _core
+from belated._core import Action, InvalidFidelity, InvalidPoint, InvalidSpace, InvalidValue, TrialRecord
+from belated.optimizers.constraints import Constraints
+from belated.optimizers.log import Observation
+from belated.optimizers.problem import Problem
+from belated.optimizers.report import attrs_as_json, check_amount
+from belated.short_repr import short_repr
+from belated.space.arguments import is_list
+from belated.space.space import Place, Space
+
+# The std, cost, duration, params and attrs that are reported with a value; each may be None.
+Facts: TypeAlias = tuple[Any, Any, Any, Any, Any]
+
+
+def observation_of(problem: Problem, number: int, started: TrialRecord | None, value: Any, facts: Facts) -> Observation:
+    """Return the observation of a trial.
+
+    `started` is the record of the trial if params were given; they are compared with its suggested point.
+    """
+    std, cost, duration, params, attrs = facts
+    what = f"trial {number}"
+    checked = problem.check_value(value, what)
+    if std is None and cost is None and duration is None and params is None and attrs is None:
+        return Observation(checked)  # the most frequent case
+    place = None if started is None else problem.domain.locate(params)
+    if started is not None and place == started.place and started.run is None:
+        place = None  # the suggested point, and another point has not been reported before
+    return Observation(
+        checked,
+        check_amount("std", std, what),
+        check_amount("cost", cost, what),
+        check_amount("duration", duration, what),
+        place,
+        attrs_as_json(attrs),
+    )
+
+
+def check_same_fidelity(problem: Problem, number: int, given: Any, known: float | None) -> None:
+    """Raise an error if a fidelity differs from the fidelity of the trial, which the core gives as `known`."""
+    wanted, started = problem.check_fidelity(given), problem.fidelity_of(known)
+    if wanted != started:
+        raise InvalidFidelity(
+            f"fidelity={short_repr(given)} for trial {number}, which was started at {started!r}: report a value at "
+            f"another fidelity by add(params, value, fidelity={short_repr(given)}) (nothing was changed)"
+        )
+
+
+def added_actions(
+    problem: Problem, params: Any, value: Any, context: Any, facts: Mapping[str, Any]
+) -> tuple[list[Action], bool]:
+    """Return the actions that `add` has to log, one for each point, and whether the points were given as a list.
+
+    `facts` has the entries std, cost, attrs and fidelity; each is a single value for all points or a list of values.
+    All arguments are checked before an action is returned.
+    """
+    several = problem.domain.several(params, listed=is_list(value))
+    points = [params] if several is None else several
+    n = len(points)
+    if several is not None and value is not None and not is_list(value):
+        raise InvalidValue(f"value={short_repr(value)} for {n} points: pass one value for each")
+    values = [value] if several is None else _for_each("value", value, n, "pass one for each")
+    stds, costs, attrs, fidelities = (_for_each(name, facts[name], n) for name in ("std", "cost", "attrs", "fidelity"))
+    contexts = problem.contexts(context, n)
+    actions = []
+    for i, point in enumerate(points):
+        what = "params" if several is None else f"params[{i}]"
+        place = _place_of(problem, point)
+        amounts = check_amount("std", stds[i], what), check_amount("cost", costs[i], what)
+        observation = None if values[i] is None else Observation(problem.check_value(values[i], what), *amounts)
+        # The default fidelity is the highest, for a value from a full evaluation.
+        fidelity = problem.check_fidelity(fidelities[i])
+        if fidelity is None and problem.fidelity is not None:
+            fidelity = problem.fidelity.high
+        text = attrs_as_json(attrs[i], f"attrs[{i}]" if is_list(facts["attrs"]) else "attrs")
+        actions.append(Action.add(place, contexts[i], observation, fidelity, text))
+    return actions, several is not None
+
+
+def enqueued_actions(
+    problem: Problem, constraints: Constraints | None, params: Any, fidelity: Any, seed: list[int]
+) -> list[Action]:
+    """Return the actions that `enqueue` has to log, one for each point.
+
+    All arguments are checked before an action is returned. Values of missing names are drawn at random. The draws
+    depend on `seed` and on the point's position in the list.
+    """
+    domain = problem.domain
+    several = domain.several(params)
+    points = [params] if several is None else several
+    actions = []
+    for i, (point, given) in enumerate(zip(points, _for_each("fidelity", fidelity, len(points)), strict=True)):
+        what = "params" if several is None else f"params[{i}]"
+        if isinstance(domain, Space):
+            point = _filled_in(domain, point, constraints, what, [*seed, i])
+        place = domain.locate(point)
+        if constraints is not None:
+            constraints.check(place, what)
+        actions.append(Action.enqueue(place, problem.check_fidelity(given)))
+    return actions
+
+
+def _for_each(name: str, given: Any, n: int, advice: str = "pass one for each, or one for all") -> list[Any]:
+    """Return n values, one for each point, from a single value for all points or a list."""
+    each = list(given) if is_list(given) else [given] * n
+    if len(each) != n:
+        raise InvalidValue(f"{name} has {len(each)} entries for {n} points: {advice}")
+    return each
+
+
+def _place_of(problem: Problem, point: Any) -> Place:
+    """Return the place of a point that is passed to `add`."""
+    domain = problem.domain
+    try:
+        return domain.locate(point)
+    except InvalidPoint as error:
+        if isinstance(domain, Space) and isinstance(point, Mapping) and _missing(domain, domain.checked_part(point)):
+            raise InvalidPoint(
+                f"{error} (the model cannot use a value whose point is not known; enqueue draws missing names)"
+            ) from None
+        raise
+
+
+def _missing(space: Space, given: Mapping[str, Any]) -> list[str]:
+    """Return the names of active parameters that are missing from `given`, except constants.
+
+    The given values must be in range.
+    """
+    return [name for name in space.active_names(given) if name not in given and space[name].width]
+
+
+def _filled_in(space: Space, params: Any, constraints: Constraints | None, what: str, seed: list[int]) -> Any:
+    """Return params with a value for each active name; missing values are drawn uniformly at random.
+
+    The completed point satisfies the constraints, and all given names are active at this point. The draw depends only
+    on `seed`.
+
+    Raises
+    ------
+    InvalidPoint
+        A value is out of range, or the search did not find a point with these values.
+    """
+    if not isinstance(params, Mapping):
+        return params
+    given = space.checked_part(params)
+    missing = _missing(space, given)
+    if not missing:
+        return params
+    # Draw all parameters, without their conditions: a given value may make a parameter active.
+    free = Space({name: replace(dimension, when=None) for name, dimension in space.items()})
+
+    def completed(numbers: list[float | None]) -> dict[str, Any]:
+        return space.active_part(free.named(numbers) | given)
+
+    def is_feasible(point: dict[str, Any]) -> bool:
+        # A given parameter may be inactive at this point.
+        return given.keys() <= point.keys() and (constraints is None or constraints.first_violated(point) is None)
+
+    def feasible(points: list[list[float | None]]) -> Any:
+        return np.array([is_feasible(completed(numbers)) for numbers in points], dtype=np.bool_)
+
+    number = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+    core = _core.Optimizer(_core.Problem(free.core), number, '{"kind": "RandomSearch"}')
+    try:
+        core.suggest(1, None, None, feasible)
+    except InvalidSpace:
+        raise InvalidPoint(
+            f"{what}={short_repr(given)} misses {missing}, and no values were found for these with which the given "
+            "names are active and the constraints hold: pass them as well"
+        ) from None
+    return completed(free.core.numbers(core.trial(0)))
