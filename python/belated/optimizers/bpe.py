@@ -8,7 +8,7 @@ import numpy as np
 
 from belated._core import InvalidSetting
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.settings import Theory
+from belated.optimizers.settings import KernelName, Theory
 from belated.optimizers.values import Value, private
 from belated.space.candidates import Candidates
 
@@ -172,7 +172,7 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     lengthscale: float | Sequence[float] | None = None
     noise_std: float | None = None
     signal_std: float = 1.0
-    kernel: Literal["matern52", "matern32", "matern12", "squared_exponential", "linear"] = "matern52"
+    kernel: KernelName = "matern52"
     mean: float = 0.0
     delay: Delay | DelayName = "estimated"
     beta: float | Literal["theory"] = 2.5

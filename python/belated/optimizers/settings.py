@@ -32,6 +32,9 @@ __all__ = [
 AcquisitionName: TypeAlias = Literal["log_ei", "ucb", "thompson", "max_variance", "ucb_pe"]
 PendingName: TypeAlias = Literal["integrate", "hallucinate", "ignore", "censor", "liar", "nearest"]
 
+# The names of kernels.
+KernelName: TypeAlias = Literal["matern52", "matern32", "matern12", "squared_exponential", "linear"]
+
 # The constants of theorems, and the search.
 
 
@@ -358,7 +361,7 @@ class GP(Surrogate, name="gp"):
     """
 
     _: KW_ONLY
-    kernel: Literal["auto", "matern52", "matern32", "matern12", "squared_exponential", "linear"] = "auto"
+    kernel: Literal["auto"] | KernelName = "auto"
     ard: bool = True
     lengthscale: float | Sequence[float] | None = None
     signal_std: float | None = None
