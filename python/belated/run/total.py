@@ -87,12 +87,11 @@ class Total:
 
     def suggest(self) -> Trial | None:
         """Start a trial; return None if the total is reached."""
-        if isinstance(self.optimizer, Study):
-            if self.left() <= 0:
-                return None
-            with self.optimizer._log.suggesting_while(lambda: self._left() > 0):
-                trials = self.optimizer.suggest(1)
-        else:
+        if not isinstance(self.optimizer, Study):
             with _lock:
-                trials = self.optimizer.suggest(1) if self._left() > 0 else []
-        return trials[0] if trials else None
+                return self.optimizer.suggest() if self._left() > 0 else None
+        if self.left() <= 0:
+            return None
+        # The store's lock is held from the count to the suggestion.
+        numbers = self.optimizer._start_trials(1, None, None, may_start=lambda: self._left() > 0)
+        return Trial(self.optimizer, numbers[0]) if numbers else None

@@ -90,7 +90,7 @@ def page_as_data(study: Study, state: str | None, start: int, limit: int, since:
 def _trial(study: Study, number: int) -> dict[str, Any]:
     record = study._log.trial(number)
     problem, contexts = study._problem, study._problem.context_space
-    written = study._log.history.written(number)
+    started_at, changed_at = study._log.history.written(number)
     delay = None if record.observed_at is None else finite(record.observed_at - record.suggested_at)
     return {
         "number": number,
@@ -109,8 +109,8 @@ def _trial(study: Study, number: int) -> dict[str, Any]:
         "ended_at": record.ended_at,
         "delay": delay,
         "expires_at": record.expires_at,
-        "started_at": written.first,
-        "changed_at": written.last,
+        "started_at": started_at,
+        "changed_at": changed_at,
     }
 
 

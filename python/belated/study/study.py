@@ -290,6 +290,21 @@ class Study(LifeCycle[SharedLog]):
             )
         return self._optimizer._constraints
 
+    def _start_trials(
+        self,
+        n: int,
+        context: list[float] | None,
+        fidelity: float | None,
+        *,
+        key: str | None = None,
+        expires_after: float | None = None,
+        may_start: Callable[[], bool] | None = None,
+    ) -> list[int]:
+        """Start trials; see `SharedLog.suggest` for the other arguments."""
+        constraints = self._constraints_for("suggest")
+        time = self._problem.wall_time
+        return self._log.suggest(n, context, time, key, expires_after, constraints, fidelity, may_start)
+
     def _next_fidelity(self) -> float | None:
         self.sync()
         return self._optimizer._next_fidelity()
@@ -365,11 +380,7 @@ class Study(LifeCycle[SharedLog]):
                 "or None"
             )
 
-        def start(n: int, context: list[float] | None, fidelity: float | None) -> list[int]:
-            constraints = self._constraints_for("suggest")
-            return self._log.suggest(n, context, self._problem.wall_time, key, lease, constraints, fidelity)
-
-        return self._start(n, context, fidelity, start)
+        return self._start(n, context, fidelity, partial(self._start_trials, key=key, expires_after=lease))
 
     @checks_arguments
     def observe(
@@ -448,7 +459,6 @@ class Study(LifeCycle[SharedLog]):
         # If another thread was using the study, the core may be in the middle of a change. The store is not affected.
         idle = self._log.lock.acquire(blocking=False)
         self._log.lock = threading.RLock()
-        self._log.uncommitted = self._log.may_start = None
         if not idle:
             self._open(None)
 
