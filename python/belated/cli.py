@@ -35,7 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         try:
             arguments = parser().parse_args(argv)
-            return int(arguments.command(arguments))
+            code: int | None = arguments.command(arguments)
+            return DONE if code is None else code
         finally:
             # Flush here: a closed pipe then raises an exception, which is handled below.
             sys.stdout.flush()
@@ -62,7 +63,7 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of commands and options; ``command`` of the parsed arguments is the function to execute."""
     top = argparse.ArgumentParser(prog="belated", description="Black-box optimisation when results come late.")
     top.add_argument("--version", action="version", version=f"belated {_core.__version__}")
-    top.set_defaults(command=lambda arguments: _help(top))
+    top.set_defaults(command=lambda arguments: top.print_help())
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
 
     replay = commands.add_parser(
@@ -97,7 +98,7 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def replay_command(arguments: argparse.Namespace) -> int:
+def replay_command(arguments: argparse.Namespace) -> None:
     """Execute a replay, or list the replays."""
     from belated import replays
     from belated.replays.runner import Options, execute
@@ -107,10 +108,9 @@ def replay_command(arguments: argparse.Namespace) -> int:
         width = max(map(len, found))
         for name, replay in found.items():
             print(f"{name:{width}}  {replay.description}")
-        return DONE
+        return
     settings = {name: value for name, value in vars(arguments).items() if name not in ("name", "command")}
     execute(arguments.name, Options(**settings))
-    return DONE
 
 
 def replay_of(name: str) -> Replay:
@@ -146,11 +146,6 @@ def _whole(text: str, lowest: int) -> int:
     if not text.isdecimal() or int(text) < lowest:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number ≥ {lowest}")
     return int(text)
-
-
-def _help(top: argparse.ArgumentParser) -> int:
-    top.print_help()
-    return DONE
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from belated.store import Store, StoreError, open_store
 from belated.store.checksums import header, read_header, with_checksum
 from belated.store.forks import register_study
 from belated.store.memory import MemoryStore
-from belated.study.definition import definition_of, differences, optimizer_from, stored_constraints
+from belated.study.definition import definition_of, differences, optimizer_from
 from belated.study.from_optuna import optimizer_with_trials
 from belated.study.shared_log import SharedLog
 
@@ -224,7 +224,7 @@ class Study(LifeCycle[SharedLog]):
         if given is not None and not created:
             self._compare(definition, given)
         self._token = f"study {found.id}"
-        self._stored_constraints = stored_constraints(definition)
+        self._stored_constraints = list(definition["arguments"].get("constraints", ()))
         n_given, n_stored = len(self._functions), len(self._stored_constraints)
         if n_given not in (0, n_stored):
             raise InvalidSetting(
