@@ -10,6 +10,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
     top.set_defaults(command=lambda arguments: top.print_help())
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
 
+    positive, natural = partial(whole, lowest=1), partial(whole, lowest=0)
     replay = commands.add_parser(
         "replay",
         help="replay an experiment of a paper",
@@ -124,16 +126,6 @@ def replay_of(name: str) -> Replay:
     return replay
 
 
-def positive(text: str) -> int:
-    """Convert the text of an argument to an integer ≥ 1."""
-    return _whole(text, 1)
-
-
-def natural(text: str) -> int:
-    """Convert the text of an argument to an integer ≥ 0."""
-    return _whole(text, 0)
-
-
 def folder(text: str) -> Path:
     """Convert the text of an argument to the path of an existing folder."""
     path = Path(text)
@@ -142,7 +134,8 @@ def folder(text: str) -> Path:
     return path
 
 
-def _whole(text: str, lowest: int) -> int:
+def whole(text: str, lowest: int) -> int:
+    """Convert the text of an argument to an integer that is at least `lowest`."""
     if not text.isdecimal() or int(text) < lowest:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number ≥ {lowest}")
     return int(text)

@@ -19,7 +19,7 @@ from belated.study.study import LONGEST_NAME, is_usable_name
 _BODY = re.compile(r', "(definition|event)": ')
 
 # Parts of an event's key: the call, the number within the call, and the key that the caller passed.
-_KEY = re.compile(r"(suggest|observe):[0-9]{1,9}:(.+)", flags=re.DOTALL)
+_KEY_PARTS = re.compile(r"(suggest|observe):[0-9]{1,9}:(.+)", flags=re.DOTALL)
 
 # The number of random bits of an id.
 _ID_BITS = 48
@@ -27,41 +27,29 @@ _ID_BITS = 48
 # A study as it was exported.
 Exported: TypeAlias = tuple[Header, list[Record]]
 
-# The checks of the facts in a line, each with a description of the facts that pass.
-_Checks: TypeAlias = dict[str, tuple[Callable[[Any], bool], str]]
-
-
-def _is_integer(fact: Any) -> bool:
-    return type(fact) is int
+# A check of a fact in a line, with a description of the facts that pass.
+_Check: TypeAlias = tuple[Callable[[Any], bool], str]
 
 
 def _is_key(fact: Any) -> bool:
-    parts = _KEY.fullmatch(fact) if type(fact) is str else None
+    parts = _KEY_PARTS.fullmatch(fact) if type(fact) is str else None
     return fact is None or (parts is not None and is_usable_name(parts[2]))
 
 
-_COMMON: _Checks = {
+_KEY: _Check = (_is_key, "a printable key of a call, or null")
+_INTEGER: _Check = (lambda fact: type(fact) is int, "a whole number")
+_COMMON: dict[str, _Check] = {
     "id": (lambda id: type(id) is int and 0 <= id < 1 << _ID_BITS, f"a whole number from 0 to 2**{_ID_BITS} - 1"),
-    "version": (_is_integer, "a whole number"),
+    "version": _INTEGER,
     "at": (lambda at: type(at) is float and math.isfinite(at), "a finite number of seconds"),
     "checksum": (lambda checksum: type(checksum) is str, "a string"),
 }
-_NAME = f"a printable name of 1 to {LONGEST_NAME} bytes"
-_CHECKS: dict[str, _Checks] = {
-    "definition": {
-        "study": (is_usable_name, _NAME),
-        **_COMMON,
-        # The number of events of the study in the file, and the number of studies in the file.
-        **dict.fromkeys(("events", "studies"), (_is_integer, "a whole number")),
-    },
-    "event": {
-        # If the definition is lost, the name of the study is lost too.
-        "study": (lambda name: name is None or is_usable_name(name), _NAME),
-        **_COMMON,
-        "seq": (_is_integer, "a whole number"),
-        "key": (_is_key, "a printable key of a call, or null"),
-    },
-}
+_NAME: _Check = (is_usable_name, f"a printable name of 1 to {LONGEST_NAME} bytes")
+# The definition's line has the number of events of the study in the file, and the number of studies in the file.
+_DEFINITION = _COMMON | {"study": _NAME, "events": _INTEGER, "studies": _INTEGER}
+# If the definition is lost, the name of the study is lost too.
+_NAME_OR_NONE: _Check = (lambda name: name is None or is_usable_name(name), _NAME[1])
+_EVENT = _COMMON | {"study": _NAME_OR_NONE, "seq": _INTEGER, "key": _KEY}
 
 
 def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[Exported]:
@@ -156,7 +144,7 @@ def _read_line(number: int, line: str) -> tuple[dict[str, Any], Header | Record]
             raise ValueError
         facts = json.loads(f"{line[: found.start()]}}}")
         line.encode()  # raises UnicodeEncodeError, a ValueError, if the bytes were not UTF-8
-        checks = _CHECKS[found[1]]
+        checks = _DEFINITION if found[1] == "definition" else _EVENT
         if not isinstance(facts, dict) or set(facts) != set(checks):
             raise ValueError
         for name, (is_right, needed) in checks.items():
