@@ -10,6 +10,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         try:
             arguments = parser().parse_args(argv)
-            return int(arguments.command(arguments))
+            code: int | None = arguments.command(arguments)
+            return DONE if code is None else code
         finally:
             # Flush here: a closed pipe then raises an exception, which is handled below.
             sys.stdout.flush()
@@ -62,9 +64,10 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of commands and options; ``command`` of the parsed arguments is the function to execute."""
     top = argparse.ArgumentParser(prog="belated", description="Black-box optimisation when results come late.")
     top.add_argument("--version", action="version", version=f"belated {_core.__version__}")
-    top.set_defaults(command=lambda arguments: _help(top))
+    top.set_defaults(command=lambda arguments: top.print_help())
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
 
+    positive, natural = partial(whole, lowest=1), partial(whole, lowest=0)
     replay = commands.add_parser(
         "replay",
         help="replay an experiment of a paper",
@@ -97,7 +100,7 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def replay_command(arguments: argparse.Namespace) -> int:
+def replay_command(arguments: argparse.Namespace) -> None:
     """Execute a replay, or list the replays."""
     from belated import replays
     from belated.replays.runner import Options, execute
@@ -107,10 +110,9 @@ def replay_command(arguments: argparse.Namespace) -> int:
         width = max(map(len, found))
         for name, replay in found.items():
             print(f"{name:{width}}  {replay.description}")
-        return DONE
+        return
     settings = {name: value for name, value in vars(arguments).items() if name not in ("name", "command")}
     execute(arguments.name, Options(**settings))
-    return DONE
 
 
 def replay_of(name: str) -> Replay:
@@ -124,16 +126,6 @@ def replay_of(name: str) -> Replay:
     return replay
 
 
-def positive(text: str) -> int:
-    """Convert the text of an argument to an integer ≥ 1."""
-    return _whole(text, 1)
-
-
-def natural(text: str) -> int:
-    """Convert the text of an argument to an integer ≥ 0."""
-    return _whole(text, 0)
-
-
 def folder(text: str) -> Path:
     """Convert the text of an argument to the path of an existing folder."""
     path = Path(text)
@@ -142,15 +134,11 @@ def folder(text: str) -> Path:
     return path
 
 
-def _whole(text: str, lowest: int) -> int:
+def whole(text: str, lowest: int) -> int:
+    """Convert the text of an argument to an integer that is at least `lowest`."""
     if not text.isdecimal() or int(text) < lowest:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number ≥ {lowest}")
     return int(text)
-
-
-def _help(top: argparse.ArgumentParser) -> int:
-    top.print_help()
-    return DONE
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -24,7 +25,7 @@ from belated.optimizers.settings import (
 )
 from belated.run.evaluations import PICKLING_ADVICE, CallingThread
 from belated.run.objective import Objective
-from belated.run.stoppers import fresh
+from belated.run.stoppers import Stopper, count
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 from belated.space.fidelity import Fidelity
@@ -101,28 +102,18 @@ def chosen_optimizer(
     return chosen
 
 
-def count(name: str, value: Any, least: int) -> int:
-    """Return an integer argument that is at least `least`."""
-    number = whole_number(value)
-    if number is None or number < least:
-        raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass an integer >= {least}")
+def positive(name: str, value: Any, unit: str) -> float:
+    """Return an argument as a float above 0; `unit` says what to pass. It must not be None."""
+    number = finite(value)
+    if number is None or number <= 0:
+        raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass {unit} > 0, or None")
     return number
 
 
-def timeout_seconds(timeout: Any) -> float:
-    """Return the argument timeout as a float; it must not be None."""
-    seconds = finite(timeout)
-    if seconds is None or seconds <= 0:
-        raise InvalidSetting(f"timeout={short_repr(timeout)} is not usable: pass seconds > 0, or None")
-    return seconds
-
-
-def budget_limit(budget: Any) -> float:
-    """Return the argument budget as a float; it must not be None."""
-    limit = finite(budget)
-    if limit is None or limit <= 0:
-        raise InvalidSetting(f"budget={short_repr(budget)} is not usable: pass a finite number > 0, or None")
-    return limit
+def check_bool(name: str, value: Any, advice: str = "") -> None:
+    """Raise InvalidSetting if an argument is not True or False."""
+    if not isinstance(value, bool):
+        raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass True or False{advice}")
 
 
 def check_takes_fidelity(f: Any, function: Objective, optimizer: Optimizer | Study) -> None:
@@ -164,23 +155,14 @@ def size(n_workers: Any, executor: Any) -> int:
 
 def check_processes(processes: Any, executor: Any) -> None:
     """Raise InvalidSetting if the argument processes is invalid."""
-    if not isinstance(processes, bool):
-        raise InvalidSetting(
-            f"processes={short_repr(processes)} is not usable: pass True or False, and their number as n_workers"
-        )
+    check_bool("processes", processes, ", and their number as n_workers")
     if processes and executor is not None:
         raise InvalidSetting(
             f"processes=True starts workers, and executor={short_repr(executor)} has workers: leave one of them out"
         )
 
 
-def check_retry_pending(retry_pending: Any) -> None:
-    """Raise InvalidSetting if the argument retry_pending is invalid."""
-    if not isinstance(retry_pending, bool):
-        raise InvalidSetting(f"retry_pending={short_repr(retry_pending)} is not usable: pass True or False")
-
-
-def own_pool(size: int, timeout: float | None, processes: bool = False) -> Executor:
+def own_pool(size: int, timeout: float | None, processes: bool) -> Executor:
     """Return a new executor, for a run without the argument executor."""
     if processes:
         # This import is slow, and only processes need it.
@@ -222,10 +204,10 @@ def functions(callbacks: Any) -> list[Any]:
                 f"callbacks[{i}]={short_repr(each)} cannot be called as callback(optimizer, trial) ({error}): write "
                 "def callback(optimizer, trial), with these two parameters"
             ) from None
-    return [fresh(each) for each in given]
+    return [copy.copy(each) if isinstance(each, Stopper) else each for each in given]
 
 
-def check_picklable(f: Any, executor: Executor | None, processes: bool = False) -> None:
+def check_picklable(f: Any, executor: Executor | None, processes: bool) -> None:
     """Raise InvalidSetting if the function cannot be sent to a pool of processes."""
     if executor is None and not processes:
         return

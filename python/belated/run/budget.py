@@ -32,11 +32,15 @@ class Budget:
         left = self._limit - self._spent - math.fsum(self._declared.values())
         if left <= self._slack:
             return False
-        if left + self._slack >= self._highest_cost():
+        left += self._slack
+        # The next suggestion is asked for its fidelity only if its cost can exceed the rest.
+        if self._fidelity is None or self._fidelity.cost is None:
+            return left >= 1.0
+        if isinstance(self._fidelity.cost, PowerCost) and left >= self._fidelity.cost.full:
             return True
-        if self._fidelity is None:
-            return False
-        return left + self._slack >= (self._next_cost() if trial is None else declared_cost(self._fidelity, trial))
+        if trial is not None:
+            return left >= declared_cost(self._fidelity, trial)
+        return left >= self._fidelity.cost_of(self._fidelity.from_number(self._optimizer._next_fidelity()))
 
     def start(self, trial: Trial) -> None:
         """Reserve the declared cost of a trial."""
@@ -46,18 +50,6 @@ class Budget:
         """Charge the cost of a trial that has ended."""
         declared, reported = self._declared.pop(trial.number), trial.cost
         self._spent += declared if reported is None else reported
-
-    def _highest_cost(self) -> float:
-        """Return an upper bound on the declared cost of any trial."""
-        if self._fidelity is None or self._fidelity.cost is None:
-            return 1.0
-        return self._fidelity.cost.full if isinstance(self._fidelity.cost, PowerCost) else math.inf
-
-    def _next_cost(self) -> float:
-        """Return the declared cost of the next suggestion."""
-        assert self._fidelity is not None
-        fidelity = self._optimizer._problem.fidelity_of(self._optimizer._next_fidelity())
-        return self._fidelity.cost_of(fidelity)
 
 
 def declared_cost(fidelity: Fidelity | None, trial: Trial) -> float:

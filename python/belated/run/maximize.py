@@ -25,7 +25,7 @@ from belated.run.evaluations import Evaluations, RunError
 from belated.run.objective import objective
 from belated.run.progress import progress_bar
 from belated.run.result import Result, StopReason
-from belated.run.stoppers import StopRun
+from belated.run.stoppers import StopRun, count
 from belated.run.total import Total
 from belated.space.space import Space
 from belated.study.study import Study
@@ -72,17 +72,17 @@ def _optimize(
         raise InvalidSetting(
             "n_trials, n_trials_total, timeout and budget are all missing: pass one, or the run would never end"
         )
-    limit = math.inf if n_trials is None else arguments.count("n_trials", n_trials, 0)
+    limit = math.inf if n_trials is None else count("n_trials", n_trials, 0)
     total = None
     if n_trials_total is not None:
-        total = Total(chosen, arguments.count("n_trials_total", n_trials_total, 0))
-    spending = None if budget is None else Budget(chosen, arguments.budget_limit(budget))
+        total = Total(chosen, count("n_trials_total", n_trials_total, 0))
+    spending = None if budget is None else Budget(chosen, arguments.positive("budget", budget, "a finite number"))
     start = monotonic()
-    deadline = math.inf if timeout is None else start + arguments.timeout_seconds(timeout)
+    deadline = math.inf if timeout is None else start + arguments.positive("timeout", timeout, "seconds")
     size = arguments.size(n_workers, executor)
-    n_retries = arguments.count("retries", retries, 0)
+    n_retries = count("retries", retries, 0)
     arguments.check_processes(processes, executor)
-    arguments.check_retry_pending(retry_pending)
+    arguments.check_bool("retry_pending", retry_pending)
     functions = arguments.functions(callbacks)
     arguments.check_picklable(f, executor, processes)
     waiting = chosen.pending_ if retry_pending else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Any
 
 from belated._core import InvalidSetting
@@ -15,6 +14,14 @@ if TYPE_CHECKING:
     from belated.study.study import Study
 
 
+def count(name: str, value: Any, least: int) -> int:
+    """Return an integer argument that is at least `least`."""
+    number = whole_number(value)
+    if number is None or number < least:
+        raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass an integer >= {least}")
+    return number
+
+
 class StopRun(Exception):
     """An exception that callbacks raise to end the run; `maximize` then returns the result so far."""
 
@@ -25,10 +32,6 @@ class Stopper:
     def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
         """Raise `StopRun` to end the run after this trial."""
         raise NotImplementedError
-
-    def fresh(self) -> Stopper:
-        """Return a copy in the initial state."""
-        return copy.copy(self)
 
 
 class NoImprovement(Stopper):
@@ -55,10 +58,8 @@ class NoImprovement(Stopper):
     """
 
     def __init__(self, n: int) -> None:
-        number = whole_number(n)
-        if number is None or number < 1:
-            raise InvalidSetting(f"n={short_repr(n)} is not usable: pass an integer >= 1")
-        self.n = number
+        self.n = count("n", n, 1)
+        # Only the copy that a run makes changes these two.
         self._best: float | None = None
         self._since = 0
 
@@ -73,10 +74,6 @@ class NoImprovement(Stopper):
         self._since = 0 if improved else self._since + 1
         if self._since >= self.n:
             raise StopRun(f"no improvement for {self.n} results")
-
-    def fresh(self) -> NoImprovement:
-        """Return a copy in the initial state."""
-        return NoImprovement(self.n)
 
     def __repr__(self) -> str:
         return f"NoImprovement({self.n})"
@@ -123,8 +120,3 @@ class ValueReached(Stopper):
 
     def __repr__(self) -> str:
         return f"ValueReached({self.value!r})"
-
-
-def fresh(callback: Any) -> Any:
-    """Return the callback for a new run; a stopper is replaced by a new copy."""
-    return callback.fresh() if isinstance(callback, Stopper) else callback

@@ -55,13 +55,9 @@ class Total:
             return
         numbers = sorted(set(self._pending).intersection(self._pending_now()).difference(own))
         if numbers:
-            several = len(numbers) > 1
             warn(
-                f"{'trials' if several else 'trial'} {', '.join(map(str, numbers))} "
-                f"{'were' if several else 'was'} pending before this run and still {'are' if several else 'is'}, and "
-                f"n_trials_total={self.limit} counts {'them' if several else 'it'}: if the process that evaluated "
-                f"{'them' if several else 'it'} has ended, pass retry_pending=True, or abandon "
-                f"{'them' if several else 'it'}"
+                f"n_trials_total={self.limit} counts trials that were pending before this run and still are: {numbers}"
+                "; if the process that evaluated them has ended, pass retry_pending=True, or abandon them"
             )
 
     def left(self) -> int:
@@ -87,12 +83,11 @@ class Total:
 
     def suggest(self) -> Trial | None:
         """Start a trial; return None if the total is reached."""
-        if isinstance(self.optimizer, Study):
-            if self.left() <= 0:
-                return None
-            with self.optimizer._log.suggesting_while(lambda: self._left() > 0):
-                trials = self.optimizer.suggest(1)
-        else:
+        if not isinstance(self.optimizer, Study):
             with _lock:
-                trials = self.optimizer.suggest(1) if self._left() > 0 else []
-        return trials[0] if trials else None
+                return self.optimizer.suggest() if self._left() > 0 else None
+        if self.left() <= 0:
+            return None
+        # The store's lock is held from the count to the suggestion.
+        numbers = self.optimizer._start_trials(1, None, None, may_start=lambda: self._left() > 0)
+        return Trial(self.optimizer, numbers[0]) if numbers else None

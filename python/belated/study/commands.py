@@ -7,7 +7,7 @@ import io
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any
@@ -26,7 +26,7 @@ _TRIALS_SHOWN = 10
 def add_to(commands: Any) -> None:
     """Add ``study`` and its subcommands."""
     study = commands.add_parser("study", help="inspect a store of studies", description="Inspect a store of studies.")
-    study.set_defaults(command=lambda arguments: _help(study))
+    study.set_defaults(command=lambda arguments: study.print_help())
     actions = study.add_subparsers(title="commands", metavar="COMMAND")
     for name, command, text in (
         ("list", list_command, "the studies there are"),
@@ -38,9 +38,7 @@ def add_to(commands: Any) -> None:
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         if name == "import":
             action.add_argument("file", metavar="FILE", help="what `export` printed; - for standard input")
-        action.add_argument(
-            "store", metavar="STORE", help="sqlite:///file.db, the path of the file, or postgresql://user@host/database"
-        )
+        add_store(action)
         if name in ("show", "export", "import"):
             action.add_argument("name", metavar="NAME", nargs="?", help="which study (default: all)")
         if name == "export":
@@ -48,8 +46,14 @@ def add_to(commands: Any) -> None:
         action.set_defaults(command=command)
 
 
-def _store(text: str) -> Store:
-    return open_store(text if "://" in text else Path(text))
+def add_store(command: argparse.ArgumentParser) -> None:
+    """Add the argument ``store``, a URL or a path."""
+    command.add_argument(
+        "store",
+        metavar="STORE",
+        type=lambda text: text if "://" in text else Path(text),
+        help="sqlite:///file.db, the path of the file, or postgresql://user@host/database",
+    )
 
 
 def _names(store: Store, name: str | None) -> list[str]:
@@ -61,44 +65,43 @@ def _names(store: Store, name: str | None) -> list[str]:
     return [name]
 
 
-def _loaded(store: Store) -> Iterator[tuple[str, Study | BelatedError]]:
-    """Yield each study of a store by name, or the error that prevents loading it."""
+def _report(store: Store, describe: Callable[[Study], str]) -> int:
+    """Print one line for each study: its description, or the error that prevents loading it."""
+    code = DONE
     for name in store.names():
         try:
-            yield name, Study.load(name, store)
+            text = describe(Study.load(name, store))
         except BelatedError as error:
-            yield name, error
+            text, code = str(error), FAILED
+        print(f"{name}: {text}")
+    return code
 
 
 def list_command(arguments: argparse.Namespace) -> int:
     """Print one line for each study. For a damaged study, print the problem."""
-    code = DONE
-    for name, study in _loaded(_store(arguments.store)):
-        if isinstance(study, Study):
-            facts = f"{study.n_trials} trials, {len(study.pending_)} pending, best {study.best_value_}"
-            print(f"{name}: {study._strategy_name}, {facts}")
-        else:
-            print(f"{name}: {study}")
-            code = FAILED
-    return code
+
+    def facts(study: Study) -> str:
+        counts = f"{study.n_trials} trials, {len(study.pending_)} pending"
+        return f"{study._strategy_name}, {counts}, best {study.best_value_}"
+
+    return _report(open_store(arguments.store), facts)
 
 
-def show_command(arguments: argparse.Namespace) -> int:
+def show_command(arguments: argparse.Namespace) -> None:
     """Print the settings, the best trial and the last trials."""
-    store = _store(arguments.store)
+    store = open_store(arguments.store)
     for name in _names(store, arguments.name):
         study = Study.load(name, store)
         trials = study.trials
         print(f"{study!r}\n{len(trials)} trials, {len(study.pending_)} pending\nbest: {study.best_trial_}")
         for trial in trials[-_TRIALS_SHOWN:]:
             print(f"  {trial}")
-    return DONE
 
 
 def export_command(arguments: argparse.Namespace) -> int:
     """Write definitions and events as lines of JSON, in UTF-8."""
     _as_utf8(sys.stdout)
-    store = _store(arguments.store)
+    store = open_store(arguments.store)
     if not arguments.salvage:
         names = _names(store, arguments.name)
         for name in names:
@@ -133,51 +136,46 @@ def _as_utf8(stream: Any) -> None:
 
 def header_line(found: Header, n_events: int, n_studies: int) -> str:
     """Return a study's definition as a line of JSON, with the numbers of its events and of exported studies."""
-    facts: dict[str, Any] = {"study": found.name, "id": found.id, "version": found.version, "at": found.at}
-    facts |= {"checksum": found.checksum.hex(), "events": n_events, "studies": n_studies}
-    return f'{json.dumps(facts)[:-1]}, "definition": {found.definition}}}'
+    facts = {"study": found.name, "id": found.id, "version": found.version, "at": found.at}
+    return _line(facts, found.checksum, {"events": n_events, "studies": n_studies}, "definition", found.definition)
 
 
 def event_line(name: str | None, study: int, record: Record) -> str:
     """Return an event as a line of JSON, with its body as it was stored. `name` is None if the definition is lost."""
-    facts: dict[str, Any] = {
-        "study": name,
-        "id": study,
-        "seq": record.seq,
-        "version": record.version,
-        "key": record.key,
-    }
-    facts |= {"at": record.at, "checksum": record.checksum.hex()}
-    return f'{json.dumps(facts)[:-1]}, "event": {record.body}}}'
+    facts = {"study": name, "id": study, "seq": record.seq, "version": record.version, "key": record.key}
+    return _line(facts | {"at": record.at}, record.checksum, {}, "event", record.body)
+
+
+def _line(facts: dict[str, Any], checksum: bytes, counts: dict[str, int], what: str, text: str) -> str:
+    return f'{json.dumps(facts | {"checksum": checksum.hex()} | counts)[:-1]}, "{what}": {text}}}'
 
 
 def _print_events(name: str | None, study: int, records: Iterable[Record]) -> None:
     sys.stdout.writelines(f"{event_line(name, study, record)}\n" for record in records)
 
 
-def import_command(arguments: argparse.Namespace) -> int:
+def import_command(arguments: argparse.Namespace) -> None:
     """Copy the studies of an export, with unchanged events, into a store. Fail if a study of the same name exists."""
-    store = _store(arguments.store)
-    if arguments.file == "-":
+    store, reads_stdin = open_store(arguments.store), arguments.file == "-"
+    if reads_stdin:
         if sys.stdin is None:
             raise StoreError("standard input is closed: pass a file, or redirect standard input")
         _as_utf8(sys.stdin)
-    with nullcontext(sys.stdin) if arguments.file == "-" else _opened(arguments.file) as lines:
+    with nullcontext(sys.stdin) if reads_stdin else _opened(arguments.file) as lines:
         try:
             studies = read_exported(lines, arguments.name, store)
         except UnicodeDecodeError as error:
             raise StoreError(f"{arguments.file} is not text in UTF-8: {error}") from None
         except StoreError as error:
-            raise StoreError(f"{'standard input' if arguments.file == '-' else arguments.file}: {error}") from error
+            raise StoreError(f"{'standard input' if reads_stdin else arguments.file}: {error}") from error
     taken = store.create_all(studies)
     if taken:
         raise StoreError(
             f"{store.url} has studies of the names {taken} already, so that nothing was imported: import into another "
             "store, or a study with another name"
         )
-    for each in studies:
-        print(f"{each.header.name}: imported, {len(each.records)} events")
-    return DONE
+    for header, records in studies:
+        print(f"{header.name}: imported, {len(records)} events")
 
 
 def _opened(file: str) -> IO[str]:
@@ -186,17 +184,6 @@ def _opened(file: str) -> IO[str]:
 
 def check_command(arguments: argparse.Namespace) -> int:
     """Check that the store is intact, every checksum is right, all events are there, and every log is valid."""
-    store, code = _store(arguments.store), DONE
+    store = open_store(arguments.store)
     store.check()
-    for name, study in _loaded(store):
-        if isinstance(study, Study):
-            print(f"{name}: ok, {study._log.n_events()} events")
-        else:
-            print(f"{name}: {study}")
-            code = FAILED
-    return code
-
-
-def _help(parser: argparse.ArgumentParser) -> int:
-    parser.print_help()
-    return DONE
+    return _report(store, lambda study: f"ok, {study._log.n_events()} events")

@@ -116,11 +116,6 @@ def _fidelity_as_data(fidelity: Fidelity) -> dict[str, Any]:
     return data
 
 
-def _fidelity(data: Any) -> Any:
-    """Return the fidelity from the data that `_fidelity_as_data` returned."""
-    return from_data(data, {"Fidelity": Fidelity, "PowerCost": PowerCost})
-
-
 def definition_of(optimizer: Optimizer) -> dict[str, Any]:
     """Return an optimizer's class, arguments and seed as data; its clock function is not included."""
     kind = type(optimizer)
@@ -197,11 +192,6 @@ def _same(a: Any, b: Any) -> bool:
     )
 
 
-def stored_constraints(definition: Mapping[str, Any]) -> list[str]:
-    """Return the names of the constraints that a study was created with."""
-    return list(definition["arguments"].get("constraints", ()))
-
-
 def optimizer_from(
     definition: Mapping[str, Any],
     time: Callable[[], float] | None,
@@ -219,7 +209,7 @@ def optimizer_from(
     read: dict[str, Callable[[Any], Any]] = {
         "space": _dimensions,
         "context": _dimensions,
-        "fidelity": _fidelity,
+        "fidelity": lambda data: from_data(data, {"Fidelity": Fidelity, "PowerCost": PowerCost}),
         "candidates": lambda data: np.array(data["rows"], dtype=_KINDS_OF_NUMBER[data["kind"]]),
     }
     try:

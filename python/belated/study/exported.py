@@ -4,8 +4,8 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 from belated.short_repr import short_repr
 from belated.store.checksums import read_header, verified
@@ -19,35 +19,37 @@ from belated.study.study import LONGEST_NAME, is_usable_name
 _BODY = re.compile(r', "(definition|event)": ')
 
 # Parts of an event's key: the call, the number within the call, and the key that the caller passed.
-_KEY = re.compile(r"(suggest|observe):[0-9]{1,9}:(.+)", flags=re.DOTALL)
+_KEY_PARTS = re.compile(r"(suggest|observe):[0-9]{1,9}:(.+)", flags=re.DOTALL)
 
 # The number of random bits of an id.
 _ID_BITS = 48
 
-_HEADER_FACTS = {"study": (str,), "id": (int,), "version": (int,), "at": (float,), "checksum": (str,)}
-_EVENT_FACTS = {
-    **_HEADER_FACTS,
-    "study": (str, type(None)),
-    "seq": (int,),
-    "key": (str, type(None)),
+# A study as it was exported.
+Exported: TypeAlias = tuple[Header, list[Record]]
+
+# A check of a fact in a line, with a description of the facts that pass.
+_Check: TypeAlias = tuple[Callable[[Any], bool], str]
+
+
+def _is_key(fact: Any) -> bool:
+    parts = _KEY_PARTS.fullmatch(fact) if type(fact) is str else None
+    return fact is None or (parts is not None and is_usable_name(parts[2]))
+
+
+_KEY: _Check = (_is_key, "a printable key of a call, or null")
+_INTEGER: _Check = (lambda fact: type(fact) is int, "a whole number")
+_COMMON: dict[str, _Check] = {
+    "id": (lambda id: type(id) is int and 0 <= id < 1 << _ID_BITS, f"a whole number from 0 to 2**{_ID_BITS} - 1"),
+    "version": _INTEGER,
+    "at": (lambda at: type(at) is float and math.isfinite(at), "a finite number of seconds"),
+    "checksum": (lambda checksum: type(checksum) is str, "a string"),
 }
-# Counts in the line of a definition: the events of the study in the file, and the studies in the file.
-_COUNTS = {"events": (int,), "studies": (int,)}
-
-
-class _Definition(NamedTuple):
-    """A line with the definition of a study."""
-
-    header: Header
-    n_events: int
-    n_studies: int
-
-
-class Exported(NamedTuple):
-    """A study as it was exported."""
-
-    header: Header
-    records: list[Record]
+_NAME: _Check = (is_usable_name, f"a printable name of 1 to {LONGEST_NAME} bytes")
+# The definition's line has the number of events of the study in the file, and the number of studies in the file.
+_DEFINITION = _COMMON | {"study": _NAME, "events": _INTEGER, "studies": _INTEGER}
+# If the definition is lost, the name of the study is lost too.
+_NAME_OR_NONE: _Check = (lambda name: name is None or is_usable_name(name), _NAME[1])
+_EVENT = _COMMON | {"study": _NAME_OR_NONE, "seq": _INTEGER, "key": _KEY}
 
 
 def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[Exported]:
@@ -66,12 +68,13 @@ def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[
     keys: dict[tuple[int, str], int] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
-            study, found = _read_line(number, line.rstrip("\r\n"))
-            if isinstance(found, _Definition):
-                what, same = "the definition of a study", headers.setdefault(study, found.header) == found.header
+            facts, found = _read_line(number, line.rstrip("\r\n"))
+            study: int = facts["id"]
+            if isinstance(found, Header):
+                what, same = "the definition of a study", headers.setdefault(study, found) == found
                 # The file may hold several exports.
-                n_events[study] = max(n_events[study], found.n_events)
-                n_studies = max(n_studies, found.n_studies)
+                n_events[study] = max(n_events[study], facts["events"])
+                n_studies = max(n_studies, facts["studies"])
             else:
                 known = events.setdefault(study, {})
                 what, same = f"event {found.seq} of a study", known.setdefault(found.seq, found) == found
@@ -130,46 +133,32 @@ def _checked(header: Header, events: dict[int, Record], n_events: int, store: St
     # Opening a study makes the same check. A study that cannot be opened is therefore not written.
     optimizer = optimizer_from(definition, lambda: header.at)
     SharedLog(optimizer._log, store, header.name, header.id).apply(records)
-    return Exported(header, records)
+    return header, records
 
 
-def _read_line(number: int, line: str) -> tuple[int, _Definition | Record]:
-    """Return the study's id and the definition or record of a line."""
+def _read_line(number: int, line: str) -> tuple[dict[str, Any], Header | Record]:
+    """Return the facts of a line, and the header or record that they describe."""
     found = _BODY.search(line)
     try:
         if found is None or not line.endswith("}"):
             raise ValueError
         facts = json.loads(f"{line[: found.start()]}}}")
         line.encode()  # raises UnicodeEncodeError, a ValueError, if the bytes were not UTF-8
-        expected = _HEADER_FACTS | _COUNTS if found[1] == "definition" else _EVENT_FACTS
-        if not isinstance(facts, dict) or set(facts) != set(expected):
+        checks = _DEFINITION if found[1] == "definition" else _EVENT
+        if not isinstance(facts, dict) or set(facts) != set(checks):
             raise ValueError
-        if any(type(facts[name]) not in kinds for name, kinds in expected.items()):
-            raise ValueError
-        _check_facts(number, facts)
-        body, checksum = line[found.end() : -1], bytes.fromhex(facts["checksum"])
-        if found[1] == "definition":
-            header = Header(facts["id"], facts["study"], body, facts["at"], facts["version"], checksum)
-            return facts["id"], _Definition(header, facts["events"], facts["studies"])
-        return facts["id"], Record(facts["seq"], facts["version"], facts["key"], facts["at"], body, checksum)
+        for name, (is_right, needed) in checks.items():
+            if not is_right(facts[name]):
+                raise StoreError(
+                    f"line {number} has {name}={short_repr(facts[name])}, and a study has {needed} there: export it "
+                    "again"
+                )
+        checksum = bytes.fromhex(facts["checksum"])
     except (ValueError, RecursionError):
         raise StoreError(
             f"line {number} is not one that `belated study export` wrote: it begins with {line[:60]!r}"
         ) from None
-
-
-def _check_facts(number: int, facts: dict[str, Any]) -> None:
-    """Raise an error for values of the right type that a study cannot have or a store cannot keep."""
-    # If the definition is lost, the name of the study is lost too.
-    name, key = facts["study"], facts.get("key")
-    parts = None if key is None else _KEY.fullmatch(key)
-    for right, fact, needed in (
-        (name is None or is_usable_name(name), "study", f"a printable name of 1 to {LONGEST_NAME} bytes"),
-        (0 <= facts["id"] < 1 << _ID_BITS, "id", f"a whole number from 0 to 2**{_ID_BITS} - 1"),
-        (math.isfinite(facts["at"]), "at", "a finite number of seconds"),
-        (key is None or (parts is not None and is_usable_name(parts[2])), "key", "a printable key of a call, or null"),
-    ):
-        if not right:
-            raise StoreError(
-                f"line {number} has {fact}={short_repr(facts[fact])}, and a study has {needed} there: export it again"
-            )
+    body = line[found.end() : -1]
+    if found[1] == "definition":
+        return facts, Header(facts["id"], facts["study"], body, facts["at"], facts["version"], checksum)
+    return facts, Record(facts["seq"], facts["version"], facts["key"], facts["at"], body, checksum)

@@ -6,6 +6,7 @@ Optuna is imported only to open a storage; trials and distributions are recognis
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -179,20 +180,11 @@ def _conditional(name: str, dimensions: Mapping[str, Dimension], points: Sequenc
                     having = set(range(min(having), n_levels))
                 elif max(having) < min(others):
                     having = set(range(max(having) + 1))
-            return _with_condition(dimensions[name], {parent: [dimension.member(i) for i in sorted(having)]})
+            return replace(dimensions[name], when={parent: [dimension.member(i) for i in sorted(having)]})
     raise InvalidSpace(
         f"parameter {name!r} is in some trials only, and no other parameter tells in which: pass an optimizer with the "
         'space, in which when= says where it is used, as in bl.Integer(2, 5, when={"kernel": "poly"})'
     )
-
-
-def _with_condition(dimension: Dimension, when: Mapping[str, Any]) -> Dimension:
-    if isinstance(dimension, Categorical):
-        return Categorical(dimension.choices, when=when)
-    if isinstance(dimension, Integer):
-        return Integer(dimension.low, dimension.high, dimension.log, dimension.step, when)
-    assert isinstance(dimension, Real)
-    return Real(dimension.low, dimension.high, dimension.log, dimension.step, when)
 
 
 def optimizer_with_trials(storage: Any, name: str, given: Optimizer | None) -> Optimizer:
@@ -245,8 +237,11 @@ def _add(optimizer: Optimizer, trial: Any) -> set[str]:
                 optimizer.enqueue(known)
         return set()
     outcome = outcome_of(trial)
-    params = {key: value for key, value in trial.params.items() if key in space}
-    if outcome.state != "observed" and _misses(space, params):
+    try:
+        place = space.locate({key: value for key, value in trial.params.items() if key in space})
+    except InvalidPoint:
+        if outcome.state == "observed":
+            raise
         return set()  # the point is incomplete, because the trial ended early or is still sampling
     started, ended = (_time(optimizer, at) for at in (trial.datetime_start, trial.datetime_complete))
     attrs = {}
@@ -259,13 +254,12 @@ def _add(optimizer: Optimizer, trial: Any) -> set[str]:
             attrs[_encodable(name)] = _json_data(value)
             changed.add(name)
     log = optimizer._log
-    number = log.record(Action.add(space.locate(params), None, None, None, attrs_as_json(attrs)), started)
+    number = log.record(Action.add(place, None, None, None, attrs_as_json(attrs)), started)
     assert number is not None  # a trial added by the user has a value
     if outcome.value is not None:
-        value = optimizer._problem.check_value(outcome.value, f"trial {number}")
         took = trial.duration
-        duration = None if took is None else finite(max(took.total_seconds(), 0.0))
-        log.record(Action.observe(number, Observation(value, duration=duration), False, False), ended)
+        duration = None if took is None else max(took.total_seconds(), 0.0)
+        log.record(Action.observe(number, Observation(outcome.value, duration=duration), False, False), ended)
     elif outcome.state == "failed":
         error = None if outcome.error is None else ("", outcome.error, None)
         log.record(Action.fail(number, error, None), ended)
@@ -302,12 +296,3 @@ def _time(optimizer: Optimizer, at: datetime | None) -> float | None:
     if at is not None:
         return at.timestamp()
     return optimizer._problem.wall_time() if optimizer.clock == "seconds" else None
-
-
-def _misses(space: Space, params: Mapping[str, Any]) -> bool:
-    """Return whether params lack a name or are not a point of the space."""
-    try:
-        space.locate({key: value for key, value in params.items() if key in space})
-    except InvalidPoint:
-        return True
-    return False

@@ -1,18 +1,15 @@
 """A log that processes share. It has the methods of a core and keeps its events in a store."""
 
-import itertools
 import math
 import threading
 import time as clocks
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias, TypeVar
 
 from belated import _core
-from belated._core import Action, BelatedError, GaussianProcess, InvalidSetting
-from belated.optimizers.log import Array, Feasible
-from belated.space.space import Place
+from belated._core import Action, BelatedError, InvalidSetting
+from belated.optimizers.log import Feasible
 from belated.store import Store, StoreError
 from belated.store.checksums import verified, with_checksum
 from belated.store.interface import EventsGone, NotWritten, Record
@@ -30,11 +27,11 @@ LOGGER = logger()
 # would take longer.
 _QUICK = 0.002
 
-# How often a slow proposal is repeated without the lock, if other processes write in the meantime.
+# How often a slow proposal is made without the lock, if other processes write in the meantime.
 _ATTEMPTS = 3
 
-# How often a call is repeated if the connection is lost before the call writes, while other processes write.
-_LOST_CONNECTIONS = 20
+# How often a call is made if the connection is lost each time before the call writes, while other processes write.
+_LOST_CONNECTIONS = 21
 
 # If the last read was more than this number of seconds ago, the log is read before the write lock is taken. Reading
 # many events with the lock held would keep other processes from writing.
@@ -55,8 +52,6 @@ class SharedLog:
         self.id = id
         self.history = History()
         self.lock = threading.RLock()
-        # The events that the present writer will commit, each with its key; None outside a write.
-        self.uncommitted: Events | None = None
         # The number of events recorded here, and the checksum of the last event.
         self._n_applied = core.n_events()
         self._last: bytes | None = None
@@ -65,14 +60,15 @@ class SharedLog:
         # The number of times the whole log was read again, and the time of the last read by the monotonic clock.
         self._readings = 0
         self._read_at = -math.inf
-        # A function that returns whether trials may be started. It is called with the write lock held. None: they
-        # always may.
-        self.may_start: Callable[[], bool] | None = None
         # The events written by calls with a key: "call:i:key" → the number of the event. The dict has only strings and
         # integers, which the garbage collector does not visit. With other objects, all processes of a study would have
         # long pauses of the collector after the same number of events. These pauses would follow one another while the
         # lock is held.
-        self._keyed: dict[str, int] = {}
+        self._keyed: dict[str | None, int] = {}
+        # The methods of a core that only read.
+        self.recommend, self.predict, self.acquisition = core.recommend, core.predict, core.acquisition
+        self.surrogate, self.leave_one_out, self.now = core.surrogate, core.leave_one_out, core.now
+        self.numbers, self.best, self.events, self.n_events = core.numbers, core.best, core.events, core.n_events
 
     # Reading from the store and writing to it.
 
@@ -153,68 +149,53 @@ class SharedLog:
         return self._readings, self.core.n_events()
 
     def _write(self, action: Callable[[Events], T]) -> T:
-        """Call an action with the write lock and an up-to-date core; commit the events that the action appends.
-
-        A nested call leaves the commit to the outer call.
-        """
+        """Call an action with the write lock and an up-to-date core; commit the events that the action appends."""
         with self.lock:
-            if self.uncommitted is not None:
-                return action(self.uncommitted)
             if clocks.monotonic() - self._read_at > _LONG_AGO:
                 self.sync()
-            records = []
+            events: Events = []
+            records: list[Record] = []
             transaction = self.store.writing(self.name)
             try:
                 with transaction as log:
                     self._apply_new(log.events)
-                    self.uncommitted = []
-                    result = action(self.uncommitted)
-                    if self.uncommitted:
-                        # The machine's clock gives this time, even if the user passed another clock for the study.
-                        at, start = clocks.time(), self.core.n_events()
-                        for seq, (body, key) in enumerate(self.uncommitted, start):
-                            records.append(with_checksum(self.id, seq, key, at, body))
+                    result = action(events)
+                    # The machine's clock gives this time, even if the user passed another clock for the study.
+                    at = clocks.time()
+                    for seq, (body, key) in enumerate(events, self.core.n_events()):
+                        records.append(with_checksum(self.id, seq, key, at, body))
+                    if records:
                         log.append(records)
             except BaseException as error:
                 # Without this, an interrupt just before the `with` statement is entered or left would keep the
                 # transaction open.
                 transaction.__exit__(type(error), error, error.__traceback__)
                 raise
-            finally:
-                self.uncommitted = None
             # The events are committed. If this step is interrupted, the next sync reads them.
             if records:
                 self._synced = records[-1].seq, records[-1].checksum
                 self.apply(records)
             return result
 
-    def _until_written(self, call: Callable[[], T]) -> T:
-        """Make a call that writes. Repeat the call if it wrote nothing because the connection was lost.
+    def _until_on_disk(self, call: Callable[[], T]) -> T:
+        """Make a call that reads or writes. Repeat the call if it wrote nothing because the connection was lost.
 
         Afterwards, all events of other processes that the call depends on are on disk, too.
         """
         with self.lock:
-            for _ in range(_LOST_CONNECTIONS):
-                with suppress(NotWritten):
+            for attempt in range(1, _LOST_CONNECTIONS + 1):
+                try:
                     done = call()
                     if self._is_on_disk():
                         return done
-            done = call()
-            if not self._is_on_disk():
-                raise self._crashes_again()
-            return done
-
-    def _crashes_again(self) -> StoreError:
-        return StoreError(f"the server of {self.store.url} crashes again and again: call again once it runs")
+                except NotWritten:
+                    if attempt == _LOST_CONNECTIONS:
+                        raise
+            raise StoreError(f"the server of {self.store.url} crashes again and again: call again once it runs")
 
     def sync_to_disk(self) -> int:
         """Sync, then wait until the events that were read are on disk, so that a crash cannot undo them."""
-        with self.lock:
-            for _ in range(_LOST_CONNECTIONS):
-                n_new = self.sync()
-                if self._is_on_disk():
-                    return n_new
-            raise self._crashes_again()
+        return self._until_on_disk(self.sync)
 
     def _is_on_disk(self) -> bool:
         """Wait until all known events are on disk. If events were gone, read the log again and return False."""
@@ -229,29 +210,6 @@ class SharedLog:
             self._synced = last, checksum
         return self._readings == readings
 
-    @contextmanager
-    def suggesting_while(self, may_start: Callable[[], bool]) -> Iterator[None]:
-        """Return a context in which `suggest` starts trials only if `may_start` holds for the whole log then."""
-        with self.lock:
-            self.may_start = may_start
-            try:
-                yield
-            finally:
-                self.may_start = None
-
-    def keyed(self, call: str, key: str | None) -> list[tuple[int | None, str]]:
-        """Return (number of the trial, event) for each event that an earlier call with this key wrote."""
-        found: list[tuple[int | None, str]] = []
-        if key is None:
-            return found
-        for i in itertools.count():
-            event = self._keyed.get(_stored_key(call, i, key))
-            if event is None:
-                break
-            [body] = self.core.events(event, event + 1)
-            found.append((self.history.concerned(event), body))
-        return found
-
     # The methods of a core that write. Some of them have more arguments here.
 
     def suggest(
@@ -259,52 +217,60 @@ class SharedLog:
         n: int,
         context: list[float] | None,
         time: Callable[[], float],
-        key: str | None,
-        expires_after: float | None,
+        key: str | None = None,
+        expires_after: float | None = None,
         feasible: Feasible | None = None,
         fidelity: float | None = None,
+        may_start: Callable[[], bool] | None = None,
     ) -> list[int]:
-        """Start n trials, or find the trials of the key. Return their numbers, or [] if `may_start` returns False."""
+        """Start n trials, or find the trials of the key. Return their numbers, or [] if `may_start` returns False.
+
+        `may_start` is called with the write lock held.
+        """
 
         def proposal() -> list[str]:
             return self.core.propose(n, context, time(), expires_after, feasible, fidelity)
 
-        def start(events: list[str], made_for: tuple[int, int], again: bool, uncommitted: Events) -> list[int] | None:
+        def start(proposed: list[str], made_for: tuple[int, int], again: bool, events: Events) -> list[int] | None:
             """Return the numbers of the trials, or None if others wrote after a proposal that is not repeated."""
-            if self.keyed("suggest", key):
-                return self._earlier(n, context, fidelity, key)
-            if self.may_start is not None and not self.may_start():
+            earlier = self._earlier(n, context, fidelity, key)
+            if earlier:
+                return earlier
+            if may_start is not None and not may_start():
                 return []
             if self._state() != made_for:
                 if not again:
                     return None
-                events = proposal()
+                proposed = proposal()
             first = len(self.core)
-            names = [None if key is None else _stored_key("suggest", i, key) for i in range(n)]
-            uncommitted.extend(zip(events, names, strict=True))
+            events.extend((event, _stored_key("suggest", i, key)) for i, event in enumerate(proposed))
             return list(range(first, first + n))
 
         def attempts() -> list[int]:
-            for _ in range(_ATTEMPTS):
+            n_attempts, started = 0, None
+            while started is None:
                 self.sync()
-                if self.keyed("suggest", key):
-                    return self._earlier(n, context, fidelity, key)
+                earlier = self._earlier(n, context, fidelity, key)
+                if earlier:
+                    return earlier
+                n_attempts += 1
                 made_for, begin = self._state(), clocks.perf_counter()
-                events = proposal()
-                quick = clocks.perf_counter() - begin < _QUICK
-                started = self._write(partial(start, events, made_for, quick))
-                if started is not None:
-                    return started
-            started = self._write(partial(start, [], (-1, -1), True))
-            assert started is not None  # the last attempt makes the proposal again with the lock
+                proposed = proposal()
+                again = clocks.perf_counter() - begin < _QUICK or n_attempts == _ATTEMPTS
+                started = self._write(partial(start, proposed, made_for, again))
             return started
 
-        return self._until_written(attempts)
+        return self._until_on_disk(attempts)
 
     def _earlier(self, n: int, context: list[float] | None, fidelity: float | None, key: str | None) -> list[int]:
-        """Return the trials that a key started, if the key was used for the same request."""
-        numbers = [number for number, _ in self.keyed("suggest", key) if number is not None]
-        same = len(numbers) == n and all(self.core.trial(i).context == (context or []) for i in numbers)
+        """Return the trials that an earlier call with this key started, or []; raise an error for another request."""
+        numbers: list[int] = []
+        while (event := self._keyed.get(_stored_key("suggest", len(numbers), key))) is not None:
+            number = self.history.concerned(event)
+            if number is None:
+                break
+            numbers.append(number)
+        same = len(numbers) in (0, n) and all(self.core.trial(i).context == (context or []) for i in numbers)
         if fidelity is not None:
             # Enqueued points may have another fidelity.
             same = same and all(self.core.was_enqueued(i) or self.core.trial(i).fidelity == fidelity for i in numbers)
@@ -314,104 +280,53 @@ class SharedLog:
 
     def record(self, action: Action, time: float | None) -> int | None:
         """Log an action. Return the number of the trial that it starts or changes, or None if nothing is logged."""
-        return self._until_written(lambda: self._record(action, time, None))
+        return self.record_all([action], time)[0]
 
     def record_all(self, actions: Sequence[Action], time: float | None) -> list[int | None]:
         """Log either all actions or none."""
 
-        def record() -> list[int | None]:
-            return self._write(lambda _: [self._record(action, time, None) for action in actions])
+        def record(events: Events) -> list[int | None]:
+            return [self._record(action, time, None, events) for action in actions]
 
-        return self._until_written(record)
+        return self._until_on_disk(lambda: self._write(record))
 
-    def _record(self, action: Action, time: float | None, key: str | None) -> int | None:
-        def write(uncommitted: Events) -> int | None:
-            valid = self.core.validate(action, time)
-            if valid is None:
-                return None
-            event, number = valid
-            # If a call has several actions, all of them are new trials or enqueued points.
-            number = None if number is None else number + len(uncommitted)
-            uncommitted.append((event, None if key is None else _stored_key("observe", 0, key)))
-            return number
-
-        return self._write(write)
+    def _record(self, action: Action, time: float | None, key: str | None, events: Events) -> int | None:
+        """Validate an action and append its event; return the number of its trial."""
+        valid = self.core.validate(action, time)
+        if valid is None:
+            return None
+        event, number = valid
+        # If a call has several actions, all of them are new trials or enqueued points.
+        number = None if number is None else number + len(events)
+        events.append((event, _stored_key("observe", 0, key)))
+        return number
 
     def observe(self, action: Action, time: float, key: str | None) -> None:
         """Log an observation, unless an earlier call with this key logged it."""
 
-        def observe(_: Events) -> None:
-            if not self._observed_with(key, action):
-                self._record(action, time, key)
-
-        self._until_written(lambda: self._write(observe))
-
-    def _observed_with(self, key: str | None, action: Action) -> bool:
-        """Return whether an earlier call with this key was carried out."""
-        for other, event in self.keyed("observe", key):
-            if not self.core.is_report_of(event, other, action):
+        def observe(events: Events) -> None:
+            earlier = self._keyed.get(_stored_key("observe", 0, key))
+            if earlier is None:
+                self._record(action, time, key, events)
+                return
+            number, [event] = self.history.concerned(earlier), self.core.events(earlier, earlier + 1)
+            if not self.core.is_report_of(event, number, action):
                 raise InvalidSetting(
                     f"key={key!r} reported another value, std, cost or params, or for another trial, before "
-                    f"(trial {other}): use another key for another report"
+                    f"(trial {number}): use another key for another report"
                 )
-            return True
-        return False
 
-    # The methods of a core that only read.
-
-    def recommend(
-        self, context: list[float] | None, time: float | None, feasible: Feasible | None = None
-    ) -> tuple[Place, float, float] | None:
-        """Return (place, mean, std) of the point with the best posterior mean, or None before the first observation."""
-        return self.core.recommend(context, time, feasible)
-
-    def predict(self, points: Array, time: float | None, pending: bool) -> tuple[Array, Array] | None:
-        """Return the posterior mean and standard deviation of f, or None before the first observation."""
-        return self.core.predict(points, time, pending)
-
-    def surrogate(self, time: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
-        """Return (model, mean, scale, log slope), as the core does, or None before the first fit."""
-        return self.core.surrogate(time, pending)
-
-    def acquisition(
-        self, points: Array, context: list[float] | None, time: float | None, *, feasible: Feasible | None = None
-    ) -> Array | None:
-        """Return the acquisition of the next suggestion, or None before the first observation."""
-        return self.core.acquisition(points, context, time, feasible)
-
-    def leave_one_out(self, time: float | None) -> tuple[list[int], Array, Array] | None:
-        """Return (trial numbers, mean, std), each value predicted from all others. None before any observation."""
-        return self.core.leave_one_out(time)
-
-    def now(self, time: float | None) -> float:
-        """Return the time on the study's clock."""
-        return self.core.now(time)
+        self._until_on_disk(lambda: self._write(observe))
 
     def trial(self, number: int) -> _core.TrialRecord:
         """Return a trial in its present state."""
         with self.lock:
             return self.core.trial(number)
 
-    def numbers(self, state: str | None) -> list[int]:
-        """Return the numbers of the trials in a state, or of all trials."""
-        return self.core.numbers(state)
-
-    def best(self) -> int | None:
-        """Return the number of the trial with the largest value."""
-        return self.core.best()
-
-    def events(self, start: int) -> list[str]:
-        """Return the log from event number `start` on, as JSON."""
-        return self.core.events(start)
-
-    def n_events(self) -> int:
-        """Return the length of the log."""
-        return self.core.n_events()
-
     def __len__(self) -> int:
         return len(self.core)
 
 
-def _stored_key(call: str, i: int, key: str) -> str:
-    """Return the stored key of the i-th event of a call with a key."""
-    return f"{call}:{i}:{key}"
+def _stored_key(call: str, i: int, key: str | None) -> str | None:
+    """Return the stored key of the i-th event of a call with a key; None without a key."""
+    return None if key is None else f"{call}:{i}:{key}"

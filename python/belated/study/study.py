@@ -21,7 +21,7 @@ from belated.store import Store, StoreError, open_store
 from belated.store.checksums import header, read_header, with_checksum
 from belated.store.forks import register_study
 from belated.store.memory import MemoryStore
-from belated.study.definition import definition_of, differences, optimizer_from, stored_constraints
+from belated.study.definition import definition_of, differences, optimizer_from
 from belated.study.from_optuna import optimizer_with_trials
 from belated.study.shared_log import SharedLog
 
@@ -223,7 +223,7 @@ class Study(LifeCycle[SharedLog]):
         if given is not None and not created:
             self._compare(definition, given)
         self._token = f"study {found.id}"
-        self._stored_constraints = stored_constraints(definition)
+        self._stored_constraints = list(definition["arguments"].get("constraints", ()))
         n_given, n_stored = len(self._functions), len(self._stored_constraints)
         if n_given not in (0, n_stored):
             raise InvalidSetting(
@@ -276,6 +276,21 @@ class Study(LifeCycle[SharedLog]):
                 "to keep to them: open it with Study.load(…, constraints=[…])"
             )
         return self._optimizer._constraints
+
+    def _start_trials(
+        self,
+        n: int,
+        context: list[float] | None,
+        fidelity: float | None,
+        *,
+        key: str | None = None,
+        expires_after: float | None = None,
+        may_start: Callable[[], bool] | None = None,
+    ) -> list[int]:
+        """Start trials; see `SharedLog.suggest` for the other arguments."""
+        constraints = self._constraints_for("suggest")
+        time = self._problem.wall_time
+        return self._log.suggest(n, context, time, key, expires_after, constraints, fidelity, may_start)
 
     def _next_fidelity(self) -> float | None:
         self.sync()
@@ -352,11 +367,7 @@ class Study(LifeCycle[SharedLog]):
                 "or None"
             )
 
-        def start(n: int, context: list[float] | None, fidelity: float | None) -> list[int]:
-            constraints = self._constraints_for("suggest")
-            return self._log.suggest(n, context, self._problem.wall_time, key, lease, constraints, fidelity)
-
-        return self._start(n, context, fidelity, start)
+        return self._start(n, context, fidelity, partial(self._start_trials, key=key, expires_after=lease))
 
     @checks_arguments
     def observe(
@@ -431,7 +442,6 @@ class Study(LifeCycle[SharedLog]):
         # If another thread was using the study, the core may be in the middle of a change. The store is not affected.
         idle = self._log.lock.acquire(blocking=False)
         self._log.lock = threading.RLock()
-        self._log.uncommitted = self._log.may_start = None
         if not idle:
             self._open(None)
 

@@ -31,7 +31,9 @@ def test_a_run_of_zero_trials_returns_at_once(arguments):
 
 # A total.
 
-total_names_pending = pytest.mark.filterwarnings("ignore:trials? .* pending before this run:belated.BelatedWarning")
+total_names_pending = pytest.mark.filterwarnings(
+    "ignore:n_trials_total=.* pending before this run:belated.BelatedWarning"
+)
 
 
 @total_names_pending

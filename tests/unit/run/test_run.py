@@ -347,7 +347,7 @@ def test_retry_pending_evaluates_trials_pending_before_the_run(kind, tmp_path):
     before[1].observe(0.0)
     if kind == "study":
         opt = bl.Study.load("s", store)
-    with pytest.warns(bl.BelatedWarning, match="^trials 0, 2 were pending before this run.*retry_pending=True"):
+    with pytest.warns(bl.BelatedWarning, match=r"pending before this run and still are: \[0, 2\].*retry_pending=True"):
         best = bl.maximize(f, optimizer=opt, n_trials_total=8)
     # Earlier trials count, so only five of the eight trials are started.
     assert len(best.trials) == 5 and best.pending_ == [] and best.n_pending_ == 2
