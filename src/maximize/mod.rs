@@ -30,10 +30,4 @@ pub(crate) use exhaustive::combinations;
 pub use maximizer::{Maximizer, maximize, maximize_allowed};
 
 #[cfg(test)]
-mod conditional_tests;
-#[cfg(test)]
-mod discrete_tests;
-#[cfg(test)]
-mod excluded_tests;
-#[cfg(test)]
 mod tests;

@@ -1,5 +1,9 @@
 //! Tests of the argmax. They use known maxima, a comparison with many dense starts, and general properties.
 
+mod conditional;
+mod discrete;
+mod excluded;
+
 use super::argmax::Argmax;
 use super::excluded::Excluded;
 use super::{Maximizer, maximize};

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use ndarray::{Array2, ArrayView2};
 use rand::SeedableRng;
 
-use super::argmax::Argmax;
-use super::excluded::Excluded;
-use super::{Maximizer, maximize};
+use crate::maximize::argmax::Argmax;
+use crate::maximize::excluded::Excluded;
+use crate::maximize::{Maximizer, maximize};
 use crate::problem::{Condition, Coordinate, Domain, Objective};
 use crate::random::Rng;
 
