@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ndarray::ArrayView2;
 use serde_json::Value;
 
+use crate::call::Call;
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Action, Event, Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
@@ -209,7 +210,9 @@ impl Optimizer {
                     fidelity: z,
                     note,
                     warning,
-                } = self.strategy.propose(ledger, query, &mut rng, stop)?;
+                } = self
+                    .strategy
+                    .propose(ledger, query, &mut Call::new(&mut rng, stop))?;
                 // A requested fidelity is logged unchanged.
                 let fidelity = fidelity.or_else(|| problem.fidelity_at(z?));
                 let point = problem.decode(&point.x, point.index);
@@ -285,7 +288,6 @@ impl Optimizer {
         problem.check_context(context)?;
         self.check_constraints(feasible)?;
         let now = self.ledger.now(time)?;
-        let mut rng = stream(self.definition.seed, RECOMMENDATION);
         let query = Query {
             now,
             wall_time: None,
@@ -294,9 +296,9 @@ impl Optimizer {
             feasible,
         };
         self.strategy.catch_up(&self.ledger)?;
-        let found = self
-            .strategy
-            .recommend(&self.ledger, query, &mut rng, stop)?;
+        let mut rng = stream(self.definition.seed, RECOMMENDATION);
+        let call = &mut Call::new(&mut rng, stop);
+        let found = self.strategy.recommend(&self.ledger, query, call)?;
         Ok(found.map(|best| Recommended {
             point: problem.decode(&best.point.x, best.point.index),
             mean: problem.direction.oriented(best.mean),
@@ -324,7 +326,8 @@ impl Optimizer {
         match self.strategy.model_based() {
             Some(strategy) => {
                 let mut rng = stream(self.definition.seed, RECOMMENDATION);
-                strategy.surrogate(&self.ledger, query, pending, &mut rng, stop)
+                let call = &mut Call::new(&mut rng, stop);
+                strategy.surrogate(&self.ledger, query, pending, call)
             }
             None => Ok(None),
         }
@@ -364,7 +367,8 @@ impl Optimizer {
         };
         let next = self.ledger.trials().len() as u64;
         let mut rng = stream(self.definition.seed, next);
-        let values = strategy.acquisition(&self.ledger, query, points, &mut rng, stop);
+        let call = &mut Call::new(&mut rng, stop);
+        let values = strategy.acquisition(&self.ledger, query, points, call);
         self.strategy.rewind(&self.ledger);
         values
     }

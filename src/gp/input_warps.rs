@@ -83,6 +83,7 @@ pub(super) fn best_input_warp(problem: &Problem, p: &[f64], stop: &mut Stop) -> 
 
 #[cfg(test)]
 mod tests {
+    use crate::call::Call;
     use ndarray::Array2;
     use rand::{RngExt, SeedableRng};
 
@@ -136,8 +137,7 @@ mod tests {
             std::slice::from_ref(start),
             &settings(),
             &[FAMILY],
-            &mut rng,
-            stop,
+            &mut Call::new(&mut rng, stop),
         )
     }
 

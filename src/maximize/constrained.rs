@@ -18,7 +18,8 @@ use super::feasible::{Feasible, Pool};
 use super::scoring::Search;
 use super::starting_points::starting_points;
 use super::sweep::as_rows;
-use crate::error::{Error, Result, Stop, check};
+use crate::call::Call;
+use crate::error::{Error, Result, check};
 use crate::problem::{Domain, Objective};
 use crate::random::Rng;
 
@@ -56,8 +57,7 @@ pub(super) fn best_feasible(
     best_observed: ArrayView2<f64>,
     effort: f64,
     (allowed, pool): (Allowed, &Pool),
-    rng: &mut Rng,
-    stop: &mut Stop,
+    call: &mut Call,
 ) -> Result<Argmax> {
     let Domain::Box(product) = domain else {
         return Err(Error::InvalidSetting {
@@ -71,7 +71,7 @@ pub(super) fn best_feasible(
         let is_left = |x: ArrayView1<f64>| !excluded.contains_member(product, &x.to_vec());
         let any_left = pool.points().rows().into_iter().any(is_left);
         let skip = |x: ArrayView1<f64>| any_left && !is_left(x);
-        exhaustive::best_row(objective, pool.points(), &skip, rng, stop)?
+        exhaustive::best_row(objective, pool.points(), &skip, call)?
     } else {
         let mut plan = Plan::new(product, effort, false)?;
         // The acquisition may have many narrow maxima on a boundary, so these minimum numbers apply at every effort.
@@ -79,17 +79,17 @@ pub(super) fn best_feasible(
         plan.n_converged = plan.n_converged.max(MIN_CONVERGED);
         // The pool replaces spread points that are likely to violate the constraints.
         plan.n_even = (plan.n_even as f64 * pool.share()) as usize + MIN_SPREAD;
-        let spread = starting_points(domain, product, best_observed, &plan, rng);
+        let spread = starting_points(domain, product, best_observed, &plan, call.rng);
         let n_unknown = spread.nrows();
         let points = concatenate![Axis(0), spread, pool.points(), best_observed];
-        let search = Search::new(objective, product, &none, stop);
+        let search = Search::new(objective, product, &none, call.stop);
         let mut search = Constrained {
             search,
             domain,
             excluded,
             feasible: allowed.feasible,
         };
-        search.run(&points, n_unknown, &plan, effort, rng)?
+        search.run(&points, n_unknown, &plan, effort, call.rng)?
     };
     Ok(match found {
         Some(found) => Argmax {
@@ -97,7 +97,7 @@ pub(super) fn best_feasible(
             ..found
         },
         None => Argmax {
-            point: pool.sample_left(domain, allowed.feasible, excluded, rng, stop)?,
+            point: pool.sample_left(domain, allowed.feasible, excluded, call)?,
             index: None,
             value: f64::NAN,
         },
@@ -208,11 +208,7 @@ impl Constrained<'_, '_> {
         let best = ends
             .into_iter()
             .max_by(|a, b| a.value.total_cmp(&b.value))
-            .map(|best| Argmax {
-                point: best.x,
-                index: None,
-                value: best.value,
-            });
+            .map(|best| Argmax::of(best.x, best.value));
         Ok(best)
     }
 

@@ -155,9 +155,10 @@ impl Search<'_, '_> {
             self.search_from_perturbations(&mut best, plan, rng)?;
         }
         if !self.excluded.is_empty() {
-            return Ok(self.best_left.take().map(argmax));
+            let left = self.best_left.take();
+            return Ok(left.map(|(x, value)| Argmax::of(x, value)));
         }
-        Ok(Some(argmax(best)))
+        Ok(Some(Argmax::of(best.0, best.1)))
     }
 
     /// Alternates local search and sweep until a sweep does not increase a(x).
@@ -244,14 +245,6 @@ impl Search<'_, '_> {
                 starts.push(i);
             }
         }
-    }
-}
-
-fn argmax((point, value): (Vec<f64>, f64)) -> Argmax {
-    Argmax {
-        point,
-        index: None,
-        value,
     }
 }
 

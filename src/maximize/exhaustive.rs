@@ -5,9 +5,9 @@ use rand::RngExt;
 
 use super::argmax::Argmax;
 use super::excluded::Excluded;
-use crate::error::{Result, Stop, check};
+use crate::call::Call;
+use crate::error::{Result, check};
 use crate::problem::{Domain, Objective, Product, columns};
-use crate::random::Rng;
 
 /// The number of rows that are scored between two checks of `stop`.
 pub(super) const BLOCK: usize = 256;
@@ -22,14 +22,13 @@ pub(super) fn best_row(
     objective: &mut dyn Objective,
     points: ArrayView2<f64>,
     skip: &dyn Fn(ArrayView1<f64>) -> bool,
-    rng: &mut Rng,
-    stop: &mut Stop,
+    call: &mut Call,
 ) -> Result<Option<Argmax>> {
     let mut values = [0.0; BLOCK];
     let mut best: Option<(usize, f64)> = None;
     let mut n_ties = 0;
     for (block, rows) in points.axis_chunks_iter(Axis(0), BLOCK).enumerate() {
-        check(stop)?;
+        check(call.stop)?;
         let values = &mut values[..rows.nrows()];
         objective.values(rows, values);
         for (i, &value) in values.iter().enumerate() {
@@ -40,7 +39,7 @@ pub(super) fn best_row(
             }
             // Reservoir sampling: the m-th of several equally good rows replaces the current row with probability 1/m.
             n_ties = if ahead { 1 } else { n_ties + 1 };
-            if ahead || rng.random_range(0..n_ties) == 0 {
+            if ahead || call.rng.random_range(0..n_ties) == 0 {
                 best = Some((block * BLOCK + i, value));
             }
         }
@@ -58,15 +57,14 @@ pub(super) fn best_combination(
     domain: &Domain,
     product: &Product,
     excluded: &Excluded,
-    rng: &mut Rng,
-    stop: &mut Stop,
+    call: &mut Call,
 ) -> Result<Option<Argmax>> {
     let all = combinations(product, domain.width());
     let skip = |x: ArrayView1<f64>| {
         x.to_slice()
             .is_some_and(|x| excluded.contains_member(product, x))
     };
-    let best = best_row(objective, all.view(), &skip, rng, stop)?;
+    let best = best_row(objective, all.view(), &skip, call)?;
     Ok(best.map(|best| Argmax {
         index: None,
         ..best

@@ -8,9 +8,9 @@ use super::excluded::Excluded;
 use super::scoring::Search;
 use super::starting_points::starting_points;
 use super::{default_search, direct, exhaustive, multistart};
-use crate::error::{Error, Result, Stop};
+use crate::call::Call;
+use crate::error::{Error, Result};
 use crate::problem::{Coordinate, Domain, Objective};
-use crate::random::Rng;
 
 /// The method of the search of a box. Candidates are always enumerated.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,8 +43,7 @@ pub fn maximize(
     best_observed: ArrayView2<f64>,
     maximizer: &Maximizer,
     excluded: &Excluded,
-    rng: &mut Rng,
-    stop: &mut Stop,
+    call: &mut Call,
 ) -> Result<Argmax> {
     if best_observed.nrows() > 0 && best_observed.ncols() != domain.width() {
         return Err(Error::Shape(format!(
@@ -61,7 +60,7 @@ pub fn maximize(
     let found = match (domain, maximizer) {
         (Domain::Candidates(points), Maximizer::Default { .. }) => {
             let skip = |row: ArrayView1<f64>| excluded.contains_row(row);
-            exhaustive::best_row(objective, points.view(), &skip, rng, stop)?
+            exhaustive::best_row(objective, points.view(), &skip, call)?
         }
         (Domain::Candidates(_), literature) => {
             return Err(Error::InvalidSetting {
@@ -74,23 +73,23 @@ pub fn maximize(
             if !product.contains(&Coordinate::Continuous)
                 && domain.combinations() <= exhaustive::MAX_COMBINATIONS =>
         {
-            exhaustive::best_combination(objective, domain, product, excluded, rng, stop)?
+            exhaustive::best_combination(objective, domain, product, excluded, call)?
         }
         (Domain::Box(product), Maximizer::Default { effort }) => {
             let plan = default_search::Plan::new(product, *effort, true)?;
-            let start = starting_points(domain, product, best_observed, &plan, rng);
-            Search::new(objective, product, excluded, stop).run(&start, &plan, rng)?
+            let start = starting_points(domain, product, best_observed, &plan, call.rng);
+            Search::new(objective, product, excluded, call.stop).run(&start, &plan, call.rng)?
         }
         (Domain::Box(product), Maximizer::Multistart { n_raw, n_starts }) => {
             let counts = (*n_raw, *n_starts);
-            multistart::best_of_starts(objective, domain, product, counts, rng, stop)?
+            multistart::best_of_starts(objective, domain, product, counts, call)?
         }
         (Domain::Box(_), Maximizer::Direct { n_evaluations }) => {
-            direct::best_centre(objective, domain, *n_evaluations, stop)?
+            direct::best_centre(objective, domain, *n_evaluations, call.stop)?
         }
     };
     let mut argmax = found.unwrap_or_else(|| {
-        let (point, index) = excluded.sample_left(domain, rng);
+        let (point, index) = excluded.sample_left(domain, call.rng);
         Argmax {
             point,
             index,
@@ -111,8 +110,7 @@ pub fn maximize_allowed(
     best_observed: ArrayView2<f64>,
     maximizer: &Maximizer,
     allowed: Allowed,
-    rng: &mut Rng,
-    stop: &mut Stop,
+    call: &mut Call,
 ) -> Result<Argmax> {
     match (allowed.pool, maximizer) {
         (None, _) => maximize(
@@ -121,8 +119,7 @@ pub fn maximize_allowed(
             best_observed,
             maximizer,
             allowed.excluded,
-            rng,
-            stop,
+            call,
         ),
         (Some(pool), Maximizer::Default { effort }) => constrained::best_feasible(
             objective,
@@ -130,8 +127,7 @@ pub fn maximize_allowed(
             best_observed,
             *effort,
             (allowed, pool),
-            rng,
-            stop,
+            call,
         ),
         (Some(_), literature) => Err(Error::InvalidSetting {
             name: "maximizer",

@@ -26,6 +26,7 @@ mod scoring;
 mod starting_points;
 mod sweep;
 
+pub use argmax::Argmax;
 pub(crate) use exhaustive::combinations;
 pub use maximizer::{Maximizer, maximize, maximize_allowed};
 

@@ -7,6 +7,7 @@ mod excluded;
 use super::argmax::Argmax;
 use super::excluded::Excluded;
 use super::{Maximizer, maximize};
+use crate::call::Call;
 use crate::error::Error;
 use crate::problem::{Coordinate, Domain, Objective};
 use crate::random::Rng;
@@ -68,8 +69,7 @@ pub(super) fn search_without(
         best_observed,
         maximizer,
         excluded,
-        &mut rng,
-        &mut go_on,
+        &mut Call::new(&mut rng, &mut go_on),
     )
     .unwrap()
 }
@@ -374,8 +374,7 @@ fn interruption_and_invalid_input_are_errors() {
                 best_observed.view(),
                 maximizer,
                 &Excluded::default(),
-                &mut Rng::seed_from_u64(1),
-                &mut stop,
+                &mut Call::new(&mut Rng::seed_from_u64(1), &mut stop),
             )
         };
     assert_eq!(

@@ -7,6 +7,7 @@ use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 
+use crate::call::Call;
 use crate::error::{Error, Result, check};
 use crate::gp::draw::path::Path;
 use crate::gp::{BLOCK, GaussianProcess as Core};
@@ -101,7 +102,7 @@ impl Acquisition {
             }
             let gp = gp.posterior()?;
             let mut rng = Rng::seed_from_u64(seed);
-            let path = Path::pathwise(&gp, nu, n_features, &mut rng, stop)?;
+            let path = Path::pathwise(&gp, nu, n_features, &mut Call::new(&mut rng, stop))?;
             Self::new("nu", nu, gp, Box::new(path))
         })
     }
@@ -162,17 +163,11 @@ impl Acquisition {
             order.truncate(5);
             let incumbents = rows.select(Axis(0), &order);
             let mut rng = Rng::seed_from_u64(seed);
-            maximize(
-                &mut scorer,
-                &domain.core,
-                incumbents.view(),
-                &Maximizer::Default {
-                    effort: self.formula.effort(self.gp.len()),
-                },
-                &Excluded::default(),
-                &mut rng,
-                stop,
-            )
+            let effort = self.formula.effort(self.gp.len());
+            let maximizer = Maximizer::Default { effort };
+            let (none, call) = (Excluded::default(), &mut Call::new(&mut rng, stop));
+            let around = incumbents.view();
+            maximize(&mut scorer, &domain.core, around, &maximizer, &none, call)
         })?;
         Ok((best.point.into_pyarray(py), best.index, best.value))
     }

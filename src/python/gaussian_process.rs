@@ -7,6 +7,7 @@ use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 
+use crate::call::Call;
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::fit::{Draws, FitSettings, fit};
 use crate::gp::kernel::KernelFamily;
@@ -251,7 +252,8 @@ impl GaussianProcess {
             let mut rng = Rng::seed_from_u64(seed);
             let start = gp.hyperparameters();
             let x = rows.slice(s![..n, ..]);
-            let theta = fit(x, &targets[..n], &start, &settings, &mut rng, stop)?;
+            let call = &mut Call::new(&mut rng, stop);
+            let theta = fit(x, &targets[..n], &start, &settings, call)?;
             let mut better = Core::new(settings.family, &theta)?;
             better.append_rows(x)?;
             better.set_targets(&targets[..n])?;

@@ -31,6 +31,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::call::Call;
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
@@ -164,13 +165,7 @@ pub trait Strategy: Send {
 
     /// Proposes the next point, after `catch_up` with this log. The call may update caches. It does not change other
     /// state.
-    fn propose(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Proposal>;
+    fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal>;
 
     /// Returns an error if this strategy cannot have written the note for the next trial of the log.
     fn check_note(&mut self, _log: &Ledger, note: &str) -> Result<()> {
@@ -184,10 +179,9 @@ pub trait Strategy: Send {
         &mut self,
         log: &Ledger,
         query: Query,
-        _rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<Option<Recommendation>> {
-        best_by_value(log, query.feasible, stop)
+        best_by_value(log, query.feasible, call.stop)
     }
 
     /// The status of a strategy that works in rounds, as JSON, after `catch_up` with this log.

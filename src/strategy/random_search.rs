@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, Stop, check};
+use crate::call::Call;
+use crate::error::{Error, Result, check};
 use crate::ledger::{Entry, Ledger, State, TrialNumber};
 use crate::maximize::excluded::{Excluded, Key};
 use crate::maximize::feasible::Pool;
@@ -137,26 +138,24 @@ impl FromSettings for RandomSearch {
 
 impl RandomSearch {
     /// A random feasible point. It is a draw, a point of the pool, or the point of an earlier trial.
-    fn feasible_point(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Vec<f64>> {
+    fn feasible_point(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Vec<f64>> {
         let (domain, feasible) = (&self.domain, query.feasible);
         let excluded = self.tried.in_context(query.context);
         let pool = match &mut self.pool {
             Some(pool) => pool,
             pool => {
                 let mut own = self.pool_rng.clone();
-                pool.insert(Pool::new(domain, feasible, &mut own, stop)?)
+                pool.insert(Pool::new(
+                    domain,
+                    feasible,
+                    &mut Call::new(&mut own, call.stop),
+                )?)
             }
         };
-        let found = pool.sample_left(domain, feasible, excluded, rng, stop);
+        let found = pool.sample_left(domain, feasible, excluded, call);
         if let Err(Error::NoFeasiblePoint { .. }) = found {
             for number in (0..log.trials().len()).rev() {
-                check(stop)?;
+                check(call.stop)?;
                 if feasible.holds(log.x(number))? {
                     return Ok(log.x(number).to_vec());
                 }
@@ -182,19 +181,13 @@ impl Strategy for RandomSearch {
         self.tried.rewind(log);
     }
 
-    fn propose(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Proposal> {
+    fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal> {
         let point = if query.feasible.is_constrained() {
-            let x = self.feasible_point(log, query, rng, stop)?;
+            let x = self.feasible_point(log, query, call)?;
             Member::new(x, None)
         } else {
             let tried = self.tried.in_context(query.context);
-            let (x, index) = tried.sample_left(&self.domain, rng);
+            let (x, index) = tried.sample_left(&self.domain, call.rng);
             Member::new(x, index)
         };
         Ok(Proposal {

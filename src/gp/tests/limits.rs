@@ -9,6 +9,7 @@ use proptest::sample::select;
 use proptest::test_runner::Config;
 use rand::SeedableRng;
 
+use crate::call::Call;
 use crate::error::Error;
 use crate::gp::fit::{Draws, FitSettings, fit};
 use crate::gp::kernel::KernelFamily;
@@ -210,8 +211,7 @@ fn check_fit(data: &Data, priors: bool, seed: u64) -> Result<(), TestCaseError> 
         &data.y,
         &start,
         &settings,
-        &mut rng,
-        &mut || ControlFlow::Continue(()),
+        &mut Call::new(&mut rng, &mut || ControlFlow::Continue(())),
     )
     .unwrap();
     let all = theta

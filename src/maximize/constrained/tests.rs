@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use rand::SeedableRng;
 
 use super::*;
+use crate::call::Call;
 use crate::maximize::{Maximizer, maximize_allowed};
 use crate::problem::Coordinate;
 
@@ -42,7 +43,7 @@ fn best(domain: &Domain, centre: &[f64], inside: &dyn Fn(&[f64]) -> bool, seed: 
         Ok(rows.map(|row| inside(&row.to_vec())).collect())
     };
     let feasible = Feasible::by(&check);
-    let pool = Pool::new(domain, feasible, &mut rng, &mut go_on).unwrap();
+    let pool = Pool::new(domain, feasible, &mut Call::new(&mut rng, &mut go_on)).unwrap();
     let allowed = Allowed {
         excluded: &Excluded::default(),
         feasible,
@@ -56,8 +57,7 @@ fn best(domain: &Domain, centre: &[f64], inside: &dyn Fn(&[f64]) -> bool, seed: 
         none.view(),
         &Maximizer::default(),
         allowed,
-        &mut rng,
-        &mut go_on,
+        &mut Call::new(&mut rng, &mut go_on),
     )
     .unwrap()
 }

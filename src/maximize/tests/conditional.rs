@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use ndarray::{Array2, ArrayView2};
 use rand::SeedableRng;
 
+use crate::call::Call;
 use crate::maximize::argmax::Argmax;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::{Maximizer, maximize};
@@ -72,8 +73,7 @@ fn search(f: impl Fn(&[f64]) -> f64, excluded: &Excluded, how: &Maximizer, seed:
         none.view(),
         how,
         excluded,
-        &mut Rng::seed_from_u64(seed),
-        &mut go_on,
+        &mut Call::new(&mut Rng::seed_from_u64(seed), &mut go_on),
     )
     .unwrap()
 }

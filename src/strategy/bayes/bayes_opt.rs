@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::call::Call;
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::Ledger;
@@ -16,12 +17,11 @@ use crate::problem::{Domain, Member};
 use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};
 use crate::strategy::bayes::choose::addition::Addition;
-use crate::strategy::bayes::choose::best_observed::best_observed;
 use crate::strategy::bayes::choose::design::{initial_design, most_uncertain, standing};
 use crate::strategy::bayes::choose::information::InformationGain;
 use crate::strategy::bayes::choose::multiplier::{multiplier, recent_trials};
 use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
-use crate::strategy::bayes::choose::search::{MEAN, Search};
+use crate::strategy::bayes::choose::search::{MEAN, Scope, Search};
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::candidates::{SolvedCandidates, can_be_kept};
 use crate::strategy::bayes::model::note::Fit;
@@ -69,9 +69,7 @@ pub(super) struct Prepared<'a> {
     pub(super) maximand: Maximand,
     /// The term that the model of success adds to the acquisition.
     pub(super) success: Option<Addition<'a>>,
-    domain: &'a Domain,
-    settings: &'a Settings,
-    pool: Option<&'a Pool>,
+    scope: Scope<'a>,
     candidates: &'a mut Option<SolvedCandidates>,
 }
 
@@ -108,13 +106,7 @@ impl BayesOpt {
 
     /// A point of the initial design, or `None` if the model chooses the point. The result is not `None` before the
     /// model has data.
-    fn initial_point(
-        &self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Option<Member>> {
+    fn initial_point(&self, log: &Ledger, query: Query, call: &mut Call) -> Result<Option<Member>> {
         let number = log.trials().len();
         let informed = log.n_observed() > 0 || self.settings.pending().floor().is_some();
         if informed && number >= self.n_initial {
@@ -137,8 +129,7 @@ impl BayesOpt {
                 before.view(),
                 (&self.domain, context),
                 allowed,
-                rng,
-                stop,
+                call,
             ) {
                 // Suggesting never fails for numerical reasons. If the model fails, the point is random.
                 Err(Error::NotPositiveDefinite { .. }) => {}
@@ -149,7 +140,7 @@ impl BayesOpt {
         let Some(pool) = &self.pool else {
             let designed = self.design.get(number).cloned().filter(is_left);
             return Ok(Some(designed.unwrap_or_else(|| {
-                let (x, index) = excluded.sample_left(&self.domain, rng);
+                let (x, index) = excluded.sample_left(&self.domain, call.rng);
                 Member::new(x, index)
             })));
         };
@@ -165,22 +156,16 @@ impl BayesOpt {
             None if informed && points.is_empty() => Ok(None),
             None => {
                 let (domain, feasible) = (&self.domain, query.feasible);
-                let x = pool.sample_left(domain, feasible, &excluded, rng, stop)?;
+                let x = pool.sample_left(domain, feasible, &excluded, call)?;
                 Ok(Some(Member::new(x, None)))
             }
         }
     }
 
     /// Fits θ to the current rows.
-    pub(super) fn refit(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Fit> {
+    pub(super) fn refit(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Fit> {
         let (settings, columns) = (&self.settings, &self.columns);
-        refit(settings, columns, &mut self.training, log, query, rng, stop)
+        refit(settings, columns, &mut self.training, log, query, call)
     }
 
     /// The rules that exclude points from suggestions.
@@ -208,7 +193,11 @@ impl BayesOpt {
             self.pool = None;
         } else if self.pool.is_none() {
             let mut rng = self.pool_rng.clone();
-            self.pool = Some(Pool::new(&self.domain, query.feasible, &mut rng, stop)?);
+            self.pool = Some(Pool::new(
+                &self.domain,
+                query.feasible,
+                &mut Call::new(&mut rng, stop),
+            )?);
         }
         Ok(())
     }
@@ -219,15 +208,14 @@ impl BayesOpt {
         log: &Ledger,
         query: Query,
         fitted: &mut Option<Arc<Fit>>,
-        rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<(Member, Option<String>)> {
-        if self.training.refit_due(log, stop)? {
-            let fit = Arc::new(self.refit(log, query, rng, stop)?);
+        if self.training.refit_due(log, call.stop)? {
+            let fit = Arc::new(self.refit(log, query, call)?);
             self.training.adopt(fit.clone());
             *fitted = Some(fit);
         }
-        check(stop)?;
+        check(call.stop)?;
         let repeats = self.repeats();
         let mut excluded = repeats.excluded(log, query, false);
         let exhausted = repeats.is_exhausted(log, query, &excluded);
@@ -236,48 +224,28 @@ impl BayesOpt {
         if exhausted {
             excluded = repeats.in_flight(log, query);
         }
-        let prepared = self.prepare(log, query, rng, stop)?;
         let Prepared {
             posterior,
             nu,
             maximand,
             success,
-            ..
-        } = prepared;
-        let maximand = if exhausted {
-            Maximand::Formula(Box::new(MEAN))
-        } else {
-            maximand
+            scope,
+            candidates,
+        } = self.prepare(log, query, call)?;
+        let maximand = match exhausted {
+            true => Maximand::Formula(Box::new(MEAN)),
+            false => maximand,
         };
-        let settings = prepared.settings;
-        let best_observed = best_observed(
-            prepared.domain,
-            log,
-            posterior.rows,
-            &posterior.targets.values,
-            query.feasible,
-        )?;
         let mut search = Search {
-            domain: prepared.domain,
-            settings,
-            log,
-            query,
-            best_observed,
-            allowed: Allowed {
-                excluded: &excluded,
-                feasible: query.feasible,
-                pool: prepared.pool,
-            },
+            excluded,
             nu,
-            rng,
-            stop,
+            ..Search::new(scope, &posterior, log, query, call)?
         };
         let n = posterior.gp.len() + success.as_ref().map_or(0, |success| success.n_rows());
-        let point = match prepared.domain {
-            Domain::Candidates(list)
-                if can_be_kept(list, n, matches!(maximand, Maximand::Draw(_))) =>
-            {
-                search.candidates(prepared.candidates, list, &posterior, maximand, success)?
+        let draws = matches!(maximand, Maximand::Draw(_));
+        let point = match scope.domain {
+            Domain::Candidates(list) if can_be_kept(list, n, draws) => {
+                search.candidates(candidates, list, &posterior, maximand, success)?
             }
             _ => search.functions(&posterior, maximand, success)?,
         };
@@ -289,17 +257,16 @@ impl BayesOpt {
         &mut self,
         log: &Ledger,
         query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<Prepared<'_>> {
         let settings = &self.settings;
         let recent = recent_trials(log, query, settings);
         let recent = self.training.encode(log, &recent);
         let (kept, columns) = (&mut self.success, &self.columns);
-        let mut success = Success::update(kept, &self.training, columns, log, stop)?;
+        let mut success = Success::update(kept, &self.training, columns, log, call.stop)?;
         let mut posterior =
             self.training
-                .posterior(log, query, stop)?
+                .posterior(log, query, call.stop)?
                 .ok_or(Error::NotPositiveDefinite {
                     pivot: 0,
                     jitter: 0.0,
@@ -317,7 +284,7 @@ impl BayesOpt {
                     let context_width = query.context.len();
                     let kept = &mut self.information;
                     InformationGain::kept(kept, &self.domain, context_width, posterior.gp)
-                        .bound(log.trials().len(), stop)?
+                        .bound(log.trials().len(), call.stop)?
                 } else {
                     0.0
                 };
@@ -325,26 +292,17 @@ impl BayesOpt {
                 multiplier(posterior.gp, self.d, log, &recent, gamma, bound, settings)
             }
         };
+        let scope = Scope {
+            domain: &self.domain,
+            settings,
+            pool: self.pool.as_ref(),
+        };
         let lower_bound = match explores {
             false => None,
             true => {
                 // The lower bound is computed only from the observed rows.
-                let (rows, values) = (posterior.rows, &posterior.targets.values);
-                let mut search = Search {
-                    domain: &self.domain,
-                    settings,
-                    log,
-                    query,
-                    best_observed: best_observed(&self.domain, log, rows, values, query.feasible)?,
-                    allowed: Allowed {
-                        excluded: &Excluded::default(),
-                        feasible: query.feasible,
-                        pool: self.pool.as_ref(),
-                    },
-                    nu,
-                    rng,
-                    stop,
-                };
+                let mut search = Search::new(scope, &posterior, log, query, call)?;
+                search.nu = nu;
                 let penalty = success
                     .as_deref_mut()
                     .map(|success| Addition::penalty(success, posterior.gp, nu));
@@ -362,16 +320,14 @@ impl BayesOpt {
             lower_bound,
             query,
         };
-        let maximand = rule.maximand(situation, rng)?;
+        let maximand = rule.maximand(situation, call.rng)?;
         let success = success.map(|it| Addition::to(it, settings, posterior.gp, nu));
         Ok(Prepared {
             posterior,
             nu,
             maximand,
             success,
-            domain: &self.domain,
-            settings,
-            pool: self.pool.as_ref(),
+            scope,
             candidates: &mut self.candidates,
         })
     }
@@ -405,28 +361,22 @@ impl Strategy for BayesOpt {
         self.training.rewind(log);
     }
 
-    fn propose(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Proposal> {
+    fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal> {
         self.training.before_suggestion(query.now);
-        self.update_pool(query, stop)?;
-        if let Some(point) = self.initial_point(log, query, rng, stop)? {
+        self.update_pool(query, call.stop)?;
+        if let Some(point) = self.initial_point(log, query, call)? {
             return Ok(Proposal::at(point));
         }
         let mut fitted = None;
-        let (point, warning) = match self.point_by_model(log, query, &mut fitted, rng, stop) {
+        let (point, warning) = match self.point_by_model(log, query, &mut fitted, call) {
             Ok(found) => found,
             // Suggesting never fails for numerical reasons.
             Err(error @ (Error::NotPositiveDefinite { .. } | Error::Overflow { .. })) => (
                 match &self.pool {
-                    None => uniform_point(&self.domain, rng),
+                    None => uniform_point(&self.domain, call.rng),
                     Some(pool) => {
                         let (domain, any) = (&self.domain, Excluded::default());
-                        let x = pool.sample_left(domain, query.feasible, &any, rng, stop)?;
+                        let x = pool.sample_left(domain, query.feasible, &any, call)?;
                         Member::new(x, None)
                     }
                 },
@@ -450,40 +400,27 @@ impl Strategy for BayesOpt {
         &mut self,
         log: &Ledger,
         query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<Option<Recommendation>> {
         if log.n_observed() == 0 {
             return Ok(None);
         }
-        self.update_pool(query, stop)?;
-        self.preview_fit(log, query, rng, stop)?;
+        self.update_pool(query, call.stop)?;
+        self.preview_fit(log, query, call)?;
         let (kept, columns) = (&mut self.success, &self.columns);
-        let success = Success::update(kept, &self.training, columns, log, stop)?;
-        let Some(posterior) = self.training.posterior(log, query, stop)? else {
+        let success = Success::update(kept, &self.training, columns, log, call.stop)?;
+        let Some(posterior) = self.training.posterior(log, query, call.stop)? else {
             return Ok(None);
         };
         let (gp, targets) = (&*posterior.gp, &posterior.targets);
-        let feasible = query.feasible;
-        let (rows, values) = (posterior.rows, &targets.values);
-        let best_observed = best_observed(&self.domain, log, rows, values, feasible)?;
         // The mean does not depend on failures. Therefore a penalty excludes failing regions from the search.
         let penalty = success.map(|success| Addition::penalty(success, gp, 0.0));
-        let mut search = Search {
+        let scope = Scope {
             domain: &self.domain,
             settings: &self.settings,
-            log,
-            query,
-            best_observed,
-            allowed: Allowed {
-                excluded: &Excluded::default(),
-                feasible,
-                pool: self.pool.as_ref(),
-            },
-            nu: 0.0,
-            rng,
-            stop,
+            pool: self.pool.as_ref(),
         };
+        let mut search = Search::new(scope, &posterior, log, query, call)?;
         let point = search.largest_mean(gp, penalty)?;
         let row = [point.x.as_slice(), query.context].concat();
         let (mean, variance) = gp.predict(as_row(row).view());

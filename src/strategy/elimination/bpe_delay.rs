@@ -9,6 +9,7 @@ use std::sync::Arc;
 use ndarray::{Array2, ArrayView2, Axis};
 use serde_json::{Value, json};
 
+use crate::call::Call;
 use crate::error::{Error, Result, Stop};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
@@ -348,20 +349,14 @@ impl Strategy for BPEDelay {
         }
     }
 
-    fn propose(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Proposal> {
+    fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal> {
         if query.feasible.is_constrained() {
             return Err(Error::Unsupported {
                 strategy: "BPEDelay",
                 what: "constraints",
             });
         }
-        self.update_sets(stop)?;
+        self.update_sets(call.stop)?;
         let delay = self.delay(log, query.now);
         let begun = self.rounds.all().len();
         let (mut note, mut warning) = (None, None);
@@ -370,18 +365,18 @@ impl Strategy for BPEDelay {
             true => {
                 let round = begun + 1;
                 note = Some(Note { round, delay }.to_text()?);
-                let left = self.left_now(log, stop)?;
+                let left = self.left_now(log, call.stop)?;
                 warning = left.warning;
                 (begun, left.set)
             }
         };
-        let row = match self.explore(round, &set, log, stop) {
-            Ok(exploration) => exploration.most_uncertain(rng),
+        let row = match self.explore(round, &set, log, call.stop) {
+            Ok(exploration) => exploration.most_uncertain(call.rng),
             // Suggesting never fails for numerical reasons.
             Err(error @ Error::NotPositiveDefinite { .. }) => {
                 self.exploration = None;
                 warning = Some(format!("a random point is suggested, because {error}"));
-                rand::RngExt::random_range(rng, 0..set.len())
+                rand::RngExt::random_range(call.rng, 0..set.len())
             }
             Err(error) => return Err(error),
         };
@@ -401,13 +396,12 @@ impl Strategy for BPEDelay {
         &mut self,
         log: &Ledger,
         query: Query,
-        _rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<Option<Recommendation>> {
         if log.n_observed() == 0 {
             return Ok(None);
         }
-        self.update_sets(stop)?;
+        self.update_sets(call.stop)?;
         let observed = log.trials().iter().enumerate();
         let observed =
             observed.filter_map(|(number, trial)| Some((number, trial.value?, trial.std())));
@@ -424,14 +418,19 @@ impl Strategy for BPEDelay {
         let arrived = Arrived { x, y, noise };
         let set = self.sets.last().cloned().unwrap_or_default();
         let points = self.points().select(Axis(0), &set);
-        let (mean, variance) =
-            match posterior(self.family(), &self.theta, &arrived, points.view(), stop) {
-                Ok(moments) => moments,
-                Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => {
-                    return best_by_value(log, query.feasible, stop);
-                }
-                Err(error) => return Err(error),
-            };
+        let (mean, variance) = match posterior(
+            self.family(),
+            &self.theta,
+            &arrived,
+            points.view(),
+            call.stop,
+        ) {
+            Ok(moments) => moments,
+            Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => {
+                return best_by_value(log, query.feasible, call.stop);
+            }
+            Err(error) => return Err(error),
+        };
         let best = (0..set.len()).max_by(|&a, &b| mean[a].total_cmp(&mean[b]).then(b.cmp(&a)));
         Ok(best.map(|row| Recommendation {
             point: self.point(set[row]),

@@ -3,6 +3,7 @@
 use ndarray::{Array2, ArrayView1};
 use serde_json::{Value, json};
 
+use crate::call::Call;
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::feasible::{Feasible, MAX_TRIES};
@@ -161,10 +162,6 @@ impl TreeSearch {
     }
 
     /// A feasible point of a cell, or `None` if a feasible point was not found.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the cell, the constraints, and the arguments of every search"
-    )]
     fn point_in(
         &self,
         place: Place,
@@ -172,11 +169,10 @@ impl TreeSearch {
         sample: Sample,
         feasible: Feasible,
         log: &Ledger,
-        rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<Option<Vec<f64>>> {
         let space = self.forest.partition.space();
-        let first = space.sample(region, sample, rng);
+        let first = space.sample(region, sample, call.rng);
         if !feasible.is_constrained() || feasible.holds(&first)? {
             return Ok(Some(first));
         }
@@ -186,10 +182,10 @@ impl TreeSearch {
         };
         let (mut tried, (mut batch, largest)) = (1, BATCHES);
         while tried < max_tries {
-            check(stop)?;
+            check(call.stop)?;
             let mut rows = Array2::zeros((batch.min(max_tries - tried), first.len()));
             for mut row in rows.rows_mut() {
-                let x = space.sample(region, Sample::Uniform, rng);
+                let x = space.sample(region, Sample::Uniform, call.rng);
                 row.assign(&ArrayView1::from(&x));
             }
             let passed = feasible.of_rows(rows.view())?;
@@ -212,30 +208,23 @@ impl TreeSearch {
     }
 
     /// Takes turns until a point must be evaluated, and returns this point. The turns change the tree.
-    fn advance(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Advanced> {
+    fn advance(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Advanced> {
         let mut steps = Vec::with_capacity(1);
         if let Some(z) = self.forest.next_probe() {
             // Both trials for the estimate of the bias are at the centre if the centre is feasible.
             let root = Place::Old(ROOT);
             let whole = self.forest.partition.space().whole();
-            let found =
-                self.point_in(root, &whole, Sample::Centre, query.feasible, log, rng, stop)?;
+            let found = self.point_in(root, &whole, Sample::Centre, query.feasible, log, call)?;
             let x = found.ok_or(Error::NoFeasiblePoint { tried: MAX_TRIES })?;
             steps.push(Step::Turn(root));
             return Ok(Advanced { steps, x, z });
         }
         loop {
-            check(stop)?;
+            check(call.stop)?;
             let instance = self.forest.next_instance();
-            let (place, region) = match self.choose_of_front(instance, rng) {
+            let (place, region) = match self.choose_of_front(instance, call.rng) {
                 Some(chosen) => chosen,
-                None => self.choose(instance, rng),
+                None => self.choose(instance, call.rng),
             };
             if let Some(node) = self.shared(instance, place) {
                 self.forest.turn(Place::Old(node))?;
@@ -243,7 +232,7 @@ impl TreeSearch {
                 continue;
             }
             let sample = self.settings.sample;
-            match self.point_in(place, &region, sample, query.feasible, log, rng, stop)? {
+            match self.point_in(place, &region, sample, query.feasible, log, call)? {
                 Some(x) => {
                     self.forest.partition.expect(place, &region);
                     steps.push(Step::Turn(place));
@@ -327,16 +316,10 @@ impl Strategy for TreeSearch {
         self.forest.rewind(log);
     }
 
-    fn propose(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Proposal> {
+    fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal> {
         self.forest.update_bounds();
         self.forest.begin();
-        let advanced = self.advance(log, query, rng, stop);
+        let advanced = self.advance(log, query, call);
         // The steps are applied again from the note when the suggestion is logged.
         self.forest.undo();
         let Advanced { steps, x, z } = advanced?;
@@ -357,12 +340,11 @@ impl Strategy for TreeSearch {
         &mut self,
         log: &Ledger,
         query: Query,
-        _rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<Option<Recommendation>> {
         self.forest.update_bounds();
         for (_, node) in self.leaves() {
-            check(stop)?;
+            check(call.stop)?;
             let Some(number) = self.best_in(node, log) else {
                 continue;
             };

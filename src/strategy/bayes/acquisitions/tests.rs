@@ -9,6 +9,7 @@ use super::log_success_probability::{LogSuccessProbability, ShortfallOfSuccess};
 use super::max_variance::MaxVariance;
 use super::ucb::UpperConfidenceBound;
 use super::ucb_pe::PureExploration;
+use crate::call::Call;
 use crate::gp::draw::path::Path;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::tests::{model, wave};
@@ -41,7 +42,7 @@ fn gradients_equal_finite_differences() {
     let bound = |multiplier, noise| UpperConfidenceBound { multiplier, noise };
     let incumbents = vec![1.0, 2.0, 0.5, 9.0, 1.4];
     let mut go_on = || std::ops::ControlFlow::Continue(());
-    let path = Path::pathwise(&gp, 1.0, 64, &mut rng, &mut go_on).unwrap();
+    let path = Path::pathwise(&gp, 1.0, 64, &mut Call::new(&mut rng, &mut go_on)).unwrap();
     let penalty = ShortfallOfSuccess { weight: 3.0 };
     let acquisitions: [(&GaussianProcess, Box<dyn Formula>); 11] = [
         (&with_tail, Box::new(explores(-50.0))), // everywhere inside the region

@@ -7,12 +7,12 @@
 
 use ndarray::ArrayView2;
 
+use crate::call::Call;
 use crate::error::{Result, Stop, check};
 use crate::gp::GaussianProcess;
 use crate::gp::fit::{Draws, FitSettings, fit};
 use crate::gp::kernel::{InputWarp, KernelFamily};
 use crate::ledger::{Ledger, State, TrialNumber};
-use crate::random::Rng;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::candidates::SolvedCandidates;
 use crate::strategy::bayes::model::note::SuccessFit;
@@ -153,8 +153,7 @@ pub fn fit_success(
     columns: &Columns,
     training: &TrainingSet,
     log: &Ledger,
-    rng: &mut Rng,
-    stop: &mut Stop,
+    call: &mut Call,
 ) -> Result<Option<SuccessFit>> {
     let n_failed = training.n_failed(log);
     if n_failed == 0 {
@@ -174,7 +173,7 @@ pub fn fit_success(
     let rows = training.ended();
     let x = training.encode(log, rows);
     let labels = labels(log, rows, Failures::Scattered.label());
-    let theta = fit(x.view(), &labels, &start, &fitted, rng, stop)?;
+    let theta = fit(x.view(), &labels, &start, &fitted, call)?;
     Ok(Some(SuccessFit {
         lengthscale: at_least(theta.lengthscale),
         rows: rows.len(),
