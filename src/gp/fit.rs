@@ -123,10 +123,7 @@ pub fn fit_best(
         bounds: &bounds,
         tolerance: &COARSE,
     };
-    let of_part = Problem {
-        data: coarsest.data(),
-        ..problem
-    };
+    let of_part = problem.on(coarsest.data());
     let mut winner = best_family(of_part, families, starts.clone(), call.stop)?;
     let end = winner.as_ref().map(|(_, (p, _))| p.clone());
     let mut of_all_rows = None;
@@ -143,9 +140,8 @@ pub fn fit_best(
                 *upper = upper.min(NOISELESS.ln());
             }
             let of_part = Problem {
-                data: coarsest.data(),
                 bounds: &bounds_of_part,
-                ..problem
+                ..problem.on(coarsest.data())
             };
             winner = best_family(of_part, families, starts.clone(), call.stop)?;
         }
@@ -155,17 +151,13 @@ pub fn fit_best(
     if let Some((family, end)) = winner {
         chosen.family = family;
         let problem = Problem {
-            data: coarsest.data(),
             settings: &chosen,
             bounds: &bounds_of_part,
-            ..problem
+            ..problem.on(coarsest.data())
         };
         let (best, p) = best_variant(problem, variants, &rows, (end, &known_starts), call.stop)?;
         let part = Part::of(variants[best].data, &rows);
-        let problem = Problem {
-            data: part.data(),
-            ..problem
-        };
+        let problem = problem.on(part.data());
         chosen.input_warp = best_input_warp(&problem, &p, call.stop)?;
         (variant, starts) = (best, vec![p]);
         // With one variant and one kernel, only the evidence of all rows is needed.
@@ -174,9 +166,8 @@ pub fn fit_best(
         }
     }
     let problem = Problem {
-        data: variants[variant].data,
         settings: &chosen,
-        ..problem
+        ..problem.on(variants[variant].data)
     };
     let p = refine(problem, &levels, first, starts, call.stop)?;
     Ok(Found {
@@ -201,10 +192,7 @@ fn best_variant(
     let (mut variant, mut least, mut top) = (0, bound, p.clone());
     for (i, other) in variants.iter().enumerate().skip(1) {
         let part = Part::of(other.data, rows);
-        let problem = Problem {
-            data: part.data(),
-            ..problem
-        };
+        let problem = problem.on(part.data());
         let mut at = |p: &[f64]| problem.value(p, &mut || stop() == ControlFlow::Break(()));
         let starts = iter::once(&p).chain(known_starts);
         let starts = starts.map(|start| (start.clone(), at(start))).collect();
@@ -280,9 +268,8 @@ fn refine(
         let rows = chosen(problem.data.y.len(), n);
         let (part, whole) = (Part::of(problem.data, &rows), n == problem.data.y.len());
         let problem = Problem {
-            data: part.data(),
             tolerance: if whole { last } else { &COARSE },
-            ..problem
+            ..problem.on(part.data())
         };
         if several {
             if (i == 0 || whole) && starts[0] != first {

@@ -161,7 +161,8 @@ impl Ledger {
 
     /// Whether an event of valid points, contexts and fidelities may follow the events of the log.
     fn allows(&self, event: &Event) -> Result<bool> {
-        let has_value = |number: &TrialNumber| Ok(self.trial(*number)?.value.is_some());
+        let has_value =
+            |number: &TrialNumber| self.trial(*number).map(|trial| trial.value.is_some());
         let data = |attrs: &Option<String>| check_attrs(attrs.as_deref()).is_ok();
         let valid =
             |number, observed: &Observation| self.check_observation(number, observed).is_ok();

@@ -49,6 +49,17 @@ pub struct Allowed<'a> {
     pub pool: Option<&'a Pool>,
 }
 
+impl<'a> Allowed<'a> {
+    /// All members except the excluded ones.
+    pub fn except(excluded: &'a Excluded) -> Self {
+        Self {
+            excluded,
+            feasible: Feasible::EVERYWHERE,
+            pool: None,
+        }
+    }
+}
+
 /// Returns the best feasible member that the search finds. The rows of `best_observed` must be feasible. The other
 /// arguments are as in [`super::maximize`].
 pub(super) fn best_feasible(

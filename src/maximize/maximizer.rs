@@ -31,20 +31,38 @@ impl Default for Maximizer {
     }
 }
 
-/// Returns the best member of `domain` that the search finds.
+/// Returns the best member of `domain` that the search finds among the members that satisfy the constraints.
 ///
-/// `best_observed` (N, width) has good observed points, best first, and may be empty. An `excluded` member is returned
-/// only if all members are excluded; `Multistart` and `Direct` ignore `excluded`. NaN counts as the smallest value. If
-/// all values of `objective` are NaN, a random member with value NaN is returned. Errors: [`Error::Shape`],
-/// [`Error::InvalidSetting`], [`Error::Interrupted`].
+/// `best_observed` (N, width) has good observed points, best first, and may be empty. An excluded member is returned
+/// only if all members are excluded. `Multistart` and `Direct` ignore excluded members and do not support constraints.
+/// NaN counts as the smallest value. If all values of `objective` are NaN, a random member with value NaN is returned.
+/// Errors: [`Error::Shape`], [`Error::InvalidSetting`], [`Error::Interrupted`].
 pub fn maximize(
     objective: &mut dyn Objective,
     domain: &Domain,
     best_observed: ArrayView2<f64>,
     maximizer: &Maximizer,
-    excluded: &Excluded,
+    allowed: Allowed,
     call: &mut Call,
 ) -> Result<Argmax> {
+    if let Some(pool) = allowed.pool {
+        let Maximizer::Default { effort } = maximizer else {
+            return Err(Error::InvalidSetting {
+                name: "maximizer",
+                got: format!("{maximizer:?}"),
+                expected: "multistart and direct do not support constraints; use the default search",
+            });
+        };
+        let allowed = (allowed, pool);
+        return constrained::best_feasible(
+            objective,
+            domain,
+            best_observed,
+            *effort,
+            allowed,
+            call,
+        );
+    }
     if best_observed.nrows() > 0 && best_observed.ncols() != domain.width() {
         return Err(Error::Shape(format!(
             "the best observed points have {} columns, the domain has {}; pass rows of the domain",
@@ -53,9 +71,9 @@ pub fn maximize(
         )));
     }
     let none = Excluded::default();
-    let excluded = match excluded.is_all_of(domain) {
+    let excluded = match allowed.excluded.is_all_of(domain) {
         true => &none,
-        false => excluded,
+        false => allowed.excluded,
     };
     let found = match (domain, maximizer) {
         (Domain::Candidates(points), Maximizer::Default { .. }) => {
@@ -100,39 +118,4 @@ pub fn maximize(
         domain.snap(&mut argmax.point);
     }
     Ok(argmax)
-}
-
-/// Returns the best member that the search finds among the members that satisfy the constraints. The other arguments
-/// are as in [`maximize`]. `Multistart` and `Direct` do not support constraints.
-pub fn maximize_allowed(
-    objective: &mut dyn Objective,
-    domain: &Domain,
-    best_observed: ArrayView2<f64>,
-    maximizer: &Maximizer,
-    allowed: Allowed,
-    call: &mut Call,
-) -> Result<Argmax> {
-    match (allowed.pool, maximizer) {
-        (None, _) => maximize(
-            objective,
-            domain,
-            best_observed,
-            maximizer,
-            allowed.excluded,
-            call,
-        ),
-        (Some(pool), Maximizer::Default { effort }) => constrained::best_feasible(
-            objective,
-            domain,
-            best_observed,
-            *effort,
-            (allowed, pool),
-            call,
-        ),
-        (Some(_), literature) => Err(Error::InvalidSetting {
-            name: "maximizer",
-            got: format!("{literature:?}"),
-            expected: "multistart and direct do not support constraints; use the default search",
-        }),
-    }
 }

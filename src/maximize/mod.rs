@@ -28,7 +28,8 @@ mod sweep;
 
 pub use argmax::Argmax;
 pub(crate) use exhaustive::combinations;
-pub use maximizer::{Maximizer, maximize, maximize_allowed};
+pub use maximizer::{Maximizer, maximize};
+pub(crate) use sweep::as_rows;
 
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ use super::excluded::Excluded;
 use super::{Maximizer, maximize};
 use crate::call::Call;
 use crate::error::Error;
+use crate::maximize::constrained::Allowed;
 use crate::problem::{Coordinate, Domain, Objective};
 use crate::random::Rng;
 use ndarray::{Array2, ArrayView2};
@@ -68,7 +69,7 @@ pub(super) fn search_without(
         domain,
         best_observed,
         maximizer,
-        excluded,
+        Allowed::except(excluded),
         &mut Call::new(&mut rng, &mut go_on),
     )
     .unwrap()
@@ -373,7 +374,7 @@ fn interruption_and_invalid_input_are_errors() {
                 domain,
                 best_observed.view(),
                 maximizer,
-                &Excluded::default(),
+                Allowed::except(&Excluded::default()),
                 &mut Call::new(&mut Rng::seed_from_u64(1), &mut stop),
             )
         };

@@ -11,6 +11,7 @@ use crate::call::Call;
 use crate::error::{Error, Result, check};
 use crate::gp::draw::path::Path;
 use crate::gp::{BLOCK, GaussianProcess as Core};
+use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::{Maximizer, maximize};
 use crate::problem::Objective;
@@ -167,7 +168,8 @@ impl Acquisition {
             let maximizer = Maximizer::Default { effort };
             let (none, call) = (Excluded::default(), &mut Call::new(&mut rng, stop));
             let around = incumbents.view();
-            maximize(&mut scorer, &domain.core, around, &maximizer, &none, call)
+            let allowed = Allowed::except(&none);
+            maximize(&mut scorer, &domain.core, around, &maximizer, allowed, call)
         })?;
         Ok((best.point.into_pyarray(py), best.index, best.value))
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::call::Call;
 use crate::error::{Error, Result, check};
 use crate::ledger::{Entry, Ledger, State, TrialNumber};
-use crate::maximize::excluded::{Excluded, Key};
+use crate::maximize::excluded::{Excluded, Key, key_of_row};
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member};
 use crate::random::Rng;
@@ -50,11 +50,6 @@ struct Tried {
     none: Excluded,
 }
 
-/// The key of an encoded context. Adding 0 turns −0 into 0.
-fn key_of(context: &[f64]) -> Key {
-    context.iter().map(|z| (z + 0.0).to_bits()).collect()
-}
-
 impl Tried {
     fn catch_up(&mut self, domain: &Domain, log: &Ledger) {
         self.rewind(log);
@@ -91,7 +86,9 @@ impl Tried {
         let is_tried = trial.state != State::Abandoned || self.abandoned.contains(&number);
         let row = trial.index.map(|index| index as usize);
         let key = is_tried.then(|| Excluded::key(domain, log.x(number), row));
-        let counted = key.flatten().map(|key| (key_of(log.context(number)), key));
+        let counted = key
+            .flatten()
+            .map(|key| (key_of_row(log.context(number).into()), key));
         if let Some((context, key)) = &counted {
             let own = self.by_context.entry(context.clone()).or_default();
             own.insert(key.clone());
@@ -117,7 +114,7 @@ impl Tried {
     }
 
     fn in_context(&self, context: &[f64]) -> &Excluded {
-        let found = self.by_context.get(&key_of(context));
+        let found = self.by_context.get(&key_of_row(context.into()));
         found.unwrap_or(&self.none)
     }
 }
@@ -125,7 +122,7 @@ impl Tried {
 impl FromSettings for RandomSearch {
     type Settings = Settings;
 
-    fn from_settings(setup: &Setup, _settings: Settings, rng: &mut Rng) -> Result<Self> {
+    fn new(setup: &Setup, _settings: Settings, rng: &mut Rng) -> Result<Self> {
         Ok(Self {
             pool_rng: rng.clone(),
             pool: None,
@@ -229,7 +226,7 @@ mod tests {
             let problem = Arc::new(Problem { members: Members::Candidates(list), ..cube });
             let domain = problem.domain().clone();
             let setup = Setup::of(&problem);
-            let mut search = RandomSearch::from_settings(&setup, Settings {}, &mut Rng::seed_from_u64(0)).unwrap();
+            let mut search = RandomSearch::new(&setup, Settings {}, &mut Rng::seed_from_u64(0)).unwrap();
             let mut log = Ledger::new(problem);
             for (kind, number, row, context) in steps {
                 let suggested = |row| Event::Suggested {

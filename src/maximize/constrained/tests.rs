@@ -6,7 +6,7 @@ use rand::SeedableRng;
 
 use super::*;
 use crate::call::Call;
-use crate::maximize::{Maximizer, maximize_allowed};
+use crate::maximize::{Maximizer, maximize};
 use crate::problem::Coordinate;
 
 /// The objective −|x − centre|².
@@ -51,7 +51,7 @@ fn best(domain: &Domain, centre: &[f64], inside: &dyn Fn(&[f64]) -> bool, seed: 
     };
     let none = Array2::zeros((0, domain.width()));
     let mut bowl = Bowl(centre.to_vec());
-    maximize_allowed(
+    maximize(
         &mut bowl,
         domain,
         none.view(),

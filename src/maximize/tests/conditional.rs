@@ -7,6 +7,7 @@ use rand::SeedableRng;
 
 use crate::call::Call;
 use crate::maximize::argmax::Argmax;
+use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::{Maximizer, maximize};
 use crate::problem::{Condition, Coordinate, Domain, Objective};
@@ -72,7 +73,7 @@ fn search(f: impl Fn(&[f64]) -> f64, excluded: &Excluded, how: &Maximizer, seed:
         &domain,
         none.view(),
         how,
-        excluded,
+        Allowed::except(excluded),
         &mut Call::new(&mut Rng::seed_from_u64(seed), &mut go_on),
     )
     .unwrap()

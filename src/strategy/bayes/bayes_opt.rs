@@ -15,6 +15,7 @@ use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member};
 use crate::random::Rng;
+use crate::strategy::bayes::acquisitions::any::Acquisition;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};
 use crate::strategy::bayes::choose::addition::Addition;
 use crate::strategy::bayes::choose::design::{initial_design, most_uncertain, standing};
@@ -28,9 +29,13 @@ use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::refit::refit;
 use crate::strategy::bayes::model::success::Success;
 use crate::strategy::bayes::model::training_set::{Posterior, TrainingSet};
-use crate::strategy::bayes::settings::{self, DesignMethod, Settings};
-use crate::strategy::from_settings::FromSettings;
+use crate::strategy::bayes::settings::pending::Pending;
+use crate::strategy::bayes::settings::search;
+use crate::strategy::bayes::settings::surrogate::Surrogate;
+use crate::strategy::bayes::settings::{DesignMethod, Initial, Settings};
+use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::model_based::ModelBased;
+use crate::strategy::theory::Theory;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
 
 const EXHAUSTED: &str = "every point has been observed without noise: the one of the largest posterior mean is \
@@ -74,36 +79,6 @@ pub(super) struct Prepared<'a> {
 }
 
 impl BayesOpt {
-    /// A strategy that has not folded a log. `rng` is the generator of the initial points.
-    pub fn new(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
-        let domain = setup.domain.clone();
-        let columns = Columns::of(&domain, &setup.context);
-        settings.check(
-            columns.width(),
-            matches!(domain.as_ref(), Domain::Candidates(_)),
-        )?;
-        let settings = settings.oriented(setup.direction);
-        let design = settings.design();
-        let d = domain.dimensions();
-        let n_initial = design.n_points(d);
-        Ok(Self {
-            has_few_members: has_few_members(&domain),
-            pool_rng: rng.clone(),
-            pool: None,
-            design: initial_design(&domain, n_initial, design.how, rng),
-            n_initial,
-            training: TrainingSet::new(settings.clone(), &columns),
-            settings,
-            domain,
-            columns,
-            d,
-            success: None,
-            candidates: None,
-            information: None,
-            preview: None,
-        })
-    }
-
     /// A point of the initial design, or `None` if the model chooses the point. The result is not `None` before the
     /// model has data.
     fn initial_point(&self, log: &Ledger, query: Query, call: &mut Call) -> Result<Option<Member>> {
@@ -336,12 +311,46 @@ impl BayesOpt {
 impl FromSettings for BayesOpt {
     type Settings = Settings;
 
-    fn from_settings(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
-        Self::new(setup, settings, rng)
+    /// A strategy that has not folded a log. `rng` is the generator of the initial points.
+    fn new(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
+        let domain = setup.domain.clone();
+        let columns = Columns::of(&domain, &setup.context);
+        settings.check(
+            columns.width(),
+            matches!(domain.as_ref(), Domain::Candidates(_)),
+        )?;
+        let settings = settings.oriented(setup.direction);
+        let design = settings.design();
+        let d = domain.dimensions();
+        let n_initial = design.n_points(d);
+        Ok(Self {
+            has_few_members: has_few_members(&domain),
+            pool_rng: rng.clone(),
+            pool: None,
+            design: initial_design(&domain, n_initial, design.how, rng),
+            n_initial,
+            training: TrainingSet::new(settings.clone(), &columns),
+            settings,
+            domain,
+            columns,
+            d,
+            success: None,
+            candidates: None,
+            information: None,
+            preview: None,
+        })
     }
 
     fn values() -> Vec<Value> {
-        settings::values()
+        let acquisitions = Acquisition::defaults().into_iter().map(as_json);
+        let policies = Pending::defaults().into_iter().map(as_json);
+        let others = [
+            as_json(Surrogate::default()),
+            as_json(Initial::default()),
+            as_json(search::Search::default()),
+            as_json(Theory::default()),
+        ];
+        acquisitions.chain(policies).chain(others).collect()
     }
 }
 

@@ -14,7 +14,7 @@ use crate::error::{Error, Result, Stop};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
 use crate::ledger::{Ledger, TrialNumber};
-use crate::maximize::combinations;
+use crate::maximize::{as_rows, combinations};
 use crate::problem::{Domain, Member};
 use crate::random::Rng;
 use crate::strategy::elimination::bounds::{
@@ -25,8 +25,10 @@ use crate::strategy::elimination::exploration::Exploration;
 use crate::strategy::elimination::note::Note;
 use crate::strategy::elimination::rounds::Rounds;
 use crate::strategy::elimination::schedule::Schedule;
-use crate::strategy::elimination::settings::{self, Beta, Settings, SubExponential};
-use crate::strategy::from_settings::FromSettings;
+use crate::strategy::elimination::settings::{
+    Beta, Delay, EstimatedDelay, Lengths, NoDelay, Settings, SubExponential,
+};
+use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, best_by_value};
 
 /// The strategy BPE-Delay.
@@ -62,46 +64,6 @@ struct Explored {
 }
 
 impl BPEDelay {
-    /// A strategy without rounds. `rng` draws the points that represent a box.
-    pub fn new(setup: &Setup, mut settings: Settings, rng: &mut Rng) -> Result<Self> {
-        let domain = setup.domain.clone();
-        let (schedule, theta) = settings.check(domain.width())?;
-        settings.mean = setup.direction.oriented(settings.mean);
-        let n_points = settings.n_points;
-        let mut cover = None;
-        let discretization = match domain.as_ref() {
-            Domain::Candidates(_) => Array2::zeros((0, domain.width())),
-            Domain::Box(product)
-                if domain.is_finite() && domain.combinations() <= n_points as u64 =>
-            {
-                combinations(product, domain.width())
-            }
-            Domain::Box(_) => {
-                cover = Cover::of(settings.kernel, &theta);
-                if cover.is_none() {
-                    check_lipschitz(&settings)?;
-                }
-                domain.quasi_random(n_points, rng)
-            }
-        };
-        let n = match domain.as_ref() {
-            Domain::Candidates(list) => list.nrows(),
-            Domain::Box(_) => discretization.nrows(),
-        };
-        Ok(Self {
-            rounds: Rounds::new(settings.keep_rounds),
-            domain,
-            settings,
-            schedule,
-            theta,
-            discretization,
-            cover,
-            sets: vec![Arc::new((0..n).collect())],
-            ahead: None,
-            exploration: None,
-        })
-    }
-
     fn points(&self) -> ArrayView2<'_, f64> {
         match self.domain.as_ref() {
             Domain::Candidates(list) => list.view(),
@@ -136,7 +98,7 @@ impl BPEDelay {
                     own as f64 >= length
                 });
         // In the paper, the last round ends at the horizon. In the code of the authors, the last round is complete.
-        let cut = self.settings.lengths == settings::Lengths::Paper;
+        let cut = self.settings.lengths == Lengths::Paper;
         if begun > 0 && (cut || is_over) && self.schedule.is_last(begun, steps) {
             let horizon = self.schedule.horizon;
             return Err(Error::HorizonReached { horizon, steps });
@@ -181,7 +143,7 @@ impl BPEDelay {
     fn left_after(&self, round: usize, stop: &mut Stop) -> Result<Left> {
         let set = &self.sets[round];
         let points = self.points().select(Axis(0), set);
-        let arrived = self.arrived(round);
+        let arrived = self.arrived(round)?;
         let width = self.width(round);
         let (family, theta) = (self.family(), &self.theta);
         let problem = match surviving(family, theta, &arrived, points.view(), width, stop) {
@@ -208,27 +170,25 @@ impl BPEDelay {
     }
 
     /// The observations that are used at the end of a round.
-    fn arrived(&self, round: usize) -> Arrived {
-        let data = &self.rounds.all()[round].data;
-        let mut x = Array2::zeros((data.len(), self.domain.width()));
-        for (mut row, datum) in x.rows_mut().into_iter().zip(data.values()) {
-            row.iter_mut()
-                .zip(&datum.x)
-                .for_each(|(to, from)| *to = *from);
+    fn arrived(&self, round: usize) -> Result<Arrived> {
+        let data = self.rounds.all()[round].data.values();
+        self.observations(data.map(|datum| (&datum.x[..], datum.value, datum.std)))
+    }
+
+    /// Observations from their points, values and standard deviations of the noise.
+    fn observations<'a>(
+        &self,
+        data: impl Iterator<Item = (&'a [f64], f64, Option<f64>)>,
+    ) -> Result<Arrived> {
+        let (mut x, mut y, mut noise) = (Vec::new(), Vec::new(), Vec::new());
+        for (point, value, std) in data {
+            x.extend_from_slice(point);
+            y.push(value - self.settings.mean);
+            let known = std.map(|std| self.settings.row_noise(std));
+            noise.push(known.unwrap_or(self.theta.noise_variance));
         }
-        let theta = &self.theta;
-        let noise = |std: f64| self.settings.row_noise(std);
-        Arrived {
-            x,
-            y: data
-                .values()
-                .map(|d| d.value - self.settings.mean)
-                .collect(),
-            noise: data
-                .values()
-                .map(|d| d.std.map_or(theta.noise_variance, noise))
-                .collect(),
-        }
+        let x = as_rows(x, self.domain.width())?;
+        Ok(Arrived { x, y, noise })
     }
 
     /// The width of the bounds at the end of a round.
@@ -312,12 +272,52 @@ fn check_lipschitz(settings: &Settings) -> Result<()> {
 impl FromSettings for BPEDelay {
     type Settings = Settings;
 
-    fn from_settings(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
-        Self::new(setup, settings, rng)
+    /// A strategy without rounds. `rng` draws the points that represent a box.
+    fn new(setup: &Setup, mut settings: Settings, rng: &mut Rng) -> Result<Self> {
+        let domain = setup.domain.clone();
+        let (schedule, theta) = settings.check(domain.width())?;
+        settings.mean = setup.direction.oriented(settings.mean);
+        let n_points = settings.n_points;
+        let mut cover = None;
+        let discretization = match domain.as_ref() {
+            Domain::Candidates(_) => Array2::zeros((0, domain.width())),
+            Domain::Box(product)
+                if domain.is_finite() && domain.combinations() <= n_points as u64 =>
+            {
+                combinations(product, domain.width())
+            }
+            Domain::Box(_) => {
+                cover = Cover::of(settings.kernel, &theta);
+                if cover.is_none() {
+                    check_lipschitz(&settings)?;
+                }
+                domain.quasi_random(n_points, rng)
+            }
+        };
+        let n = match domain.as_ref() {
+            Domain::Candidates(list) => list.nrows(),
+            Domain::Box(_) => discretization.nrows(),
+        };
+        Ok(Self {
+            rounds: Rounds::new(settings.keep_rounds),
+            domain,
+            settings,
+            schedule,
+            theta,
+            discretization,
+            cover,
+            sets: vec![Arc::new((0..n).collect())],
+            ahead: None,
+            exploration: None,
+        })
     }
 
     fn values() -> Vec<Value> {
-        settings::values()
+        vec![
+            as_json(Delay::EstimatedDelay(EstimatedDelay {})),
+            as_json(Delay::NoDelay(NoDelay {})),
+            as_json(Delay::SubExponential(SubExponential::default())),
+        ]
     }
 }
 
@@ -403,19 +403,9 @@ impl Strategy for BPEDelay {
         }
         self.update_sets(call.stop)?;
         let observed = log.trials().iter().enumerate();
-        let observed =
-            observed.filter_map(|(number, trial)| Some((number, trial.value?, trial.std())));
-        let (mut x, mut y, mut noise) = (Vec::new(), Vec::new(), Vec::new());
-        for (number, value, std) in observed {
-            x.extend_from_slice(log.x(number));
-            y.push(value - self.settings.mean);
-            noise.push(std.map_or(self.theta.noise_variance, |std| {
-                self.settings.row_noise(std)
-            }));
-        }
-        let x = Array2::from_shape_vec((y.len(), self.domain.width()), x);
-        let x = x.map_err(|error| Error::Shape(error.to_string()))?;
-        let arrived = Arrived { x, y, noise };
+        let arrived = self.observations(
+            observed.filter_map(|(number, trial)| Some((log.x(number), trial.value?, trial.std()))),
+        )?;
         let set = self.sets.last().cloned().unwrap_or_default();
         let points = self.points().select(Axis(0), &set);
         let (mean, variance) = match posterior(

@@ -10,14 +10,16 @@ use crate::maximize::feasible::{Feasible, MAX_TRIES};
 use crate::problem::fidelity::TOLERANCE;
 use crate::problem::{Domain, Fidelity, Member};
 use crate::random::Rng;
-use crate::strategy::from_settings::FromSettings;
+use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::tree::bias::Bias;
 use crate::strategy::tree::fold::Forest;
 use crate::strategy::tree::instance::{Instance, Nu};
 use crate::strategy::tree::note::{self, Place, Step};
 use crate::strategy::tree::partition::{Partition, ROOT};
 use crate::strategy::tree::region::{Region, Space};
-use crate::strategy::tree::settings::{self, Recommended, Sample, Settings};
+use crate::strategy::tree::settings::{
+    Bound, DUCB1, DUCB1Sigma, DUCBV, Recommended, Sample, Settings,
+};
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports};
 use rand::RngExt;
 
@@ -42,41 +44,6 @@ struct Advanced {
 }
 
 impl TreeSearch {
-    pub fn new(setup: &Setup, settings: Settings) -> Result<Self> {
-        settings.check()?;
-        let Domain::Box(product) = setup.domain.as_ref() else {
-            return Err(Error::Unsupported {
-                strategy: "TreeSearch",
-                what: "candidates",
-            });
-        };
-        let has_fidelity = setup.fidelity.is_some();
-        let nu = match (settings.nu, has_fidelity) {
-            (Some(nu), _) => Nu::Given(nu),
-            (None, false) => Nu::Scale,
-            (None, true) => Nu::Spread(0.0),
-        };
-        let rhos = settings.rhos(product.len(), has_fidelity).into_iter();
-        let instances = rhos.map(|rho| {
-            let instance = Instance::new(nu, rho, settings.bound);
-            match settings.has_front(has_fidelity) {
-                true => instance.with_front(),
-                false => instance,
-            }
-        });
-        let partition = Partition::new(Space::new(product));
-        Ok(Self {
-            forest: Forest::new(
-                partition,
-                instances.collect(),
-                settings.refresh,
-                Bias::new(setup.fidelity.as_ref()),
-            ),
-            fidelity: setup.fidelity.clone(),
-            settings,
-        })
-    }
-
     /// The leaf that is reached from the root by repeatedly taking the half with the larger B value. Ties are broken at
     /// random.
     fn choose(&self, instance: usize, rng: &mut Rng) -> (Place, Region) {
@@ -288,12 +255,47 @@ impl TreeSearch {
 impl FromSettings for TreeSearch {
     type Settings = Settings;
 
-    fn from_settings(setup: &Setup, settings: Settings, _rng: &mut Rng) -> Result<Self> {
-        Self::new(setup, settings)
+    fn new(setup: &Setup, settings: Settings, _rng: &mut Rng) -> Result<Self> {
+        settings.check()?;
+        let Domain::Box(product) = setup.domain.as_ref() else {
+            return Err(Error::Unsupported {
+                strategy: "TreeSearch",
+                what: "candidates",
+            });
+        };
+        let has_fidelity = setup.fidelity.is_some();
+        let nu = match (settings.nu, has_fidelity) {
+            (Some(nu), _) => Nu::Given(nu),
+            (None, false) => Nu::Scale,
+            (None, true) => Nu::Spread(0.0),
+        };
+        let rhos = settings.rhos(product.len(), has_fidelity).into_iter();
+        let instances = rhos.map(|rho| {
+            let instance = Instance::new(nu, rho, settings.bound);
+            match settings.has_front(has_fidelity) {
+                true => instance.with_front(),
+                false => instance,
+            }
+        });
+        let partition = Partition::new(Space::new(product));
+        Ok(Self {
+            forest: Forest::new(
+                partition,
+                instances.collect(),
+                settings.refresh,
+                Bias::new(setup.fidelity.as_ref()),
+            ),
+            fidelity: setup.fidelity.clone(),
+            settings,
+        })
     }
 
     fn values() -> Vec<Value> {
-        settings::values()
+        vec![
+            as_json(Bound::DUCB1(DUCB1::default())),
+            as_json(Bound::DUCB1Sigma(DUCB1Sigma::default())),
+            as_json(Bound::DUCBV(DUCBV::default())),
+        ]
     }
 }
 

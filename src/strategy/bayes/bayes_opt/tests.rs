@@ -5,6 +5,7 @@ use crate::call::Call;
 use crate::ledger::{Action, Event};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Coordinate, Direction, Point};
+use crate::strategy::from_settings::FromSettings;
 use crate::strategy::units::Units;
 use rand::SeedableRng;
 use serde_json::json;

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, State, TrialNumber};
 use crate::maximize::constrained::Allowed;
-use crate::maximize::{Maximizer, maximize_allowed};
+use crate::maximize::{Maximizer, maximize};
 use crate::problem::{Domain, Member};
 use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
@@ -59,7 +59,7 @@ pub fn most_uncertain(
     let mut scorer = Scorer::new(&prior, &variance, context);
     let nowhere = Array2::zeros((0, domain.width()));
     let around = nowhere.view();
-    let best = maximize_allowed(&mut scorer, domain, around, &maximizer, allowed, call)?;
+    let best = maximize(&mut scorer, domain, around, &maximizer, allowed, call)?;
     Ok(best.member())
 }
 

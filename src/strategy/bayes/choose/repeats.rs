@@ -10,7 +10,7 @@ use ndarray::{Array2, ArrayView2};
 
 use crate::gp::{GaussianProcess, NOISELESS};
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
-use crate::maximize::excluded::Excluded;
+use crate::maximize::excluded::{Excluded, key_of_row};
 use crate::maximize::feasible::Pool;
 use crate::problem::Domain;
 use crate::strategy::Query;
@@ -43,7 +43,7 @@ pub fn has_few_members(domain: &Domain) -> bool {
             let mut distinct = HashSet::new();
             let mut rows = list.rows().into_iter();
             rows.all(|row| {
-                distinct.insert(row.iter().map(|x| (x + 0.0).to_bits()).collect::<Vec<_>>());
+                distinct.insert(key_of_row(row));
                 distinct.len() <= MAX_INITIAL
             })
         }

@@ -10,7 +10,7 @@ use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
-use crate::maximize::{Argmax, Maximizer, maximize_allowed};
+use crate::maximize::{Argmax, Maximizer, maximize};
 use crate::problem::{Domain, Member, Objective};
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::draws::{DrawMethod, Draws};
@@ -85,7 +85,7 @@ impl<'a, 'c> Search<'a, 'c> {
             pool: self.scope.pool,
         };
         let (domain, around) = (self.scope.domain, self.best_observed.view());
-        maximize_allowed(objective, domain, around, maximizer, allowed, self.call)
+        maximize(objective, domain, around, maximizer, allowed, self.call)
     }
 
     /// The best point of a box, or another good point if pending points are too near the best point.

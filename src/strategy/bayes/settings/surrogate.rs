@@ -98,6 +98,23 @@ pub enum Lengthscale {
     PerColumn(Vec<f64>),
 }
 
+impl Lengthscale {
+    fn given(&self) -> &[f64] {
+        match self {
+            Lengthscale::Shared(l) => std::slice::from_ref(l),
+            Lengthscale::PerColumn(each) => each,
+        }
+    }
+
+    /// The lengthscales of `width` columns. A single lengthscale is used for all columns.
+    pub fn per_column(&self, width: usize) -> Vec<f64> {
+        match self.given() {
+            [l] => vec![*l; width],
+            each => each.to_vec(),
+        }
+    }
+}
+
 /// The prior mean of f.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(
@@ -176,10 +193,7 @@ impl GP {
     /// Returns an error if a setting is invalid. `width` is the number of columns of a row.
     pub fn check(&self, width: usize) -> Result<()> {
         if let Some(lengthscale) = &self.lengthscale {
-            let each = match lengthscale {
-                Lengthscale::Shared(l) => std::slice::from_ref(l),
-                Lengthscale::PerColumn(each) => each,
-            };
+            let each = lengthscale.given();
             let fits = each.len() == 1 || each.len() == width;
             check(
                 fits && each.iter().all(|l| is_positive(*l)),
@@ -230,12 +244,7 @@ impl GP {
 
     /// The settings of a fit, for rows of these columns.
     pub fn fit_settings(&self, columns: &Columns) -> FitSettings {
-        let width = columns.width();
-        let per_column = |lengthscale: &Lengthscale| match lengthscale {
-            Lengthscale::Shared(l) => vec![*l; width],
-            Lengthscale::PerColumn(l) if l.len() == 1 => vec![l[0]; width],
-            Lengthscale::PerColumn(l) => l.clone(),
-        };
+        let per_column = |lengthscale: &Lengthscale| lengthscale.per_column(columns.width());
         FitSettings {
             family: self.families(columns)[0],
             groups: self.groups(columns),
