@@ -167,23 +167,16 @@ impl Optimizer {
         encoded_context: &[f64],
         stop: &mut Stop,
     ) -> Result<Option<String>> {
-        let Request {
-            context,
-            fidelity,
-            time,
-            lease,
-            feasible,
-        } = request;
-        let ledger = &self.ledger;
+        let (ledger, time, fidelity) = (&self.ledger, request.time, request.fidelity);
         let problem = &self.definition.problem;
         let now = ledger.now(time)?;
         let suggested = |point, fidelity, queued, note, attrs| Event::Suggested {
             point,
-            context: context.to_vec(),
+            context: request.context.to_vec(),
             fidelity,
             now,
             at: time,
-            expires_at: time.zip(lease).map(|(time, lease)| time + lease),
+            expires_at: time.zip(request.lease).map(|(time, lease)| time + lease),
             queued,
             note,
             attrs,
@@ -202,7 +195,7 @@ impl Optimizer {
                     wall_time: time,
                     context: encoded_context,
                     fidelity: problem.z(fidelity),
-                    feasible,
+                    feasible: request.feasible,
                 };
                 self.strategy.catch_up(ledger)?;
                 let Proposal {
@@ -290,10 +283,9 @@ impl Optimizer {
         let now = self.ledger.now(time)?;
         let query = Query {
             now,
-            wall_time: None,
             context: &problem.encode_context(context),
-            fidelity: None,
             feasible,
+            ..Query::default()
         };
         self.strategy.catch_up(&self.ledger)?;
         let mut rng = stream(self.definition.seed, RECOMMENDATION);
@@ -318,9 +310,7 @@ impl Optimizer {
         let query = Query {
             now,
             wall_time: time,
-            context: &[],
-            fidelity: None,
-            feasible: Feasible::EVERYWHERE,
+            ..Query::default()
         };
         self.strategy.catch_up(&self.ledger)?;
         match self.strategy.model_based() {
@@ -358,8 +348,8 @@ impl Optimizer {
             now: self.ledger.now(time)?,
             wall_time: time,
             context,
-            fidelity: None,
             feasible,
+            ..Query::default()
         };
         self.strategy.catch_up(&self.ledger)?;
         let Some(strategy) = self.strategy.model_based() else {

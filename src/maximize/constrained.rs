@@ -20,6 +20,7 @@ use super::starting_points::starting_points;
 use super::sweep::as_rows;
 use crate::call::Call;
 use crate::error::{Error, Result, check};
+use crate::numerics::order::best_first;
 use crate::problem::{Domain, Objective};
 use crate::random::Rng;
 
@@ -149,10 +150,8 @@ impl Constrained<'_, '_> {
         rng: &mut Rng,
     ) -> Result<Option<Argmax>> {
         let mut values = self.search.score(points.view())?;
-        let mut order: Vec<usize> = (0..values.len())
-            .filter(|&i| values[i].is_finite())
-            .collect();
-        order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
+        let mut order = best_first(&values);
+        order.retain(|&i| values[i].is_finite());
         self.search.set_scale(&values, &order);
 
         let unknown = order.iter().copied().filter(|&i| i < n_unknown);

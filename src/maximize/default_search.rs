@@ -18,6 +18,7 @@ use super::scoring::Search;
 use super::sweep::is_large;
 use crate::error::{Error, Result, check};
 use crate::numerics::lbfgsb::Tolerance;
+use crate::numerics::order::best_first;
 use crate::problem::{Coordinate, columns};
 use crate::random::Rng;
 
@@ -110,8 +111,8 @@ impl Search<'_, '_> {
         rng: &mut Rng,
     ) -> Result<Option<Argmax>> {
         let values = self.score(points.view())?;
-        let mut order: Vec<usize> = (0..values.len()).filter(|&i| !values[i].is_nan()).collect();
-        order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
+        let mut order = best_first(&values);
+        order.retain(|&i| !values[i].is_nan());
         let Some(&first) = order.first() else {
             return Ok(None);
         };

@@ -14,6 +14,7 @@ use crate::gp::{BLOCK, GaussianProcess as Core};
 use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::{Maximizer, maximize};
+use crate::numerics::order::best_first;
 use crate::problem::Objective;
 use crate::python::domain::Domain;
 use crate::python::gaussian_process::GaussianProcess;
@@ -159,8 +160,7 @@ impl Acquisition {
             let n = self.gp.n_observed();
             let rows = self.gp.rows();
             let targets = self.gp.targets();
-            let mut order: Vec<usize> = (0..n).collect();
-            order.sort_by(|&a, &b| targets[b].total_cmp(&targets[a]));
+            let mut order = best_first(&targets[..n]);
             order.truncate(5);
             let incumbents = rows.select(Axis(0), &order);
             let mut rng = Rng::seed_from_u64(seed);

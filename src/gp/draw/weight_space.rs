@@ -82,14 +82,9 @@ impl WeightSpace {
         workspace: &mut Workspace,
         gradient: &mut [f64],
     ) -> f64 {
-        let Workspace {
-            sines,
-            cosines,
-            by_prior,
-            by_norm,
-            ..
-        } = workspace;
-        for ((b, c), s) in by_norm.iter_mut().zip(cosines.iter()).zip(sines.iter()) {
+        let (sines, cosines) = (&workspace.sines, &workspace.cosines);
+        let (by_prior, by_norm) = (&workspace.by_prior, &mut workspace.by_norm);
+        for ((b, c), s) in by_norm.iter_mut().zip(cosines).zip(sines) {
             *b = -2.0 * c * s;
         }
         let q2 = dot(cosines, cosines);

@@ -81,6 +81,13 @@ impl KernelFamily {
         self.stationary().is_some()
     }
 
+    /// g² = −2 dκ/dq at q = 0, which bounds the slope of functions of unit norm in lengthscales. The result is `None` if
+    /// functions are not Lipschitz continuous.
+    pub fn squared_lipschitz(self) -> Option<f64> {
+        self.stationary()
+            .map_or(Some(1.0), |family| family.squared_lipschitz)
+    }
+
     fn stationary(self) -> Option<Stationary> {
         match self {
             KernelFamily::SquaredExponential => Some(squared_exponential::FAMILY),
@@ -100,6 +107,8 @@ struct Stationary {
     values_and_slopes: fn(f64, &mut [f64], &mut [f64]),
     /// Draws a random factor a such that ω = a·N(0, 1)/ℓ has the spectral density of κ, that is, E cos(ωᵀ(x − x')) = κ.
     spectral_factor: fn(&mut Rng) -> f64,
+    /// See [`KernelFamily::squared_lipschitz`].
+    squared_lipschitz: Option<f64>,
 }
 
 /// The spectral factor of Matérn ν. It is sqrt(2ν/χ²), and χ² has 2ν degrees of freedom. Then ω has a Student t

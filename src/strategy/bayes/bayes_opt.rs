@@ -187,7 +187,7 @@ impl BayesOpt {
     ) -> Result<(Member, Option<String>)> {
         if self.training.refit_due(log, call.stop)? {
             let fit = Arc::new(self.refit(log, query, call)?);
-            self.training.adopt(fit.clone());
+            self.training.fold.adopt(fit.clone());
             *fitted = Some(fit);
         }
         check(call.stop)?;
@@ -367,7 +367,7 @@ impl Strategy for BayesOpt {
     }
 
     fn rewind(&mut self, log: &Ledger) {
-        self.training.rewind(log);
+        self.training.fold.rewind(log);
     }
 
     fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal> {

@@ -36,7 +36,7 @@ impl BayesOpt {
             }
         };
         self.preview = Some((log.len(), fit.clone()));
-        self.training.preview(fit);
+        self.training.fold.preview(fit);
         Ok(())
     }
 }
@@ -82,7 +82,7 @@ impl ModelBased for BayesOpt {
         self.training.before_suggestion(query.now);
         if self.training.refit_due(log, call.stop)? {
             let fit = Arc::new(self.refit(log, query, call)?);
-            self.training.adopt(fit);
+            self.training.fold.adopt(fit);
         }
         let prepared = self.prepare(log, query, call)?;
         let (gp, units) = (&*prepared.posterior.gp, prepared.posterior.targets.units);

@@ -47,12 +47,8 @@ impl TreeSearch {
     /// The leaf that is reached from the root by repeatedly taking the half with the larger B value. Ties are broken at
     /// random.
     fn choose(&self, instance: usize, rng: &mut Rng) -> (Place, Region) {
-        let Forest {
-            partition,
-            instances,
-            ..
-        } = &self.forest;
-        let (instance, space) = (&instances[instance], partition.space());
+        let (partition, instance) = (&self.forest.partition, &self.forest.instances[instance]);
+        let space = partition.space();
         let (mut at, mut region) = (ROOT, space.whole());
         while instance.is_visited(at) {
             let node = partition.node(at);
@@ -78,12 +74,8 @@ impl TreeSearch {
     /// A half of the best cell of the front, down to a random depth. The result is `None` if the front is not used in
     /// this turn.
     fn choose_of_front(&mut self, instance: usize, rng: &mut Rng) -> Option<(Place, Region)> {
-        let Forest {
-            partition,
-            instances,
-            ..
-        } = &mut self.forest;
-        let instance = &mut instances[instance];
+        let partition = &self.forest.partition;
+        let instance = &mut self.forest.instances[instance];
         let depth = rng.random_range(0..instance.front_turn()?);
         let parent = instance.best_down_to(depth, partition)?;
         let side = match instance.open_halves(parent, partition) {

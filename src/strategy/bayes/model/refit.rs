@@ -37,7 +37,7 @@ pub fn refit(
         FitRows::Policy => settings.pending().is_censor(),
     };
     let mut targets = training.warped_targets(log, None);
-    let mut numbers = training.rows().to_vec();
+    let mut numbers = training.fold.rows.to_vec();
     let mut noise = training.row_noise(log, targets.units);
     if with_tail {
         let posterior = match training.posterior(log, query, call.stop) {
@@ -133,7 +133,7 @@ pub fn refit(
     Ok(Fit {
         family: found.family,
         theta,
-        rows: Some(training.rows().len()),
+        rows: Some(training.fold.rows.len()),
         units,
         success: fit_success(settings, columns, training, log, call)?,
     })
@@ -141,7 +141,7 @@ pub fn refit(
 
 /// The rows under every warp that may suit their values.
 fn warped(columns: &Columns, training: &TrainingSet, log: &Ledger) -> Vec<Warped> {
-    let rows = training.rows().iter().copied();
+    let rows = training.fold.rows.iter().copied();
     let (rows, values): (Vec<_>, Vec<_>) = rows
         .filter_map(|number| Some((number, log.trials()[number].value?)))
         .unzip();
@@ -162,7 +162,7 @@ fn warped(columns: &Columns, training: &TrainingSet, log: &Ledger) -> Vec<Warped
 
 /// log d target/dy of each row. Failed trials do not have a value y.
 fn log_slopes(training: &TrainingSet, log: &Ledger, units: Units) -> Vec<f64> {
-    let values = training.rows().iter().map(|&n| log.trials()[n].value);
+    let values = training.fold.rows.iter().map(|&n| log.trials()[n].value);
     values
         .map(|y| y.map_or(0.0, |y| units.log_slope(y)))
         .collect()

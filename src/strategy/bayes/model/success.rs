@@ -170,7 +170,7 @@ pub fn fit_success(
     if let Some(last) = last {
         start.lengthscale.clone_from(&last.lengthscale);
     }
-    let rows = training.ended();
+    let rows = &training.fold.ended;
     let x = training.encode(log, rows);
     let labels = labels(log, rows, Failures::Scattered.label());
     let theta = fit(x.view(), &labels, &start, &fitted, call)?;
@@ -201,7 +201,7 @@ impl Success {
             Some(fit) => fit.lengthscale.clone(),
             None => at_least(theta.lengthscale),
         };
-        let rows = training.ended();
+        let rows = &training.fold.ended;
         let failures = Failures::of(
             training.encode(log, rows).view(),
             &labels(log, rows, Failures::Scattered.label()),
@@ -213,7 +213,7 @@ impl Success {
             kept.failures == failures
                 && kept.gp.hyperparameters() == theta
                 && kept.version.base == base
-                && kept.n_moves == training.n_moves()
+                && kept.n_moves == training.fold.n_moves
                 && rows.starts_with(&kept.rows)
         };
         let mut success = match kept.take() {
@@ -225,7 +225,7 @@ impl Success {
                 Self {
                     gp,
                     rows: rows[..base].to_vec(),
-                    n_moves: training.n_moves(),
+                    n_moves: training.fold.n_moves,
                     version: Version {
                         generation: generation + 1,
                         base,
