@@ -5,6 +5,8 @@
 //! if all of its conditions hold. A condition holds if the parent is active and the index of the parent is among the
 //! levels of the condition.
 
+use std::collections::BTreeSet;
+
 use super::{Cell, Coordinate};
 
 /// The largest number of combinations of a box with conditions that is counted. No search enumerates more members.
@@ -96,23 +98,29 @@ impl Conditions {
         active: &mut [bool],
         indices: &mut [u64],
     ) -> u64 {
-        let Some((&i, rest)) = order.split_first() else {
-            return 1;
-        };
-        active[i] = self.holds(i, active, indices);
-        let levels = coordinates[i].levels().filter(|_| active[i]).unwrap_or(1);
-        if !active[i] || !self.is_parent[i] {
-            return levels.saturating_mul(self.count(coordinates, rest, active, indices));
-        }
-        let mut sum: u64 = 0;
-        for level in 0..levels {
-            indices[i] = level;
-            sum = sum.saturating_add(self.count(coordinates, rest, active, indices));
-            if sum > MAX_COUNT {
-                return u64::MAX;
+        let mut factor: u64 = 1;
+        for (place, &i) in order.iter().enumerate() {
+            active[i] = self.holds(i, active, indices);
+            if !active[i] {
+                continue;
             }
+            let levels = coordinates[i].levels().unwrap_or(1);
+            if !self.is_parent[i] {
+                factor = factor.saturating_mul(levels);
+                continue;
+            }
+            let mut sum: u64 = 0;
+            for level in 0..levels {
+                indices[i] = level;
+                let rest = self.count(coordinates, &order[place + 1..], active, indices);
+                sum = sum.saturating_add(rest);
+                if sum > MAX_COUNT {
+                    return u64::MAX;
+                }
+            }
+            return factor.saturating_mul(sum);
         }
-        sum
+        factor
     }
 }
 
@@ -120,15 +128,26 @@ impl Conditions {
 /// a circle, the error has the coordinates of the circle.
 fn order(when: &[Vec<Condition>]) -> Result<Vec<usize>, Vec<usize>> {
     let mut order = Vec::with_capacity(when.len());
-    let mut waits = vec![true; when.len()];
-    let is_ready =
-        |i: usize, waits: &[bool]| waits[i] && when[i].iter().all(|condition| !waits[condition.0]);
-    while let Some(i) = (0..when.len()).find(|&i| is_ready(i, &waits)) {
+    let mut n_waited_for: Vec<usize> = when.iter().map(Vec::len).collect();
+    let mut children = vec![Vec::new(); when.len()];
+    for (i, own) in when.iter().enumerate() {
+        for Condition(parent, _) in own {
+            children[*parent].push(i);
+        }
+    }
+    let free = (0..when.len()).filter(|&i| n_waited_for[i] == 0);
+    let mut ready: BTreeSet<usize> = free.collect();
+    while let Some(i) = ready.pop_first() {
         order.push(i);
-        waits[i] = false;
+        for &child in &children[i] {
+            n_waited_for[child] -= 1;
+            if n_waited_for[child] == 0 {
+                ready.insert(child);
+            }
+        }
     }
     // Each coordinate that still waits has a parent that waits, so following these parents leads to a circle.
-    let waits = |&i: &usize| waits[i];
+    let waits = |&i: &usize| n_waited_for[i] > 0;
     let mut path: Vec<usize> = (0..when.len()).find(waits).into_iter().collect();
     while let Some(&last) = path.last() {
         let mut parents = when[last].iter().map(|condition| condition.0);

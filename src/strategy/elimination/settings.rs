@@ -9,7 +9,7 @@ use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
 use crate::strategy::bayes::settings::surrogate::Lengthscale;
 use crate::strategy::checks::{
-    MAX_COUNT, NOT_NEGATIVE, POSITIVE, check, is_not_negative, is_positive, is_std, refuse,
+    NOT_NEGATIVE, POSITIVE, check, check_count, is_not_negative, is_positive, is_std, refuse,
 };
 use crate::strategy::elimination::schedule::Schedule;
 use crate::strategy::theory::{Constants, Theory};
@@ -166,10 +166,7 @@ impl Settings {
         let expected = "it is for pending=\"censor\"; leave it out";
         check(b_y.is_none(), "theory.value_bound", got, expected)?;
         self.constants().check()?;
-        let n_points = self.n_points;
-        let expected = "give a number from 1 to 1,000,000";
-        let holds = (1..=MAX_COUNT).contains(&n_points);
-        check(holds, "n_points", n_points, expected)?;
+        check_count("n_points", self.n_points)?;
         match (self.beta, self.constants().rkhs_bound) {
             (Beta::Fixed(beta), _) => {
                 check(is_not_negative(beta), "beta", beta, NOT_NEGATIVE)?;

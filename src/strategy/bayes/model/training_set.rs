@@ -195,18 +195,12 @@ impl TrainingSet {
             Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => return Ok(true),
             Err(error) => return Err(error),
         }
-        let whitened = self
-            .kept
-            .as_ref()
-            .map(|kept| kept.posterior.whitened_targets());
-        let later = whitened
-            .into_iter()
-            .flatten()
-            .zip(&self.fold.values)
-            .skip(first);
-        Ok(later
-            .filter(|(_, value)| value.is_some())
-            .any(|(z, _)| z.abs() > MAX_SURPRISE))
+        let Some(kept) = &self.kept else {
+            return Ok(false);
+        };
+        let whitened = kept.posterior.whitened_targets().iter();
+        let mut later = whitened.zip(&self.fold.values).skip(first);
+        Ok(later.any(|(z, value)| value.is_some() && z.abs() > MAX_SURPRISE))
     }
 
     /// Targets of the rows in the units of the last fit. If units may change between fits, the targets are in current

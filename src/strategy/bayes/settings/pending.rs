@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::gp::Target;
 use crate::problem::Direction;
 use crate::strategy::bayes::acquisitions::any::Acquisition;
-use crate::strategy::checks::{VALUE_OF_F, check, check_count};
+use crate::strategy::checks::{VALUE_OF_F, check, check_count, check_given};
 
 /// How pending trials enter the posterior.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -164,9 +164,7 @@ impl Pending {
                 Lie::Of(_) => Ok(()),
             },
             Pending::Censor(censor) => {
-                if let Some(floor) = censor.floor {
-                    check(floor.is_finite(), "pending.floor", floor, VALUE_OF_F)?;
-                }
+                check_given(censor.floor, "pending.floor", f64::is_finite, VALUE_OF_F)?;
                 check(
                     has_window || !self.discards_late(),
                     "pending.late",

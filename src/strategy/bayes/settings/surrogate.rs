@@ -11,7 +11,8 @@ use crate::gp::fit::{Draws, FitSettings};
 use crate::gp::kernel::{InputWarp, KernelFamily};
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::checks::{
-    MAX_COUNT, NOT_NEGATIVE, POSITIVE, VALUE_OF_F, check, check_count, is_positive, is_std,
+    MAX_COUNT, NOT_NEGATIVE, POSITIVE, VALUE_OF_F, check, check_count, check_given, is_positive,
+    is_std,
 };
 
 /// The smallest noise variance, in units of the targets. With a smaller noise variance, the factor is inaccurate.
@@ -202,13 +203,10 @@ impl GP {
                 "give one finite number above 0, or one for every encoded column of point and context",
             )?;
         }
-        if let Some(std) = self.signal_std {
-            check(is_std(std), "surrogate.signal_std", std, POSITIVE)?;
-        }
-        if let Some(std) = self.noise_std {
-            let holds = std == 0.0 || is_std(std);
-            check(holds, "surrogate.noise_std", std, NOT_NEGATIVE)?;
-        }
+        check_given(self.signal_std, "surrogate.signal_std", is_std, POSITIVE)?;
+        let zero_or_std = |std: f64| std == 0.0 || is_std(std);
+        let name = "surrogate.noise_std";
+        check_given(self.noise_std, name, zero_or_std, NOT_NEGATIVE)?;
         if let Some(theta) = self.initial_theta {
             check(
                 is_positive(theta[0]) && theta[1..].iter().all(|x| is_std(*x)),

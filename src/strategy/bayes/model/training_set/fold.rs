@@ -184,13 +184,8 @@ impl Fold {
 
     /// Uses the θ of a fit, from this process or another process.
     pub fn adopt(&mut self, fit: Arc<Fit>) {
-        let same = self.fit.as_ref().is_some_and(|known| {
-            known.rows.is_some()
-                && (known.family, known.rows, &known.theta) == (fit.family, fit.rows, &fit.theta)
-                && known.units == fit.units
-                && known.success == fit.success
-        });
-        if !same {
+        let known = self.fit.as_ref().filter(|known| known.rows.is_some());
+        if known != Some(&fit) {
             self.base = fit.rows.unwrap_or(0).min(self.rows.len());
             self.fit = Some(fit);
         }
