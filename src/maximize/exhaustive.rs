@@ -4,10 +4,9 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use rand::RngExt;
 
 use super::argmax::Argmax;
-use super::excluded::Excluded;
 use crate::call::Call;
 use crate::error::{Result, check};
-use crate::problem::{Domain, Objective, Product, columns};
+use crate::problem::{Objective, Product, columns};
 
 /// The number of rows that are scored between two checks of `stop`.
 pub(super) const BLOCK: usize = 256;
@@ -48,26 +47,6 @@ pub(super) fn best_row(
         point: points.row(index).to_vec(),
         index: Some(index),
         value,
-    }))
-}
-
-/// Returns the best of all members of a box without continuous coordinates.
-pub(super) fn best_combination(
-    objective: &mut dyn Objective,
-    domain: &Domain,
-    product: &Product,
-    excluded: &Excluded,
-    call: &mut Call,
-) -> Result<Option<Argmax>> {
-    let all = combinations(product, domain.width());
-    let skip = |x: ArrayView1<f64>| {
-        x.to_slice()
-            .is_some_and(|x| excluded.contains_member(product, x))
-    };
-    let best = best_row(objective, all.view(), &skip, call)?;
-    Ok(best.map(|best| Argmax {
-        index: None,
-        ..best
     }))
 }
 

@@ -91,7 +91,9 @@ pub fn maximize(
             if !product.contains(&Coordinate::Continuous)
                 && domain.combinations() <= exhaustive::MAX_COMBINATIONS =>
         {
-            exhaustive::best_combination(objective, domain, product, excluded, call)?
+            let all = exhaustive::combinations(product, domain.width());
+            let skip = |row: ArrayView1<f64>| excluded.contains_member(product, &row.to_vec());
+            exhaustive::best_row(objective, all.view(), &skip, call)?
         }
         (Domain::Box(product), Maximizer::Default { effort }) => {
             let plan = default_search::Plan::new(product, *effort, true)?;
@@ -114,8 +116,10 @@ pub fn maximize(
             value: f64::NAN,
         }
     });
-    if argmax.index.is_none() {
-        domain.snap(&mut argmax.point);
+    // Only a candidate has a row number.
+    if let Domain::Box(product) = domain {
+        argmax.index = None;
+        product.snap(&mut argmax.point);
     }
     Ok(argmax)
 }

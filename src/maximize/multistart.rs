@@ -44,8 +44,5 @@ pub(super) fn best_of_starts(
             best = Some(Argmax::of(point, value));
         }
     }
-    Ok(best.map(|best| Argmax {
-        index: None,
-        ..best
-    }))
+    Ok(best)
 }

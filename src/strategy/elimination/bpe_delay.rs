@@ -432,12 +432,13 @@ impl Strategy for BPEDelay {
     fn status(&mut self, log: &Ledger, stop: &mut Stop) -> Result<Option<Value>> {
         self.update_sets(stop)?;
         let now = log.now(None)?;
-        let (begun, steps) = (self.rounds.all().len(), self.rounds.steps());
+        let begun = self.rounds.all().len();
         let known = self.settings.known_delay();
-        let mut before = 0;
+        // The numbers of steps before a round and at its planned end.
+        let (mut before, mut end) = (0, 0);
         let mut rounds = Vec::new();
         for (r, round) in self.rounds.all().iter().enumerate() {
-            let is_last = r + 1 == begun;
+            let (is_last, n_suggested) = (r + 1 == begun, round.trials.len());
             let planned = known.and_then(|delay| {
                 let planned = self.schedule.plan(r + 1, before, delay);
                 planned.first().map(|planned| planned.length)
@@ -445,23 +446,17 @@ impl Strategy for BPEDelay {
             rounds.push(json!({
                 "number": r + 1,
                 "n_explored": self.schedule.explored(r + 1),
-                "length": if is_last { planned } else { Some(round.trials.len()) },
-                "n_suggested": round.trials.len(),
+                "length": if is_last { planned } else { Some(n_suggested) },
+                "n_suggested": n_suggested,
                 "n_arrived": round.data.len(),
                 "n_surviving": self.sets[r].len(),
                 "delay": if is_last { self.delay(log, now) } else { self.rounds.all()[r + 1].delay },
             }));
-            before += round.trials.len();
+            end = before + planned.unwrap_or(0).max(n_suggested);
+            before += n_suggested;
         }
         if let Some(delay) = known {
-            let last = self.rounds.all().last();
-            let current = last.and_then(|round| {
-                let first = self.schedule.plan(begun, steps - round.trials.len(), delay);
-                Some(first.first()?.length.saturating_sub(round.trials.len()))
-            });
-            let plan = self
-                .schedule
-                .plan(begun + 1, steps + current.unwrap_or(0), delay);
+            let plan = self.schedule.plan(begun + 1, end, delay);
             for (i, planned) in plan.into_iter().enumerate() {
                 rounds.push(json!({
                     "number": begun + 1 + i,
