@@ -263,7 +263,7 @@ impl GaussianProcess {
     }
 
     #[getter]
-    fn kernel(&self, py: Python<'_>) -> &'static str {
+    fn kernel(&self, py: Python<'_>) -> String {
         py.detach(|| self.lock().family).name()
     }
 

@@ -47,33 +47,19 @@ pub enum KernelFamily {
 }
 
 impl KernelFamily {
-    /// All families.
-    pub const ALL: [KernelFamily; 5] = [
-        KernelFamily::SquaredExponential,
-        KernelFamily::Matern52,
-        KernelFamily::Matern32,
-        KernelFamily::Matern12,
-        KernelFamily::Linear,
-    ];
-
     /// The names of all families, for messages.
     pub const NAMES: &str =
         "\"matern12\", \"matern32\", \"matern52\", \"squared_exponential\" or \"linear\"";
 
     /// The name in settings and in notes of the log.
-    pub const fn name(self) -> &'static str {
-        match self {
-            KernelFamily::SquaredExponential => "squared_exponential",
-            KernelFamily::Matern52 => "matern52",
-            KernelFamily::Matern32 => "matern32",
-            KernelFamily::Matern12 => "matern12",
-            KernelFamily::Linear => "linear",
-        }
+    pub fn name(self) -> String {
+        let name = serde_json::to_value(self).unwrap_or_default();
+        name.as_str().unwrap_or_default().to_string()
     }
 
     /// The family of this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|family| family.name() == name)
+        serde_json::from_value(name.into()).ok()
     }
 
     /// Whether k depends only on x − x'.

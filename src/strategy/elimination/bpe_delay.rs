@@ -262,7 +262,7 @@ fn check_lipschitz(settings: &Settings) -> Result<()> {
         Beta::Fixed(_) => Ok(()),
         Beta::Theory(_) => Err(Error::InvalidSetting {
             name: "kernel",
-            got: settings.kernel.name().to_string(),
+            got: settings.kernel.name(),
             expected: "its functions are too rough for Theorem 6.2 (Assumption 4.2); give another kernel, candidates or \
                  a fixed beta",
         }),

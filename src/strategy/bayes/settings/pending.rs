@@ -7,6 +7,7 @@ use crate::gp::Target;
 use crate::problem::Direction;
 use crate::strategy::bayes::acquisitions::any::Acquisition;
 use crate::strategy::checks::{VALUE_OF_F, check, check_count, check_given};
+use crate::strategy::from_settings::as_json;
 
 /// How pending trials enter the posterior.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -196,16 +197,10 @@ impl Pending {
         self
     }
 
-    /// The public name of this policy.
-    fn kind(&self) -> &'static str {
-        match self {
-            Pending::Ignore {} => "ignore",
-            Pending::Hallucinate(_) => "hallucinate",
-            Pending::Censor(_) => "censor",
-            Pending::Liar(_) => "liar",
-            Pending::Nearest(_) => "nearest",
-            Pending::Integrate(_) => "integrate",
-        }
+    /// The public name of this policy, which is its kind in lower case.
+    fn kind(&self) -> String {
+        let kind = &as_json(self)["kind"];
+        kind.as_str().unwrap_or_default().to_lowercase()
     }
 
     pub fn is_censor(&self) -> bool {
