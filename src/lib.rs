@@ -45,7 +45,6 @@
 // The bindings use items that the other code does not use.
 #![cfg_attr(not(feature = "python"), allow(dead_code, unused_imports))]
 
-mod call;
 mod error;
 mod gp;
 mod ledger;

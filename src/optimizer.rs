@@ -7,11 +7,11 @@ use std::sync::Arc;
 use ndarray::ArrayView2;
 use serde_json::Value;
 
-use crate::call::Call;
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Action, Event, Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Point, Problem};
+use crate::random::Call;
 use crate::random::{RECOMMENDATION, SETUP, stream};
 use crate::strategy::model_based::Surrogate;
 use crate::strategy::registry;

@@ -14,9 +14,9 @@ use super::input_warps::best_input_warp;
 use super::levels::{Part, chosen, levels};
 use super::search::{COARSE, End, FINE, ONLY, Problem, best};
 use super::spread::spread_rows;
-use crate::call::Call;
 use crate::error::{Result, Stop, check};
 use crate::gp::kernel::KernelFamily;
+use crate::random::Call;
 
 pub use super::fit_settings::{Draws, FitSettings};
 

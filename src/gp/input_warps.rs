@@ -83,7 +83,6 @@ pub(super) fn best_input_warp(problem: &Problem, p: &[f64], stop: &mut Stop) -> 
 
 #[cfg(test)]
 mod tests {
-    use crate::call::Call;
     use ndarray::Array2;
     use rand::{RngExt, SeedableRng};
 
@@ -93,7 +92,7 @@ mod tests {
     use crate::gp::fit::{Draws, Found, Variant, fit_best};
     use crate::gp::kernel::KernelFamily;
     use crate::gp::{GaussianProcess, Hyperparameters};
-    use crate::random::Rng;
+    use crate::random::{Call, Rng};
 
     const FAMILY: KernelFamily = KernelFamily::Matern52;
 

@@ -18,11 +18,10 @@ use super::feasible::{Feasible, Pool};
 use super::scoring::Search;
 use super::starting_points::starting_points;
 use super::sweep::as_rows;
-use crate::call::Call;
 use crate::error::{Error, Result, check};
 use crate::numerics::order::best_first;
 use crate::problem::{Domain, Objective};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 
 /// The smallest number of points spread over the box, in addition to the pool.
 const MIN_SPREAD: usize = 64;

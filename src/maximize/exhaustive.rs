@@ -4,9 +4,9 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use rand::RngExt;
 
 use super::argmax::Argmax;
-use crate::call::Call;
 use crate::error::{Result, check};
 use crate::problem::{Objective, Product, columns};
+use crate::random::Call;
 
 /// The number of rows that are scored between two checks of `stop`.
 pub(super) const BLOCK: usize = 256;

@@ -6,9 +6,9 @@ use rand::seq::SliceRandom;
 
 use super::excluded::Excluded;
 use super::exhaustive::{MAX_COMBINATIONS, combinations};
-use crate::call::Call;
 use crate::error::{Error, Result, check};
 use crate::problem::Domain;
+use crate::random::Call;
 
 /// The number of points that are tried to find a feasible point.
 pub const MAX_TRIES: usize = 10_000;

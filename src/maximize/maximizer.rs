@@ -8,9 +8,9 @@ use super::excluded::Excluded;
 use super::scoring::Search;
 use super::starting_points::starting_points;
 use super::{default_search, direct, exhaustive, multistart};
-use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::problem::{Coordinate, Domain, Objective};
+use crate::random::Call;
 
 /// The method of the search of a box. Candidates are always enumerated.
 #[derive(Clone, Debug, PartialEq)]

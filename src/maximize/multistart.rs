@@ -7,10 +7,10 @@ use super::argmax::Argmax;
 use super::excluded::Excluded;
 use super::exhaustive;
 use super::scoring::Search;
-use crate::call::Call;
 use crate::error::{Result, check};
 use crate::numerics::lbfgsb::Tolerance;
 use crate::problem::{Domain, Objective, Product};
+use crate::random::Call;
 
 /// The tolerances of scipy's `minimize(method="L-BFGS-B")`.
 const SCIPY: Tolerance = Tolerance {

@@ -7,7 +7,6 @@ use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 
-use crate::call::Call;
 use crate::error::{Error, Result, check};
 use crate::gp::draw::path::Path;
 use crate::gp::{BLOCK, GaussianProcess as Core};
@@ -20,7 +19,7 @@ use crate::python::domain::Domain;
 use crate::python::gaussian_process::GaussianProcess;
 use crate::python::interrupt::detached;
 use crate::python::{Vector, check_finite, owned1, owned2};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
 use crate::strategy::bayes::acquisitions::log_ei::LogExpectedImprovement;
 use crate::strategy::bayes::acquisitions::ucb::UpperConfidenceBound;

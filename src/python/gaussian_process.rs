@@ -7,14 +7,13 @@ use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 
-use crate::call::Call;
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::fit::{Draws, FitSettings, fit};
 use crate::gp::kernel::KernelFamily;
 use crate::gp::{BLOCK, GaussianProcess as Core, Hyperparameters};
 use crate::python::interrupt::detached;
 use crate::python::{Vector, check_finite, owned1, owned2};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 
 /// A Gaussian process with zero prior mean.
 #[pyclass(frozen, module = "belated._core")]

@@ -31,13 +31,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::call::Call;
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
 use crate::problem::fidelity::TOLERANCE;
 use crate::problem::{Clock, Coordinate, Direction, Domain, Fidelity, Member, Problem, Product};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 use crate::strategy::model_based::ModelBased;
 
 /// The problem for which a strategy is made.

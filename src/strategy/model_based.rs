@@ -2,10 +2,10 @@
 
 use ndarray::ArrayView2;
 
-use crate::call::Call;
 use crate::error::Result;
 use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, TrialNumber};
+use crate::random::Call;
 use crate::strategy::query::Query;
 use crate::strategy::units::Units;
 

@@ -6,10 +6,10 @@
 use super::features::Features;
 use super::pathwise::Pathwise;
 use super::weight_space::WeightSpace;
-use crate::call::Call;
 use crate::error::Result;
 use crate::gp::GaussianProcess;
 use crate::numerics::simd::dot;
+use crate::random::Call;
 
 pub use super::workspace::Workspace;
 

@@ -7,10 +7,10 @@
 use super::exact::standard_normal;
 use super::features::Features;
 use super::workspace::Workspace;
-use crate::call::Call;
 use crate::error::{Result, check};
 use crate::gp::{GaussianProcess, as_row};
 use crate::numerics::simd::dot;
+use crate::random::Call;
 
 /// The draw ν·g(x) + k(x, X)ᵀq with q = α − ν A⁻¹(g(X) + ε).
 #[derive(Debug, Clone)]

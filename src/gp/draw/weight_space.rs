@@ -8,12 +8,12 @@ use ndarray::{Array2, ArrayView1};
 use super::exact::standard_normal;
 use super::features::Features;
 use super::workspace::Workspace;
-use crate::call::Call;
 use crate::error::{Result, check};
 use crate::gp::{GaussianProcess, as_row};
 use crate::numerics::cholesky::gram;
 use crate::numerics::growing_cholesky::GrowingCholesky;
 use crate::numerics::simd::dot;
+use crate::random::Call;
 
 /// The draw σ_f·wᵀc(x)/|c(x)|.
 #[derive(Debug, Clone)]

@@ -9,12 +9,11 @@ use proptest::sample::select;
 use proptest::test_runner::Config;
 use rand::SeedableRng;
 
-use crate::call::Call;
 use crate::error::Error;
 use crate::gp::fit::{Draws, FitSettings, fit};
 use crate::gp::kernel::KernelFamily;
 use crate::gp::{GaussianProcess, Hyperparameters, Target, Workspace};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 
 /// Returns a configuration with `cases` cases. The environment variable PROPTEST_CASES overrides this number.
 fn cases(cases: u32) -> Config {

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use rand::SeedableRng;
 
 use super::*;
-use crate::call::Call;
 use crate::maximize::{Maximizer, maximize};
 use crate::problem::Coordinate;
+use crate::random::Call;
 
 /// The objective −|x − centre|².
 struct Bowl(Vec<f64>);

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::call::Call;
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::Ledger;
@@ -14,7 +13,7 @@ use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::any::Acquisition;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};
 use crate::strategy::bayes::choose::addition::Addition;

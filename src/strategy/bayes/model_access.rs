@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use ndarray::ArrayView2;
 
-use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::ledger::Ledger;
 use crate::problem::Objective;
+use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::acquisitions::formula::Scorer;

@@ -9,14 +9,13 @@ use std::sync::Arc;
 use ndarray::{Array2, ArrayView2, Axis};
 use serde_json::{Value, json};
 
-use crate::call::Call;
 use crate::error::{Error, Result, Stop};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::{as_rows, combinations};
 use crate::problem::{Domain, Member};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 use crate::strategy::elimination::bounds::{
     Arrived, Confidence, Cover, Width, posterior, surviving,
 };

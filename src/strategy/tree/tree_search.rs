@@ -3,13 +3,12 @@
 use ndarray::{Array2, ArrayView1};
 use serde_json::{Value, json};
 
-use crate::call::Call;
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::feasible::{Feasible, MAX_TRIES};
 use crate::problem::fidelity::TOLERANCE;
 use crate::problem::{Domain, Fidelity, Member};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::tree::bias::Bias;
 use crate::strategy::tree::fold::Forest;

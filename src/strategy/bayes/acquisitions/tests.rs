@@ -9,13 +9,12 @@ use super::log_success_probability::{LogSuccessProbability, ShortfallOfSuccess};
 use super::max_variance::MaxVariance;
 use super::ucb::UpperConfidenceBound;
 use super::ucb_pe::PureExploration;
-use crate::call::Call;
 use crate::gp::draw::path::Path;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::tests::{model, wave};
 use crate::gp::{GaussianProcess, Target};
 use crate::problem::Objective;
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 use rand::SeedableRng;
 
 /// Returns a(x) at one point, without a context.

@@ -1,10 +1,10 @@
 //! Tests of the first points, the recommendation and the notes of Bayesian optimisation.
 
 use super::*;
-use crate::call::Call;
 use crate::ledger::{Action, Event};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Coordinate, Direction, Point};
+use crate::random::Call;
 use crate::strategy::from_settings::FromSettings;
 use crate::strategy::units::Units;
 use rand::SeedableRng;

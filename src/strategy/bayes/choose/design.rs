@@ -2,14 +2,13 @@
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
-use crate::call::Call;
 use crate::error::Result;
 use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, State, TrialNumber};
 use crate::maximize::constrained::Allowed;
 use crate::maximize::{Maximizer, maximize};
 use crate::problem::{Domain, Member};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
 use crate::strategy::bayes::acquisitions::max_variance::MaxVariance;
 use crate::strategy::bayes::settings::DesignMethod;

@@ -2,7 +2,6 @@
 
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
-use crate::call::Call;
 use crate::error::Result;
 use crate::gp::draw::path::Path;
 use crate::gp::{GaussianProcess, as_row};
@@ -12,6 +11,7 @@ use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::maximize::{Argmax, Maximizer, maximize};
 use crate::problem::{Domain, Member, Objective};
+use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::draws::{DrawMethod, Draws};
 use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer, Sum};

@@ -2,7 +2,6 @@
 
 use std::iter;
 
-use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::gp::Target;
 use crate::gp::calibration::widened;
@@ -10,6 +9,7 @@ use crate::gp::evidence::Data;
 use crate::gp::fit::{Variant, fit_best};
 use crate::gp::spread::spread_weights;
 use crate::ledger::Ledger;
+use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::note::Fit;

@@ -7,12 +7,12 @@
 
 use ndarray::ArrayView2;
 
-use crate::call::Call;
 use crate::error::{Result, Stop, check};
 use crate::gp::GaussianProcess;
 use crate::gp::fit::{Draws, FitSettings, fit};
 use crate::gp::kernel::{InputWarp, KernelFamily};
 use crate::ledger::{Ledger, State, TrialNumber};
+use crate::random::Call;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::candidates::SolvedCandidates;
 use crate::strategy::bayes::model::note::SuccessFit;
