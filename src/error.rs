@@ -196,6 +196,12 @@ pub enum Error {
     Interrupted,
 }
 
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Error::Corrupt(error.to_string())
+    }
+}
+
 /// The result of a fallible function of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 

@@ -11,6 +11,7 @@ use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Action, Event, Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Point, Problem};
+use crate::random::Call;
 use crate::random::{RECOMMENDATION, SETUP, stream};
 use crate::strategy::model_based::Surrogate;
 use crate::strategy::registry;
@@ -166,23 +167,16 @@ impl Optimizer {
         encoded_context: &[f64],
         stop: &mut Stop,
     ) -> Result<Option<String>> {
-        let Request {
-            context,
-            fidelity,
-            time,
-            lease,
-            feasible,
-        } = request;
-        let ledger = &self.ledger;
+        let (ledger, time, fidelity) = (&self.ledger, request.time, request.fidelity);
         let problem = &self.definition.problem;
         let now = ledger.now(time)?;
         let suggested = |point, fidelity, queued, note, attrs| Event::Suggested {
             point,
-            context: context.to_vec(),
+            context: request.context.to_vec(),
             fidelity,
             now,
             at: time,
-            expires_at: time.zip(lease).map(|(time, lease)| time + lease),
+            expires_at: time.zip(request.lease).map(|(time, lease)| time + lease),
             queued,
             note,
             attrs,
@@ -201,7 +195,7 @@ impl Optimizer {
                     wall_time: time,
                     context: encoded_context,
                     fidelity: problem.z(fidelity),
-                    feasible,
+                    feasible: request.feasible,
                 };
                 self.strategy.catch_up(ledger)?;
                 let Proposal {
@@ -209,7 +203,9 @@ impl Optimizer {
                     fidelity: z,
                     note,
                     warning,
-                } = self.strategy.propose(ledger, query, &mut rng, stop)?;
+                } = self
+                    .strategy
+                    .propose(ledger, query, &mut Call::new(&mut rng, stop))?;
                 // A requested fidelity is logged unchanged.
                 let fidelity = fidelity.or_else(|| problem.fidelity_at(z?));
                 let point = problem.decode(&point.x, point.index);
@@ -285,18 +281,16 @@ impl Optimizer {
         problem.check_context(context)?;
         self.check_constraints(feasible)?;
         let now = self.ledger.now(time)?;
-        let mut rng = stream(self.definition.seed, RECOMMENDATION);
         let query = Query {
             now,
-            wall_time: None,
             context: &problem.encode_context(context),
-            fidelity: None,
             feasible,
+            ..Query::default()
         };
         self.strategy.catch_up(&self.ledger)?;
-        let found = self
-            .strategy
-            .recommend(&self.ledger, query, &mut rng, stop)?;
+        let mut rng = stream(self.definition.seed, RECOMMENDATION);
+        let call = &mut Call::new(&mut rng, stop);
+        let found = self.strategy.recommend(&self.ledger, query, call)?;
         Ok(found.map(|best| Recommended {
             point: problem.decode(&best.point.x, best.point.index),
             mean: problem.direction.oriented(best.mean),
@@ -316,15 +310,14 @@ impl Optimizer {
         let query = Query {
             now,
             wall_time: time,
-            context: &[],
-            fidelity: None,
-            feasible: Feasible::EVERYWHERE,
+            ..Query::default()
         };
         self.strategy.catch_up(&self.ledger)?;
         match self.strategy.model_based() {
             Some(strategy) => {
                 let mut rng = stream(self.definition.seed, RECOMMENDATION);
-                strategy.surrogate(&self.ledger, query, pending, &mut rng, stop)
+                let call = &mut Call::new(&mut rng, stop);
+                strategy.surrogate(&self.ledger, query, pending, call)
             }
             None => Ok(None),
         }
@@ -355,8 +348,8 @@ impl Optimizer {
             now: self.ledger.now(time)?,
             wall_time: time,
             context,
-            fidelity: None,
             feasible,
+            ..Query::default()
         };
         self.strategy.catch_up(&self.ledger)?;
         let Some(strategy) = self.strategy.model_based() else {
@@ -364,7 +357,8 @@ impl Optimizer {
         };
         let next = self.ledger.trials().len() as u64;
         let mut rng = stream(self.definition.seed, next);
-        let values = strategy.acquisition(&self.ledger, query, points, &mut rng, stop);
+        let call = &mut Call::new(&mut rng, stop);
+        let values = strategy.acquisition(&self.ledger, query, points, call);
         self.strategy.rewind(&self.ledger);
         values
     }

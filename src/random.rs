@@ -2,6 +2,20 @@
 
 pub use rand_pcg::Pcg64 as Rng;
 
+use crate::error::Stop;
+
+/// The random generator and the stop callback of one call of the optimizer.
+pub struct Call<'a> {
+    pub rng: &'a mut Rng,
+    pub stop: &'a mut Stop<'a>,
+}
+
+impl<'a> Call<'a> {
+    pub fn new(rng: &'a mut Rng, stop: &'a mut Stop) -> Self {
+        Self { rng, stop }
+    }
+}
+
 /// The stream of `recommend`, and the stream of the draws that a strategy makes once. Suggestions use neither stream.
 pub const RECOMMENDATION: u64 = u64::MAX;
 pub const SETUP: u64 = u64::MAX - 1;

@@ -86,16 +86,11 @@ impl Optimizer {
         }
         let (preamble, mut rest): (Preamble, _) =
             postcard::take_from_bytes(body).map_err(corrupt)?;
-        let Preamble {
-            problem,
-            seed,
-            strategy,
-            n_events,
-        } = preamble;
-        let mut optimizer = Self::new(Definition::from_json(problem, seed, &strategy)?)?;
+        let (problem, strategy) = (preamble.problem, &preamble.strategy);
+        let mut optimizer = Self::new(Definition::from_json(problem, preamble.seed, strategy)?)?;
         // An event takes more than four bytes. This bound limits the memory that is reserved if the count is damaged.
-        optimizer.reserve(n_events.min(rest.len() / 4));
-        for _ in 0..n_events {
+        optimizer.reserve(preamble.n_events.min(rest.len() / 4));
+        for _ in 0..preamble.n_events {
             let event: Event;
             (event, rest) = postcard::take_from_bytes(rest).map_err(corrupt)?;
             optimizer.append(event)?;

@@ -16,7 +16,7 @@ use super::search::{COARSE, End, FINE, ONLY, Problem, best};
 use super::spread::spread_rows;
 use crate::error::{Result, Stop, check};
 use crate::gp::kernel::KernelFamily;
-use crate::random::Rng;
+use crate::random::Call;
 
 pub use super::fit_settings::{Draws, FitSettings};
 
@@ -32,8 +32,7 @@ pub fn fit(
     y: &[f64],
     start: &Hyperparameters,
     settings: &FitSettings,
-    rng: &mut Rng,
-    stop: &mut Stop,
+    call: &mut Call,
 ) -> Result<Hyperparameters> {
     let data = Data {
         x,
@@ -47,7 +46,7 @@ pub fn fit(
     };
     let families = [settings.family];
     let starts = std::slice::from_ref(start);
-    Ok(fit_best(&[variant], starts, settings, &families, rng, stop)?.theta)
+    Ok(fit_best(&[variant], starts, settings, &families, call)?.theta)
 }
 
 /// The data, with the values transformed by a function t(y).
@@ -91,8 +90,7 @@ pub fn fit_best(
     known: &[Hyperparameters],
     settings: &FitSettings,
     families: &[KernelFamily],
-    rng: &mut Rng,
-    stop: &mut Stop,
+    call: &mut Call,
 ) -> Result<Found> {
     let mut variant = 0;
     if let (Some(theta), &[family]) = (settings.given(), families) {
@@ -108,7 +106,7 @@ pub fn fit_best(
     let mut bounds_of_part = bounds.clone();
     let mut starts = known_starts.clone();
     for _ in starts.len()..settings.n_restarts {
-        starts.push(settings.random_start(rng));
+        starts.push(settings.random_start(call.rng));
     }
     let data = variants[0].data;
     let levels = levels(data.y.len(), settings.n_lengthscales());
@@ -125,11 +123,8 @@ pub fn fit_best(
         bounds: &bounds,
         tolerance: &COARSE,
     };
-    let of_part = Problem {
-        data: coarsest.data(),
-        ..problem
-    };
-    let mut winner = best_family(of_part, families, starts.clone(), stop)?;
+    let of_part = problem.on(coarsest.data());
+    let mut winner = best_family(of_part, families, starts.clone(), call.stop)?;
     let end = winner.as_ref().map(|(_, (p, _))| p.clone());
     let mut of_all_rows = None;
     if let Some(p) = end.filter(|p| is_noiseless(p[p.len() - 1].exp())) {
@@ -145,11 +140,10 @@ pub fn fit_best(
                 *upper = upper.min(NOISELESS.ln());
             }
             let of_part = Problem {
-                data: coarsest.data(),
                 bounds: &bounds_of_part,
-                ..problem
+                ..problem.on(coarsest.data())
             };
-            winner = best_family(of_part, families, starts.clone(), stop)?;
+            winner = best_family(of_part, families, starts.clone(), call.stop)?;
         }
     }
     let mut chosen = settings.clone();
@@ -157,18 +151,14 @@ pub fn fit_best(
     if let Some((family, end)) = winner {
         chosen.family = family;
         let problem = Problem {
-            data: coarsest.data(),
             settings: &chosen,
             bounds: &bounds_of_part,
-            ..problem
+            ..problem.on(coarsest.data())
         };
-        let (best, p) = best_variant(problem, variants, &rows, (end, &known_starts), stop)?;
+        let (best, p) = best_variant(problem, variants, &rows, (end, &known_starts), call.stop)?;
         let part = Part::of(variants[best].data, &rows);
-        let problem = Problem {
-            data: part.data(),
-            ..problem
-        };
-        chosen.input_warp = best_input_warp(&problem, &p, stop)?;
+        let problem = problem.on(part.data());
+        chosen.input_warp = best_input_warp(&problem, &p, call.stop)?;
         (variant, starts) = (best, vec![p]);
         // With one variant and one kernel, only the evidence of all rows is needed.
         if variants.len() == 1 && families.len() == 1 {
@@ -176,11 +166,10 @@ pub fn fit_best(
         }
     }
     let problem = Problem {
-        data: variants[variant].data,
         settings: &chosen,
-        ..problem
+        ..problem.on(variants[variant].data)
     };
-    let p = refine(problem, &levels, first, starts, stop)?;
+    let p = refine(problem, &levels, first, starts, call.stop)?;
     Ok(Found {
         variant,
         family: chosen.family,
@@ -203,10 +192,7 @@ fn best_variant(
     let (mut variant, mut least, mut top) = (0, bound, p.clone());
     for (i, other) in variants.iter().enumerate().skip(1) {
         let part = Part::of(other.data, rows);
-        let problem = Problem {
-            data: part.data(),
-            ..problem
-        };
+        let problem = problem.on(part.data());
         let mut at = |p: &[f64]| problem.value(p, &mut || stop() == ControlFlow::Break(()));
         let starts = iter::once(&p).chain(known_starts);
         let starts = starts.map(|start| (start.clone(), at(start))).collect();
@@ -282,9 +268,8 @@ fn refine(
         let rows = chosen(problem.data.y.len(), n);
         let (part, whole) = (Part::of(problem.data, &rows), n == problem.data.y.len());
         let problem = Problem {
-            data: part.data(),
             tolerance: if whole { last } else { &COARSE },
-            ..problem
+            ..problem.on(part.data())
         };
         if several {
             if (i == 0 || whole) && starts[0] != first {
@@ -315,6 +300,7 @@ mod tests {
     use super::super::tests::{model, wave};
     use super::*;
     use crate::error::Error;
+    use crate::random::Rng;
     use rand::SeedableRng;
 
     fn settings(priors: bool) -> FitSettings {
@@ -400,7 +386,14 @@ mod tests {
             let start = settings.prior_mode();
             let mut rng = Rng::seed_from_u64(3);
             let mut go_on = || ControlFlow::Continue(());
-            let theta = fit(x.view(), &y, &start, &settings, &mut rng, &mut go_on).unwrap();
+            let theta = fit(
+                x.view(),
+                &y,
+                &start,
+                &settings,
+                &mut Call::new(&mut rng, &mut go_on),
+            )
+            .unwrap();
             assert!((theta.noise_variance - 1e-3).abs() < 1e-15);
             let evidence = |theta: &Hyperparameters| {
                 let mut gp = GaussianProcess::new(KernelFamily::Matern52, theta).unwrap();
@@ -426,8 +419,7 @@ mod tests {
                 &y,
                 &settings.prior_mode(),
                 &settings,
-                &mut rng,
-                &mut || ControlFlow::Break(()),
+                &mut Call::new(&mut rng, &mut || ControlFlow::Break(())),
             );
             assert_eq!(result, Err(Error::Interrupted));
         }

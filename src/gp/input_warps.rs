@@ -92,7 +92,7 @@ mod tests {
     use crate::gp::fit::{Draws, Found, Variant, fit_best};
     use crate::gp::kernel::KernelFamily;
     use crate::gp::{GaussianProcess, Hyperparameters};
-    use crate::random::Rng;
+    use crate::random::{Call, Rng};
 
     const FAMILY: KernelFamily = KernelFamily::Matern52;
 
@@ -136,8 +136,7 @@ mod tests {
             std::slice::from_ref(start),
             &settings(),
             &[FAMILY],
-            &mut rng,
-            stop,
+            &mut Call::new(&mut rng, stop),
         )
     }
 

@@ -59,7 +59,15 @@ pub(super) struct Problem<'d, 'a> {
     pub tolerance: &'a Tolerance,
 }
 
-impl Problem<'_, '_> {
+impl<'d, 'a> Problem<'d, 'a> {
+    /// The same problem on other data.
+    pub(super) fn on<'o>(self, data: Data<'o>) -> Problem<'o, 'a>
+    where
+        'd: 'o,
+    {
+        Problem { data, ..self }
+    }
+
     /// The end of one search. The search stops if `cancelled` returns true.
     fn search(&self, start: &[f64], cancelled: &mut dyn FnMut() -> bool) -> End {
         let mut evidence = Evidence::new(self.data);

@@ -25,6 +25,7 @@ pub struct Failure {
 
 /// An observed value, in the user's units and sign, with the data that may be reported with it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "python", derive(pyo3::FromPyObject))]
 #[serde(deny_unknown_fields)]
 pub struct Observation {
     /// The value of f, a finite number.
@@ -40,6 +41,7 @@ pub struct Observation {
     pub duration: Option<f64>,
     /// The point where the trial was run. None means the point where the trial was started.
     #[serde(default)]
+    #[cfg_attr(feature = "python", pyo3(attribute("place")))]
     pub point: Option<Point>,
     /// The user's attributes, as JSON.
     #[serde(default)]

@@ -10,15 +10,11 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-fn corrupt(error: serde_json::Error) -> Error {
-    Error::Corrupt(error.to_string())
-}
-
 /// Writes an event as one line of JSON without absent fields.
 pub(super) fn write<T: Serialize>(event: &T) -> Result<String> {
-    let mut value = serde_json::to_value(event).map_err(corrupt)?;
+    let mut value = serde_json::to_value(event)?;
     drop_nulls(&mut value);
-    serde_json::to_string(&value).map_err(corrupt)
+    Ok(value.to_string())
 }
 
 /// Removes absent fields.
@@ -39,7 +35,7 @@ pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
             "an event is an object {kind: {field: value, …}}".to_string(),
         ));
     }
-    serde_json::from_str(text).map_err(corrupt)
+    Ok(serde_json::from_str(text)?)
 }
 
 /// Whether a text is a JSON object. serde_json refuses objects with more than 127 levels of nesting.

@@ -22,15 +22,15 @@ impl Ledger {
         concerned: Option<TrialNumber>,
         action: &Action,
     ) -> bool {
-        let (
-            Action::Observe {
-                number,
-                observation,
-                ..
-            },
-            Some(logged),
-        ) = (action, event.observation())
+        let Action::Observe {
+            number,
+            observation,
+            ..
+        } = action
         else {
+            return false;
+        };
+        let Some(logged) = event.observation() else {
             return false;
         };
         let data = |observed: &Observation| (observed.value, observed.std, observed.cost);

@@ -161,7 +161,8 @@ impl Ledger {
 
     /// Whether an event of valid points, contexts and fidelities may follow the events of the log.
     fn allows(&self, event: &Event) -> Result<bool> {
-        let has_value = |number: &TrialNumber| Ok(self.trial(*number)?.value.is_some());
+        let has_value =
+            |number: &TrialNumber| self.trial(*number).map(|trial| trial.value.is_some());
         let data = |attrs: &Option<String>| check_attrs(attrs.as_deref()).is_ok();
         let valid =
             |number, observed: &Observation| self.check_observation(number, observed).is_ok();
@@ -219,34 +220,24 @@ impl Ledger {
 
     /// Refuses an observation whose value, amounts, point or attributes are invalid.
     fn check_observation(&self, number: TrialNumber, observation: &Observation) -> Result<()> {
-        let Observation {
-            value,
-            std,
-            cost,
-            duration,
-            point,
-            attrs,
-        } = observation;
-        if !value.is_finite() {
-            return Err(Error::InvalidValue {
-                number,
-                got: *value,
-            });
+        let got = observation.value;
+        if !got.is_finite() {
+            return Err(Error::InvalidValue { number, got });
         }
-        let wrong = |amount: &Option<f64>| amount.filter(|x| !(*x >= 0.0 && x.is_finite()));
-        if let Some(got) = wrong(std) {
+        let wrong = |amount: Option<f64>| amount.filter(|x| !(*x >= 0.0 && x.is_finite()));
+        if let Some(got) = wrong(observation.std) {
             return Err(Error::InvalidDeviation { number, got });
         }
-        if let Some(got) = wrong(cost) {
+        if let Some(got) = wrong(observation.cost) {
             return Err(Error::InvalidCost { number, got });
         }
-        if let Some(got) = wrong(duration) {
+        if let Some(got) = wrong(observation.duration) {
             return Err(Error::InvalidDuration { number, got });
         }
-        if let Some(point) = point {
+        if let Some(point) = &observation.point {
             self.problem.check_point(point)?;
         }
-        check_attrs(attrs.as_deref())
+        check_attrs(observation.attrs.as_deref())
     }
 }
 

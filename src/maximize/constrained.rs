@@ -18,9 +18,10 @@ use super::feasible::{Feasible, Pool};
 use super::scoring::Search;
 use super::starting_points::starting_points;
 use super::sweep::as_rows;
-use crate::error::{Error, Result, Stop, check};
+use crate::error::{Error, Result, check};
+use crate::numerics::order::best_first;
 use crate::problem::{Domain, Objective};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 
 /// The smallest number of points spread over the box, in addition to the pool.
 const MIN_SPREAD: usize = 64;
@@ -48,6 +49,17 @@ pub struct Allowed<'a> {
     pub pool: Option<&'a Pool>,
 }
 
+impl<'a> Allowed<'a> {
+    /// All members except the excluded ones.
+    pub fn except(excluded: &'a Excluded) -> Self {
+        Self {
+            excluded,
+            feasible: Feasible::EVERYWHERE,
+            pool: None,
+        }
+    }
+}
+
 /// Returns the best feasible member that the search finds. The rows of `best_observed` must be feasible. The other
 /// arguments are as in [`super::maximize`].
 pub(super) fn best_feasible(
@@ -56,8 +68,7 @@ pub(super) fn best_feasible(
     best_observed: ArrayView2<f64>,
     effort: f64,
     (allowed, pool): (Allowed, &Pool),
-    rng: &mut Rng,
-    stop: &mut Stop,
+    call: &mut Call,
 ) -> Result<Argmax> {
     let Domain::Box(product) = domain else {
         return Err(Error::InvalidSetting {
@@ -71,7 +82,7 @@ pub(super) fn best_feasible(
         let is_left = |x: ArrayView1<f64>| !excluded.contains_member(product, &x.to_vec());
         let any_left = pool.points().rows().into_iter().any(is_left);
         let skip = |x: ArrayView1<f64>| any_left && !is_left(x);
-        exhaustive::best_row(objective, pool.points(), &skip, rng, stop)?
+        exhaustive::best_row(objective, pool.points(), &skip, call)?
     } else {
         let mut plan = Plan::new(product, effort, false)?;
         // The acquisition may have many narrow maxima on a boundary, so these minimum numbers apply at every effort.
@@ -79,17 +90,17 @@ pub(super) fn best_feasible(
         plan.n_converged = plan.n_converged.max(MIN_CONVERGED);
         // The pool replaces spread points that are likely to violate the constraints.
         plan.n_even = (plan.n_even as f64 * pool.share()) as usize + MIN_SPREAD;
-        let spread = starting_points(domain, product, best_observed, &plan, rng);
+        let spread = starting_points(domain, product, best_observed, &plan, call.rng);
         let n_unknown = spread.nrows();
         let points = concatenate![Axis(0), spread, pool.points(), best_observed];
-        let search = Search::new(objective, product, &none, stop);
+        let search = Search::new(objective, product, &none, call.stop);
         let mut search = Constrained {
             search,
             domain,
             excluded,
             feasible: allowed.feasible,
         };
-        search.run(&points, n_unknown, &plan, effort, rng)?
+        search.run(&points, n_unknown, &plan, effort, call.rng)?
     };
     Ok(match found {
         Some(found) => Argmax {
@@ -97,7 +108,7 @@ pub(super) fn best_feasible(
             ..found
         },
         None => Argmax {
-            point: pool.sample_left(domain, allowed.feasible, excluded, rng, stop)?,
+            point: pool.sample_left(domain, allowed.feasible, excluded, call)?,
             index: None,
             value: f64::NAN,
         },
@@ -138,10 +149,8 @@ impl Constrained<'_, '_> {
         rng: &mut Rng,
     ) -> Result<Option<Argmax>> {
         let mut values = self.search.score(points.view())?;
-        let mut order: Vec<usize> = (0..values.len())
-            .filter(|&i| values[i].is_finite())
-            .collect();
-        order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
+        let mut order = best_first(&values);
+        order.retain(|&i| values[i].is_finite());
         self.search.set_scale(&values, &order);
 
         let unknown = order.iter().copied().filter(|&i| i < n_unknown);
@@ -208,11 +217,7 @@ impl Constrained<'_, '_> {
         let best = ends
             .into_iter()
             .max_by(|a, b| a.value.total_cmp(&b.value))
-            .map(|best| Argmax {
-                point: best.x,
-                index: None,
-                value: best.value,
-            });
+            .map(|best| Argmax::of(best.x, best.value));
         Ok(best)
     }
 

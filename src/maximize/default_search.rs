@@ -18,6 +18,7 @@ use super::scoring::Search;
 use super::sweep::is_large;
 use crate::error::{Error, Result, check};
 use crate::numerics::lbfgsb::Tolerance;
+use crate::numerics::order::best_first;
 use crate::problem::{Coordinate, columns};
 use crate::random::Rng;
 
@@ -110,8 +111,8 @@ impl Search<'_, '_> {
         rng: &mut Rng,
     ) -> Result<Option<Argmax>> {
         let values = self.score(points.view())?;
-        let mut order: Vec<usize> = (0..values.len()).filter(|&i| !values[i].is_nan()).collect();
-        order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
+        let mut order = best_first(&values);
+        order.retain(|&i| !values[i].is_nan());
         let Some(&first) = order.first() else {
             return Ok(None);
         };
@@ -155,9 +156,10 @@ impl Search<'_, '_> {
             self.search_from_perturbations(&mut best, plan, rng)?;
         }
         if !self.excluded.is_empty() {
-            return Ok(self.best_left.take().map(argmax));
+            let left = self.best_left.take();
+            return Ok(left.map(|(x, value)| Argmax::of(x, value)));
         }
-        Ok(Some(argmax(best)))
+        Ok(Some(Argmax::of(best.0, best.1)))
     }
 
     /// Alternates local search and sweep until a sweep does not increase a(x).
@@ -244,14 +246,6 @@ impl Search<'_, '_> {
                 starts.push(i);
             }
         }
-    }
-}
-
-fn argmax((point, value): (Vec<f64>, f64)) -> Argmax {
-    Argmax {
-        point,
-        index: None,
-        value,
     }
 }
 

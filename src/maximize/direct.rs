@@ -42,11 +42,7 @@ pub(super) fn best_centre(
             .as_ref()
             .map_or(!value.is_nan(), |best| value > best.value)
         {
-            best = Some(Argmax {
-                point,
-                index: None,
-                value,
-            });
+            best = Some(Argmax::of(point, value));
         }
         -value
     };

@@ -21,8 +21,8 @@ pub struct Excluded(HashMap<Key, usize>);
 /// The key of a member. Equal members have equal keys.
 pub type Key = Vec<u64>;
 
-fn key_of_row(row: ArrayView1<f64>) -> Key {
-    // Adding 0 turns −0 into 0.
+/// The key of an encoded row. Adding 0 turns −0 into 0.
+pub fn key_of_row(row: ArrayView1<f64>) -> Key {
     row.iter().map(|x| (x + 0.0).to_bits()).collect()
 }
 

@@ -4,10 +4,9 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use rand::RngExt;
 
 use super::argmax::Argmax;
-use super::excluded::Excluded;
-use crate::error::{Result, Stop, check};
-use crate::problem::{Domain, Objective, Product, columns};
-use crate::random::Rng;
+use crate::error::{Result, check};
+use crate::problem::{Objective, Product, columns};
+use crate::random::Call;
 
 /// The number of rows that are scored between two checks of `stop`.
 pub(super) const BLOCK: usize = 256;
@@ -22,14 +21,13 @@ pub(super) fn best_row(
     objective: &mut dyn Objective,
     points: ArrayView2<f64>,
     skip: &dyn Fn(ArrayView1<f64>) -> bool,
-    rng: &mut Rng,
-    stop: &mut Stop,
+    call: &mut Call,
 ) -> Result<Option<Argmax>> {
     let mut values = [0.0; BLOCK];
     let mut best: Option<(usize, f64)> = None;
     let mut n_ties = 0;
     for (block, rows) in points.axis_chunks_iter(Axis(0), BLOCK).enumerate() {
-        check(stop)?;
+        check(call.stop)?;
         let values = &mut values[..rows.nrows()];
         objective.values(rows, values);
         for (i, &value) in values.iter().enumerate() {
@@ -40,7 +38,7 @@ pub(super) fn best_row(
             }
             // Reservoir sampling: the m-th of several equally good rows replaces the current row with probability 1/m.
             n_ties = if ahead { 1 } else { n_ties + 1 };
-            if ahead || rng.random_range(0..n_ties) == 0 {
+            if ahead || call.rng.random_range(0..n_ties) == 0 {
                 best = Some((block * BLOCK + i, value));
             }
         }
@@ -49,27 +47,6 @@ pub(super) fn best_row(
         point: points.row(index).to_vec(),
         index: Some(index),
         value,
-    }))
-}
-
-/// Returns the best of all members of a box without continuous coordinates.
-pub(super) fn best_combination(
-    objective: &mut dyn Objective,
-    domain: &Domain,
-    product: &Product,
-    excluded: &Excluded,
-    rng: &mut Rng,
-    stop: &mut Stop,
-) -> Result<Option<Argmax>> {
-    let all = combinations(product, domain.width());
-    let skip = |x: ArrayView1<f64>| {
-        x.to_slice()
-            .is_some_and(|x| excluded.contains_member(product, x))
-    };
-    let best = best_row(objective, all.view(), &skip, rng, stop)?;
-    Ok(best.map(|best| Argmax {
-        index: None,
-        ..best
     }))
 }
 

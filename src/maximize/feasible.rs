@@ -6,9 +6,9 @@ use rand::seq::SliceRandom;
 
 use super::excluded::Excluded;
 use super::exhaustive::{MAX_COMBINATIONS, combinations};
-use crate::error::{Error, Result, Stop, check};
+use crate::error::{Error, Result, check};
 use crate::problem::Domain;
-use crate::random::Rng;
+use crate::random::Call;
 
 /// The number of points that are tried to find a feasible point.
 pub const MAX_TRIES: usize = 10_000;
@@ -112,15 +112,14 @@ fn sample(
     domain: &Domain,
     feasible: Feasible,
     excluded: &Excluded,
-    rng: &mut Rng,
-    stop: &mut Stop,
+    call: &mut Call,
 ) -> Result<Option<Vec<f64>>> {
     let (mut tried, (mut batch, largest)) = (0, BATCHES);
     while tried < MAX_TRIES {
-        check(stop)?;
+        check(call.stop)?;
         let mut rows = Array2::zeros((batch.min(MAX_TRIES - tried), domain.width()));
         for mut row in rows.rows_mut() {
-            row.assign(&ArrayView1::from(&domain.sample_uniform(rng).0));
+            row.assign(&ArrayView1::from(&domain.sample_uniform(call.rng).0));
         }
         for (row, passed) in rows.rows().into_iter().zip(feasible.of_rows(rows.view())?) {
             let x = row.to_vec();
@@ -143,7 +142,7 @@ fn sample(
         .collect();
     Ok(match left.len() {
         0 => None,
-        n => Some(left[rng.random_range(0..n)].clone()),
+        n => Some(left[call.rng.random_range(0..n)].clone()),
     })
 }
 
@@ -160,12 +159,7 @@ pub struct Pool {
 impl Pool {
     /// Creates the pool of all feasible members if the box can be enumerated. Otherwise the pool has the first feasible
     /// points of an evenly spread sequence.
-    pub fn new(
-        domain: &Domain,
-        feasible: Feasible,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Self> {
+    pub fn new(domain: &Domain, feasible: Feasible, call: &mut Call) -> Result<Self> {
         let keep = |rows: &Array2<f64>| -> Result<Array2<f64>> {
             let passed = feasible.of_rows(rows.view())?;
             let kept: Vec<usize> = (0..rows.nrows()).filter(|&i| passed[i]).collect();
@@ -175,7 +169,7 @@ impl Pool {
             let members = keep(&all)?;
             // The pool is shuffled, so that each part of the pool is spread over the domain.
             let mut order: Vec<usize> = (0..members.nrows()).collect();
-            order.shuffle(rng);
+            order.shuffle(call.rng);
             return Ok(Self {
                 points: members.select(Axis(0), &order),
                 complete: true,
@@ -185,8 +179,8 @@ impl Pool {
         let mut points = Array2::zeros((0, domain.width()));
         let mut tried = 0;
         while tried < MAX_TRIES && points.nrows() < POOL {
-            check(stop)?;
-            let found = keep(&domain.quasi_random(BATCH, rng))?;
+            check(call.stop)?;
+            let found = keep(&domain.quasi_random(BATCH, call.rng))?;
             points = concatenate![Axis(0), points, found];
             tried += BATCH;
         }
@@ -219,11 +213,10 @@ impl Pool {
         domain: &Domain,
         feasible: Feasible,
         excluded: &Excluded,
-        rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<Vec<f64>> {
         if !self.complete
-            && let Some(x) = sample(domain, feasible, excluded, rng, stop)?
+            && let Some(x) = sample(domain, feasible, excluded, call)?
         {
             return Ok(x);
         }
@@ -237,6 +230,6 @@ impl Pool {
         if left.is_empty() {
             return Err(Error::NoFeasiblePoint { tried: self.tried });
         }
-        Ok(left.swap_remove(rng.random_range(0..left.len())))
+        Ok(left.swap_remove(call.rng.random_range(0..left.len())))
     }
 }

@@ -8,9 +8,9 @@ use super::excluded::Excluded;
 use super::scoring::Search;
 use super::starting_points::starting_points;
 use super::{default_search, direct, exhaustive, multistart};
-use crate::error::{Error, Result, Stop};
+use crate::error::{Error, Result};
 use crate::problem::{Coordinate, Domain, Objective};
-use crate::random::Rng;
+use crate::random::Call;
 
 /// The method of the search of a box. Candidates are always enumerated.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,21 +31,38 @@ impl Default for Maximizer {
     }
 }
 
-/// Returns the best member of `domain` that the search finds.
+/// Returns the best member of `domain` that the search finds among the members that satisfy the constraints.
 ///
-/// `best_observed` (N, width) has good observed points, best first, and may be empty. An `excluded` member is returned
-/// only if all members are excluded; `Multistart` and `Direct` ignore `excluded`. NaN counts as the smallest value. If
-/// all values of `objective` are NaN, a random member with value NaN is returned. Errors: [`Error::Shape`],
-/// [`Error::InvalidSetting`], [`Error::Interrupted`].
+/// `best_observed` (N, width) has good observed points, best first, and may be empty. An excluded member is returned
+/// only if all members are excluded. `Multistart` and `Direct` ignore excluded members and do not support constraints.
+/// NaN counts as the smallest value. If all values of `objective` are NaN, a random member with value NaN is returned.
+/// Errors: [`Error::Shape`], [`Error::InvalidSetting`], [`Error::Interrupted`].
 pub fn maximize(
     objective: &mut dyn Objective,
     domain: &Domain,
     best_observed: ArrayView2<f64>,
     maximizer: &Maximizer,
-    excluded: &Excluded,
-    rng: &mut Rng,
-    stop: &mut Stop,
+    allowed: Allowed,
+    call: &mut Call,
 ) -> Result<Argmax> {
+    if let Some(pool) = allowed.pool {
+        let Maximizer::Default { effort } = maximizer else {
+            return Err(Error::InvalidSetting {
+                name: "maximizer",
+                got: format!("{maximizer:?}"),
+                expected: "multistart and direct do not support constraints; use the default search",
+            });
+        };
+        let allowed = (allowed, pool);
+        return constrained::best_feasible(
+            objective,
+            domain,
+            best_observed,
+            *effort,
+            allowed,
+            call,
+        );
+    }
     if best_observed.nrows() > 0 && best_observed.ncols() != domain.width() {
         return Err(Error::Shape(format!(
             "the best observed points have {} columns, the domain has {}; pass rows of the domain",
@@ -54,14 +71,14 @@ pub fn maximize(
         )));
     }
     let none = Excluded::default();
-    let excluded = match excluded.is_all_of(domain) {
+    let excluded = match allowed.excluded.is_all_of(domain) {
         true => &none,
-        false => excluded,
+        false => allowed.excluded,
     };
     let found = match (domain, maximizer) {
         (Domain::Candidates(points), Maximizer::Default { .. }) => {
             let skip = |row: ArrayView1<f64>| excluded.contains_row(row);
-            exhaustive::best_row(objective, points.view(), &skip, rng, stop)?
+            exhaustive::best_row(objective, points.view(), &skip, call)?
         }
         (Domain::Candidates(_), literature) => {
             return Err(Error::InvalidSetting {
@@ -74,69 +91,35 @@ pub fn maximize(
             if !product.contains(&Coordinate::Continuous)
                 && domain.combinations() <= exhaustive::MAX_COMBINATIONS =>
         {
-            exhaustive::best_combination(objective, domain, product, excluded, rng, stop)?
+            let all = exhaustive::combinations(product, domain.width());
+            let skip = |row: ArrayView1<f64>| excluded.contains_member(product, &row.to_vec());
+            exhaustive::best_row(objective, all.view(), &skip, call)?
         }
         (Domain::Box(product), Maximizer::Default { effort }) => {
             let plan = default_search::Plan::new(product, *effort, true)?;
-            let start = starting_points(domain, product, best_observed, &plan, rng);
-            Search::new(objective, product, excluded, stop).run(&start, &plan, rng)?
+            let start = starting_points(domain, product, best_observed, &plan, call.rng);
+            Search::new(objective, product, excluded, call.stop).run(&start, &plan, call.rng)?
         }
         (Domain::Box(product), Maximizer::Multistart { n_raw, n_starts }) => {
             let counts = (*n_raw, *n_starts);
-            multistart::best_of_starts(objective, domain, product, counts, rng, stop)?
+            multistart::best_of_starts(objective, domain, product, counts, call)?
         }
         (Domain::Box(_), Maximizer::Direct { n_evaluations }) => {
-            direct::best_centre(objective, domain, *n_evaluations, stop)?
+            direct::best_centre(objective, domain, *n_evaluations, call.stop)?
         }
     };
     let mut argmax = found.unwrap_or_else(|| {
-        let (point, index) = excluded.sample_left(domain, rng);
+        let (point, index) = excluded.sample_left(domain, call.rng);
         Argmax {
             point,
             index,
             value: f64::NAN,
         }
     });
-    if argmax.index.is_none() {
-        domain.snap(&mut argmax.point);
+    // Only a candidate has a row number.
+    if let Domain::Box(product) = domain {
+        argmax.index = None;
+        product.snap(&mut argmax.point);
     }
     Ok(argmax)
-}
-
-/// Returns the best member that the search finds among the members that satisfy the constraints. The other arguments
-/// are as in [`maximize`]. `Multistart` and `Direct` do not support constraints.
-pub fn maximize_allowed(
-    objective: &mut dyn Objective,
-    domain: &Domain,
-    best_observed: ArrayView2<f64>,
-    maximizer: &Maximizer,
-    allowed: Allowed,
-    rng: &mut Rng,
-    stop: &mut Stop,
-) -> Result<Argmax> {
-    match (allowed.pool, maximizer) {
-        (None, _) => maximize(
-            objective,
-            domain,
-            best_observed,
-            maximizer,
-            allowed.excluded,
-            rng,
-            stop,
-        ),
-        (Some(pool), Maximizer::Default { effort }) => constrained::best_feasible(
-            objective,
-            domain,
-            best_observed,
-            *effort,
-            (allowed, pool),
-            rng,
-            stop,
-        ),
-        (Some(_), literature) => Err(Error::InvalidSetting {
-            name: "maximizer",
-            got: format!("{literature:?}"),
-            expected: "multistart and direct do not support constraints; use the default search",
-        }),
-    }
 }

@@ -26,14 +26,10 @@ mod scoring;
 mod starting_points;
 mod sweep;
 
+pub use argmax::Argmax;
 pub(crate) use exhaustive::combinations;
-pub use maximizer::{Maximizer, maximize, maximize_allowed};
+pub use maximizer::{Maximizer, maximize};
+pub(crate) use sweep::as_rows;
 
-#[cfg(test)]
-mod conditional_tests;
-#[cfg(test)]
-mod discrete_tests;
-#[cfg(test)]
-mod excluded_tests;
 #[cfg(test)]
 mod tests;

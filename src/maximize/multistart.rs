@@ -7,10 +7,10 @@ use super::argmax::Argmax;
 use super::excluded::Excluded;
 use super::exhaustive;
 use super::scoring::Search;
-use crate::error::{Result, Stop, check};
+use crate::error::{Result, check};
 use crate::numerics::lbfgsb::Tolerance;
 use crate::problem::{Domain, Objective, Product};
-use crate::random::Rng;
+use crate::random::Call;
 
 /// The tolerances of scipy's `minimize(method="L-BFGS-B")`.
 const SCIPY: Tolerance = Tolerance {
@@ -25,32 +25,24 @@ pub(super) fn best_of_starts(
     domain: &Domain,
     product: &Product,
     (n_raw, n_starts): (usize, usize),
-    rng: &mut Rng,
-    stop: &mut Stop,
+    call: &mut Call,
 ) -> Result<Option<Argmax>> {
     let mut raw = Array2::zeros((n_raw, domain.width()));
     for mut row in raw.outer_iter_mut() {
-        row.assign(&ArrayView1::from(&domain.sample_uniform(rng).0));
+        row.assign(&ArrayView1::from(&domain.sample_uniform(call.rng).0));
     }
-    let mut best = exhaustive::best_row(objective, raw.view(), &|_| false, rng, stop)?;
+    let mut best = exhaustive::best_row(objective, raw.view(), &|_| false, call)?;
     let none = Excluded::default();
-    let mut search = Search::new(objective, product, &none, stop);
+    let mut search = Search::new(objective, product, &none, call.stop);
     for _ in 0..n_starts {
         check(search.stop)?;
-        let start = domain.sample_uniform(rng).0;
+        let start = domain.sample_uniform(call.rng).0;
         let (point, value) = search.local_search(start, f64::NEG_INFINITY, false, &SCIPY)?;
         // A value of −∞ may represent NaN, so it cannot be the best value.
         let valid = value > f64::NEG_INFINITY;
         if valid && best.as_ref().is_none_or(|best| value >= best.value) {
-            best = Some(Argmax {
-                point,
-                index: None,
-                value,
-            });
+            best = Some(Argmax::of(point, value));
         }
     }
-    Ok(best.map(|best| Argmax {
-        index: None,
-        ..best
-    }))
+    Ok(best)
 }

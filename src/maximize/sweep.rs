@@ -124,7 +124,7 @@ pub(super) fn other_levels(coordinate: &Coordinate, levels: u64, index: u64) -> 
 }
 
 /// Returns an array (N, width) of consecutive rows.
-pub(super) fn as_rows(entries: Vec<f64>, width: usize) -> Result<Array2<f64>> {
+pub(crate) fn as_rows(entries: Vec<f64>, width: usize) -> Result<Array2<f64>> {
     Array2::from_shape_vec((entries.len() / width, width), entries)
         .map_err(|error| Error::Shape(error.to_string()))
 }

@@ -1,11 +1,16 @@
 //! Tests of the argmax. They use known maxima, a comparison with many dense starts, and general properties.
 
+mod conditional;
+mod discrete;
+mod excluded;
+
 use super::argmax::Argmax;
 use super::excluded::Excluded;
 use super::{Maximizer, maximize};
 use crate::error::Error;
+use crate::maximize::constrained::Allowed;
 use crate::problem::{Coordinate, Domain, Objective};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 use ndarray::{Array2, ArrayView2};
 use proptest::prelude::{Just, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use rand::{RngExt, SeedableRng};
@@ -63,9 +68,8 @@ pub(super) fn search_without(
         domain,
         best_observed,
         maximizer,
-        excluded,
-        &mut rng,
-        &mut go_on,
+        Allowed::except(excluded),
+        &mut Call::new(&mut rng, &mut go_on),
     )
     .unwrap()
 }
@@ -369,9 +373,8 @@ fn interruption_and_invalid_input_are_errors() {
                 domain,
                 best_observed.view(),
                 maximizer,
-                &Excluded::default(),
-                &mut Rng::seed_from_u64(1),
-                &mut stop,
+                Allowed::except(&Excluded::default()),
+                &mut Call::new(&mut Rng::seed_from_u64(1), &mut stop),
             )
         };
     assert_eq!(

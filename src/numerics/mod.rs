@@ -3,12 +3,14 @@
 //! * [`cholesky`], [`growing_cholesky`]: factors and triangular solves (faer); [`lbfgsb`], [`direct`]:
 //!   minimisation over a box (basin)
 //! * [`special`]: elementary and special functions; [`simd`]: loops over vectors (multiversion)
+//! * [`order`]: the order of values
 //! * [`threads`]: a thread pool that can be used after a fork (rayon)
 
 pub mod cholesky;
 pub mod direct;
 pub mod growing_cholesky;
 pub mod lbfgsb;
+pub mod order;
 pub mod simd;
 pub(crate) mod special;
 pub mod threads;

@@ -15,7 +15,7 @@ pub const TOLERANCE: f64 = 1e-3;
 /// The range of fidelities, and the declared properties of evaluations below full fidelity. An undeclared property is
 /// None.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Saved", into = "Saved")]
+#[serde(try_from = "Saved")]
 pub struct Fidelity {
     /// The possible values.
     pub axis: Parameter,
@@ -121,6 +121,7 @@ impl Fidelity {
     }
 }
 
+/// The fields in the saved form, which the constructor checks.
 type Saved = (Parameter, Option<f64>, Option<PowerCost>);
 
 impl TryFrom<Saved> for Fidelity {
@@ -128,12 +129,6 @@ impl TryFrom<Saved> for Fidelity {
 
     fn try_from((axis, bias, cost): Saved) -> Result<Self> {
         Fidelity::new(axis, bias, cost)
-    }
-}
-
-impl From<Fidelity> for Saved {
-    fn from(fidelity: Fidelity) -> Self {
-        (fidelity.axis, fidelity.bias, fidelity.cost)
     }
 }
 

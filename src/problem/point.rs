@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A point of a space or of a list of candidates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "python", derive(pyo3::FromPyObject, pyo3::IntoPyObject))]
 #[serde(rename_all = "snake_case")]
 pub enum Point {
     /// One number for each searched parameter, or None if the parameter is inactive. The number is the value, or the

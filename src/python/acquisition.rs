@@ -10,14 +10,16 @@ use rand::SeedableRng;
 use crate::error::{Error, Result, check};
 use crate::gp::draw::path::Path;
 use crate::gp::{BLOCK, GaussianProcess as Core};
+use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::{Maximizer, maximize};
+use crate::numerics::order::best_first;
 use crate::problem::Objective;
 use crate::python::domain::Domain;
 use crate::python::gaussian_process::GaussianProcess;
 use crate::python::interrupt::detached;
 use crate::python::{Vector, check_finite, owned1, owned2};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
 use crate::strategy::bayes::acquisitions::log_ei::LogExpectedImprovement;
 use crate::strategy::bayes::acquisitions::ucb::UpperConfidenceBound;
@@ -101,7 +103,7 @@ impl Acquisition {
             }
             let gp = gp.posterior()?;
             let mut rng = Rng::seed_from_u64(seed);
-            let path = Path::pathwise(&gp, nu, n_features, &mut rng, stop)?;
+            let path = Path::pathwise(&gp, nu, n_features, &mut Call::new(&mut rng, stop))?;
             Self::new("nu", nu, gp, Box::new(path))
         })
     }
@@ -157,22 +159,16 @@ impl Acquisition {
             let n = self.gp.n_observed();
             let rows = self.gp.rows();
             let targets = self.gp.targets();
-            let mut order: Vec<usize> = (0..n).collect();
-            order.sort_by(|&a, &b| targets[b].total_cmp(&targets[a]));
+            let mut order = best_first(&targets[..n]);
             order.truncate(5);
             let incumbents = rows.select(Axis(0), &order);
             let mut rng = Rng::seed_from_u64(seed);
-            maximize(
-                &mut scorer,
-                &domain.core,
-                incumbents.view(),
-                &Maximizer::Default {
-                    effort: self.formula.effort(self.gp.len()),
-                },
-                &Excluded::default(),
-                &mut rng,
-                stop,
-            )
+            let effort = self.formula.effort(self.gp.len());
+            let maximizer = Maximizer::Default { effort };
+            let (none, call) = (Excluded::default(), &mut Call::new(&mut rng, stop));
+            let around = incumbents.view();
+            let allowed = Allowed::except(&none);
+            maximize(&mut scorer, &domain.core, around, &maximizer, allowed, call)
         })?;
         Ok((best.point.into_pyarray(py), best.index, best.value))
     }

@@ -6,7 +6,6 @@ use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 
 use crate::problem::Domain as Core;
-use crate::python::errors::raise;
 use crate::python::owned2;
 
 /// A search space: the set of points that can be suggested.
@@ -18,11 +17,9 @@ pub struct Domain {
 #[pymethods]
 impl Domain {
     #[staticmethod]
-    fn candidates(py: Python<'_>, points: PyReadonlyArray2<'_, f64>) -> PyResult<Self> {
-        let core = Core::candidates(owned2(points)).map_err(|error| raise(py, error))?;
-        Ok(Self {
-            core: Arc::new(core),
-        })
+    fn candidates(points: PyReadonlyArray2<'_, f64>) -> PyResult<Self> {
+        let core = Arc::new(Core::candidates(owned2(points))?);
+        Ok(Self { core })
     }
 
     #[getter]

@@ -2,19 +2,18 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ndarray::{Axis, s};
+use ndarray::{ArrayView2, Axis, s};
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 
-use crate::error::{Error, Result, check};
+use crate::error::{Error, Result, Stop, check};
 use crate::gp::fit::{Draws, FitSettings, fit};
 use crate::gp::kernel::KernelFamily;
 use crate::gp::{BLOCK, GaussianProcess as Core, Hyperparameters};
-use crate::python::errors::raise;
 use crate::python::interrupt::detached;
 use crate::python::{Vector, check_finite, owned1, owned2};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 
 /// A Gaussian process with zero prior mean.
 #[pyclass(frozen, module = "belated._core")]
@@ -22,30 +21,21 @@ pub struct GaussianProcess {
     model: Mutex<Model>,
 }
 
-/// The state of the model. It has only hyperparameters until the number of columns is known, and a posterior
-/// afterwards.
+/// The state of the model. The posterior exists after the first fit, when the number of columns is known.
 ///
 /// Methods share the posterior. Each method clones the `Arc`, releases the lock and computes.
-enum Model {
-    Unfitted {
-        family: KernelFamily,
-        theta: Hyperparameters,
-    },
-    Fitted(Arc<Core>),
+struct Model {
+    family: KernelFamily,
+    theta: Hyperparameters,
+    posterior: Option<Arc<Core>>,
 }
 
 impl Model {
-    fn family(&self) -> KernelFamily {
-        match self {
-            Model::Unfitted { family, .. } => *family,
-            Model::Fitted(gp) => gp.kernel().family,
-        }
-    }
-
-    fn theta(&self) -> Hyperparameters {
-        match self {
-            Model::Unfitted { theta, .. } => theta.clone(),
-            Model::Fitted(gp) => gp.hyperparameters(),
+    fn fitted(core: Core) -> Self {
+        Self {
+            family: core.kernel().family,
+            theta: core.hyperparameters(),
+            posterior: Some(Arc::new(core)),
         }
     }
 
@@ -56,7 +46,7 @@ impl Model {
                 "points have no columns; give at least one".to_string(),
             ));
         }
-        let mut theta = self.theta();
+        let mut theta = self.theta.clone();
         if theta.lengthscale.len() == 1 {
             theta.lengthscale = vec![theta.lengthscale[0]; d];
         }
@@ -71,30 +61,39 @@ impl Model {
 
     /// Returns the posterior for points of this width. It is the prior before the first fit.
     fn posterior(&self, width: usize) -> Result<Arc<Core>> {
-        match self {
-            Model::Fitted(gp) => check_width(gp, width).map(|()| Arc::clone(gp)),
-            Model::Unfitted { family, .. } => {
-                let prior = Core::new(*family, &self.theta_for(width)?)?;
-                Ok(Arc::new(prior))
-            }
+        let Some(gp) = &self.posterior else {
+            return Ok(Arc::new(Core::new(self.family, &self.theta_for(width)?)?));
+        };
+        let fitted = gp.kernel().width();
+        match width == fitted {
+            true => Ok(gp.clone()),
+            false => Err(Error::Shape(format!(
+                "points of {width} columns for a process fitted to {fitted}"
+            ))),
         }
     }
 }
 
-fn check_width(gp: &Core, width: usize) -> Result<()> {
-    let fitted = gp.kernel().width();
-    if width == fitted {
-        return Ok(());
+/// Posterior means and variances at the rows of `points`. The computation can be interrupted between two blocks.
+pub(super) fn predict_in_blocks(
+    gp: &Core,
+    points: ArrayView2<f64>,
+    stop: &mut Stop,
+) -> Result<(Vec<f64>, Vec<f64>)> {
+    let (mut mean, mut variance) = (Vec::with_capacity(points.nrows()), Vec::new());
+    for block in points.axis_chunks_iter(Axis(0), BLOCK) {
+        check(stop)?;
+        let (block_mean, block_variance) = gp.predict(block);
+        mean.extend(block_mean);
+        variance.extend(block_variance);
     }
-    Err(Error::Shape(format!(
-        "points of {width} columns for a process fitted to {fitted}"
-    )))
+    Ok((mean, variance))
 }
 
 impl GaussianProcess {
     pub fn from_core(core: Core) -> Self {
         Self {
-            model: Mutex::new(Model::Fitted(Arc::new(core))),
+            model: Mutex::new(Model::fitted(core)),
         }
     }
 
@@ -104,12 +103,10 @@ impl GaussianProcess {
 
     /// The current posterior.
     pub fn posterior(&self) -> Result<Arc<Core>> {
-        match &*self.lock() {
-            Model::Fitted(gp) => Ok(Arc::clone(gp)),
-            Model::Unfitted { .. } => Err(Error::Shape(
-                "nothing has been fitted yet; call fit(x, y) first".to_string(),
-            )),
-        }
+        let posterior = self.lock().posterior.clone();
+        posterior.ok_or_else(|| {
+            Error::Shape("nothing has been fitted yet; call fit(x, y) first".to_string())
+        })
     }
 }
 
@@ -119,12 +116,11 @@ fn family(kernel: &Bound<'_, PyAny>) -> PyResult<KernelFamily> {
     if let Some(family) = name.as_deref().and_then(KernelFamily::from_name) {
         return Ok(family);
     }
-    let error = Error::InvalidSetting {
+    Err(PyErr::from(Error::InvalidSetting {
         name: "kernel",
         got: kernel.repr()?.to_string(),
         expected: KernelFamily::NAMES,
-    };
-    Err(raise(kernel.py(), error))
+    }))
 }
 
 #[pymethods]
@@ -132,7 +128,6 @@ impl GaussianProcess {
     #[new]
     #[pyo3(signature = (kernel=None, lengthscale=None, variance=1.0, noise=1e-6))]
     fn new(
-        py: Python<'_>,
         kernel: Option<&Bound<'_, PyAny>>,
         lengthscale: Option<&Bound<'_, PyAny>>,
         variance: f64,
@@ -155,9 +150,14 @@ impl GaussianProcess {
             noise_variance: noise,
             input_warp: Default::default(),
         };
-        detached(py, |_| Core::new(family, &theta).map(|_| ()))?;
+        Core::new(family, &theta)?;
+        let model = Model {
+            family,
+            theta,
+            posterior: None,
+        };
         Ok(Self {
-            model: Mutex::new(Model::Unfitted { family, theta }),
+            model: Mutex::new(model),
         })
     }
 
@@ -173,12 +173,12 @@ impl GaussianProcess {
             check_finite("y", y.iter())?;
             let (family, theta) = {
                 let model = self.lock();
-                (model.family(), model.theta_for(x.ncols())?)
+                (model.family, model.theta_for(x.ncols())?)
             };
             let mut gp = Core::new(family, &theta)?;
             gp.append_rows(x.view())?;
             gp.set_targets(&y.to_vec())?;
-            *self.lock() = Model::Fitted(Arc::new(gp));
+            *self.lock() = Model::fitted(gp);
             Ok(())
         })
     }
@@ -192,14 +192,11 @@ impl GaussianProcess {
         let (mean, std) = detached(py, |stop| {
             check_finite("z", z.iter())?;
             let gp = self.lock().posterior(z.ncols())?;
-            let (mut mean, mut std) = (Vec::with_capacity(z.nrows()), Vec::new());
-            for block in z.axis_chunks_iter(Axis(0), BLOCK) {
-                check(stop)?;
-                let (block_mean, block_variance) = gp.predict(block);
-                mean.extend(block_mean);
-                std.extend(block_variance.into_iter().map(f64::sqrt));
-            }
-            Ok((mean, std))
+            let (mean, variance) = predict_in_blocks(&gp, z.view(), stop)?;
+            Ok((
+                mean,
+                variance.into_iter().map(f64::sqrt).collect::<Vec<_>>(),
+            ))
         })?;
         Ok((mean.into_pyarray(py), std.into_pyarray(py)))
     }
@@ -254,40 +251,41 @@ impl GaussianProcess {
             let mut rng = Rng::seed_from_u64(seed);
             let start = gp.hyperparameters();
             let x = rows.slice(s![..n, ..]);
-            let theta = fit(x, &targets[..n], &start, &settings, &mut rng, stop)?;
+            let call = &mut Call::new(&mut rng, stop);
+            let theta = fit(x, &targets[..n], &start, &settings, call)?;
             let mut better = Core::new(settings.family, &theta)?;
             better.append_rows(x)?;
             better.set_targets(&targets[..n])?;
-            *self.lock() = Model::Fitted(Arc::new(better));
+            *self.lock() = Model::fitted(better);
             Ok(())
         })
     }
 
     #[getter]
-    fn kernel(&self, py: Python<'_>) -> &'static str {
-        py.detach(|| self.lock().family()).name()
+    fn kernel(&self, py: Python<'_>) -> String {
+        py.detach(|| self.lock().family).name()
     }
 
     #[getter]
     fn lengthscale<'py>(&self, py: Python<'py>) -> Vector<'py> {
-        py.detach(|| self.lock().theta().lengthscale)
-            .into_pyarray(py)
+        let lengthscale = py.detach(|| self.lock().theta.lengthscale.clone());
+        lengthscale.into_pyarray(py)
     }
 
     #[getter]
     fn variance(&self, py: Python<'_>) -> f64 {
-        py.detach(|| self.lock().theta().signal_variance)
+        py.detach(|| self.lock().theta.signal_variance)
     }
 
     #[getter]
     fn noise(&self, py: Python<'_>) -> f64 {
-        py.detach(|| self.lock().theta().noise_variance)
+        py.detach(|| self.lock().theta.noise_variance)
     }
 
     #[getter]
     fn x<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let x = detached(py, |_| Ok(self.posterior()?.rows().to_owned()))?;
-        Ok(x.into_pyarray(py))
+        let gp = py.detach(|| self.posterior())?;
+        Ok(gp.rows().to_owned().into_pyarray(py))
     }
 
     #[getter]

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result, Stop};
-use crate::python::errors::raise;
 
 /// The interval between checks for signals. A check takes the GIL and costs more than most steps of a computation.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -40,6 +39,6 @@ pub fn detached<T: Send>(
         // If the signal came after the last check, the computation is complete, but the exception must still be
         // raised.
         (Ok(_), Some(raised)) | (Err(Error::Interrupted), Some(raised)) => Err(raised),
-        (Err(error), _) => Err(raise(py, error)),
+        (Err(error), _) => Err(error.into()),
     }
 }

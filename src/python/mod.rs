@@ -8,7 +8,6 @@ mod errors;
 mod gaussian_process;
 mod interrupt;
 mod optimizer;
-mod place;
 mod problem;
 mod settings;
 mod trial;

@@ -3,24 +3,23 @@
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-use ndarray::Axis;
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::{Error, Result, Stop, check};
-use crate::gp::BLOCK;
 use crate::ledger::{Action, Event, State};
+use crate::maximize::feasible::Feasible;
 use crate::optimizer::{Definition, Optimizer as Core, Request};
-use crate::problem::Problem as CoreProblem;
+use crate::problem::{Point, Problem as CoreProblem};
 use crate::python::constraints::{check_not_calling, detached_with};
-use crate::python::errors::{raise, warn};
-use crate::python::gaussian_process::GaussianProcess;
+use crate::python::errors::warn;
+use crate::python::gaussian_process::{GaussianProcess, predict_in_blocks};
 use crate::python::interrupt::detached;
-use crate::python::owned2;
-use crate::python::place::Place;
 use crate::python::problem::Problem;
 use crate::python::trial::{Action as PyAction, TrialRecord};
+use crate::python::{Vector, owned2};
+use crate::strategy::units::Units;
 
 const BETWEEN_TRIES: Duration = Duration::from_micros(200);
 
@@ -34,14 +33,10 @@ pub struct Optimizer {
 }
 
 /// Means and standard deviations.
-type Moments<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+type Moments<'py> = (Vector<'py>, Vector<'py>);
 
 /// Trial numbers, and the mean and standard deviation of the value of each trial.
-type LeftOut<'py> = (
-    Vec<usize>,
-    Bound<'py, PyArray1<f64>>,
-    Bound<'py, PyArray1<f64>>,
-);
+type LeftOut<'py> = (Vec<usize>, Vector<'py>, Vector<'py>);
 
 impl Optimizer {
     fn from_core(core: Core) -> Self {
@@ -54,6 +49,13 @@ impl Optimizer {
     /// Converts a value to maximise to a value of f, or back.
     fn oriented(&self, value: f64) -> f64 {
         self.problem.direction.oriented(value)
+    }
+
+    /// Converts means and variances of targets to means and standard deviations of f.
+    fn in_units(&self, units: Units, mean: Vec<f64>, variance: Vec<f64>) -> (Vec<f64>, Vec<f64>) {
+        let moments = mean.into_iter().zip(variance);
+        let in_units = moments.map(|(m, v)| units.moments(m, v.sqrt()));
+        in_units.map(|(m, s)| (self.oriented(m), s)).unzip()
     }
 
     /// The address of this optimizer. It identifies the optimizer while the optimizer is borrowed.
@@ -75,6 +77,33 @@ impl Optimizer {
             std::thread::sleep(BETWEEN_TRIES);
         }
     }
+
+    /// Runs a computation on the optimizer, with the GIL released.
+    fn with_core<T: Send>(
+        &self,
+        py: Python<'_>,
+        compute: impl FnOnce(&mut Core, &mut Stop) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        detached(py, |stop| compute(&mut *self.lock(stop)?, stop))
+    }
+
+    /// Runs a computation as `with_core` does, under constraints.
+    fn under_constraints<T: Send>(
+        &self,
+        py: Python<'_>,
+        constraints: Option<Py<PyAny>>,
+        compute: impl FnOnce(&mut Core, Feasible, &mut Stop) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let (address, problem) = (self.address(), &self.problem);
+        detached_with(py, address, problem, constraints, |feasible, stop| {
+            compute(&mut *self.lock(stop)?, feasible, stop)
+        })
+    }
+}
+
+/// Reads events from JSON.
+fn parsed(events: Vec<String>) -> Result<Vec<Event>> {
+    events.iter().map(|text| Event::from_json(text)).collect()
 }
 
 #[pymethods]
@@ -99,12 +128,8 @@ impl Optimizer {
         fidelity: Option<f64>,
     ) -> PyResult<Vec<usize>> {
         let context = context.unwrap_or_default();
-        let (numbers, warnings) = detached_with(
-            py,
-            self.address(),
-            &self.problem,
-            feasible,
-            |feasible, stop| {
+        let (numbers, warnings) =
+            self.under_constraints(py, feasible, |core, feasible, stop| {
                 let request = Request {
                     context: &context,
                     fidelity,
@@ -112,16 +137,14 @@ impl Optimizer {
                     feasible,
                     ..Request::default()
                 };
-                self.lock(stop)?.suggest(n, request, stop)
-            },
-        )?;
+                core.suggest(n, request, stop)
+            })?;
         for warning in warnings {
             if let Err(raised) = warn(py, &warning) {
                 // If warnings are errors, the caller does not receive these trials, so abandon them.
-                detached(py, |stop| {
-                    let mut optimizer = self.lock(stop)?;
+                self.with_core(py, |core, _| {
                     numbers.iter().try_for_each(|&number| {
-                        optimizer.record(Action::Abandon { number }, time).map(drop)
+                        core.record(Action::Abandon { number }, time).map(drop)
                     })
                 })?;
                 return Err(raised);
@@ -146,20 +169,18 @@ impl Optimizer {
         fidelity: Option<f64>,
     ) -> PyResult<Vec<String>> {
         let context = context.unwrap_or_default();
-        let (address, problem) = (self.address(), &self.problem);
-        let (events, warnings) =
-            detached_with(py, address, problem, feasible, |feasible, stop| {
-                let request = Request {
-                    context: &context,
-                    fidelity,
-                    time,
-                    lease: expires_after,
-                    feasible,
-                };
-                let (events, warnings) = self.lock(stop)?.propose(n, request, stop)?;
-                let events: Result<Vec<_>> = events.iter().map(Event::to_json).collect();
-                Ok((events?, warnings))
-            })?;
+        let (events, warnings) = self.under_constraints(py, feasible, |core, feasible, stop| {
+            let request = Request {
+                context: &context,
+                fidelity,
+                time,
+                lease: expires_after,
+                feasible,
+            };
+            let (events, warnings) = core.propose(n, request, stop)?;
+            let events: Result<Vec<_>> = events.iter().map(Event::to_json).collect();
+            Ok((events?, warnings))
+        })?;
         for warning in warnings {
             warn(py, &warning)?;
         }
@@ -173,36 +194,27 @@ impl Optimizer {
         time: Option<f64>,
         feasible: Option<Py<PyAny>>,
     ) -> PyResult<Option<f64>> {
-        detached_with(
-            py,
-            self.address(),
-            &self.problem,
-            feasible,
-            |feasible, stop| {
-                let request = Request {
-                    time,
-                    feasible,
-                    ..Request::default()
-                };
-                let (events, _) = self.lock(stop)?.propose(1, request, stop)?;
-                Ok(events.first().and_then(Event::fidelity))
-            },
-        )
+        self.under_constraints(py, feasible, |core, feasible, stop| {
+            let request = Request {
+                time,
+                feasible,
+                ..Request::default()
+            };
+            let (events, _) = core.propose(1, request, stop)?;
+            Ok(events.first().and_then(Event::fidelity))
+        })
     }
 
     /// The enqueued points that have not been suggested yet.
-    fn queued(&self, py: Python<'_>) -> PyResult<Vec<Place>> {
-        detached(py, |stop| {
-            let core = self.lock(stop)?;
+    fn queued(&self, py: Python<'_>) -> PyResult<Vec<Point>> {
+        self.with_core(py, |core, _| {
             let points = core.ledger().queued().iter();
-            Ok(points.map(|queued| queued.point.clone().into()).collect())
+            Ok(points.map(|queued| queued.point.clone()).collect())
         })
     }
 
     fn was_enqueued(&self, py: Python<'_>, number: usize) -> PyResult<bool> {
-        detached(py, |stop| {
-            Ok(self.lock(stop)?.ledger().was_enqueued(number))
-        })
+        self.with_core(py, |core, _| Ok(core.ledger().was_enqueued(number)))
     }
 
     fn is_report_of(
@@ -212,9 +224,8 @@ impl Optimizer {
         concerned: Option<usize>,
         action: &PyAction,
     ) -> PyResult<bool> {
-        detached(py, |stop| {
-            let event = Event::from_json(event)?;
-            let core = self.lock(stop)?;
+        let event = Event::from_json(event)?;
+        self.with_core(py, |core, _| {
             Ok(core.ledger().is_report_of(&event, concerned, &action.core))
         })
     }
@@ -225,10 +236,8 @@ impl Optimizer {
         action: &PyAction,
         time: Option<f64>,
     ) -> PyResult<Option<(String, Option<usize>)>> {
-        let action = action.core.clone();
-        detached(py, |stop| {
-            let core = self.lock(stop)?;
-            let Some(event) = core.validate(action, time)? else {
+        self.with_core(py, |core, _| {
+            let Some(event) = core.validate(action.core.clone(), time)? else {
                 return Ok(None);
             };
             let number = event.trial_number(core.ledger().trials().len());
@@ -242,23 +251,17 @@ impl Optimizer {
         action: &PyAction,
         time: Option<f64>,
     ) -> PyResult<Option<usize>> {
-        let action = action.core.clone();
-        detached(py, |stop| self.lock(stop)?.record(action, time))
+        self.with_core(py, |core, _| core.record(action.core.clone(), time))
     }
 
     fn extend(&self, py: Python<'_>, events: Vec<String>) -> PyResult<Vec<Option<usize>>> {
-        detached(py, |stop| {
-            let events: Result<Vec<_>> = events.iter().map(|text| Event::from_json(text)).collect();
-            self.lock(stop)?.extend(events?)
-        })
+        self.with_core(py, |core, _| core.extend(parsed(events)?))
     }
 
     fn replace(&self, py: Python<'_>, events: Vec<String>) -> PyResult<Vec<Option<usize>>> {
-        detached(py, |stop| {
-            let events: Result<Vec<_>> = events.iter().map(|text| Event::from_json(text)).collect();
-            let mut core = self.lock(stop)?;
+        self.with_core(py, |core, _| {
             let mut other = Core::new(core.definition().clone())?;
-            let numbers = other.extend(events?)?;
+            let numbers = other.extend(parsed(events)?)?;
             *core = other;
             Ok(numbers)
         })
@@ -266,8 +269,7 @@ impl Optimizer {
 
     #[pyo3(signature = (start, end=None))]
     fn events(&self, py: Python<'_>, start: usize, end: Option<usize>) -> PyResult<Vec<String>> {
-        detached(py, |stop| {
-            let core = self.lock(stop)?;
+        self.with_core(py, |core, _| {
             let wanted = end.map_or(usize::MAX, |end| end.saturating_sub(start));
             let events = core.ledger().events(start).take(wanted);
             events.map(|event| event.to_json()).collect()
@@ -275,7 +277,7 @@ impl Optimizer {
     }
 
     fn n_events(&self, py: Python<'_>) -> PyResult<usize> {
-        detached(py, |stop| Ok(self.lock(stop)?.ledger().len()))
+        self.with_core(py, |core, _| Ok(core.ledger().len()))
     }
 
     #[pyo3(signature = (context, time, feasible=None))]
@@ -285,16 +287,12 @@ impl Optimizer {
         context: Option<Vec<f64>>,
         time: Option<f64>,
         feasible: Option<Py<PyAny>>,
-    ) -> PyResult<Option<(Place, f64, f64)>> {
+    ) -> PyResult<Option<(Point, f64, f64)>> {
         let context = context.unwrap_or_default();
-        let best = detached_with(
-            py,
-            self.address(),
-            &self.problem,
-            feasible,
-            |feasible, stop| self.lock(stop)?.recommend(&context, time, feasible, stop),
-        )?;
-        Ok(best.map(|best| (best.point.into(), best.mean, best.std)))
+        let best = self.under_constraints(py, feasible, |core, feasible, stop| {
+            core.recommend(&context, time, feasible, stop)
+        })?;
+        Ok(best.map(|best| (best.point, best.mean, best.std)))
     }
 
     #[pyo3(signature = (time, pending))]
@@ -304,8 +302,7 @@ impl Optimizer {
         time: Option<f64>,
         pending: bool,
     ) -> PyResult<Option<(GaussianProcess, f64, f64, f64)>> {
-        let surrogate = detached(py, |stop| {
-            let mut core = self.lock(stop)?;
+        let surrogate = self.with_core(py, |core, stop| {
             let surrogate = core.surrogate(time, pending, stop)?;
             Ok(surrogate.map(|s| (s.gp.clone(), s.units, s.log_slope)))
         })?;
@@ -326,23 +323,13 @@ impl Optimizer {
         pending: bool,
     ) -> PyResult<Option<Moments<'py>>> {
         let points = owned2(points);
-        let moments = detached(py, |stop| {
-            let mut core = self.lock(stop)?;
+        let moments = self.with_core(py, |core, stop| {
             core.check_rows(points.view())?;
             let Some(surrogate) = core.surrogate(time, pending, stop)? else {
                 return Ok(None);
             };
-            let (mut mean, mut std) = (Vec::with_capacity(points.nrows()), Vec::new());
-            for block in points.axis_chunks_iter(Axis(0), BLOCK) {
-                check(stop)?;
-                let (block_mean, variance) = surrogate.gp.predict(block);
-                for (m, v) in block_mean.iter().zip(variance) {
-                    let (m, s) = surrogate.units.moments(*m, v.sqrt());
-                    mean.push(self.oriented(m));
-                    std.push(s);
-                }
-            }
-            Ok(Some((mean, std)))
+            let (mean, variance) = predict_in_blocks(surrogate.gp, points.view(), stop)?;
+            Ok(Some(self.in_units(surrogate.units, mean, variance)))
         })?;
         Ok(moments.map(|(mean, std)| (mean.into_pyarray(py), std.into_pyarray(py))))
     }
@@ -355,18 +342,11 @@ impl Optimizer {
         context: Option<Vec<f64>>,
         time: Option<f64>,
         feasible: Option<Py<PyAny>>,
-    ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+    ) -> PyResult<Option<Vector<'py>>> {
         let (points, context) = (owned2(points), context.unwrap_or_default());
-        let values = detached_with(
-            py,
-            self.address(),
-            &self.problem,
-            feasible,
-            |feasible, stop| {
-                let mut core = self.lock(stop)?;
-                core.acquisition(points.view(), &context, time, feasible, stop)
-            },
-        )?;
+        let values = self.under_constraints(py, feasible, |core, feasible, stop| {
+            core.acquisition(points.view(), &context, time, feasible, stop)
+        })?;
         Ok(values.map(|values| values.into_pyarray(py)))
     }
 
@@ -375,16 +355,12 @@ impl Optimizer {
         py: Python<'py>,
         time: Option<f64>,
     ) -> PyResult<Option<LeftOut<'py>>> {
-        let left_out = detached(py, |stop| {
-            let mut core = self.lock(stop)?;
+        let left_out = self.with_core(py, |core, stop| {
             let Some(surrogate) = core.surrogate(time, false, stop)? else {
                 return Ok(None);
             };
             let (mean, variance) = surrogate.gp.leave_one_out(stop)?;
-            let moments = mean.into_iter().zip(variance);
-            let in_units = moments.map(|(m, v)| surrogate.units.moments(m, v.sqrt()));
-            let (mean, std): (Vec<f64>, Vec<f64>) =
-                in_units.map(|(m, s)| (self.oriented(m), s)).unzip();
+            let (mean, std) = self.in_units(surrogate.units, mean, variance);
             Ok(Some((surrogate.rows.to_vec(), mean, std)))
         })?;
         Ok(left_out
@@ -392,62 +368,50 @@ impl Optimizer {
     }
 
     fn status(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        let status = detached(py, |stop| self.lock(stop)?.status(stop))?;
+        let status = self.with_core(py, |core, stop| core.status(stop))?;
         Ok(status.map(|status| status.to_string()))
     }
 
     /// The time on the optimizer's clock.
     fn now(&self, py: Python<'_>, time: Option<f64>) -> PyResult<f64> {
-        detached(py, |stop| self.lock(stop)?.ledger().now(time))
+        self.with_core(py, |core, _| core.ledger().now(time))
     }
 
     fn trial(&self, py: Python<'_>, number: usize) -> PyResult<TrialRecord> {
-        detached(py, |stop| {
-            let core = self.lock(stop)?;
-            TrialRecord::new(core.ledger(), number)
-        })
+        self.with_core(py, |core, _| TrialRecord::new(core.ledger(), number))
     }
 
     fn numbers(&self, py: Python<'_>, state: Option<&str>) -> PyResult<Vec<usize>> {
-        let wanted = match state {
-            None => None,
-            Some(name) => match State::ALL.into_iter().find(|s| s.name() == name) {
-                Some(state) => Some(state),
-                None => {
-                    let error = Error::InvalidSetting {
-                        name: "state",
-                        got: format!("{name:?}"),
-                        expected: "\"pending\", \"observed\", \"failed\", \"abandoned\" or None",
-                    };
-                    return Err(raise(py, error));
-                }
-            },
+        let named = |name: &str| {
+            let mut all = State::ALL.into_iter();
+            all.find(|state| state.name() == name)
+                .ok_or_else(|| Error::InvalidSetting {
+                    name: "state",
+                    got: format!("{name:?}"),
+                    expected: "\"pending\", \"observed\", \"failed\", \"abandoned\" or None",
+                })
         };
-        detached(py, |stop| {
-            let core = self.lock(stop)?;
-            Ok(match wanted {
-                Some(State::Pending) => core.ledger().pending().iter().copied().collect(),
-                _ => {
-                    let trials = core.ledger().trials().iter().enumerate();
-                    trials
-                        .filter(|(_, trial)| wanted.is_none_or(|state| trial.state == state))
-                        .map(|(number, _)| number)
-                        .collect()
-                }
-            })
+        let wanted = state.map(named).transpose()?;
+        self.with_core(py, |core, _| {
+            if wanted == Some(State::Pending) {
+                return Ok(core.ledger().pending().iter().copied().collect());
+            }
+            let trials = core.ledger().trials().iter().enumerate();
+            let found = trials.filter(|(_, trial)| wanted.is_none_or(|state| trial.state == state));
+            Ok(found.map(|(number, _)| number).collect())
         })
     }
 
     fn best(&self, py: Python<'_>) -> PyResult<Option<usize>> {
-        detached(py, |stop| Ok(self.lock(stop)?.ledger().best()))
+        self.with_core(py, |core, _| Ok(core.ledger().best()))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        detached(py, |stop| Ok(self.lock(stop)?.ledger().trials().len()))
+        self.with_core(py, |core, _| Ok(core.ledger().trials().len()))
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = detached(py, |stop| self.lock(stop)?.to_bytes())?;
+        let bytes = self.with_core(py, |core, _| core.to_bytes())?;
         Ok(PyBytes::new(py, &bytes))
     }
 

@@ -10,7 +10,6 @@ use crate::problem::{
     self, Choices, Clock, Declaration, Direction, Integer, Members, Point, PowerCost, Real, Role,
 };
 use crate::python::domain::Domain;
-use crate::python::errors::raise;
 use crate::python::owned2;
 use crate::python::trial::TrialRecord;
 
@@ -24,31 +23,29 @@ impl Parameter {
     fn new(core: problem::Parameter) -> Self {
         Self { core }
     }
+}
 
-    fn shape_error(py: Python<'_>, found: usize, expected: usize) -> PyErr {
-        let text =
-            format!("{found} columns for a parameter with {expected}; give one number for each");
-        raise(py, Error::Shape(text))
+/// Refuses another number of columns.
+fn check_width(found: usize, expected: usize) -> Result<()> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(Error::Shape(format!(
+            "{found} columns for a parameter with {expected}; give one number for each"
+        ))),
     }
 }
 
 #[pymethods]
 impl Parameter {
     #[staticmethod]
-    fn real(py: Python<'_>, low: f64, high: f64, log: bool, step: Option<f64>) -> PyResult<Self> {
-        let made = Real::new(low, high, log, step).map_err(|error| raise(py, error))?;
+    fn real(low: f64, high: f64, log: bool, step: Option<f64>) -> PyResult<Self> {
+        let made = Real::new(low, high, log, step)?;
         Ok(Self::new(problem::Parameter::Real(made)))
     }
 
     #[staticmethod]
-    fn integer(
-        py: Python<'_>,
-        low: f64,
-        high: f64,
-        log: bool,
-        step: Option<f64>,
-    ) -> PyResult<Self> {
-        let made = Integer::new(low, high, log, step).map_err(|error| raise(py, error))?;
+    fn integer(low: f64, high: f64, log: bool, step: Option<f64>) -> PyResult<Self> {
+        let made = Integer::new(low, high, log, step)?;
         Ok(Self::new(problem::Parameter::Integer(made)))
     }
 
@@ -97,13 +94,12 @@ impl Parameter {
         columns.into_pyarray(py)
     }
 
-    fn decode(&self, py: Python<'_>, columns: Vec<f64>) -> PyResult<f64> {
-        let (found, expected) = (columns.len(), self.core.width());
-        match expected {
-            0 => Ok(self.core.kind().member(0)),
-            _ if found == expected => Ok(self.core.kind().decode(&columns)),
-            _ => Err(Self::shape_error(py, found, expected)),
+    fn decode(&self, columns: Vec<f64>) -> PyResult<f64> {
+        if self.core.is_constant() {
+            return Ok(self.core.kind().member(0));
         }
+        check_width(columns.len(), self.core.width())?;
+        Ok(self.core.kind().decode(&columns))
     }
 }
 
@@ -128,7 +124,6 @@ impl Problem {
     #[new]
     #[pyo3(signature = (members, context=None, fidelity=None, minimize=false, seconds=false))]
     fn new(
-        py: Python<'_>,
         members: MembersOf<'_>,
         context: Option<Bound<'_, Space>>,
         fidelity: Option<DeclaredFidelity<'_>>,
@@ -143,14 +138,13 @@ impl Problem {
             });
             problem::Fidelity::new(axis.get().core.clone(), bias, cost)
         });
-        let fidelity: Result<_> = fidelity.transpose();
         let core = problem::Problem {
             members: match members {
                 MembersOf::Space(space) => Members::Space(space.get().core.clone()),
                 MembersOf::Candidates(list) => Members::Candidates(list.get().core.clone()),
             },
             context: context.map(|space| space.get().core.clone()),
-            fidelity: fidelity.map_err(|error| raise(py, error))?,
+            fidelity: fidelity.transpose()?,
             direction: match minimize {
                 true => Direction::Minimize,
                 false => Direction::Maximize,
@@ -175,8 +169,8 @@ pub struct Candidates {
 #[pymethods]
 impl Candidates {
     #[new]
-    fn new(py: Python<'_>, points: PyReadonlyArray2<'_, f64>) -> PyResult<Self> {
-        let core = problem::Candidates::new(owned2(points)).map_err(|error| raise(py, error))?;
+    fn new(points: PyReadonlyArray2<'_, f64>) -> PyResult<Self> {
+        let core = problem::Candidates::new(owned2(points))?;
         Ok(Self { core })
     }
 
@@ -191,10 +185,7 @@ impl Candidates {
         py: Python<'py>,
         rows: PyReadonlyArray2<'py, f64>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (found, expected) = (rows.as_array().ncols(), self.core.domain().width());
-        if found != expected {
-            return Err(Parameter::shape_error(py, found, expected));
-        }
+        check_width(rows.as_array().ncols(), self.core.domain().width())?;
         Ok(self.core.encode(rows.as_array()).into_pyarray(py))
     }
 
@@ -215,7 +206,7 @@ type Declared<'py> = (String, Bound<'py, Parameter>, Vec<(String, Vec<u64>)>);
 #[pymethods]
 impl Space {
     #[new]
-    fn new(py: Python<'_>, declared: Vec<Declared<'_>>, is_context: bool) -> PyResult<Self> {
+    fn new(declared: Vec<Declared<'_>>, is_context: bool) -> PyResult<Self> {
         let declared = declared
             .into_iter()
             .map(|(name, parameter, when)| Declaration {
@@ -223,13 +214,11 @@ impl Space {
                 parameter: parameter.get().core.clone(),
                 when,
             });
-        let role = if is_context {
-            Role::Context
-        } else {
-            Role::Params
+        let role = match is_context {
+            true => Role::Context,
+            false => Role::Params,
         };
-        let core =
-            problem::Space::new(role, declared.collect()).map_err(|error| raise(py, error))?;
+        let core = problem::Space::new(role, declared.collect())?;
         Ok(Self { core })
     }
 
@@ -253,36 +242,30 @@ impl Space {
         self.core.active(&numbers)
     }
 
-    fn check_known(&self, py: Python<'_>, unknown: Vec<String>) -> PyResult<()> {
-        let checked = self.core.check_known(&unknown);
-        checked.map_err(|error| raise(py, error))
+    fn check_known(&self, unknown: Vec<String>) -> PyResult<()> {
+        Ok(self.core.check_known(&unknown)?)
     }
 
     fn complete(
         &self,
-        py: Python<'_>,
         numbers: Vec<Option<f64>>,
         unknown: Vec<String>,
     ) -> PyResult<Vec<Option<f64>>> {
-        let completed = self.core.complete(&numbers, &unknown);
-        completed.map_err(|error| raise(py, error))
+        Ok(self.core.complete(&numbers, &unknown)?)
     }
 
     fn encode<'py>(&self, py: Python<'py>, numbers: Vec<Option<f64>>) -> Bound<'py, PyArray1<f64>> {
         self.core.encode(&numbers).into_pyarray(py)
     }
 
-    fn decode(&self, py: Python<'_>, columns: Vec<f64>) -> PyResult<Vec<Option<f64>>> {
-        let (found, expected) = (columns.len(), self.core.domain().width());
-        if found != expected {
-            return Err(Parameter::shape_error(py, found, expected));
-        }
+    fn decode(&self, columns: Vec<f64>) -> PyResult<Vec<Option<f64>>> {
+        check_width(columns.len(), self.core.domain().width())?;
         Ok(self.core.decode(&columns))
     }
 
     /// The numbers of all parameters where a trial was started.
     fn numbers(&self, record: &TrialRecord) -> Vec<Option<f64>> {
-        match record.started() {
+        match &record.place {
             Point::Numbers(searched) => self.core.spread(searched),
             Point::Candidate(_) => Vec::new(),
         }
@@ -292,15 +275,8 @@ impl Space {
         self.core.spread(&searched)
     }
 
-    fn only_searched(
-        &self,
-        py: Python<'_>,
-        numbers: Vec<Option<f64>>,
-    ) -> PyResult<Vec<Option<f64>>> {
-        let (found, expected) = (numbers.len(), self.core.n_parameters());
-        match found == expected {
-            true => Ok(self.core.only_searched(&numbers)),
-            false => Err(Parameter::shape_error(py, found, expected)),
-        }
+    fn only_searched(&self, numbers: Vec<Option<f64>>) -> PyResult<Vec<Option<f64>>> {
+        check_width(numbers.len(), self.core.n_parameters())?;
+        Ok(self.core.only_searched(&numbers))
     }
 }

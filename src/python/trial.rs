@@ -3,10 +3,8 @@
 use pyo3::prelude::*;
 
 use crate::error::Result;
-use crate::ledger::{self, Again, Event, Failure, Ledger, Trial, TrialNumber};
+use crate::ledger::{self, Again, Event, Failure, Ledger, Observation, TrialNumber};
 use crate::problem::Point;
-use crate::python::errors::raise;
-use crate::python::place::Place;
 
 /// An action on a trial. The action is checked when it is recorded.
 #[pyclass(frozen, module = "belated._core")]
@@ -14,75 +12,58 @@ pub struct Action {
     pub(super) core: ledger::Action,
 }
 
-/// The record of a trial.
-#[pyclass(frozen, module = "belated._core")]
+/// The record of a trial, in the user's units and sign.
+#[pyclass(frozen, get_all, module = "belated._core")]
 pub struct TrialRecord {
     number: usize,
-    started: Point,
+    /// The point where the trial was started.
+    pub(super) place: Point,
     run: Option<Point>,
     context: Vec<f64>,
-    /// The value, with the user's sign.
+    state: &'static str,
+    suggested: bool,
     value: Option<f64>,
-    started_at: Option<f64>,
-    finished_at: Option<f64>,
-    trial: Trial,
-}
-
-/// An observation. `place` is the point where the trial was run.
-#[derive(FromPyObject)]
-struct Observation {
-    value: f64,
     std: Option<f64>,
     cost: Option<f64>,
     duration: Option<f64>,
-    place: Option<Place>,
-    attrs: Option<String>,
+    fidelity: Option<f64>,
+    attrs: Vec<String>,
+    error: Option<ErrorFacts>,
+    note: Option<String>,
+    suggested_at: f64,
+    started_at: Option<f64>,
+    finished_at: Option<f64>,
+    observed_at: Option<f64>,
+    ended_at: Option<f64>,
+    expires_at: Option<f64>,
 }
 
 /// Returns the point in an event, or None if the event does not have a point.
 #[pyfunction]
-pub fn point_of(py: Python<'_>, event: &str) -> PyResult<Option<Place>> {
-    let event = Event::from_json(event).map_err(|error| raise(py, error))?;
-    Ok(event.point().cloned().map(Place::from))
+pub fn point_of(event: &str) -> PyResult<Option<Point>> {
+    Ok(Event::from_json(event)?.point().cloned())
 }
 
 /// Returns an event without its wall-clock time.
 #[pyfunction]
-pub fn without_time(py: Python<'_>, event: &str) -> PyResult<String> {
-    let stripped = Event::from_json(event).and_then(|mut event| {
-        event.forget_time();
-        event.to_json()
-    });
-    stripped.map_err(|error| raise(py, error))
+pub fn without_time(event: &str) -> PyResult<String> {
+    let mut event = Event::from_json(event)?;
+    event.forget_time();
+    Ok(event.to_json()?)
 }
 
 /// Returns a suggested event without the note of its strategy.
 #[pyfunction]
-pub fn without_note(py: Python<'_>, event: &str) -> PyResult<String> {
-    let stripped = Event::from_json(event).and_then(|mut event| {
-        if let Event::Suggested { note, .. } = &mut event {
-            *note = None;
-        }
-        event.to_json()
-    });
-    stripped.map_err(|error| raise(py, error))
+pub fn without_note(event: &str) -> PyResult<String> {
+    let mut event = Event::from_json(event)?;
+    if let Event::Suggested { note, .. } = &mut event {
+        *note = None;
+    }
+    Ok(event.to_json()?)
 }
 
 /// The type, message and traceback of an error.
 type ErrorFacts = (String, String, Option<String>);
-
-impl From<Observation> for ledger::Observation {
-    fn from(observation: Observation) -> Self {
-        Self {
-            value: observation.value,
-            std: observation.std,
-            cost: observation.cost,
-            duration: observation.duration,
-            point: observation.place.map(Point::from),
-            attrs: observation.attrs,
-        }
-    }
-}
 
 #[pymethods]
 impl Action {
@@ -95,7 +76,7 @@ impl Action {
         };
         let core = ledger::Action::Observe {
             number,
-            observation: observation.into(),
+            observation,
             again,
         };
         Self { core }
@@ -125,17 +106,17 @@ impl Action {
     #[staticmethod]
     #[pyo3(signature = (place, context, observation, fidelity=None, attrs=None))]
     fn add(
-        place: Place,
+        place: Point,
         context: Option<Vec<f64>>,
         observation: Option<Observation>,
         fidelity: Option<f64>,
         attrs: Option<String>,
     ) -> Self {
         let core = ledger::Action::Add {
-            point: place.into(),
+            point: place,
             context: context.unwrap_or_default(),
             fidelity,
-            observation: observation.map(ledger::Observation::from),
+            observation,
             attrs,
         };
         Self { core }
@@ -143,9 +124,9 @@ impl Action {
 
     #[staticmethod]
     #[pyo3(signature = (place, fidelity=None))]
-    fn enqueue(place: Place, fidelity: Option<f64>) -> Self {
+    fn enqueue(place: Point, fidelity: Option<f64>) -> Self {
         let core = ledger::Action::Enqueue {
-            point: place.into(),
+            point: place,
             fidelity,
             attrs: None,
         };
@@ -154,125 +135,30 @@ impl Action {
 }
 
 impl TrialRecord {
-    /// The point where the trial was started.
-    pub(super) fn started(&self) -> &Point {
-        &self.started
-    }
-
     pub(super) fn new(ledger: &Ledger, number: TrialNumber) -> Result<Self> {
+        let trial = ledger.trial(number)?;
+        let error = trial.error().cloned();
         Ok(Self {
             number,
-            trial: ledger.trial(number)?.clone(),
-            started: ledger.started_point(number),
+            place: ledger.started_point(number),
             run: ledger.run_point(number),
             context: ledger.context_numbers(number).to_vec(),
+            state: trial.state.name(),
+            suggested: trial.suggested,
             value: ledger.value(number),
+            std: trial.std(),
+            cost: trial.cost(),
+            duration: trial.duration(),
+            fidelity: trial.fidelity(),
+            attrs: trial.attrs().map(str::to_string).collect(),
+            error: error.map(|error| (error.kind, error.message, error.traceback)),
+            note: trial.note().map(str::to_string),
+            suggested_at: trial.suggested_at,
             started_at: ledger.started_at(number),
             finished_at: ledger.finished_at(number),
+            observed_at: trial.observed_at(),
+            ended_at: trial.ended_at(),
+            expires_at: trial.expires_at(),
         })
-    }
-}
-
-#[pymethods]
-impl TrialRecord {
-    #[getter]
-    fn number(&self) -> usize {
-        self.number
-    }
-
-    #[getter]
-    fn place(&self) -> Place {
-        self.started.clone().into()
-    }
-
-    #[getter]
-    fn run(&self) -> Option<Place> {
-        self.run.clone().map(Place::from)
-    }
-
-    #[getter]
-    fn context(&self) -> Vec<f64> {
-        self.context.clone()
-    }
-
-    #[getter]
-    fn state(&self) -> &'static str {
-        self.trial.state.name()
-    }
-
-    #[getter]
-    fn suggested(&self) -> bool {
-        self.trial.suggested
-    }
-
-    #[getter]
-    fn value(&self) -> Option<f64> {
-        self.value
-    }
-
-    #[getter]
-    fn std(&self) -> Option<f64> {
-        self.trial.std()
-    }
-
-    #[getter]
-    fn cost(&self) -> Option<f64> {
-        self.trial.cost()
-    }
-
-    #[getter]
-    fn duration(&self) -> Option<f64> {
-        self.trial.duration()
-    }
-
-    #[getter]
-    fn fidelity(&self) -> Option<f64> {
-        self.trial.fidelity()
-    }
-
-    #[getter]
-    fn attrs(&self) -> Vec<&str> {
-        self.trial.attrs().collect()
-    }
-
-    #[getter]
-    fn error(&self) -> Option<ErrorFacts> {
-        let error = self.trial.error()?.clone();
-        Some((error.kind, error.message, error.traceback))
-    }
-
-    #[getter]
-    fn note(&self) -> Option<&str> {
-        self.trial.note()
-    }
-
-    #[getter]
-    fn suggested_at(&self) -> f64 {
-        self.trial.suggested_at
-    }
-
-    #[getter]
-    fn started_at(&self) -> Option<f64> {
-        self.started_at
-    }
-
-    #[getter]
-    fn finished_at(&self) -> Option<f64> {
-        self.finished_at
-    }
-
-    #[getter]
-    fn observed_at(&self) -> Option<f64> {
-        self.trial.observed_at()
-    }
-
-    #[getter]
-    fn ended_at(&self) -> Option<f64> {
-        self.trial.ended_at()
-    }
-
-    #[getter]
-    fn expires_at(&self) -> Option<f64> {
-        self.trial.expires_at()
     }
 }

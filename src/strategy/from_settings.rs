@@ -13,7 +13,7 @@ pub trait FromSettings: Strategy + Sized + 'static {
     type Settings: Default + Serialize + DeserializeOwned;
 
     /// Makes the strategy. `rng` is used for draws that are made once, such as an initial design.
-    fn from_settings(setup: &Setup, settings: Self::Settings, rng: &mut Rng) -> Result<Self>;
+    fn new(setup: &Setup, settings: Self::Settings, rng: &mut Rng) -> Result<Self>;
 
     /// The structured values of the settings, each with its defaults.
     fn values() -> Vec<Value> {

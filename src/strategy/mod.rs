@@ -36,7 +36,7 @@ use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
 use crate::problem::fidelity::TOLERANCE;
 use crate::problem::{Clock, Coordinate, Direction, Domain, Fidelity, Member, Problem, Product};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 use crate::strategy::model_based::ModelBased;
 
 /// The problem for which a strategy is made.
@@ -164,13 +164,7 @@ pub trait Strategy: Send {
 
     /// Proposes the next point, after `catch_up` with this log. The call may update caches. It does not change other
     /// state.
-    fn propose(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Proposal>;
+    fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal>;
 
     /// Returns an error if this strategy cannot have written the note for the next trial of the log.
     fn check_note(&mut self, _log: &Ledger, note: &str) -> Result<()> {
@@ -184,10 +178,9 @@ pub trait Strategy: Send {
         &mut self,
         log: &Ledger,
         query: Query,
-        _rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<Option<Recommendation>> {
-        best_by_value(log, query.feasible, stop)
+        best_by_value(log, query.feasible, call.stop)
     }
 
     /// The status of a strategy that works in rounds, as JSON, after `catch_up` with this log.

@@ -2,10 +2,10 @@
 
 use ndarray::ArrayView2;
 
-use crate::error::{Result, Stop};
+use crate::error::Result;
 use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, TrialNumber};
-use crate::random::Rng;
+use crate::random::Call;
 use crate::strategy::query::Query;
 use crate::strategy::units::Units;
 
@@ -36,8 +36,7 @@ pub trait ModelBased {
         log: &Ledger,
         query: Query,
         pending: bool,
-        rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<Option<Surrogate<'_>>>;
 
     /// The acquisition of the next suggestion at the rows of `points`, in units of f. The result is `None` before the
@@ -47,7 +46,6 @@ pub trait ModelBased {
         log: &Ledger,
         query: Query,
         points: ArrayView2<f64>,
-        rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<Option<Vec<f64>>>;
 }

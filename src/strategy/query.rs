@@ -3,7 +3,7 @@
 use crate::maximize::feasible::Feasible;
 
 /// The request for a proposal.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Query<'a> {
     /// The time on the clock of the ledger.
     pub now: f64,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, Stop, check};
+use crate::error::{Error, Result, check};
 use crate::ledger::{Entry, Ledger, State, TrialNumber};
-use crate::maximize::excluded::{Excluded, Key};
+use crate::maximize::excluded::{Excluded, Key, key_of_row};
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 use crate::strategy::from_settings::FromSettings;
 use crate::strategy::{Proposal, Query, Setup, Strategy, Supports};
 
@@ -49,11 +49,6 @@ struct Tried {
     none: Excluded,
 }
 
-/// The key of an encoded context. Adding 0 turns −0 into 0.
-fn key_of(context: &[f64]) -> Key {
-    context.iter().map(|z| (z + 0.0).to_bits()).collect()
-}
-
 impl Tried {
     fn catch_up(&mut self, domain: &Domain, log: &Ledger) {
         self.rewind(log);
@@ -90,7 +85,9 @@ impl Tried {
         let is_tried = trial.state != State::Abandoned || self.abandoned.contains(&number);
         let row = trial.index.map(|index| index as usize);
         let key = is_tried.then(|| Excluded::key(domain, log.x(number), row));
-        let counted = key.flatten().map(|key| (key_of(log.context(number)), key));
+        let counted = key
+            .flatten()
+            .map(|key| (key_of_row(log.context(number).into()), key));
         if let Some((context, key)) = &counted {
             let own = self.by_context.entry(context.clone()).or_default();
             own.insert(key.clone());
@@ -116,7 +113,7 @@ impl Tried {
     }
 
     fn in_context(&self, context: &[f64]) -> &Excluded {
-        let found = self.by_context.get(&key_of(context));
+        let found = self.by_context.get(&key_of_row(context.into()));
         found.unwrap_or(&self.none)
     }
 }
@@ -124,7 +121,7 @@ impl Tried {
 impl FromSettings for RandomSearch {
     type Settings = Settings;
 
-    fn from_settings(setup: &Setup, _settings: Settings, rng: &mut Rng) -> Result<Self> {
+    fn new(setup: &Setup, _settings: Settings, rng: &mut Rng) -> Result<Self> {
         Ok(Self {
             pool_rng: rng.clone(),
             pool: None,
@@ -137,26 +134,24 @@ impl FromSettings for RandomSearch {
 
 impl RandomSearch {
     /// A random feasible point. It is a draw, a point of the pool, or the point of an earlier trial.
-    fn feasible_point(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Vec<f64>> {
+    fn feasible_point(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Vec<f64>> {
         let (domain, feasible) = (&self.domain, query.feasible);
         let excluded = self.tried.in_context(query.context);
         let pool = match &mut self.pool {
             Some(pool) => pool,
             pool => {
                 let mut own = self.pool_rng.clone();
-                pool.insert(Pool::new(domain, feasible, &mut own, stop)?)
+                pool.insert(Pool::new(
+                    domain,
+                    feasible,
+                    &mut Call::new(&mut own, call.stop),
+                )?)
             }
         };
-        let found = pool.sample_left(domain, feasible, excluded, rng, stop);
+        let found = pool.sample_left(domain, feasible, excluded, call);
         if let Err(Error::NoFeasiblePoint { .. }) = found {
             for number in (0..log.trials().len()).rev() {
-                check(stop)?;
+                check(call.stop)?;
                 if feasible.holds(log.x(number))? {
                     return Ok(log.x(number).to_vec());
                 }
@@ -182,19 +177,13 @@ impl Strategy for RandomSearch {
         self.tried.rewind(log);
     }
 
-    fn propose(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Proposal> {
+    fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal> {
         let point = if query.feasible.is_constrained() {
-            let x = self.feasible_point(log, query, rng, stop)?;
+            let x = self.feasible_point(log, query, call)?;
             Member::new(x, None)
         } else {
             let tried = self.tried.in_context(query.context);
-            let (x, index) = tried.sample_left(&self.domain, rng);
+            let (x, index) = tried.sample_left(&self.domain, call.rng);
             Member::new(x, index)
         };
         Ok(Proposal {
@@ -236,7 +225,7 @@ mod tests {
             let problem = Arc::new(Problem { members: Members::Candidates(list), ..cube });
             let domain = problem.domain().clone();
             let setup = Setup::of(&problem);
-            let mut search = RandomSearch::from_settings(&setup, Settings {}, &mut Rng::seed_from_u64(0)).unwrap();
+            let mut search = RandomSearch::new(&setup, Settings {}, &mut Rng::seed_from_u64(0)).unwrap();
             let mut log = Ledger::new(problem);
             for (kind, number, row, context) in steps {
                 let suggested = |row| Event::Suggested {

@@ -35,9 +35,7 @@ impl Entry {
     const fn of<T: FromSettings>(name: &'static str) -> Self {
         Self {
             name,
-            make: |settings, setup, rng| {
-                Ok(Box::new(T::from_settings(setup, read(settings)?, rng)?))
-            },
+            make: |settings, setup, rng| Ok(Box::new(T::new(setup, read(settings)?, rng)?)),
             defaults: || as_json(T::Settings::default()),
             values: T::values,
         }

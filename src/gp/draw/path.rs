@@ -6,10 +6,10 @@
 use super::features::Features;
 use super::pathwise::Pathwise;
 use super::weight_space::WeightSpace;
-use crate::error::{Result, Stop};
+use crate::error::Result;
 use crate::gp::GaussianProcess;
 use crate::numerics::simd::dot;
-use crate::random::Rng;
+use crate::random::Call;
 
 pub use super::workspace::Workspace;
 
@@ -35,10 +35,9 @@ impl Path {
         gp: &GaussianProcess,
         multiplier: f64,
         n: usize,
-        rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<Self> {
-        let (features, weights, form) = Pathwise::draw(gp, multiplier, n, rng, stop)?;
+        let (features, weights, form) = Pathwise::draw(gp, multiplier, n, call)?;
         let form = Form::Pathwise(form);
         Ok(Self {
             features,
@@ -48,13 +47,8 @@ impl Path {
     }
 
     /// A draw by Bayesian regression on n normalised features, given the targets y of the rows.
-    pub fn weight_space(
-        gp: &GaussianProcess,
-        n: usize,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Self> {
-        let (features, weights, form) = WeightSpace::draw(gp, n, rng, stop)?;
+    pub fn weight_space(gp: &GaussianProcess, n: usize, call: &mut Call) -> Result<Self> {
+        let (features, weights, form) = WeightSpace::draw(gp, n, call)?;
         let form = Form::WeightSpace(form);
         Ok(Self {
             features,
@@ -110,6 +104,7 @@ impl Path {
 mod tests {
     use std::ops::ControlFlow;
 
+    use crate::random::Rng;
     use rand::SeedableRng;
 
     use super::*;
@@ -124,8 +119,10 @@ mod tests {
         let warped = with_warp(&plain, vec![Kumaraswamy(4.0, 1.0), Kumaraswamy(1.0, 0.5)]);
         let (mut workspace, mut gradient) = (Workspace::default(), vec![0.0; 2]);
         for (gp, path) in [&plain, &warped].into_iter().flat_map(|gp| {
-            let pathwise = Path::pathwise(gp, 1.4, 64, &mut rng, &mut go_on).unwrap();
-            let weight_space = Path::weight_space(gp, 64, &mut rng, &mut go_on).unwrap();
+            let pathwise =
+                Path::pathwise(gp, 1.4, 64, &mut Call::new(&mut rng, &mut go_on)).unwrap();
+            let weight_space =
+                Path::weight_space(gp, 64, &mut Call::new(&mut rng, &mut go_on)).unwrap();
             [(gp, pathwise), (gp, weight_space)]
         }) {
             let x = [0.3, 0.6];

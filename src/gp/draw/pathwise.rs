@@ -7,10 +7,10 @@
 use super::exact::standard_normal;
 use super::features::Features;
 use super::workspace::Workspace;
-use crate::error::{Result, Stop, check};
+use crate::error::{Result, check};
 use crate::gp::{GaussianProcess, as_row};
 use crate::numerics::simd::dot;
-use crate::random::Rng;
+use crate::random::Call;
 
 /// The draw ν·g(x) + k(x, X)ᵀq with q = α − ν A⁻¹(g(X) + ε).
 #[derive(Debug, Clone)]
@@ -27,22 +27,21 @@ impl Pathwise {
         gp: &GaussianProcess,
         multiplier: f64,
         n: usize,
-        rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<(Features, Vec<f64>, Self)> {
-        let features = Features::draw(gp.kernel(), n, rng);
+        let features = Features::draw(gp.kernel(), n, call.rng);
         let n = features.len();
         let amplitude = gp.kernel().signal_variance.sqrt() * features.amplitude();
-        let mut weights = standard_normal(n, rng);
+        let mut weights = standard_normal(n, call.rng);
         weights.iter_mut().for_each(|w| *w *= amplitude);
         let (mut sines, mut cosines) = (vec![0.0; n], vec![0.0; n]);
         let mut prior = Vec::with_capacity(gp.len());
         for x in gp.rows().rows() {
-            check(stop)?;
+            check(call.stop)?;
             features.evaluate(&x.to_vec(), &mut sines, &mut cosines);
             prior.push(dot(&weights, &cosines));
         }
-        let mut correction = as_row(gp.whitened_prior(&prior, rng));
+        let mut correction = as_row(gp.whitened_prior(&prior, call.rng));
         gp.factor().backward_substitution(correction.view_mut());
         let coefficients = gp
             .alpha()
@@ -91,6 +90,7 @@ impl Pathwise {
 mod tests {
     use std::ops::ControlFlow;
 
+    use crate::random::Rng;
     use rand::SeedableRng;
 
     use super::super::exact::tests::{check_moments, posterior};
@@ -110,7 +110,9 @@ mod tests {
             let mut workspace = Workspace::default();
             let draws: Vec<Vec<f64>> = (0..4000)
                 .map(|_| {
-                    let path = Path::pathwise(&gp, multiplier, 200, &mut rng, &mut go_on).unwrap();
+                    let path =
+                        Path::pathwise(&gp, multiplier, 200, &mut Call::new(&mut rng, &mut go_on))
+                            .unwrap();
                     z.rows()
                         .into_iter()
                         .map(|x| path.value(&gp, &x.to_vec(), &mut workspace))

@@ -8,12 +8,12 @@ use ndarray::{Array2, ArrayView1};
 use super::exact::standard_normal;
 use super::features::Features;
 use super::workspace::Workspace;
-use crate::error::{Result, Stop, check};
+use crate::error::{Result, check};
 use crate::gp::{GaussianProcess, as_row};
 use crate::numerics::cholesky::gram;
 use crate::numerics::growing_cholesky::GrowingCholesky;
 use crate::numerics::simd::dot;
-use crate::random::Rng;
+use crate::random::Call;
 
 /// The draw σ_f·wᵀc(x)/|c(x)|.
 #[derive(Debug, Clone)]
@@ -28,16 +28,15 @@ impl WeightSpace {
     pub fn draw(
         gp: &GaussianProcess,
         n: usize,
-        rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<(Features, Vec<f64>, Self)> {
-        let features = Features::draw(gp.kernel(), n, rng);
+        let features = Features::draw(gp.kernel(), n, call.rng);
         let n = features.len();
         let signal_std = gp.kernel().signal_variance.sqrt();
         let mut h = Array2::zeros((gp.len(), n));
         let (mut sines, mut cosines) = (vec![0.0; n], vec![0.0; n]);
         for (x, mut row) in gp.rows().rows().into_iter().zip(h.rows_mut()) {
-            check(stop)?;
+            check(call.stop)?;
             features.evaluate(&x.to_vec(), &mut sines, &mut cosines);
             row.assign(&ArrayView1::from(&cosines));
             row *= signal_std / dot(&cosines, &cosines).sqrt();
@@ -60,7 +59,7 @@ impl WeightSpace {
         let mut weights = as_row(h.t().dot(&ArrayView1::from(&y)).to_vec());
         root.forward_substitution(weights.view_mut());
         let noise_std = noise_variance.sqrt();
-        for (w, xi) in weights.iter_mut().zip(standard_normal(n, rng)) {
+        for (w, xi) in weights.iter_mut().zip(standard_normal(n, call.rng)) {
             *w += noise_std * xi;
         }
         root.backward_substitution(weights.view_mut());
@@ -83,14 +82,9 @@ impl WeightSpace {
         workspace: &mut Workspace,
         gradient: &mut [f64],
     ) -> f64 {
-        let Workspace {
-            sines,
-            cosines,
-            by_prior,
-            by_norm,
-            ..
-        } = workspace;
-        for ((b, c), s) in by_norm.iter_mut().zip(cosines.iter()).zip(sines.iter()) {
+        let (sines, cosines) = (&workspace.sines, &workspace.cosines);
+        let (by_prior, by_norm) = (&workspace.by_prior, &mut workspace.by_norm);
+        for ((b, c), s) in by_norm.iter_mut().zip(cosines).zip(sines) {
             *b = -2.0 * c * s;
         }
         let q2 = dot(cosines, cosines);
@@ -108,6 +102,7 @@ impl WeightSpace {
 mod tests {
     use std::ops::ControlFlow;
 
+    use crate::random::Rng;
     use rand::SeedableRng;
 
     use super::super::path::Path;
@@ -127,7 +122,7 @@ mod tests {
         let n = 300;
         let mut sums = [0.0; 5];
         for _ in 0..n {
-            let path = Path::weight_space(&gp, 200, &mut rng, &mut go_on).unwrap();
+            let path = Path::weight_space(&gp, 200, &mut Call::new(&mut rng, &mut go_on)).unwrap();
             for (sum, x) in sums.iter_mut().zip(z.rows()) {
                 *sum += path.value(&gp, &x.to_vec(), &mut workspace) / n as f64;
             }

@@ -8,6 +8,7 @@ pub(super) const FAMILY: Stationary = Stationary {
     values,
     values_and_slopes,
     spectral_factor: |rng| student_factor(1.0, rng),
+    squared_lipschitz: None,
 };
 
 #[multiversion(targets = "simd")]

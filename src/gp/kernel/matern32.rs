@@ -8,6 +8,7 @@ pub(super) const FAMILY: Stationary = Stationary {
     values,
     values_and_slopes,
     spectral_factor: |rng| student_factor(3.0, rng),
+    squared_lipschitz: Some(3.0),
 };
 
 #[multiversion(targets = "simd")]

@@ -47,38 +47,31 @@ pub enum KernelFamily {
 }
 
 impl KernelFamily {
-    /// All families.
-    pub const ALL: [KernelFamily; 5] = [
-        KernelFamily::SquaredExponential,
-        KernelFamily::Matern52,
-        KernelFamily::Matern32,
-        KernelFamily::Matern12,
-        KernelFamily::Linear,
-    ];
-
     /// The names of all families, for messages.
     pub const NAMES: &str =
         "\"matern12\", \"matern32\", \"matern52\", \"squared_exponential\" or \"linear\"";
 
     /// The name in settings and in notes of the log.
-    pub const fn name(self) -> &'static str {
-        match self {
-            KernelFamily::SquaredExponential => "squared_exponential",
-            KernelFamily::Matern52 => "matern52",
-            KernelFamily::Matern32 => "matern32",
-            KernelFamily::Matern12 => "matern12",
-            KernelFamily::Linear => "linear",
-        }
+    pub fn name(self) -> String {
+        let name = serde_json::to_value(self).unwrap_or_default();
+        name.as_str().unwrap_or_default().to_string()
     }
 
     /// The family of this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|family| family.name() == name)
+        serde_json::from_value(name.into()).ok()
     }
 
     /// Whether k depends only on x − x'.
     pub fn is_stationary(self) -> bool {
         self.stationary().is_some()
+    }
+
+    /// g² = −2 dκ/dq at q = 0, which bounds the slope of functions of unit norm in lengthscales. The result is `None` if
+    /// functions are not Lipschitz continuous.
+    pub fn squared_lipschitz(self) -> Option<f64> {
+        self.stationary()
+            .map_or(Some(1.0), |family| family.squared_lipschitz)
     }
 
     fn stationary(self) -> Option<Stationary> {
@@ -100,6 +93,8 @@ struct Stationary {
     values_and_slopes: fn(f64, &mut [f64], &mut [f64]),
     /// Draws a random factor a such that ω = a·N(0, 1)/ℓ has the spectral density of κ, that is, E cos(ωᵀ(x − x')) = κ.
     spectral_factor: fn(&mut Rng) -> f64,
+    /// See [`KernelFamily::squared_lipschitz`].
+    squared_lipschitz: Option<f64>,
 }
 
 /// The spectral factor of Matérn ν. It is sqrt(2ν/χ²), and χ² has 2ν degrees of freedom. Then ω has a Student t

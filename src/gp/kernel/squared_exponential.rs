@@ -8,6 +8,7 @@ pub(super) const FAMILY: Stationary = Stationary {
     values,
     values_and_slopes,
     spectral_factor: |_| 1.0, // Gaussian (Rasmussen & Williams 2006, eq. 4.10)
+    squared_lipschitz: Some(1.0),
 };
 
 #[multiversion(targets = "simd")]

@@ -5,6 +5,17 @@ use ndarray::{Array2, arr2};
 use proptest::prelude::{prop_assert, prop_assert_eq, prop_assume, proptest};
 use rand::SeedableRng;
 
+impl KernelFamily {
+    /// All families.
+    pub(crate) const ALL: [KernelFamily; 5] = [
+        KernelFamily::SquaredExponential,
+        KernelFamily::Matern52,
+        KernelFamily::Matern32,
+        KernelFamily::Matern12,
+        KernelFamily::Linear,
+    ];
+}
+
 fn kernel(family: KernelFamily) -> Kernel {
     Kernel {
         family,
@@ -273,7 +284,7 @@ fn a_family_has_one_name_in_settings_logs_and_messages() {
         let json = serde_json::to_string(&family).unwrap();
         assert_eq!(json, format!("{:?}", family.name()));
         assert_eq!(serde_json::from_str::<KernelFamily>(&json).unwrap(), family);
-        assert_eq!(KernelFamily::from_name(family.name()), Some(family));
+        assert_eq!(KernelFamily::from_name(&family.name()), Some(family));
         assert!(KernelFamily::NAMES.contains(&json));
     }
     assert_eq!(KernelFamily::from_name("matern"), None);

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::gp::fit::{Draws, FitSettings, fit};
 use crate::gp::kernel::KernelFamily;
 use crate::gp::{GaussianProcess, Hyperparameters, Target, Workspace};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 
 /// Returns a configuration with `cases` cases. The environment variable PROPTEST_CASES overrides this number.
 fn cases(cases: u32) -> Config {
@@ -210,8 +210,7 @@ fn check_fit(data: &Data, priors: bool, seed: u64) -> Result<(), TestCaseError> 
         &data.y,
         &start,
         &settings,
-        &mut rng,
-        &mut || ControlFlow::Continue(()),
+        &mut Call::new(&mut rng, &mut || ControlFlow::Continue(())),
     )
     .unwrap();
     let all = theta

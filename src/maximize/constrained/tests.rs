@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use rand::SeedableRng;
 
 use super::*;
-use crate::maximize::{Maximizer, maximize_allowed};
+use crate::maximize::{Maximizer, maximize};
 use crate::problem::Coordinate;
+use crate::random::Call;
 
 /// The objective −|x − centre|².
 struct Bowl(Vec<f64>);
@@ -42,7 +43,7 @@ fn best(domain: &Domain, centre: &[f64], inside: &dyn Fn(&[f64]) -> bool, seed: 
         Ok(rows.map(|row| inside(&row.to_vec())).collect())
     };
     let feasible = Feasible::by(&check);
-    let pool = Pool::new(domain, feasible, &mut rng, &mut go_on).unwrap();
+    let pool = Pool::new(domain, feasible, &mut Call::new(&mut rng, &mut go_on)).unwrap();
     let allowed = Allowed {
         excluded: &Excluded::default(),
         feasible,
@@ -50,14 +51,13 @@ fn best(domain: &Domain, centre: &[f64], inside: &dyn Fn(&[f64]) -> bool, seed: 
     };
     let none = Array2::zeros((0, domain.width()));
     let mut bowl = Bowl(centre.to_vec());
-    maximize_allowed(
+    maximize(
         &mut bowl,
         domain,
         none.view(),
         &Maximizer::default(),
         allowed,
-        &mut rng,
-        &mut go_on,
+        &mut Call::new(&mut rng, &mut go_on),
     )
     .unwrap()
 }

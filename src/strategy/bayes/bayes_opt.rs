@@ -13,24 +13,28 @@ use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
+use crate::strategy::bayes::acquisitions::any::Acquisition;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};
 use crate::strategy::bayes::choose::addition::Addition;
-use crate::strategy::bayes::choose::best_observed::best_observed;
 use crate::strategy::bayes::choose::design::{initial_design, most_uncertain, standing};
 use crate::strategy::bayes::choose::information::InformationGain;
 use crate::strategy::bayes::choose::multiplier::{multiplier, recent_trials};
 use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
-use crate::strategy::bayes::choose::search::{MEAN, Search};
+use crate::strategy::bayes::choose::search::{MEAN, Scope, Search};
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::candidates::{SolvedCandidates, can_be_kept};
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::refit::refit;
 use crate::strategy::bayes::model::success::Success;
 use crate::strategy::bayes::model::training_set::{Posterior, TrainingSet};
-use crate::strategy::bayes::settings::{self, DesignMethod, Settings};
-use crate::strategy::from_settings::FromSettings;
+use crate::strategy::bayes::settings::pending::Pending;
+use crate::strategy::bayes::settings::search;
+use crate::strategy::bayes::settings::surrogate::Surrogate;
+use crate::strategy::bayes::settings::{DesignMethod, Initial, Settings};
+use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::model_based::ModelBased;
+use crate::strategy::theory::Theory;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
 
 const EXHAUSTED: &str = "every point has been observed without noise: the one of the largest posterior mean is \
@@ -69,15 +73,245 @@ pub(super) struct Prepared<'a> {
     pub(super) maximand: Maximand,
     /// The term that the model of success adds to the acquisition.
     pub(super) success: Option<Addition<'a>>,
-    domain: &'a Domain,
-    settings: &'a Settings,
-    pool: Option<&'a Pool>,
+    scope: Scope<'a>,
     candidates: &'a mut Option<SolvedCandidates>,
 }
 
 impl BayesOpt {
+    /// A point of the initial design, or `None` if the model chooses the point. The result is not `None` before the
+    /// model has data.
+    fn initial_point(&self, log: &Ledger, query: Query, call: &mut Call) -> Result<Option<Member>> {
+        let number = log.trials().len();
+        let informed = log.n_observed() > 0 || self.settings.pending().floor().is_some();
+        if informed && number >= self.n_initial {
+            return Ok(None);
+        }
+        let excluded = self.repeats().excluded(log, query, true);
+        if informed && self.repeats().covers_domain(&excluded) {
+            return Ok(None);
+        }
+        if self.settings.design().how == DesignMethod::Uncertainty {
+            let allowed = Allowed {
+                excluded: &excluded,
+                feasible: query.feasible,
+                pool: self.pool.as_ref(),
+            };
+            let before = self.training.encode(log, &standing(log));
+            let context = query.context;
+            match most_uncertain(
+                self.prior()?,
+                before.view(),
+                (&self.domain, context),
+                allowed,
+                call,
+            ) {
+                // Suggesting never fails for numerical reasons. If the model fails, the point is random.
+                Err(Error::NotPositiveDefinite { .. }) => {}
+                found => return found.map(Some),
+            }
+        }
+        let is_left = |p: &Member| !excluded.contains(&self.domain, &p.x);
+        let Some(pool) = &self.pool else {
+            let designed = self.design.get(number).cloned().filter(is_left);
+            return Ok(Some(designed.unwrap_or_else(|| {
+                let (x, index) = excluded.sample_left(&self.domain, call.rng);
+                Member::new(x, index)
+            })));
+        };
+        let points = pool.points();
+        let designed = match self.settings.design().how {
+            DesignMethod::QuasiRandom => points.rows().into_iter().nth(number),
+            DesignMethod::Uniform | DesignMethod::Uncertainty => None,
+        };
+        let designed = designed.map(|row| Member::new(row.to_vec(), None));
+        match designed.filter(is_left) {
+            Some(point) => Ok(Some(point)),
+            // The model may contain an observed feasible point that is missing from the pool.
+            None if informed && points.is_empty() => Ok(None),
+            None => {
+                let (domain, feasible) = (&self.domain, query.feasible);
+                let x = pool.sample_left(domain, feasible, &excluded, call)?;
+                Ok(Some(Member::new(x, None)))
+            }
+        }
+    }
+
+    /// Fits θ to the current rows.
+    pub(super) fn refit(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Fit> {
+        let (settings, columns) = (&self.settings, &self.columns);
+        refit(settings, columns, &mut self.training, log, query, call)
+    }
+
+    /// The rules that exclude points from suggestions.
+    fn repeats(&self) -> Repeats<'_> {
+        Repeats {
+            domain: &self.domain,
+            settings: &self.settings,
+            training: &self.training,
+            pool: self.pool.as_ref(),
+            has_few_members: self.has_few_members,
+        }
+    }
+
+    /// The model before any data. θ is given, or is the mode of the priors.
+    fn prior(&self) -> Result<GaussianProcess> {
+        let gp = self.settings.gp();
+        let family = gp.fit_settings(&self.columns).family;
+        let prior = GaussianProcess::new(family, &gp.first_theta(&self.columns))?;
+        Ok(prior.with_categories(&self.columns.categories))
+    }
+
+    /// Makes the pool if there are constraints, and drops the pool otherwise.
+    fn update_pool(&mut self, query: Query, stop: &mut Stop) -> Result<()> {
+        if !query.feasible.is_constrained() {
+            self.pool = None;
+        } else if self.pool.is_none() {
+            let mut rng = self.pool_rng.clone();
+            self.pool = Some(Pool::new(
+                &self.domain,
+                query.feasible,
+                &mut Call::new(&mut rng, stop),
+            )?);
+        }
+        Ok(())
+    }
+
+    /// The proposal of the model, which must have data. The fit is written to `fitted` as soon as the fit is made.
+    fn point_by_model(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        fitted: &mut Option<Arc<Fit>>,
+        call: &mut Call,
+    ) -> Result<(Member, Option<String>)> {
+        if self.training.refit_due(log, call.stop)? {
+            let fit = Arc::new(self.refit(log, query, call)?);
+            self.training.fold.adopt(fit.clone());
+            *fitted = Some(fit);
+        }
+        check(call.stop)?;
+        let repeats = self.repeats();
+        let mut excluded = repeats.excluded(log, query, false);
+        let exhausted = repeats.is_exhausted(log, query, &excluded);
+        let is_news = exhausted && !repeats.repeats_already(log, query);
+        let warning = is_news.then(|| EXHAUSTED.to_string());
+        if exhausted {
+            excluded = repeats.in_flight(log, query);
+        }
+        let Prepared {
+            posterior,
+            nu,
+            maximand,
+            success,
+            scope,
+            candidates,
+        } = self.prepare(log, query, call)?;
+        let maximand = match exhausted {
+            true => Maximand::Formula(Box::new(MEAN)),
+            false => maximand,
+        };
+        let mut search = Search {
+            excluded,
+            nu,
+            ..Search::new(scope, &posterior, log, query, call)?
+        };
+        let n = posterior.gp.len() + success.as_ref().map_or(0, |success| success.n_rows());
+        let draws = matches!(maximand, Maximand::Draw(_));
+        let point = match scope.domain {
+            Domain::Candidates(list) if can_be_kept(list, n, draws) => {
+                search.candidates(candidates, list, &posterior, maximand, success)?
+            }
+            _ => search.functions(&posterior, maximand, success)?,
+        };
+        Ok((point, warning))
+    }
+
+    /// The posterior for a suggestion, with pending trials, and the acquisition.
+    pub(super) fn prepare(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        call: &mut Call,
+    ) -> Result<Prepared<'_>> {
+        let settings = &self.settings;
+        let recent = recent_trials(log, query, settings);
+        let recent = self.training.encode(log, &recent);
+        let (kept, columns) = (&mut self.success, &self.columns);
+        let mut success = Success::update(kept, &self.training, columns, log, call.stop)?;
+        let mut posterior =
+            self.training
+                .posterior(log, query, call.stop)?
+                .ok_or(Error::NotPositiveDefinite {
+                    pivot: 0,
+                    jitter: 0.0,
+                })?;
+        let (rule, pending) = (settings.acquisition.rule(), settings.pending());
+        let explores = rule.explores() && !posterior.tail.trials.is_empty();
+        // Do not set the tail for noisy expected improvement, which replaces it.
+        if !explores && pending.n_outcomes().is_none() {
+            posterior.set_tail()?;
+        }
+        let nu = match rule.bound() {
+            None => 1.0,
+            Some(bound) => {
+                let gamma = if bound.is_theory() {
+                    let context_width = query.context.len();
+                    let kept = &mut self.information;
+                    InformationGain::kept(kept, &self.domain, context_width, posterior.gp)
+                        .bound(log.trials().len(), call.stop)?
+                } else {
+                    0.0
+                };
+                let bound = bound.for_targets(&posterior.targets.values);
+                multiplier(posterior.gp, self.d, log, &recent, gamma, bound, settings)
+            }
+        };
+        let scope = Scope {
+            domain: &self.domain,
+            settings,
+            pool: self.pool.as_ref(),
+        };
+        let lower_bound = match explores {
+            false => None,
+            true => {
+                // The lower bound is computed only from the observed rows.
+                let mut search = Search::new(scope, &posterior, log, query, call)?;
+                search.nu = nu;
+                let penalty = success
+                    .as_deref_mut()
+                    .map(|success| Addition::penalty(success, posterior.gp, nu));
+                let found = search.largest_lower_bound(posterior.gp, penalty)?;
+                posterior.set_tail()?;
+                Some(found)
+            }
+        };
+        let situation = Situation {
+            gp: posterior.gp,
+            targets: &posterior.targets.values,
+            tail: posterior.tail.rows.view(),
+            n_outcomes: pending.n_outcomes(),
+            nu,
+            lower_bound,
+            query,
+        };
+        let maximand = rule.maximand(situation, call.rng)?;
+        let success = success.map(|it| Addition::to(it, settings, posterior.gp, nu));
+        Ok(Prepared {
+            posterior,
+            nu,
+            maximand,
+            success,
+            scope,
+            candidates: &mut self.candidates,
+        })
+    }
+}
+
+impl FromSettings for BayesOpt {
+    type Settings = Settings;
+
     /// A strategy that has not folded a log. `rng` is the generator of the initial points.
-    pub fn new(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
+    fn new(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
         let domain = setup.domain.clone();
         let columns = Columns::of(&domain, &setup.context);
         settings.check(
@@ -106,286 +340,16 @@ impl BayesOpt {
         })
     }
 
-    /// A point of the initial design, or `None` if the model chooses the point. The result is not `None` before the
-    /// model has data.
-    fn initial_point(
-        &self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Option<Member>> {
-        let number = log.trials().len();
-        let informed = log.n_observed() > 0 || self.settings.pending().floor().is_some();
-        if informed && number >= self.n_initial {
-            return Ok(None);
-        }
-        let excluded = self.repeats().excluded(log, query, true);
-        if informed && self.repeats().covers_domain(&excluded) {
-            return Ok(None);
-        }
-        if self.settings.design().how == DesignMethod::Uncertainty {
-            let allowed = Allowed {
-                excluded: &excluded,
-                feasible: query.feasible,
-                pool: self.pool.as_ref(),
-            };
-            let before = self.training.encode(log, &standing(log));
-            let context = query.context;
-            match most_uncertain(
-                self.prior()?,
-                before.view(),
-                (&self.domain, context),
-                allowed,
-                rng,
-                stop,
-            ) {
-                // Suggesting never fails for numerical reasons. If the model fails, the point is random.
-                Err(Error::NotPositiveDefinite { .. }) => {}
-                found => return found.map(Some),
-            }
-        }
-        let is_left = |p: &Member| !excluded.contains(&self.domain, &p.x);
-        let Some(pool) = &self.pool else {
-            let designed = self.design.get(number).cloned().filter(is_left);
-            return Ok(Some(designed.unwrap_or_else(|| {
-                let (x, index) = excluded.sample_left(&self.domain, rng);
-                Member::new(x, index)
-            })));
-        };
-        let points = pool.points();
-        let designed = match self.settings.design().how {
-            DesignMethod::QuasiRandom => points.rows().into_iter().nth(number),
-            DesignMethod::Uniform | DesignMethod::Uncertainty => None,
-        };
-        let designed = designed.map(|row| Member::new(row.to_vec(), None));
-        match designed.filter(is_left) {
-            Some(point) => Ok(Some(point)),
-            // The model may contain an observed feasible point that is missing from the pool.
-            None if informed && points.is_empty() => Ok(None),
-            None => {
-                let (domain, feasible) = (&self.domain, query.feasible);
-                let x = pool.sample_left(domain, feasible, &excluded, rng, stop)?;
-                Ok(Some(Member::new(x, None)))
-            }
-        }
-    }
-
-    /// Fits θ to the current rows.
-    pub(super) fn refit(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Fit> {
-        let (settings, columns) = (&self.settings, &self.columns);
-        refit(settings, columns, &mut self.training, log, query, rng, stop)
-    }
-
-    /// The rules that exclude points from suggestions.
-    fn repeats(&self) -> Repeats<'_> {
-        Repeats {
-            domain: &self.domain,
-            settings: &self.settings,
-            training: &self.training,
-            pool: self.pool.as_ref(),
-            has_few_members: self.has_few_members,
-        }
-    }
-
-    /// The model before any data. θ is given, or is the mode of the priors.
-    fn prior(&self) -> Result<GaussianProcess> {
-        let gp = self.settings.gp();
-        let family = gp.fit_settings(&self.columns).family;
-        let prior = GaussianProcess::new(family, &gp.first_theta(&self.columns))?;
-        Ok(prior.with_categories(&self.columns.categories))
-    }
-
-    /// Makes the pool if there are constraints, and drops the pool otherwise.
-    fn update_pool(&mut self, query: Query, stop: &mut Stop) -> Result<()> {
-        if !query.feasible.is_constrained() {
-            self.pool = None;
-        } else if self.pool.is_none() {
-            let mut rng = self.pool_rng.clone();
-            self.pool = Some(Pool::new(&self.domain, query.feasible, &mut rng, stop)?);
-        }
-        Ok(())
-    }
-
-    /// The proposal of the model, which must have data. The fit is written to `fitted` as soon as the fit is made.
-    fn point_by_model(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        fitted: &mut Option<Arc<Fit>>,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<(Member, Option<String>)> {
-        if self.training.refit_due(log, stop)? {
-            let fit = Arc::new(self.refit(log, query, rng, stop)?);
-            self.training.adopt(fit.clone());
-            *fitted = Some(fit);
-        }
-        check(stop)?;
-        let repeats = self.repeats();
-        let mut excluded = repeats.excluded(log, query, false);
-        let exhausted = repeats.is_exhausted(log, query, &excluded);
-        let is_news = exhausted && !repeats.repeats_already(log, query);
-        let warning = is_news.then(|| EXHAUSTED.to_string());
-        if exhausted {
-            excluded = repeats.in_flight(log, query);
-        }
-        let prepared = self.prepare(log, query, rng, stop)?;
-        let Prepared {
-            posterior,
-            nu,
-            maximand,
-            success,
-            ..
-        } = prepared;
-        let maximand = if exhausted {
-            Maximand::Formula(Box::new(MEAN))
-        } else {
-            maximand
-        };
-        let settings = prepared.settings;
-        let best_observed = best_observed(
-            prepared.domain,
-            log,
-            posterior.rows,
-            &posterior.targets.values,
-            query.feasible,
-        )?;
-        let mut search = Search {
-            domain: prepared.domain,
-            settings,
-            log,
-            query,
-            best_observed,
-            allowed: Allowed {
-                excluded: &excluded,
-                feasible: query.feasible,
-                pool: prepared.pool,
-            },
-            nu,
-            rng,
-            stop,
-        };
-        let n = posterior.gp.len() + success.as_ref().map_or(0, |success| success.n_rows());
-        let point = match prepared.domain {
-            Domain::Candidates(list)
-                if can_be_kept(list, n, matches!(maximand, Maximand::Draw(_))) =>
-            {
-                search.candidates(prepared.candidates, list, &posterior, maximand, success)?
-            }
-            _ => search.functions(&posterior, maximand, success)?,
-        };
-        Ok((point, warning))
-    }
-
-    /// The posterior for a suggestion, with pending trials, and the acquisition.
-    pub(super) fn prepare(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Prepared<'_>> {
-        let settings = &self.settings;
-        let recent = recent_trials(log, query, settings);
-        let recent = self.training.encode(log, &recent);
-        let (kept, columns) = (&mut self.success, &self.columns);
-        let mut success = Success::update(kept, &self.training, columns, log, stop)?;
-        let mut posterior =
-            self.training
-                .posterior(log, query, stop)?
-                .ok_or(Error::NotPositiveDefinite {
-                    pivot: 0,
-                    jitter: 0.0,
-                })?;
-        let (rule, pending) = (settings.acquisition.rule(), settings.pending());
-        let explores = rule.explores() && !posterior.tail.trials.is_empty();
-        // Do not set the tail for noisy expected improvement, which replaces it.
-        if !explores && pending.n_outcomes().is_none() {
-            posterior.set_tail()?;
-        }
-        let nu = match rule.bound() {
-            None => 1.0,
-            Some(bound) => {
-                let gamma = if bound.is_theory() {
-                    let context_width = query.context.len();
-                    let kept = &mut self.information;
-                    InformationGain::kept(kept, &self.domain, context_width, posterior.gp)
-                        .bound(log.trials().len(), stop)?
-                } else {
-                    0.0
-                };
-                let bound = bound.for_targets(&posterior.targets.values);
-                multiplier(posterior.gp, self.d, log, &recent, gamma, bound, settings)
-            }
-        };
-        let lower_bound = match explores {
-            false => None,
-            true => {
-                // The lower bound is computed only from the observed rows.
-                let (rows, values) = (posterior.rows, &posterior.targets.values);
-                let mut search = Search {
-                    domain: &self.domain,
-                    settings,
-                    log,
-                    query,
-                    best_observed: best_observed(&self.domain, log, rows, values, query.feasible)?,
-                    allowed: Allowed {
-                        excluded: &Excluded::default(),
-                        feasible: query.feasible,
-                        pool: self.pool.as_ref(),
-                    },
-                    nu,
-                    rng,
-                    stop,
-                };
-                let penalty = success
-                    .as_deref_mut()
-                    .map(|success| Addition::penalty(success, posterior.gp, nu));
-                let found = search.largest_lower_bound(posterior.gp, penalty)?;
-                posterior.set_tail()?;
-                Some(found)
-            }
-        };
-        let situation = Situation {
-            gp: posterior.gp,
-            targets: &posterior.targets.values,
-            tail: posterior.tail.rows.view(),
-            n_outcomes: pending.n_outcomes(),
-            nu,
-            lower_bound,
-            query,
-        };
-        let maximand = rule.maximand(situation, rng)?;
-        let success = success.map(|it| Addition::to(it, settings, posterior.gp, nu));
-        Ok(Prepared {
-            posterior,
-            nu,
-            maximand,
-            success,
-            domain: &self.domain,
-            settings,
-            pool: self.pool.as_ref(),
-            candidates: &mut self.candidates,
-        })
-    }
-}
-
-impl FromSettings for BayesOpt {
-    type Settings = Settings;
-
-    fn from_settings(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
-        Self::new(setup, settings, rng)
-    }
-
     fn values() -> Vec<Value> {
-        settings::values()
+        let acquisitions = Acquisition::defaults().into_iter().map(as_json);
+        let policies = Pending::defaults().into_iter().map(as_json);
+        let others = [
+            as_json(Surrogate::default()),
+            as_json(Initial::default()),
+            as_json(search::Search::default()),
+            as_json(Theory::default()),
+        ];
+        acquisitions.chain(policies).chain(others).collect()
     }
 }
 
@@ -402,31 +366,25 @@ impl Strategy for BayesOpt {
     }
 
     fn rewind(&mut self, log: &Ledger) {
-        self.training.rewind(log);
+        self.training.fold.rewind(log);
     }
 
-    fn propose(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Proposal> {
+    fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal> {
         self.training.before_suggestion(query.now);
-        self.update_pool(query, stop)?;
-        if let Some(point) = self.initial_point(log, query, rng, stop)? {
+        self.update_pool(query, call.stop)?;
+        if let Some(point) = self.initial_point(log, query, call)? {
             return Ok(Proposal::at(point));
         }
         let mut fitted = None;
-        let (point, warning) = match self.point_by_model(log, query, &mut fitted, rng, stop) {
+        let (point, warning) = match self.point_by_model(log, query, &mut fitted, call) {
             Ok(found) => found,
             // Suggesting never fails for numerical reasons.
             Err(error @ (Error::NotPositiveDefinite { .. } | Error::Overflow { .. })) => (
                 match &self.pool {
-                    None => uniform_point(&self.domain, rng),
+                    None => uniform_point(&self.domain, call.rng),
                     Some(pool) => {
                         let (domain, any) = (&self.domain, Excluded::default());
-                        let x = pool.sample_left(domain, query.feasible, &any, rng, stop)?;
+                        let x = pool.sample_left(domain, query.feasible, &any, call)?;
                         Member::new(x, None)
                     }
                 },
@@ -450,40 +408,27 @@ impl Strategy for BayesOpt {
         &mut self,
         log: &Ledger,
         query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<Option<Recommendation>> {
         if log.n_observed() == 0 {
             return Ok(None);
         }
-        self.update_pool(query, stop)?;
-        self.preview_fit(log, query, rng, stop)?;
+        self.update_pool(query, call.stop)?;
+        self.preview_fit(log, query, call)?;
         let (kept, columns) = (&mut self.success, &self.columns);
-        let success = Success::update(kept, &self.training, columns, log, stop)?;
-        let Some(posterior) = self.training.posterior(log, query, stop)? else {
+        let success = Success::update(kept, &self.training, columns, log, call.stop)?;
+        let Some(posterior) = self.training.posterior(log, query, call.stop)? else {
             return Ok(None);
         };
         let (gp, targets) = (&*posterior.gp, &posterior.targets);
-        let feasible = query.feasible;
-        let (rows, values) = (posterior.rows, &targets.values);
-        let best_observed = best_observed(&self.domain, log, rows, values, feasible)?;
         // The mean does not depend on failures. Therefore a penalty excludes failing regions from the search.
         let penalty = success.map(|success| Addition::penalty(success, gp, 0.0));
-        let mut search = Search {
+        let scope = Scope {
             domain: &self.domain,
             settings: &self.settings,
-            log,
-            query,
-            best_observed,
-            allowed: Allowed {
-                excluded: &Excluded::default(),
-                feasible,
-                pool: self.pool.as_ref(),
-            },
-            nu: 0.0,
-            rng,
-            stop,
+            pool: self.pool.as_ref(),
         };
+        let mut search = Search::new(scope, &posterior, log, query, call)?;
         let point = search.largest_mean(gp, penalty)?;
         let row = [point.x.as_slice(), query.context].concat();
         let (mean, variance) = gp.predict(as_row(row).view());

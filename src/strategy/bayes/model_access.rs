@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use ndarray::ArrayView2;
 
-use crate::error::{Error, Result, Stop};
+use crate::error::{Error, Result};
 use crate::ledger::Ledger;
 use crate::problem::Objective;
-use crate::random::Rng;
+use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::acquisitions::formula::Scorer;
@@ -21,21 +21,22 @@ impl BayesOpt {
         &mut self,
         log: &Ledger,
         query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<()> {
         let fit = match self.preview.take() {
             Some((len, fit)) if len == log.len() => fit,
             _ => {
                 let fitted = self.training.fit().is_some();
-                if log.n_observed() == 0 || (fitted && !self.training.is_outdated(log, stop)?) {
+                if log.n_observed() == 0
+                    || (fitted && !self.training.is_outdated(log, call.stop)?)
+                {
                     return Ok(());
                 }
-                Arc::new(self.refit(log, query, rng, stop)?)
+                Arc::new(self.refit(log, query, call)?)
             }
         };
         self.preview = Some((log.len(), fit.clone()));
-        self.training.preview(fit);
+        self.training.fold.preview(fit);
         Ok(())
     }
 }
@@ -46,11 +47,10 @@ impl ModelBased for BayesOpt {
         log: &Ledger,
         query: Query,
         pending: bool,
-        rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<Option<Surrogate<'_>>> {
-        self.preview_fit(log, query, rng, stop)?;
-        let Some(mut posterior) = self.training.posterior(log, query, stop)? else {
+        self.preview_fit(log, query, call)?;
+        let Some(mut posterior) = self.training.posterior(log, query, call.stop)? else {
             return Ok(None);
         };
         if pending {
@@ -74,18 +74,17 @@ impl ModelBased for BayesOpt {
         log: &Ledger,
         query: Query,
         points: ArrayView2<f64>,
-        rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<Option<Vec<f64>>> {
         if log.n_observed() == 0 {
             return Ok(None);
         }
         self.training.before_suggestion(query.now);
-        if self.training.refit_due(log, stop)? {
-            let fit = Arc::new(self.refit(log, query, rng, stop)?);
-            self.training.adopt(fit);
+        if self.training.refit_due(log, call.stop)? {
+            let fit = Arc::new(self.refit(log, query, call)?);
+            self.training.fold.adopt(fit);
         }
-        let prepared = self.prepare(log, query, rng, stop)?;
+        let prepared = self.prepare(log, query, call)?;
         let (gp, units) = (&*prepared.posterior.gp, prepared.posterior.targets.units);
         let Maximand::Formula(acquisition) = prepared.maximand else {
             return Err(Error::InvalidSetting {

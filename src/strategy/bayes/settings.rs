@@ -4,7 +4,6 @@
 //! targets. By default, the targets are standardized values of f. Lengthscales are in units of the encoded columns.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::error::Result;
 use crate::problem::Direction;
@@ -15,8 +14,6 @@ use crate::strategy::bayes::settings::surrogate::{
     GP, NamedMean, PriorMean, Surrogate, TargetScale,
 };
 use crate::strategy::checks::{COUNT_OR_NONE, MAX_COUNT, check};
-use crate::strategy::from_settings::as_json;
-use crate::strategy::theory::Theory;
 
 pub mod pending;
 pub mod search;
@@ -57,7 +54,7 @@ impl Default for Initial {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct InitialDesign {
     /// The number of initial points. `None` means a number that depends on the dimension.
@@ -65,36 +62,15 @@ pub struct InitialDesign {
     pub how: DesignMethod,
 }
 
-impl Default for InitialDesign {
-    fn default() -> Self {
-        Self {
-            n: None,
-            how: DesignMethod::QuasiRandom,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DesignMethod {
+    #[default]
     QuasiRandom,
     Uniform,
     /// Uncertainty sampling (Kandasamy et al. 2017, proposition 2). Each point has the largest variance given the
     /// earlier points.
     Uncertainty,
-}
-
-/// Every acquisition, policy and other part of the settings, with its defaults.
-pub fn values() -> Vec<Value> {
-    let acquisitions = Acquisition::defaults().into_iter().map(as_json);
-    let policies = Pending::defaults().into_iter().map(as_json);
-    let others = [
-        as_json(Surrogate::default()),
-        as_json(Initial::default()),
-        as_json(Search::default()),
-        as_json(Theory::default()),
-    ];
-    acquisitions.chain(policies).chain(others).collect()
 }
 
 impl InitialDesign {

@@ -76,23 +76,17 @@ pub struct Cover {
 impl Cover {
     /// The cover of the unit cube. The result is `None` for a kernel whose functions are not Lipschitz continuous.
     ///
-    /// |f(x) − f(x')| ≤ C_k √(k(x,x) − 2k(x,x') + k(x',x')) ≤ C_k σ_f g |(x − x')/ℓ|, where g² = −2 dκ/d(r²) at 0. g²
-    /// is 1 for the squared exponential, 5/3 for Matérn 5/2, 3 for Matérn 3/2, and 1 for the linear kernel. Cells of
-    /// width 2ℓ_i/(C_k σ_f g √d t) in column i satisfy the assumption.
+    /// |f(x) − f(x')| ≤ C_k √(k(x,x) − 2k(x,x') + k(x',x')) ≤ C_k σ_f g |(x − x')/ℓ|, where g² is
+    /// [`KernelFamily::squared_lipschitz`]. Cells of width 2ℓ_i/(C_k σ_f g √d t) in column i satisfy the assumption.
     pub fn of(family: KernelFamily, theta: &Hyperparameters) -> Option<Self> {
-        let squared = match family {
-            KernelFamily::SquaredExponential | KernelFamily::Linear => 1.0,
-            KernelFamily::Matern52 => 5.0 / 3.0,
-            KernelFamily::Matern32 => 3.0,
-            KernelFamily::Matern12 => return None,
-        };
+        let squared = family.squared_lipschitz()?;
         let d = theta.lengthscale.len();
         let slope = (theta.signal_variance * squared * d as f64).sqrt() / 2.0;
         let log_c = theta.lengthscale.iter().map(|l| (slope / l).ln()).sum();
         let farthest: f64 = theta.lengthscale.iter().map(|l| 1.0 / (l * l)).sum();
-        let k_max = match family {
-            KernelFamily::Linear => theta.signal_variance * (1.0 + farthest),
-            _ => theta.signal_variance,
+        let k_max = match family.is_stationary() {
+            true => theta.signal_variance,
+            false => theta.signal_variance * (1.0 + farthest),
         };
         Some(Self { log_c, d, k_max })
     }

@@ -13,9 +13,9 @@ use crate::error::{Error, Result, Stop};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
 use crate::ledger::{Ledger, TrialNumber};
-use crate::maximize::combinations;
+use crate::maximize::{as_rows, combinations};
 use crate::problem::{Domain, Member};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 use crate::strategy::elimination::bounds::{
     Arrived, Confidence, Cover, Width, posterior, surviving,
 };
@@ -24,8 +24,10 @@ use crate::strategy::elimination::exploration::Exploration;
 use crate::strategy::elimination::note::Note;
 use crate::strategy::elimination::rounds::Rounds;
 use crate::strategy::elimination::schedule::Schedule;
-use crate::strategy::elimination::settings::{self, Beta, Settings, SubExponential};
-use crate::strategy::from_settings::FromSettings;
+use crate::strategy::elimination::settings::{
+    Beta, Delay, EstimatedDelay, Lengths, NoDelay, Settings, SubExponential,
+};
+use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, best_by_value};
 
 /// The strategy BPE-Delay.
@@ -61,46 +63,6 @@ struct Explored {
 }
 
 impl BPEDelay {
-    /// A strategy without rounds. `rng` draws the points that represent a box.
-    pub fn new(setup: &Setup, mut settings: Settings, rng: &mut Rng) -> Result<Self> {
-        let domain = setup.domain.clone();
-        let (schedule, theta) = settings.check(domain.width())?;
-        settings.mean = setup.direction.oriented(settings.mean);
-        let n_points = settings.n_points;
-        let mut cover = None;
-        let discretization = match domain.as_ref() {
-            Domain::Candidates(_) => Array2::zeros((0, domain.width())),
-            Domain::Box(product)
-                if domain.is_finite() && domain.combinations() <= n_points as u64 =>
-            {
-                combinations(product, domain.width())
-            }
-            Domain::Box(_) => {
-                cover = Cover::of(settings.kernel, &theta);
-                if cover.is_none() {
-                    check_lipschitz(&settings)?;
-                }
-                domain.quasi_random(n_points, rng)
-            }
-        };
-        let n = match domain.as_ref() {
-            Domain::Candidates(list) => list.nrows(),
-            Domain::Box(_) => discretization.nrows(),
-        };
-        Ok(Self {
-            rounds: Rounds::new(settings.keep_rounds),
-            domain,
-            settings,
-            schedule,
-            theta,
-            discretization,
-            cover,
-            sets: vec![Arc::new((0..n).collect())],
-            ahead: None,
-            exploration: None,
-        })
-    }
-
     fn points(&self) -> ArrayView2<'_, f64> {
         match self.domain.as_ref() {
             Domain::Candidates(list) => list.view(),
@@ -135,7 +97,7 @@ impl BPEDelay {
                     own as f64 >= length
                 });
         // In the paper, the last round ends at the horizon. In the code of the authors, the last round is complete.
-        let cut = self.settings.lengths == settings::Lengths::Paper;
+        let cut = self.settings.lengths == Lengths::Paper;
         if begun > 0 && (cut || is_over) && self.schedule.is_last(begun, steps) {
             let horizon = self.schedule.horizon;
             return Err(Error::HorizonReached { horizon, steps });
@@ -180,7 +142,7 @@ impl BPEDelay {
     fn left_after(&self, round: usize, stop: &mut Stop) -> Result<Left> {
         let set = &self.sets[round];
         let points = self.points().select(Axis(0), set);
-        let arrived = self.arrived(round);
+        let arrived = self.arrived(round)?;
         let width = self.width(round);
         let (family, theta) = (self.family(), &self.theta);
         let problem = match surviving(family, theta, &arrived, points.view(), width, stop) {
@@ -207,27 +169,25 @@ impl BPEDelay {
     }
 
     /// The observations that are used at the end of a round.
-    fn arrived(&self, round: usize) -> Arrived {
-        let data = &self.rounds.all()[round].data;
-        let mut x = Array2::zeros((data.len(), self.domain.width()));
-        for (mut row, datum) in x.rows_mut().into_iter().zip(data.values()) {
-            row.iter_mut()
-                .zip(&datum.x)
-                .for_each(|(to, from)| *to = *from);
+    fn arrived(&self, round: usize) -> Result<Arrived> {
+        let data = self.rounds.all()[round].data.values();
+        self.observations(data.map(|datum| (&datum.x[..], datum.value, datum.std)))
+    }
+
+    /// Observations from their points, values and standard deviations of the noise.
+    fn observations<'a>(
+        &self,
+        data: impl Iterator<Item = (&'a [f64], f64, Option<f64>)>,
+    ) -> Result<Arrived> {
+        let (mut x, mut y, mut noise) = (Vec::new(), Vec::new(), Vec::new());
+        for (point, value, std) in data {
+            x.extend_from_slice(point);
+            y.push(value - self.settings.mean);
+            let known = std.map(|std| self.settings.row_noise(std));
+            noise.push(known.unwrap_or(self.theta.noise_variance));
         }
-        let theta = &self.theta;
-        let noise = |std: f64| self.settings.row_noise(std);
-        Arrived {
-            x,
-            y: data
-                .values()
-                .map(|d| d.value - self.settings.mean)
-                .collect(),
-            noise: data
-                .values()
-                .map(|d| d.std.map_or(theta.noise_variance, noise))
-                .collect(),
-        }
+        let x = as_rows(x, self.domain.width())?;
+        Ok(Arrived { x, y, noise })
     }
 
     /// The width of the bounds at the end of a round.
@@ -301,7 +261,7 @@ fn check_lipschitz(settings: &Settings) -> Result<()> {
         Beta::Fixed(_) => Ok(()),
         Beta::Theory(_) => Err(Error::InvalidSetting {
             name: "kernel",
-            got: settings.kernel.name().to_string(),
+            got: settings.kernel.name(),
             expected: "its functions are too rough for Theorem 6.2 (Assumption 4.2); give another kernel, candidates or \
                  a fixed beta",
         }),
@@ -311,12 +271,52 @@ fn check_lipschitz(settings: &Settings) -> Result<()> {
 impl FromSettings for BPEDelay {
     type Settings = Settings;
 
-    fn from_settings(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
-        Self::new(setup, settings, rng)
+    /// A strategy without rounds. `rng` draws the points that represent a box.
+    fn new(setup: &Setup, mut settings: Settings, rng: &mut Rng) -> Result<Self> {
+        let domain = setup.domain.clone();
+        let (schedule, theta) = settings.check(domain.width())?;
+        settings.mean = setup.direction.oriented(settings.mean);
+        let n_points = settings.n_points;
+        let mut cover = None;
+        let discretization = match domain.as_ref() {
+            Domain::Candidates(_) => Array2::zeros((0, domain.width())),
+            Domain::Box(product)
+                if domain.is_finite() && domain.combinations() <= n_points as u64 =>
+            {
+                combinations(product, domain.width())
+            }
+            Domain::Box(_) => {
+                cover = Cover::of(settings.kernel, &theta);
+                if cover.is_none() {
+                    check_lipschitz(&settings)?;
+                }
+                domain.quasi_random(n_points, rng)
+            }
+        };
+        let n = match domain.as_ref() {
+            Domain::Candidates(list) => list.nrows(),
+            Domain::Box(_) => discretization.nrows(),
+        };
+        Ok(Self {
+            rounds: Rounds::new(settings.keep_rounds),
+            domain,
+            settings,
+            schedule,
+            theta,
+            discretization,
+            cover,
+            sets: vec![Arc::new((0..n).collect())],
+            ahead: None,
+            exploration: None,
+        })
     }
 
     fn values() -> Vec<Value> {
-        settings::values()
+        vec![
+            as_json(Delay::EstimatedDelay(EstimatedDelay {})),
+            as_json(Delay::NoDelay(NoDelay {})),
+            as_json(Delay::SubExponential(SubExponential::default())),
+        ]
     }
 }
 
@@ -348,20 +348,14 @@ impl Strategy for BPEDelay {
         }
     }
 
-    fn propose(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Proposal> {
+    fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal> {
         if query.feasible.is_constrained() {
             return Err(Error::Unsupported {
                 strategy: "BPEDelay",
                 what: "constraints",
             });
         }
-        self.update_sets(stop)?;
+        self.update_sets(call.stop)?;
         let delay = self.delay(log, query.now);
         let begun = self.rounds.all().len();
         let (mut note, mut warning) = (None, None);
@@ -370,18 +364,18 @@ impl Strategy for BPEDelay {
             true => {
                 let round = begun + 1;
                 note = Some(Note { round, delay }.to_text()?);
-                let left = self.left_now(log, stop)?;
+                let left = self.left_now(log, call.stop)?;
                 warning = left.warning;
                 (begun, left.set)
             }
         };
-        let row = match self.explore(round, &set, log, stop) {
-            Ok(exploration) => exploration.most_uncertain(rng),
+        let row = match self.explore(round, &set, log, call.stop) {
+            Ok(exploration) => exploration.most_uncertain(call.rng),
             // Suggesting never fails for numerical reasons.
             Err(error @ Error::NotPositiveDefinite { .. }) => {
                 self.exploration = None;
                 warning = Some(format!("a random point is suggested, because {error}"));
-                rand::RngExt::random_range(rng, 0..set.len())
+                rand::RngExt::random_range(call.rng, 0..set.len())
             }
             Err(error) => return Err(error),
         };
@@ -401,37 +395,31 @@ impl Strategy for BPEDelay {
         &mut self,
         log: &Ledger,
         query: Query,
-        _rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<Option<Recommendation>> {
         if log.n_observed() == 0 {
             return Ok(None);
         }
-        self.update_sets(stop)?;
+        self.update_sets(call.stop)?;
         let observed = log.trials().iter().enumerate();
-        let observed =
-            observed.filter_map(|(number, trial)| Some((number, trial.value?, trial.std())));
-        let (mut x, mut y, mut noise) = (Vec::new(), Vec::new(), Vec::new());
-        for (number, value, std) in observed {
-            x.extend_from_slice(log.x(number));
-            y.push(value - self.settings.mean);
-            noise.push(std.map_or(self.theta.noise_variance, |std| {
-                self.settings.row_noise(std)
-            }));
-        }
-        let x = Array2::from_shape_vec((y.len(), self.domain.width()), x);
-        let x = x.map_err(|error| Error::Shape(error.to_string()))?;
-        let arrived = Arrived { x, y, noise };
+        let arrived = self.observations(
+            observed.filter_map(|(number, trial)| Some((log.x(number), trial.value?, trial.std()))),
+        )?;
         let set = self.sets.last().cloned().unwrap_or_default();
         let points = self.points().select(Axis(0), &set);
-        let (mean, variance) =
-            match posterior(self.family(), &self.theta, &arrived, points.view(), stop) {
-                Ok(moments) => moments,
-                Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => {
-                    return best_by_value(log, query.feasible, stop);
-                }
-                Err(error) => return Err(error),
-            };
+        let (mean, variance) = match posterior(
+            self.family(),
+            &self.theta,
+            &arrived,
+            points.view(),
+            call.stop,
+        ) {
+            Ok(moments) => moments,
+            Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => {
+                return best_by_value(log, query.feasible, call.stop);
+            }
+            Err(error) => return Err(error),
+        };
         let best = (0..set.len()).max_by(|&a, &b| mean[a].total_cmp(&mean[b]).then(b.cmp(&a)));
         Ok(best.map(|row| Recommendation {
             point: self.point(set[row]),
@@ -443,12 +431,13 @@ impl Strategy for BPEDelay {
     fn status(&mut self, log: &Ledger, stop: &mut Stop) -> Result<Option<Value>> {
         self.update_sets(stop)?;
         let now = log.now(None)?;
-        let (begun, steps) = (self.rounds.all().len(), self.rounds.steps());
+        let begun = self.rounds.all().len();
         let known = self.settings.known_delay();
-        let mut before = 0;
+        // The numbers of steps before a round and at its planned end.
+        let (mut before, mut end) = (0, 0);
         let mut rounds = Vec::new();
         for (r, round) in self.rounds.all().iter().enumerate() {
-            let is_last = r + 1 == begun;
+            let (is_last, n_suggested) = (r + 1 == begun, round.trials.len());
             let planned = known.and_then(|delay| {
                 let planned = self.schedule.plan(r + 1, before, delay);
                 planned.first().map(|planned| planned.length)
@@ -456,23 +445,17 @@ impl Strategy for BPEDelay {
             rounds.push(json!({
                 "number": r + 1,
                 "n_explored": self.schedule.explored(r + 1),
-                "length": if is_last { planned } else { Some(round.trials.len()) },
-                "n_suggested": round.trials.len(),
+                "length": if is_last { planned } else { Some(n_suggested) },
+                "n_suggested": n_suggested,
                 "n_arrived": round.data.len(),
                 "n_surviving": self.sets[r].len(),
                 "delay": if is_last { self.delay(log, now) } else { self.rounds.all()[r + 1].delay },
             }));
-            before += round.trials.len();
+            end = before + planned.unwrap_or(0).max(n_suggested);
+            before += n_suggested;
         }
         if let Some(delay) = known {
-            let last = self.rounds.all().last();
-            let current = last.and_then(|round| {
-                let first = self.schedule.plan(begun, steps - round.trials.len(), delay);
-                Some(first.first()?.length.saturating_sub(round.trials.len()))
-            });
-            let plan = self
-                .schedule
-                .plan(begun + 1, steps + current.unwrap_or(0), delay);
+            let plan = self.schedule.plan(begun + 1, end, delay);
             for (i, planned) in plan.into_iter().enumerate() {
                 rounds.push(json!({
                     "number": begun + 1 + i,

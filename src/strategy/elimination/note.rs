@@ -19,13 +19,12 @@ pub struct Note {
 
 impl Note {
     pub fn to_text(self) -> Result<String> {
-        serde_json::to_string(&self).map_err(|error| Error::Corrupt(error.to_string()))
+        Ok(serde_json::to_string(&self)?)
     }
 
     /// Reads a note. Returns an error if the text is not a note.
     pub fn from_text(text: &str) -> Result<Self> {
-        let note: Note =
-            serde_json::from_str(text).map_err(|error| Error::Corrupt(error.to_string()))?;
+        let note: Note = serde_json::from_str(text)?;
         let numbers = note
             .delay
             .map_or([0.0; 3], |delay| [delay.mean, delay.xi, delay.b]);

@@ -3,17 +3,15 @@
 //! Values of f and standard deviations are in units of f. Lengthscales are in units of the encoded columns.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::error::Result;
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
 use crate::strategy::bayes::settings::surrogate::Lengthscale;
 use crate::strategy::checks::{
-    MAX_COUNT, NOT_NEGATIVE, POSITIVE, check, is_not_negative, is_positive, is_std, refuse,
+    NOT_NEGATIVE, POSITIVE, check, check_count, is_not_negative, is_positive, is_std, refuse,
 };
 use crate::strategy::elimination::schedule::Schedule;
-use crate::strategy::from_settings::as_json;
 use crate::strategy::theory::{Constants, Theory};
 
 pub use crate::strategy::elimination::schedule::{Lengths, SubExponential, Tail};
@@ -100,15 +98,6 @@ pub enum Theorem {
     Theory,
 }
 
-/// The structured values of the settings, each with its defaults.
-pub fn values() -> Vec<Value> {
-    vec![
-        as_json(Delay::EstimatedDelay(EstimatedDelay {})),
-        as_json(Delay::NoDelay(NoDelay {})),
-        as_json(Delay::SubExponential(SubExponential::default())),
-    ]
-}
-
 impl Settings {
     /// The schedule of rounds. Return an error if T is missing or out of range.
     pub fn schedule(&self) -> Result<Schedule> {
@@ -131,12 +120,9 @@ impl Settings {
     pub fn theta(&self, width: usize) -> Result<Hyperparameters> {
         const EXPECTED: &str = "the theory assumes a known kernel: give one finite number above 0, or one for every \
              encoded column";
-        let lengthscale = match &self.lengthscale {
-            None => return Err(refuse("lengthscale", "None", EXPECTED)),
-            Some(Lengthscale::Shared(l)) => vec![*l; width],
-            Some(Lengthscale::PerColumn(each)) if each.len() == 1 => vec![each[0]; width],
-            Some(Lengthscale::PerColumn(each)) => each.clone(),
-        };
+        let lengthscale = self.lengthscale.as_ref();
+        let lengthscale = lengthscale.ok_or_else(|| refuse("lengthscale", "None", EXPECTED))?;
+        let lengthscale = lengthscale.per_column(width);
         let fits = lengthscale.len() == width && lengthscale.iter().all(|l| is_positive(*l));
         check(fits, "lengthscale", format!("{lengthscale:?}"), EXPECTED)?;
         let signal_std = self.signal_std;
@@ -180,10 +166,7 @@ impl Settings {
         let expected = "it is for pending=\"censor\"; leave it out";
         check(b_y.is_none(), "theory.value_bound", got, expected)?;
         self.constants().check()?;
-        let n_points = self.n_points;
-        let expected = "give a number from 1 to 1,000,000";
-        let holds = (1..=MAX_COUNT).contains(&n_points);
-        check(holds, "n_points", n_points, expected)?;
+        check_count("n_points", self.n_points)?;
         match (self.beta, self.constants().rkhs_bound) {
             (Beta::Fixed(beta), _) => {
                 check(is_not_negative(beta), "beta", beta, NOT_NEGATIVE)?;
@@ -233,6 +216,7 @@ impl Settings {
 mod tests {
     use super::*;
     use crate::error::Error;
+    use serde_json::Value;
     use serde_json::json;
 
     fn refused(change: Value) -> &'static str {

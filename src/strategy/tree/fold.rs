@@ -289,20 +289,20 @@ impl Forest {
     /// Marks a cell as empty, because a feasible point was not found in the cell. Points of an empty cell are not
     /// suggested.
     pub fn mark_empty(&mut self, place: Place) -> Result<()> {
-        let (parent, side) = match place {
-            Place::Old(node) if (node as usize) < self.partition.len() => {
-                match self.partition.node(node).parent() {
-                    Some(parent) => (parent, self.partition.side(node)),
-                    None => return Err(note::wrong(&note::to_text(&[Step::Empty(place)]))),
-                }
+        let partition = &self.partition;
+        let exists = |node: u32| (node as usize) < partition.len();
+        let half = match place {
+            Place::Old(node) if exists(node) => {
+                let parent = partition.node(node).parent();
+                parent.map(|parent| (parent, partition.side(node)))
             }
-            Place::New { parent, side }
-                if (parent as usize) < self.partition.len() && self.partition.can_halve(parent) =>
-            {
-                (parent, side)
+            Place::New { parent, side } if exists(parent) && partition.can_halve(parent) => {
+                Some((parent, side))
             }
-            _ => return Err(note::wrong(&note::to_text(&[Step::Empty(place)]))),
+            _ => None,
         };
+        let wrong = || note::wrong(&note::to_text(&[Step::Empty(place)]));
+        let (parent, side) = half.ok_or_else(wrong)?;
         if !self.partition.node(parent).empty[side] {
             self.changes.push(Change::Empty { parent, side });
             self.set_empty(parent, side, true);

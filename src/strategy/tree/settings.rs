@@ -1,11 +1,9 @@
 //! The settings of tree search with their defaults, as in JSON, and their checks.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::error::Result;
 use crate::strategy::checks::{check, check_given, is_not_negative, refuse};
-use crate::strategy::from_settings::as_json;
 
 /// The largest number of instances that share one partition.
 const MAX_INSTANCES: usize = 256;
@@ -197,13 +195,4 @@ impl Settings {
             }
         }
     }
-}
-
-/// The structured values of the settings, each with its defaults.
-pub fn values() -> Vec<Value> {
-    vec![
-        as_json(Bound::DUCB1(DUCB1::default())),
-        as_json(Bound::DUCB1Sigma(DUCB1Sigma::default())),
-        as_json(Bound::DUCBV(DUCBV::default())),
-    ]
 }

@@ -8,15 +8,17 @@ use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::feasible::{Feasible, MAX_TRIES};
 use crate::problem::fidelity::TOLERANCE;
 use crate::problem::{Domain, Fidelity, Member};
-use crate::random::Rng;
-use crate::strategy::from_settings::FromSettings;
+use crate::random::{Call, Rng};
+use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::tree::bias::Bias;
 use crate::strategy::tree::fold::Forest;
 use crate::strategy::tree::instance::{Instance, Nu};
 use crate::strategy::tree::note::{self, Place, Step};
 use crate::strategy::tree::partition::{Partition, ROOT};
 use crate::strategy::tree::region::{Region, Space};
-use crate::strategy::tree::settings::{self, Recommended, Sample, Settings};
+use crate::strategy::tree::settings::{
+    Bound, DUCB1, DUCB1Sigma, DUCBV, Recommended, Sample, Settings,
+};
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports};
 use rand::RngExt;
 
@@ -41,50 +43,11 @@ struct Advanced {
 }
 
 impl TreeSearch {
-    pub fn new(setup: &Setup, settings: Settings) -> Result<Self> {
-        settings.check()?;
-        let Domain::Box(product) = setup.domain.as_ref() else {
-            return Err(Error::Unsupported {
-                strategy: "TreeSearch",
-                what: "candidates",
-            });
-        };
-        let has_fidelity = setup.fidelity.is_some();
-        let nu = match (settings.nu, has_fidelity) {
-            (Some(nu), _) => Nu::Given(nu),
-            (None, false) => Nu::Scale,
-            (None, true) => Nu::Spread(0.0),
-        };
-        let rhos = settings.rhos(product.len(), has_fidelity).into_iter();
-        let instances = rhos.map(|rho| {
-            let instance = Instance::new(nu, rho, settings.bound);
-            match settings.has_front(has_fidelity) {
-                true => instance.with_front(),
-                false => instance,
-            }
-        });
-        let partition = Partition::new(Space::new(product));
-        Ok(Self {
-            forest: Forest::new(
-                partition,
-                instances.collect(),
-                settings.refresh,
-                Bias::new(setup.fidelity.as_ref()),
-            ),
-            fidelity: setup.fidelity.clone(),
-            settings,
-        })
-    }
-
     /// The leaf that is reached from the root by repeatedly taking the half with the larger B value. Ties are broken at
     /// random.
     fn choose(&self, instance: usize, rng: &mut Rng) -> (Place, Region) {
-        let Forest {
-            partition,
-            instances,
-            ..
-        } = &self.forest;
-        let (instance, space) = (&instances[instance], partition.space());
+        let (partition, instance) = (&self.forest.partition, &self.forest.instances[instance]);
+        let space = partition.space();
         let (mut at, mut region) = (ROOT, space.whole());
         while instance.is_visited(at) {
             let node = partition.node(at);
@@ -110,12 +73,8 @@ impl TreeSearch {
     /// A half of the best cell of the front, down to a random depth. The result is `None` if the front is not used in
     /// this turn.
     fn choose_of_front(&mut self, instance: usize, rng: &mut Rng) -> Option<(Place, Region)> {
-        let Forest {
-            partition,
-            instances,
-            ..
-        } = &mut self.forest;
-        let instance = &mut instances[instance];
+        let partition = &self.forest.partition;
+        let instance = &mut self.forest.instances[instance];
         let depth = rng.random_range(0..instance.front_turn()?);
         let parent = instance.best_down_to(depth, partition)?;
         let side = match instance.open_halves(parent, partition) {
@@ -161,10 +120,6 @@ impl TreeSearch {
     }
 
     /// A feasible point of a cell, or `None` if a feasible point was not found.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the cell, the constraints, and the arguments of every search"
-    )]
     fn point_in(
         &self,
         place: Place,
@@ -172,11 +127,10 @@ impl TreeSearch {
         sample: Sample,
         feasible: Feasible,
         log: &Ledger,
-        rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<Option<Vec<f64>>> {
         let space = self.forest.partition.space();
-        let first = space.sample(region, sample, rng);
+        let first = space.sample(region, sample, call.rng);
         if !feasible.is_constrained() || feasible.holds(&first)? {
             return Ok(Some(first));
         }
@@ -186,10 +140,10 @@ impl TreeSearch {
         };
         let (mut tried, (mut batch, largest)) = (1, BATCHES);
         while tried < max_tries {
-            check(stop)?;
+            check(call.stop)?;
             let mut rows = Array2::zeros((batch.min(max_tries - tried), first.len()));
             for mut row in rows.rows_mut() {
-                let x = space.sample(region, Sample::Uniform, rng);
+                let x = space.sample(region, Sample::Uniform, call.rng);
                 row.assign(&ArrayView1::from(&x));
             }
             let passed = feasible.of_rows(rows.view())?;
@@ -212,30 +166,23 @@ impl TreeSearch {
     }
 
     /// Takes turns until a point must be evaluated, and returns this point. The turns change the tree.
-    fn advance(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Advanced> {
+    fn advance(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Advanced> {
         let mut steps = Vec::with_capacity(1);
         if let Some(z) = self.forest.next_probe() {
             // Both trials for the estimate of the bias are at the centre if the centre is feasible.
             let root = Place::Old(ROOT);
             let whole = self.forest.partition.space().whole();
-            let found =
-                self.point_in(root, &whole, Sample::Centre, query.feasible, log, rng, stop)?;
+            let found = self.point_in(root, &whole, Sample::Centre, query.feasible, log, call)?;
             let x = found.ok_or(Error::NoFeasiblePoint { tried: MAX_TRIES })?;
             steps.push(Step::Turn(root));
             return Ok(Advanced { steps, x, z });
         }
         loop {
-            check(stop)?;
+            check(call.stop)?;
             let instance = self.forest.next_instance();
-            let (place, region) = match self.choose_of_front(instance, rng) {
+            let (place, region) = match self.choose_of_front(instance, call.rng) {
                 Some(chosen) => chosen,
-                None => self.choose(instance, rng),
+                None => self.choose(instance, call.rng),
             };
             if let Some(node) = self.shared(instance, place) {
                 self.forest.turn(Place::Old(node))?;
@@ -243,7 +190,7 @@ impl TreeSearch {
                 continue;
             }
             let sample = self.settings.sample;
-            match self.point_in(place, &region, sample, query.feasible, log, rng, stop)? {
+            match self.point_in(place, &region, sample, query.feasible, log, call)? {
                 Some(x) => {
                     self.forest.partition.expect(place, &region);
                     steps.push(Step::Turn(place));
@@ -299,12 +246,47 @@ impl TreeSearch {
 impl FromSettings for TreeSearch {
     type Settings = Settings;
 
-    fn from_settings(setup: &Setup, settings: Settings, _rng: &mut Rng) -> Result<Self> {
-        Self::new(setup, settings)
+    fn new(setup: &Setup, settings: Settings, _rng: &mut Rng) -> Result<Self> {
+        settings.check()?;
+        let Domain::Box(product) = setup.domain.as_ref() else {
+            return Err(Error::Unsupported {
+                strategy: "TreeSearch",
+                what: "candidates",
+            });
+        };
+        let has_fidelity = setup.fidelity.is_some();
+        let nu = match (settings.nu, has_fidelity) {
+            (Some(nu), _) => Nu::Given(nu),
+            (None, false) => Nu::Scale,
+            (None, true) => Nu::Spread(0.0),
+        };
+        let rhos = settings.rhos(product.len(), has_fidelity).into_iter();
+        let instances = rhos.map(|rho| {
+            let instance = Instance::new(nu, rho, settings.bound);
+            match settings.has_front(has_fidelity) {
+                true => instance.with_front(),
+                false => instance,
+            }
+        });
+        let partition = Partition::new(Space::new(product));
+        Ok(Self {
+            forest: Forest::new(
+                partition,
+                instances.collect(),
+                settings.refresh,
+                Bias::new(setup.fidelity.as_ref()),
+            ),
+            fidelity: setup.fidelity.clone(),
+            settings,
+        })
     }
 
     fn values() -> Vec<Value> {
-        settings::values()
+        vec![
+            as_json(Bound::DUCB1(DUCB1::default())),
+            as_json(Bound::DUCB1Sigma(DUCB1Sigma::default())),
+            as_json(Bound::DUCBV(DUCBV::default())),
+        ]
     }
 }
 
@@ -327,16 +309,10 @@ impl Strategy for TreeSearch {
         self.forest.rewind(log);
     }
 
-    fn propose(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Proposal> {
+    fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal> {
         self.forest.update_bounds();
         self.forest.begin();
-        let advanced = self.advance(log, query, rng, stop);
+        let advanced = self.advance(log, query, call);
         // The steps are applied again from the note when the suggestion is logged.
         self.forest.undo();
         let Advanced { steps, x, z } = advanced?;
@@ -357,12 +333,11 @@ impl Strategy for TreeSearch {
         &mut self,
         log: &Ledger,
         query: Query,
-        _rng: &mut Rng,
-        stop: &mut Stop,
+        call: &mut Call,
     ) -> Result<Option<Recommendation>> {
         self.forest.update_bounds();
         for (_, node) in self.leaves() {
-            check(stop)?;
+            check(call.stop)?;
             let Some(number) = self.best_in(node, log) else {
                 continue;
             };

@@ -7,6 +7,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
 use crate::error::Result;
 use crate::gp::GaussianProcess;
+use crate::numerics::order::best_first;
 use crate::problem::unit_sequence;
 use crate::random::Rng;
 use crate::strategy::Query;
@@ -38,9 +39,7 @@ pub fn largest_feasible(gp: &GaussianProcess, values: &[f64], query: Query) -> R
     if !query.feasible.is_constrained() || values.is_empty() {
         return Ok(values.iter().copied().reduce(f64::max).unwrap_or(0.0));
     }
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
-    Ok(values[feasible_rows(gp, &order, 1, query)?[0]])
+    Ok(values[feasible_rows(gp, &best_first(values), 1, query)?[0]])
 }
 
 /// The incumbent f*, which is the largest posterior mean at the points of observed rows, in this context. Without
@@ -97,9 +96,7 @@ fn baseline_points(gp: &GaussianProcess, query: Query) -> Result<Array2<f64>> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, query.context);
     let mean = gp.mean(points.view());
-    let mut order: Vec<usize> = (0..mean.len()).collect();
-    order.sort_by(|&a, &b| mean[b].total_cmp(&mean[a]));
-    let order = feasible_rows(gp, &order, MAX_BASELINE, query)?;
+    let order = feasible_rows(gp, &best_first(&mean), MAX_BASELINE, query)?;
     let (mean, variance) = gp.predict(points.select(Axis(0), &order).view());
     let upper = |i: usize| mean[i] + 2.0 * variance[i].sqrt();
     let lower_of_best = mean

@@ -53,17 +53,13 @@ impl Formula for LogNoisyExpectedImprovement {
         buffers: &mut Buffers,
         gradient: &mut [f64],
     ) -> f64 {
-        let Buffers {
-            workspace,
-            means,
-            scratch,
-            by_tail,
-            ..
-        } = buffers;
+        let (workspace, means) = (&mut buffers.workspace, &mut buffers.means);
+        let by_tail = &mut buffers.by_tail;
         let (mean, variance) = gp.predict_at(x, workspace);
         means.resize(self.fantasies.len(), 0.0);
         self.fantasies.means_at(mean, workspace.whitened(), means);
-        let (value, by_std) = log_mean_improvement(means, variance, &self.incumbents, scratch);
+        let (scratch, incumbents) = (&mut buffers.scratch, &self.incumbents);
+        let (value, by_std) = log_mean_improvement(means, variance, incumbents, scratch);
         let by_means = &*means;
         // mu_i is mu plus the product of δ_i and the v of the pending rows. So the gradient of mu_i contains ∇v of the
         // pending rows.

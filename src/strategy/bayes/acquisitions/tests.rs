@@ -14,7 +14,7 @@ use crate::gp::kernel::KernelFamily;
 use crate::gp::tests::{model, wave};
 use crate::gp::{GaussianProcess, Target};
 use crate::problem::Objective;
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 use rand::SeedableRng;
 
 /// Returns a(x) at one point, without a context.
@@ -41,7 +41,7 @@ fn gradients_equal_finite_differences() {
     let bound = |multiplier, noise| UpperConfidenceBound { multiplier, noise };
     let incumbents = vec![1.0, 2.0, 0.5, 9.0, 1.4];
     let mut go_on = || std::ops::ControlFlow::Continue(());
-    let path = Path::pathwise(&gp, 1.0, 64, &mut rng, &mut go_on).unwrap();
+    let path = Path::pathwise(&gp, 1.0, 64, &mut Call::new(&mut rng, &mut go_on)).unwrap();
     let penalty = ShortfallOfSuccess { weight: 3.0 };
     let acquisitions: [(&GaussianProcess, Box<dyn Formula>); 11] = [
         (&with_tail, Box::new(explores(-50.0))), // everywhere inside the region

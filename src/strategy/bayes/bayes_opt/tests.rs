@@ -4,6 +4,8 @@ use super::*;
 use crate::ledger::{Action, Event};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Coordinate, Direction, Point};
+use crate::random::Call;
+use crate::strategy::from_settings::FromSettings;
 use crate::strategy::units::Units;
 use rand::SeedableRng;
 use serde_json::json;
@@ -46,7 +48,11 @@ fn act(log: &mut Ledger, action: Action) {
 fn suggest(strategy: &mut BayesOpt, log: &mut Ledger) -> Member {
     strategy.catch_up(log).unwrap();
     let mut rng = Rng::seed_from_u64(log.trials().len() as u64);
-    let proposal = strategy.propose(log, QUERY, &mut rng, &mut || ControlFlow::Continue(()));
+    let proposal = strategy.propose(
+        log,
+        QUERY,
+        &mut Call::new(&mut rng, &mut || ControlFlow::Continue(())),
+    );
     let Proposal { point, note, .. } = proposal.unwrap();
     let event = Event::Suggested {
         point: log.problem().decode(&point.x, None),
@@ -91,7 +97,7 @@ fn a_recommendation_has_the_largest_mean_and_posterior_moments_in_units_of_f() {
     let mut log = Ledger::in_unit_cube(Clock::Iterations, 2, 0);
     let mut rng = Rng::seed_from_u64(2);
     let mut go_on = || ControlFlow::Continue(());
-    let nothing = bayes.recommend(&log, QUERY, &mut rng, &mut go_on);
+    let nothing = bayes.recommend(&log, QUERY, &mut Call::new(&mut rng, &mut go_on));
     assert!(nothing.unwrap().is_none());
     for (x, value) in [
         ([0.2, 0.3], 150.0),
@@ -102,9 +108,9 @@ fn a_recommendation_has_the_largest_mean_and_posterior_moments_in_units_of_f() {
         act(&mut log, Action::add(point, vec![], Some(value), None));
     }
     bayes.catch_up(&log).unwrap();
-    let best = bayes.recommend(&log, QUERY, &mut rng, &mut go_on);
+    let best = bayes.recommend(&log, QUERY, &mut Call::new(&mut rng, &mut go_on));
     let best = best.unwrap().unwrap();
-    let surrogate = bayes.surrogate(&log, QUERY, false, &mut rng, &mut go_on);
+    let surrogate = bayes.surrogate(&log, QUERY, false, &mut Call::new(&mut rng, &mut go_on));
     let surrogate = surrogate.unwrap().unwrap();
     let mean_and_std = |x: Vec<f64>| {
         let (mean, variance) = surrogate.gp.predict(as_row(x).view());
@@ -149,7 +155,11 @@ fn initial_points_under_constraints_do_not_come_from_a_model() {
     for number in 0..4 {
         bayes.catch_up(&log).unwrap();
         let mut rng = Rng::seed_from_u64(number);
-        let proposal = bayes.propose(&log, query, &mut rng, &mut || ControlFlow::Continue(()));
+        let proposal = bayes.propose(
+            &log,
+            query,
+            &mut Call::new(&mut rng, &mut || ControlFlow::Continue(())),
+        );
         let proposal = proposal.unwrap();
         assert!(proposal.point.x[0] < 0.5 && proposal.warning.is_none());
         // A note contains a fit, so a note shows that a model chose the point.

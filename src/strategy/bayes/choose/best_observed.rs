@@ -5,6 +5,7 @@ use ndarray::{Array2, Axis};
 use crate::error::Result;
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
+use crate::numerics::order::best_first;
 use crate::problem::Domain;
 
 /// The largest number of best observed points.
@@ -19,8 +20,7 @@ pub fn best_observed(
     targets: &[f64],
     feasible: Feasible,
 ) -> Result<Array2<f64>> {
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by(|&a, &b| targets[b].total_cmp(&targets[a]));
+    let mut order = best_first(targets);
     if !feasible.is_constrained() {
         order.truncate(MAX_BEST_OBSERVED);
     }

@@ -2,16 +2,15 @@
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
-use crate::error::{Result, Stop};
+use crate::error::Result;
 use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, State, TrialNumber};
-use crate::maximize::Maximizer;
 use crate::maximize::constrained::Allowed;
+use crate::maximize::{Maximizer, maximize};
 use crate::problem::{Domain, Member};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
 use crate::strategy::bayes::acquisitions::max_variance::MaxVariance;
-use crate::strategy::bayes::choose::search::argmax;
 use crate::strategy::bayes::settings::DesignMethod;
 use crate::strategy::uniform_point;
 
@@ -48,8 +47,7 @@ pub fn most_uncertain(
     before: ArrayView2<f64>,
     (domain, context): (&Domain, &[f64]),
     allowed: Allowed,
-    rng: &mut Rng,
-    stop: &mut Stop,
+    call: &mut Call,
 ) -> Result<Member> {
     prior.append_rows(before)?;
     prior.set_targets(&vec![0.0; before.nrows()])?;
@@ -57,15 +55,11 @@ pub fn most_uncertain(
     let maximizer = Maximizer::Default {
         effort: variance.effort(before.nrows()),
     };
-    argmax(
-        &mut Scorer::new(&prior, &variance, context),
-        domain,
-        &Array2::zeros((0, domain.width())),
-        &maximizer,
-        allowed,
-        rng,
-        stop,
-    )
+    let mut scorer = Scorer::new(&prior, &variance, context);
+    let nowhere = Array2::zeros((0, domain.width()));
+    let around = nowhere.view();
+    let best = maximize(&mut scorer, domain, around, &maximizer, allowed, call)?;
+    Ok(best.member())
 }
 
 /// The trials whose points should not be suggested next. These are all trials except trials that were abandoned before

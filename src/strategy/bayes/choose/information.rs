@@ -57,9 +57,8 @@ impl InformationGain {
         context: usize,
         gp: &GaussianProcess,
     ) -> &'a mut Self {
-        let valid = slot
-            .take()
-            .filter(|kept| kept.is_for(gp.kernel(), gp.noise_variance()));
+        let kept = slot.take();
+        let valid = kept.filter(|kept| kept.is_for(gp.kernel(), gp.noise_variance()));
         slot.insert(valid.unwrap_or_else(|| {
             // The points are always the same, so that the bound does not depend on the seed.
             let mut rng = Rng::seed_from_u64(0);

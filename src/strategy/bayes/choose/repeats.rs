@@ -10,7 +10,7 @@ use ndarray::{Array2, ArrayView2};
 
 use crate::gp::{GaussianProcess, NOISELESS};
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
-use crate::maximize::excluded::Excluded;
+use crate::maximize::excluded::{Excluded, key_of_row};
 use crate::maximize::feasible::Pool;
 use crate::problem::Domain;
 use crate::strategy::Query;
@@ -43,7 +43,7 @@ pub fn has_few_members(domain: &Domain) -> bool {
             let mut distinct = HashSet::new();
             let mut rows = list.rows().into_iter();
             rows.all(|row| {
-                distinct.insert(row.iter().map(|x| (x + 0.0).to_bits()).collect::<Vec<_>>());
+                distinct.insert(key_of_row(row));
                 distinct.len() <= MAX_INITIAL
             })
         }
@@ -71,7 +71,7 @@ impl Repeats<'_> {
         if self.settings.pending().repeats() || !self.domain.can_repeat() {
             return excluded;
         }
-        let ended = || self.training.ended().iter().copied();
+        let ended = || self.training.fold.ended.iter().copied();
         if first || (self.has_few_members && !self.has_noise(log)) {
             let mut tried = excluded.clone();
             tried.extend(self.members(log, query, ended()));
@@ -105,7 +105,7 @@ impl Repeats<'_> {
     /// Whether the `excluded` points and the failed points together are the whole domain, and at least one point has an
     /// exact value.
     pub fn is_exhausted(&self, log: &Ledger, query: Query, excluded: &Excluded) -> bool {
-        let ended = || self.training.ended().iter().copied();
+        let ended = || self.training.fold.ended.iter().copied();
         let noise = exact_noise(log);
         let mut exact = ended().filter(|&number| self.is_exact(&log.trials()[number], noise));
         if excluded.is_empty() || !exact.any(|number| log.context(number) == query.context) {
@@ -173,7 +173,7 @@ impl Repeats<'_> {
     /// Whether values are known to have noise.
     fn has_noise(&self, log: &Ledger) -> bool {
         let noisy = |std: Option<f64>| std.is_some_and(|std| std > 0.0);
-        let mut ended = self.training.ended().iter();
+        let mut ended = self.training.fold.ended.iter();
         noisy(self.settings.gp().noise_std)
             || ended.any(|&number| noisy(log.trials()[number].std()))
     }

@@ -2,14 +2,16 @@
 
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
-use crate::error::{Result, Stop};
+use crate::error::Result;
 use crate::gp::draw::path::Path;
 use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::constrained::Allowed;
-use crate::maximize::{Maximizer, maximize_allowed};
+use crate::maximize::excluded::Excluded;
+use crate::maximize::feasible::Pool;
+use crate::maximize::{Argmax, Maximizer, maximize};
 use crate::problem::{Domain, Member, Objective};
-use crate::random::Rng;
+use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::draws::{DrawMethod, Draws};
 use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer, Sum};
@@ -17,6 +19,7 @@ use crate::strategy::bayes::acquisitions::max_variance::MaxVariance;
 use crate::strategy::bayes::acquisitions::rule::Maximand;
 use crate::strategy::bayes::acquisitions::ucb::UpperConfidenceBound;
 use crate::strategy::bayes::choose::addition::Addition;
+use crate::strategy::bayes::choose::best_observed::best_observed;
 use crate::strategy::bayes::choose::repeats::{least_std, repeats_exact_value};
 use crate::strategy::bayes::choose::spacing::enforce_separation;
 use crate::strategy::bayes::model::candidates::{SolvedCandidates, in_context, solved};
@@ -33,24 +36,74 @@ pub const MEAN: UpperConfidenceBound = UpperConfidenceBound {
 /// The number of quasi-random points from which a point far from all rows is chosen.
 const SPREAD: usize = 64;
 
-/// The maximisation of an acquisition, or of a draw, over the domain.
-pub struct Search<'a, 's> {
+/// Where points are searched.
+#[derive(Clone, Copy)]
+pub struct Scope<'a> {
     pub domain: &'a Domain,
     pub settings: &'a Settings,
+    /// The pool of feasible points, if there are constraints.
+    pub pool: Option<&'a Pool>,
+}
+
+/// The maximisation of an acquisition, or of a draw, over the domain.
+pub struct Search<'a, 'c> {
+    pub scope: Scope<'a>,
     pub log: &'a Ledger,
     pub query: Query<'a>,
     pub best_observed: Array2<f64>,
-    pub allowed: Allowed<'a>,
+    pub excluded: Excluded,
     pub nu: f64,
-    pub rng: &'a mut Rng,
-    pub stop: &'a mut Stop<'s>,
+    pub call: &'a mut Call<'c>,
 }
 
-impl Search<'_, '_> {
+impl<'a, 'c> Search<'a, 'c> {
+    /// A search that also starts from the best rows of a posterior. It excludes no points, and ν is 0.
+    pub fn new(
+        scope: Scope<'a>,
+        posterior: &Posterior,
+        log: &'a Ledger,
+        query: Query<'a>,
+        call: &'a mut Call<'c>,
+    ) -> Result<Self> {
+        let (rows, targets) = (posterior.rows, &posterior.targets.values);
+        Ok(Self {
+            best_observed: best_observed(scope.domain, log, rows, targets, query.feasible)?,
+            scope,
+            log,
+            query,
+            excluded: Excluded::default(),
+            nu: 0.0,
+            call,
+        })
+    }
+
+    /// The best point of the domain and its value. The point is random if every value is NaN.
+    fn best(&mut self, objective: &mut dyn Objective, maximizer: &Maximizer) -> Result<Argmax> {
+        let allowed = Allowed {
+            excluded: &self.excluded,
+            feasible: self.query.feasible,
+            pool: self.scope.pool,
+        };
+        let (domain, around) = (self.scope.domain, self.best_observed.view());
+        maximize(objective, domain, around, maximizer, allowed, self.call)
+    }
+
+    /// The best point of a box, or another good point if pending points are too near the best point.
+    fn best_separated(
+        &mut self,
+        objective: &mut dyn Objective,
+        maximizer: &Maximizer,
+        pending: ArrayView2<f64>,
+    ) -> Result<Member> {
+        let best = self.best(objective, maximizer)?.member();
+        let (domain, feasible) = (self.scope.domain, self.query.feasible);
+        enforce_separation(objective, domain, best, pending, feasible, self.call.rng)
+    }
+
     /// The factor by which deviations of draws from the mean are multiplied. GP-TS-SDF draws from GP(mu, nu_t²·Sigma).
     /// All other strategies draw from the posterior.
     fn draw_scale(&self, draws: Draws) -> f64 {
-        match draws.widen && self.settings.pending().is_censor() {
+        match draws.widen && self.scope.settings.pending().is_censor() {
             true => self.nu,
             false => 1.0,
         }
@@ -66,29 +119,29 @@ impl Search<'_, '_> {
         success: Option<Addition>,
     ) -> Result<Member> {
         let gp = &*posterior.gp;
-        let solved = solved(kept, list, self.query, posterior.version, gp, self.stop)?;
+        let solved = solved(
+            kept,
+            list,
+            self.query,
+            posterior.version,
+            gp,
+            self.call.stop,
+        )?;
         let mut scores = match maximand {
             Maximand::Formula(acquisition) => solved.score(gp, acquisition.as_ref()),
             Maximand::Draw(draws) => {
                 let rows = [posterior.rows, &posterior.tail.trials].concat();
                 let scale = self.draw_scale(draws);
-                solved.draw(gp, self.log, &rows, scale, self.rng)?
+                solved.draw(gp, self.log, &rows, scale, self.call.rng)?
             }
         };
         if let Some(mut success) = success {
-            let added = success.of_candidates(list, self.query, self.stop)?;
+            let added = success.of_candidates(list, self.query, self.call.stop)?;
             let both = scores.iter_mut().zip(added);
             both.for_each(|(score, added)| *score += added);
         }
-        argmax(
-            &mut Scores::new(scores),
-            self.domain,
-            &self.best_observed,
-            &Maximizer::default(),
-            self.allowed,
-            self.rng,
-            self.stop,
-        )
+        let best = self.best(&mut Scores::new(scores), &Maximizer::default())?;
+        Ok(best.member())
     }
 
     /// Searches by values and gradients, in a box or over a list of candidates that is too large for exact draws.
@@ -103,40 +156,24 @@ impl Search<'_, '_> {
             Maximand::Formula(acquisition) => acquisition,
             Maximand::Draw(draws) => Box::new(self.draw(gp, draws)?),
         };
-        let search = self.settings.search();
+        let search = self.scope.settings.search();
         let maximizer = search.maximizer(acquisition.effort(gp.len()));
         let context = self.query.context;
         let mut scorer = Sum::of(
             Scorer::new(gp, acquisition.as_ref(), context),
             success.as_ref().map(|success| success.scorer(context)),
         );
-        let best = argmax(
-            &mut scorer,
-            self.domain,
-            &self.best_observed,
-            &maximizer,
-            self.allowed,
-            self.rng,
-            self.stop,
-        )?;
         // The result of a search from the literature is not changed.
         if search.is_literature() {
-            return Ok(best);
+            return Ok(self.best(&mut scorer, &maximizer)?.member());
         }
-        let ignores = self.settings.pending() == (Pending::Ignore {});
+        let ignores = self.scope.settings.pending() == (Pending::Ignore {});
         let mut avoided = self.log.recently_abandoned();
         if !ignores {
             avoided.extend(&posterior.tail.trials);
         }
-        let out = points_out(self.domain, self.log, &avoided, context);
-        let point = enforce_separation(
-            &mut scorer,
-            self.domain,
-            best,
-            out.view(),
-            self.allowed.feasible,
-            self.rng,
-        )?;
+        let out = points_out(self.scope.domain, self.log, &avoided, context);
+        let point = self.best_separated(&mut scorer, &maximizer, out.view())?;
         if !ignores && self.is_repeat(gp, &point.x) {
             return self.most_uncertain(gp, success, &maximizer, out.view());
         }
@@ -145,7 +182,7 @@ impl Search<'_, '_> {
 
     /// Whether a point with an active continuous coordinate repeats an exact value.
     fn is_repeat(&self, gp: &GaussianProcess, x: &[f64]) -> bool {
-        let Domain::Box(product) = self.domain else {
+        let Domain::Box(product) = self.scope.domain else {
             return false;
         };
         let row = as_row([x, self.query.context].concat());
@@ -168,34 +205,30 @@ impl Search<'_, '_> {
             Scorer::new(gp, &variance, context),
             penalty.as_ref().map(|penalty| penalty.scorer(context)),
         );
-        let best = argmax(
-            &mut scorer,
-            self.domain,
-            &self.best_observed,
-            maximizer,
-            self.allowed,
-            self.rng,
-            self.stop,
-        )?;
-        let feasible = self.allowed.feasible;
-        let best = enforce_separation(&mut scorer, self.domain, best, out, feasible, self.rng)?;
+        let best = self.best_separated(&mut scorer, maximizer, out)?;
         if !self.is_repeat(gp, &best.x) {
             return Ok(best);
         }
         // Here the variance is zero everywhere, up to rounding.
-        let spread = self.domain.quasi_random(SPREAD, self.rng);
-        let pool = match self.allowed.pool {
+        let spread = self.scope.domain.quasi_random(SPREAD, self.call.rng);
+        let pool = match self.scope.pool {
             Some(pool) => pool.points(),
-            None => ArrayView2::from_shape((0, self.domain.width()), &[]).expect("no entries"),
+            None => {
+                ArrayView2::from_shape((0, self.scope.domain.width()), &[]).expect("no entries")
+            }
         };
         let points = concatenate![Axis(0), spread, pool];
         let order: Vec<usize> = (0..points.nrows()).collect();
         let mut farthest = (best, 0.0);
-        for i in feasible.first(order.len(), &order, points.view())? {
+        for i in self
+            .query
+            .feasible
+            .first(order.len(), &order, points.view())?
+        {
             let x = points.row(i).to_vec();
             let row = as_row([x.as_slice(), context].concat());
             let std = least_std(gp, row.view(), std::iter::repeat(true));
-            if std > farthest.1 && !self.allowed.excluded.contains(self.domain, &x) {
+            if std > farthest.1 && !self.excluded.contains(self.scope.domain, &x) {
                 farthest = (Member::new(x, None), std);
             }
         }
@@ -215,16 +248,9 @@ impl Search<'_, '_> {
         let effort = lower_bound.effort(gp.len());
         let context = self.query.context;
         let success = success.as_ref().map(|success| success.scorer(context));
-        let found = maximize_allowed(
-            &mut Sum::of(Scorer::new(gp, &lower_bound, context), success),
-            self.domain,
-            self.best_observed.view(),
-            &self.settings.search().maximizer(effort),
-            self.allowed,
-            self.rng,
-            self.stop,
-        )?;
-        Ok(found.value)
+        let mut scorer = Sum::of(Scorer::new(gp, &lower_bound, context), success);
+        let maximizer = self.scope.settings.search().maximizer(effort);
+        Ok(self.best(&mut scorer, &maximizer)?.value)
     }
 
     /// The point with the largest posterior mean among points where trials succeed.
@@ -235,9 +261,7 @@ impl Search<'_, '_> {
     ) -> Result<Member> {
         let context = self.query.context;
         let mut shortfall = success.as_ref().map(|success| success.scorer(context));
-        let mut scorer;
-        let mut scores;
-        let objective: &mut dyn Objective = match self.domain {
+        let mut objective: Box<dyn Objective> = match self.scope.domain {
             Domain::Candidates(list) => {
                 let mut means = gp.mean(in_context(list, context).view());
                 if let Some(shortfall) = &mut shortfall {
@@ -245,31 +269,20 @@ impl Search<'_, '_> {
                     shortfall.values(list.view(), &mut missing);
                     means.iter_mut().zip(missing).for_each(|(m, s)| *m += s);
                 }
-                scores = Scores::new(means);
-                &mut scores
+                Box::new(Scores::new(means))
             }
-            Domain::Box(_) => {
-                scorer = Sum::of(Scorer::new(gp, &MEAN, context), shortfall);
-                &mut scorer
-            }
+            Domain::Box(_) => Box::new(Sum::of(Scorer::new(gp, &MEAN, context), shortfall)),
         };
-        argmax(
-            objective,
-            self.domain,
-            &self.best_observed,
-            &Maximizer::default(),
-            self.allowed,
-            self.rng,
-            self.stop,
-        )
+        let best = self.best(objective.as_mut(), &Maximizer::default())?;
+        Ok(best.member())
     }
 
     /// A draw from the posterior as a function.
     fn draw(&mut self, gp: &GaussianProcess, draws: Draws) -> Result<Path> {
         let (scale, n) = (self.draw_scale(draws), draws.n_features);
         match draws.method {
-            DrawMethod::Pathwise => Path::pathwise(gp, scale, n, self.rng, self.stop),
-            DrawMethod::WeightSpace => Path::weight_space(gp, n, self.rng, self.stop),
+            DrawMethod::Pathwise => Path::pathwise(gp, scale, n, self.call),
+            DrawMethod::WeightSpace => Path::weight_space(gp, n, self.call),
         }
     }
 }
@@ -290,28 +303,6 @@ fn points_out(
         }
     }
     points
-}
-
-/// The best point of the domain, or a random point if every value is NaN.
-pub fn argmax(
-    objective: &mut dyn Objective,
-    domain: &Domain,
-    best_observed: &Array2<f64>,
-    maximizer: &Maximizer,
-    allowed: Allowed,
-    rng: &mut Rng,
-    stop: &mut Stop,
-) -> Result<Member> {
-    let best = maximize_allowed(
-        objective,
-        domain,
-        best_observed.view(),
-        maximizer,
-        allowed,
-        rng,
-        stop,
-    )?;
-    Ok(Member::new(best.point, best.index))
 }
 
 /// Precomputed scores of a list of candidates, returned block by block in the order of the list.

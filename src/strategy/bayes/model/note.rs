@@ -78,13 +78,12 @@ impl Fit {
             warp: self.units.warp,
             success: self.success.clone(),
         };
-        serde_json::to_string(&note).map_err(|error| Error::Corrupt(error.to_string()))
+        Ok(serde_json::to_string(&note)?)
     }
 
     /// Reads a note. Returns an error for other text and for invalid hyperparameters.
     pub fn from_note(text: &str) -> Result<Self> {
-        let note: Note =
-            serde_json::from_str(text).map_err(|error| Error::Corrupt(error.to_string()))?;
+        let note: Note = serde_json::from_str(text)?;
         let rest = [note.signal_variance, note.noise_variance, note.scale];
         let success = note.success.iter().flat_map(|fit| &fit.lengthscale);
         let mut all = note.lengthscale.iter().chain(&rest).chain(success);

@@ -2,14 +2,14 @@
 
 use std::iter;
 
-use crate::error::{Error, Result, Stop};
+use crate::error::{Error, Result};
 use crate::gp::Target;
 use crate::gp::calibration::widened;
 use crate::gp::evidence::Data;
 use crate::gp::fit::{Variant, fit_best};
 use crate::gp::spread::spread_weights;
 use crate::ledger::Ledger;
-use crate::random::Rng;
+use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::note::Fit;
@@ -28,8 +28,7 @@ pub fn refit(
     training: &mut TrainingSet,
     log: &Ledger,
     query: Query,
-    rng: &mut Rng,
-    stop: &mut Stop,
+    call: &mut Call,
 ) -> Result<Fit> {
     let gp_settings = settings.gp();
     let with_tail = match gp_settings.fit_rows {
@@ -38,10 +37,10 @@ pub fn refit(
         FitRows::Policy => settings.pending().is_censor(),
     };
     let mut targets = training.warped_targets(log, None);
-    let mut numbers = training.rows().to_vec();
+    let mut numbers = training.fold.rows.to_vec();
     let mut noise = training.row_noise(log, targets.units);
     if with_tail {
-        let posterior = match training.posterior(log, query, stop) {
+        let posterior = match training.posterior(log, query, call.stop) {
             // The values are far outside the units of the last fit, so predictions in these units overflow.
             Err(Error::Overflow { .. }) => None,
             found => found?,
@@ -72,7 +71,7 @@ pub fn refit(
     }
     let x = training.encode(log, &numbers);
     let mut fit_settings = gp_settings.fit_settings(columns);
-    let outdated = training.is_outdated(log, stop)?;
+    let outdated = training.is_outdated(log, call.stop)?;
     let first = gp_settings.first_theta(columns);
     let starts = match training.fit() {
         None => vec![first],
@@ -117,9 +116,14 @@ pub fn refit(
         log_slope: &warped.log_slopes,
     });
     let variants: Vec<_> = iter::once(plain).chain(variants).collect();
-    let found = fit_best(&variants, &starts, &fit_settings, &families, rng, stop)?;
+    let found = fit_best(&variants, &starts, &fit_settings, &families, call)?;
     let theta = match gp_settings.keeps_units() {
-        true => widened(&found, variants[found.variant].data, &fit_settings, stop)?,
+        true => widened(
+            &found,
+            variants[found.variant].data,
+            &fit_settings,
+            call.stop,
+        )?,
         false => found.theta,
     };
     let units = match found.variant {
@@ -129,15 +133,15 @@ pub fn refit(
     Ok(Fit {
         family: found.family,
         theta,
-        rows: Some(training.rows().len()),
+        rows: Some(training.fold.rows.len()),
         units,
-        success: fit_success(settings, columns, training, log, rng, stop)?,
+        success: fit_success(settings, columns, training, log, call)?,
     })
 }
 
 /// The rows under every warp that may suit their values.
 fn warped(columns: &Columns, training: &TrainingSet, log: &Ledger) -> Vec<Warped> {
-    let rows = training.rows().iter().copied();
+    let rows = training.fold.rows.iter().copied();
     let (rows, values): (Vec<_>, Vec<_>) = rows
         .filter_map(|number| Some((number, log.trials()[number].value?)))
         .unzip();
@@ -158,7 +162,7 @@ fn warped(columns: &Columns, training: &TrainingSet, log: &Ledger) -> Vec<Warped
 
 /// log d target/dy of each row. Failed trials do not have a value y.
 fn log_slopes(training: &TrainingSet, log: &Ledger, units: Units) -> Vec<f64> {
-    let values = training.rows().iter().map(|&n| log.trials()[n].value);
+    let values = training.fold.rows.iter().map(|&n| log.trials()[n].value);
     values
         .map(|y| y.map_or(0.0, |y| units.log_slope(y)))
         .collect()

@@ -12,7 +12,7 @@ use crate::gp::GaussianProcess;
 use crate::gp::fit::{Draws, FitSettings, fit};
 use crate::gp::kernel::{InputWarp, KernelFamily};
 use crate::ledger::{Ledger, State, TrialNumber};
-use crate::random::Rng;
+use crate::random::Call;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::candidates::SolvedCandidates;
 use crate::strategy::bayes::model::note::SuccessFit;
@@ -153,8 +153,7 @@ pub fn fit_success(
     columns: &Columns,
     training: &TrainingSet,
     log: &Ledger,
-    rng: &mut Rng,
-    stop: &mut Stop,
+    call: &mut Call,
 ) -> Result<Option<SuccessFit>> {
     let n_failed = training.n_failed(log);
     if n_failed == 0 {
@@ -171,10 +170,10 @@ pub fn fit_success(
     if let Some(last) = last {
         start.lengthscale.clone_from(&last.lengthscale);
     }
-    let rows = training.ended();
+    let rows = &training.fold.ended;
     let x = training.encode(log, rows);
     let labels = labels(log, rows, Failures::Scattered.label());
-    let theta = fit(x.view(), &labels, &start, &fitted, rng, stop)?;
+    let theta = fit(x.view(), &labels, &start, &fitted, call)?;
     Ok(Some(SuccessFit {
         lengthscale: at_least(theta.lengthscale),
         rows: rows.len(),
@@ -202,7 +201,7 @@ impl Success {
             Some(fit) => fit.lengthscale.clone(),
             None => at_least(theta.lengthscale),
         };
-        let rows = training.ended();
+        let rows = &training.fold.ended;
         let failures = Failures::of(
             training.encode(log, rows).view(),
             &labels(log, rows, Failures::Scattered.label()),
@@ -214,7 +213,7 @@ impl Success {
             kept.failures == failures
                 && kept.gp.hyperparameters() == theta
                 && kept.version.base == base
-                && kept.n_moves == training.n_moves()
+                && kept.n_moves == training.fold.n_moves
                 && rows.starts_with(&kept.rows)
         };
         let mut success = match kept.take() {
@@ -226,7 +225,7 @@ impl Success {
                 Self {
                     gp,
                     rows: rows[..base].to_vec(),
-                    n_moves: training.n_moves(),
+                    n_moves: training.fold.n_moves,
                     version: Version {
                         generation: generation + 1,
                         base,

@@ -27,7 +27,7 @@ use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
 
-use fold::Fold;
+pub use fold::Fold;
 
 /// The identifier of a factor. A cache built on a factor stays valid for the same version, even when rows are appended.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,7 +62,7 @@ pub struct TrainingSet {
     width: usize,
     categories: Vec<Range<usize>>,
     d: usize,
-    fold: Fold,
+    pub fold: Fold,
     kept: Option<Kept>,
     /// The number of factors built so far.
     generation: u64,
@@ -139,24 +139,9 @@ impl TrainingSet {
         self.fold.catch_up(log, &self.settings)
     }
 
-    /// Undoes all changes by events beyond the end of the log, and by a proposal that was not logged.
-    pub fn rewind(&mut self, log: &Ledger) {
-        self.fold.rewind(log);
-    }
-
     /// Prepares a suggestion at time `now`. Trials that are too late become rows. `rewind` undoes this change.
     pub fn before_suggestion(&mut self, now: f64) {
         self.fold.before_suggestion(now, &self.settings);
-    }
-
-    /// Uses the θ of a fit, from this process or another process.
-    pub fn adopt(&mut self, fit: Arc<Fit>) {
-        self.fold.adopt(fit);
-    }
-
-    /// Uses a fit that is not logged, until the next `catch_up`.
-    pub fn preview(&mut self, fit: Arc<Fit>) {
-        self.fold.preview(fit);
     }
 
     /// The last fit, or the given θ.
@@ -164,25 +149,10 @@ impl TrainingSet {
         self.fold.fit.as_deref()
     }
 
-    /// The trial of each row.
-    pub fn rows(&self) -> &[TrialNumber] {
-        &self.fold.rows
-    }
-
-    /// Observed and failed trials, in the order in which they first ended.
-    pub fn ended(&self) -> &[TrialNumber] {
-        &self.fold.ended
-    }
-
     /// The number of failed trials. Failed trials are rows of the model of success, not of this model.
     pub fn n_failed(&self, log: &Ledger) -> usize {
         let failed = |number: &&TrialNumber| log.trials()[**number].state == State::Failed;
         self.fold.ended.iter().filter(failed).count()
-    }
-
-    /// The number of changes of the points of observed and failed trials.
-    pub fn n_moves(&self) -> usize {
-        self.fold.n_moves
     }
 
     /// Whether θ should be fitted before the next suggestion.
@@ -225,18 +195,12 @@ impl TrainingSet {
             Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => return Ok(true),
             Err(error) => return Err(error),
         }
-        let whitened = self
-            .kept
-            .as_ref()
-            .map(|kept| kept.posterior.whitened_targets());
-        let later = whitened
-            .into_iter()
-            .flatten()
-            .zip(&self.fold.values)
-            .skip(first);
-        Ok(later
-            .filter(|(_, value)| value.is_some())
-            .any(|(z, _)| z.abs() > MAX_SURPRISE))
+        let Some(kept) = &self.kept else {
+            return Ok(false);
+        };
+        let whitened = kept.posterior.whitened_targets().iter();
+        let mut later = whitened.zip(&self.fold.values).skip(first);
+        Ok(later.any(|(z, value)| value.is_some() && z.abs() > MAX_SURPRISE))
     }
 
     /// Targets of the rows in the units of the last fit. If units may change between fits, the targets are in current

@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::gp::Target;
 use crate::problem::Direction;
 use crate::strategy::bayes::acquisitions::any::Acquisition;
-use crate::strategy::checks::{VALUE_OF_F, check, check_count};
+use crate::strategy::checks::{VALUE_OF_F, check, check_count, check_given};
+use crate::strategy::from_settings::as_json;
 
 /// How pending trials enter the posterior.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -164,9 +165,7 @@ impl Pending {
                 Lie::Of(_) => Ok(()),
             },
             Pending::Censor(censor) => {
-                if let Some(floor) = censor.floor {
-                    check(floor.is_finite(), "pending.floor", floor, VALUE_OF_F)?;
-                }
+                check_given(censor.floor, "pending.floor", f64::is_finite, VALUE_OF_F)?;
                 check(
                     has_window || !self.discards_late(),
                     "pending.late",
@@ -198,16 +197,10 @@ impl Pending {
         self
     }
 
-    /// The public name of this policy.
-    fn kind(&self) -> &'static str {
-        match self {
-            Pending::Ignore {} => "ignore",
-            Pending::Hallucinate(_) => "hallucinate",
-            Pending::Censor(_) => "censor",
-            Pending::Liar(_) => "liar",
-            Pending::Nearest(_) => "nearest",
-            Pending::Integrate(_) => "integrate",
-        }
+    /// The public name of this policy, which is its kind in lower case.
+    fn kind(&self) -> String {
+        let kind = &as_json(self)["kind"];
+        kind.as_str().unwrap_or_default().to_lowercase()
     }
 
     pub fn is_censor(&self) -> bool {

@@ -11,7 +11,8 @@ use crate::gp::fit::{Draws, FitSettings};
 use crate::gp::kernel::{InputWarp, KernelFamily};
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::checks::{
-    MAX_COUNT, NOT_NEGATIVE, POSITIVE, VALUE_OF_F, check, check_count, is_positive, is_std,
+    MAX_COUNT, NOT_NEGATIVE, POSITIVE, VALUE_OF_F, check, check_count, check_given, is_positive,
+    is_std,
 };
 
 /// The smallest noise variance, in units of the targets. With a smaller noise variance, the factor is inaccurate.
@@ -98,6 +99,23 @@ pub enum Lengthscale {
     PerColumn(Vec<f64>),
 }
 
+impl Lengthscale {
+    fn given(&self) -> &[f64] {
+        match self {
+            Lengthscale::Shared(l) => std::slice::from_ref(l),
+            Lengthscale::PerColumn(each) => each,
+        }
+    }
+
+    /// The lengthscales of `width` columns. A single lengthscale is used for all columns.
+    pub fn per_column(&self, width: usize) -> Vec<f64> {
+        match self.given() {
+            [l] => vec![*l; width],
+            each => each.to_vec(),
+        }
+    }
+}
+
 /// The prior mean of f.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(
@@ -176,10 +194,7 @@ impl GP {
     /// Returns an error if a setting is invalid. `width` is the number of columns of a row.
     pub fn check(&self, width: usize) -> Result<()> {
         if let Some(lengthscale) = &self.lengthscale {
-            let each = match lengthscale {
-                Lengthscale::Shared(l) => std::slice::from_ref(l),
-                Lengthscale::PerColumn(each) => each,
-            };
+            let each = lengthscale.given();
             let fits = each.len() == 1 || each.len() == width;
             check(
                 fits && each.iter().all(|l| is_positive(*l)),
@@ -188,13 +203,10 @@ impl GP {
                 "give one finite number above 0, or one for every encoded column of point and context",
             )?;
         }
-        if let Some(std) = self.signal_std {
-            check(is_std(std), "surrogate.signal_std", std, POSITIVE)?;
-        }
-        if let Some(std) = self.noise_std {
-            let holds = std == 0.0 || is_std(std);
-            check(holds, "surrogate.noise_std", std, NOT_NEGATIVE)?;
-        }
+        check_given(self.signal_std, "surrogate.signal_std", is_std, POSITIVE)?;
+        let zero_or_std = |std: f64| std == 0.0 || is_std(std);
+        let name = "surrogate.noise_std";
+        check_given(self.noise_std, name, zero_or_std, NOT_NEGATIVE)?;
         if let Some(theta) = self.initial_theta {
             check(
                 is_positive(theta[0]) && theta[1..].iter().all(|x| is_std(*x)),
@@ -230,12 +242,7 @@ impl GP {
 
     /// The settings of a fit, for rows of these columns.
     pub fn fit_settings(&self, columns: &Columns) -> FitSettings {
-        let width = columns.width();
-        let per_column = |lengthscale: &Lengthscale| match lengthscale {
-            Lengthscale::Shared(l) => vec![*l; width],
-            Lengthscale::PerColumn(l) if l.len() == 1 => vec![l[0]; width],
-            Lengthscale::PerColumn(l) => l.clone(),
-        };
+        let per_column = |lengthscale: &Lengthscale| lengthscale.per_column(columns.width());
         FitSettings {
             family: self.families(columns)[0],
             groups: self.groups(columns),

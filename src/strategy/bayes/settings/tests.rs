@@ -3,6 +3,7 @@
 use super::*;
 use crate::error::Error;
 use crate::strategy::bayes::settings::pending::{Censor, Liar, Lie};
+use serde_json::Value;
 use serde_json::json;
 
 fn checked(settings: Value, width: usize, candidates: bool) -> Result<()> {

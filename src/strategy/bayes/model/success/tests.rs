@@ -5,6 +5,7 @@ use super::*;
 use crate::ledger::{Action, Event, Observation};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Objective, Point};
+use crate::random::Rng;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::bayes_opt::tests::on_square;
 use crate::strategy::bayes::choose::addition::Addition;
@@ -141,7 +142,9 @@ fn several_failures_exclude_a_region_and_nearby_successes_reopen_it() {
 fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
     let mut rng = Rng::seed_from_u64(number as u64);
     bayes.catch_up(log).unwrap();
-    let proposal = bayes.propose(log, QUERY, &mut rng, &mut go_on).unwrap();
+    let proposal = bayes
+        .propose(log, QUERY, &mut Call::new(&mut rng, &mut go_on))
+        .unwrap();
     let x = proposal.point.x.clone();
     let event = Event::Suggested {
         point: log.problem().decode(&x, None),
@@ -213,9 +216,13 @@ fn the_kept_model_equals_a_new_model_bit_for_bit() {
         );
         // A proposal that is not logged does not change the state.
         let (mut one, mut other) = (Rng::seed_from_u64(99), Rng::seed_from_u64(99));
-        let first = kept.propose(&log, QUERY, &mut one, &mut go_on).unwrap();
+        let first = kept
+            .propose(&log, QUERY, &mut Call::new(&mut one, &mut go_on))
+            .unwrap();
         kept.rewind(&log);
-        let again = fresh.propose(&log, QUERY, &mut other, &mut go_on).unwrap();
+        let again = fresh
+            .propose(&log, QUERY, &mut Call::new(&mut other, &mut go_on))
+            .unwrap();
         assert_eq!(first.point.x, again.point.x);
         assert_eq!(first.note, again.note);
     }
@@ -234,7 +241,7 @@ fn the_recommended_point_lies_where_trials_succeed() {
         let mut bayes = on_square(0, settings);
         bayes.catch_up(&log).unwrap();
         let mut rng = Rng::seed_from_u64(3);
-        let found = bayes.recommend(&log, QUERY, &mut rng, &mut go_on);
+        let found = bayes.recommend(&log, QUERY, &mut Call::new(&mut rng, &mut go_on));
         found.unwrap().unwrap().point.x[0]
     };
     let found = recommended(given());

@@ -12,23 +12,23 @@ use crate::strategy::units::Units;
 
 /// The state that is computed from the log.
 #[derive(Debug, Default)]
-pub(super) struct Fold {
+pub struct Fold {
     /// The number of events that have been folded.
     pub(super) cursor: usize,
     /// Trials that are rows, in the order of the factor.
-    pub(super) rows: Vec<TrialNumber>,
+    pub rows: Vec<TrialNumber>,
     /// The standard deviation of the noise of each row, in units of f, or `None` if unknown.
     pub(super) stds: Vec<Option<f64>>,
     /// The value of each row, or `None` if the trial failed or its window has passed.
     pub(super) values: Vec<Option<f64>>,
     /// Observed and failed trials, in the order in which they first ended.
-    pub(super) ended: Vec<TrialNumber>,
+    pub ended: Vec<TrialNumber>,
     /// Pending trials that will be discarded after their window, with the time of their suggestion.
     pub(super) waiting: BTreeMap<TrialNumber, f64>,
     /// Whether a row was removed or changed since the last suggestion. Then all rows are factorised again.
     pub(super) reordered: bool,
     /// The number of times that the point of an ended trial was corrected to the point that was actually run.
-    pub(super) n_moves: usize,
+    pub n_moves: usize,
     /// The last fit of θ.
     pub(super) fit: Option<Arc<Fit>>,
     /// Whether the value or point of a row in this fit has changed since, or the row was removed.
@@ -149,7 +149,7 @@ impl Fold {
     }
 
     /// Undoes all changes by events beyond the end of the log, and by a proposal that was not logged.
-    pub(super) fn rewind(&mut self, log: &Ledger) {
+    pub fn rewind(&mut self, log: &Ledger) {
         // A checkpoint at the cursor belongs to a proposal, because its suggestion was not folded.
         let cursor = self.cursor;
         while let Some(checkpoint) = self
@@ -183,14 +183,9 @@ impl Fold {
     }
 
     /// Uses the θ of a fit, from this process or another process.
-    pub(super) fn adopt(&mut self, fit: Arc<Fit>) {
-        let same = self.fit.as_ref().is_some_and(|known| {
-            known.rows.is_some()
-                && (known.family, known.rows, &known.theta) == (fit.family, fit.rows, &fit.theta)
-                && known.units == fit.units
-                && known.success == fit.success
-        });
-        if !same {
+    pub fn adopt(&mut self, fit: Arc<Fit>) {
+        let known = self.fit.as_ref().filter(|known| known.rows.is_some());
+        if known != Some(&fit) {
             self.base = fit.rows.unwrap_or(0).min(self.rows.len());
             self.fit = Some(fit);
         }
@@ -198,7 +193,7 @@ impl Fold {
     }
 
     /// Uses a fit that is not logged, until the next `catch_up`.
-    pub(super) fn preview(&mut self, fit: Arc<Fit>) {
+    pub fn preview(&mut self, fit: Arc<Fit>) {
         self.checkpoints.push(self.checkpoint());
         self.adopt(fit);
     }

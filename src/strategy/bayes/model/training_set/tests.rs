@@ -85,7 +85,10 @@ fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
     observe(&mut log, 2, 1.0, 5.0);
     act(&mut log, Action::fail(0), 5.0);
     set.catch_up(&log).unwrap();
-    assert_eq!((set.rows(), set.ended()), (&[2][..], &[2, 0][..]));
+    assert_eq!(
+        (&set.fold.rows[..], &set.fold.ended[..]),
+        (&[2][..], &[2, 0][..])
+    );
     observe(&mut log, 1, 1.0, 6.0);
     act(&mut log, Action::Abandon { number: 3 }, 6.0);
     let pending = Action::add(Point::at(&[0.5]), vec![], None, None);
@@ -93,16 +96,19 @@ fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
     act(&mut log, pending, 6.0);
     act(&mut log, known, 6.0);
     set.catch_up(&log).unwrap();
-    assert_eq!(set.rows(), [2, 1, 6]);
-    assert_eq!(set.ended(), [2, 0, 1, 6]);
+    assert_eq!(set.fold.rows, [2, 1, 6]);
+    assert_eq!(set.fold.ended, [2, 0, 1, 6]);
     // A failed trial that is abandoned is removed. A trial with a value becomes a row.
     act(&mut log, Action::Abandon { number: 0 }, 7.0);
     set.catch_up(&log).unwrap();
-    assert_eq!((set.rows(), set.ended()), (&[2, 1, 6][..], &[2, 1, 6][..]));
+    assert_eq!(
+        (&set.fold.rows[..], &set.fold.ended[..]),
+        (&[2, 1, 6][..], &[2, 1, 6][..])
+    );
     assert_eq!(set.row_noise(&log, units), [None, None, Some(4.0)]);
     observe(&mut log, 0, 1.0, 7.0);
     set.catch_up(&log).unwrap();
-    assert_eq!(set.rows(), [2, 1, 6, 0]);
+    assert_eq!(set.fold.rows, [2, 1, 6, 0]);
 }
 
 #[test]
@@ -127,25 +133,25 @@ fn late_values_are_discarded_but_added_and_failed_trials_are_kept() {
     // removes the row.
     let mut set = TrainingSet::new(settings, &Columns::plain(1));
     set.catch_up(&log).unwrap();
-    assert_eq!(set.rows(), [0, 1, 4]);
+    assert_eq!(set.fold.rows, [0, 1, 4]);
     suggest(&mut log, 8.0, None);
     set.catch_up(&log).unwrap();
-    assert_eq!(set.rows(), [0, 1, 4]);
+    assert_eq!(set.fold.rows, [0, 1, 4]);
     let len = log.len();
     suggest(&mut log, 8.5, None);
     set.catch_up(&log).unwrap();
-    assert_eq!(set.rows(), [0, 1, 4, 3]);
+    assert_eq!(set.fold.rows, [0, 1, 4, 3]);
     assert_eq!(set.targets(&log).values, [1.0, 0.0, 1.0, 0.0]);
     log.truncate(len);
-    set.rewind(&log);
-    assert_eq!(set.rows(), [0, 1, 4]);
+    set.fold.rewind(&log);
+    assert_eq!(set.fold.rows, [0, 1, 4]);
     suggest(&mut log, 8.5, None);
     set.catch_up(&log).unwrap();
-    assert_eq!(set.rows(), [0, 1, 4, 3]);
+    assert_eq!(set.fold.rows, [0, 1, 4, 3]);
     // If the trial fails, it is no longer pending, and its row is removed.
     act(&mut log, Action::fail(3), 9.0);
     set.catch_up(&log).unwrap();
-    assert_eq!(set.rows(), [0, 1, 4]);
+    assert_eq!(set.fold.rows, [0, 1, 4]);
 }
 
 #[test]
@@ -162,7 +168,7 @@ fn a_preview_is_dropped_at_the_next_event() {
         units: set.warped_targets(&log, None).units,
         ..Fit::given(KernelFamily::Matern52, theta)
     };
-    set.preview(Arc::new(fit.clone()));
+    set.fold.preview(Arc::new(fit.clone()));
     assert_eq!(set.fit(), Some(&fit));
     assert!(!set.refit_due(&log, &mut go_on).unwrap());
     set.catch_up(&log).unwrap();
@@ -283,7 +289,7 @@ fn a_row_at_the_floor_moves_to_the_reported_point_of_its_trial() {
     observe(&mut log, 3, 1.0, 3.5);
     suggest(&mut log, 4.0, None);
     let before = moments(&mut kept, &log);
-    assert_eq!(kept.rows(), [0, 1, 3, 2]);
+    assert_eq!(kept.fold.rows, [0, 1, 3, 2]);
     // The trial ends long after it became a row.
     let observation = Observation {
         point: Some(Point::at(&[0.875])),

@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 use ndarray::{Array2, ArrayView2};
 use rand::SeedableRng;
 
-use super::argmax::Argmax;
-use super::excluded::Excluded;
-use super::{Maximizer, maximize};
+use crate::maximize::argmax::Argmax;
+use crate::maximize::constrained::Allowed;
+use crate::maximize::excluded::Excluded;
+use crate::maximize::{Maximizer, maximize};
 use crate::problem::{Condition, Coordinate, Domain, Objective};
-use crate::random::Rng;
+use crate::random::{Call, Rng};
 
 /// Returns a box with the columns branch (3), u, n and v. In the first branch n is active, and v is active unless n has
 /// its lowest level. In the second branch u is active.
@@ -71,9 +72,8 @@ fn search(f: impl Fn(&[f64]) -> f64, excluded: &Excluded, how: &Maximizer, seed:
         &domain,
         none.view(),
         how,
-        excluded,
-        &mut Rng::seed_from_u64(seed),
-        &mut go_on,
+        Allowed::except(excluded),
+        &mut Call::new(&mut Rng::seed_from_u64(seed), &mut go_on),
     )
     .unwrap()
 }

@@ -2,9 +2,9 @@
 
 use ndarray::Array2;
 
-use super::Maximizer;
-use super::excluded::Excluded;
-use super::tests::{cube, integer, search_without};
+use super::{cube, integer, search_without};
+use crate::maximize::Maximizer;
+use crate::maximize::excluded::Excluded;
 use crate::problem::{Coordinate, Domain};
 
 /// Repeats the search n times, excluding the earlier results. Returns the values in order.

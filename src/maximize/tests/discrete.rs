@@ -3,8 +3,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
 
-use super::Maximizer;
-use super::tests::search;
+use super::search;
+use crate::maximize::Maximizer;
 use crate::problem::{Coordinate, Domain};
 use crate::random::Rng;
 
