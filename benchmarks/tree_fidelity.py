@@ -25,7 +25,7 @@ from belated import functions  # noqa: E402
 
 BUDGETS = (12.5, 25, 50, 100, 200, 400)
 KINDS = ("recommended", "best", "evaluations")
-#: Functions with the exponents of their costs.
+#: Each function with the exponent of its cost.
 FUNCTIONS = {
     "hartmann3": (functions.HARTMANN3_MF, 3),
     "hartmann6": (functions.HARTMANN6_MF, 3),

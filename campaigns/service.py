@@ -21,7 +21,7 @@ def missing():
 
 
 class Service:
-    """A server for the studies at a URL; usable as a context manager. After a restart, it has the same port."""
+    """A server for the studies at a URL; usable as a context manager. After a restart, the server has the same port."""
 
     def __init__(self, url, *arguments, token=TOKEN):
         self.url = url

@@ -25,7 +25,7 @@ use crate::settings::{bpe_delay, settings, tree_search};
 #[derive(Debug, Clone)]
 pub struct Case {
     pub definition: Definition,
-    /// The settings of Bayesian optimisation. None stands for random search, BPE-Delay or tree search.
+    /// The settings of Bayesian optimisation. Settings of None mean random search, BPE-Delay or tree search.
     pub settings: Option<Value>,
     pub steps: Vec<Step>,
 }
@@ -88,7 +88,7 @@ pub fn is_numerical(error: &Error) -> bool {
     )
 }
 
-/// Random values of one history. They are all equal, all adjacent, all of one extreme size, or arbitrary.
+/// Random values of one history. Values are all equal, all adjacent, all of one extreme size, or arbitrary.
 fn values() -> impl Strategy<Value = Union<proptest::strategy::BoxedStrategy<f64>>> {
     let size = select(vec![1.0, -7.5, 1e300, 1e-300, 5e-324]);
     let near = size.clone().prop_map(|v: f64| {

@@ -162,7 +162,7 @@ class RandomUse(RuleBasedStateMachine):
         if not amend and trial.number in self.values:
             return
         trial.observe(value, std=self.std, amend=amend)
-        # Repeating the value of the trial does not change it.
+        # Reporting the value of a trial again does not change the trial.
         if self.states[trial.number] != "observed" or self.values[trial.number] != value:
             self.given_up.clear()
         self.states[trial.number], self.values[trial.number] = "observed", value
@@ -186,7 +186,7 @@ class RandomUse(RuleBasedStateMachine):
         self.states[trial.number] = "pending"
 
     def repeats_nothing(self):
-        """Whether a second evaluation of a point gives no information; the literature's algorithms allow it."""
+        """Whether the optimizer must not evaluate a point twice; the literature's algorithms may do so."""
         return self.std == 0.0 and self.kind in ("random", "log_ei", "ucb", "max_variance")
 
     @invariant()

@@ -41,7 +41,7 @@ def make(plan):
     if plan["context"]:
         arguments["context"] = CONTEXT
     if arguments.get("clock") == "seconds":
-        arguments["time"] = np.zeros(()).item  # is pickled together with the array that holds the time
+        arguments["time"] = np.zeros(()).item  # the clock is pickled together with the array that holds its time
     return optimizer(**DOMAINS[plan["domain"]], **arguments)
 
 
@@ -76,7 +76,7 @@ def read_model(opt, plan, which):
         lambda: opt.observe(which % 50, float("inf")),
         lambda: opt.observe(which % 50, -77.0) if which % 50 < opt.n_trials and opt.trial(which % 50).value else None,
     ):
-        with contextlib.suppress(bl.BelatedError):  # the call is not available yet or not supported
+        with contextlib.suppress(bl.BelatedError):  # the call may be unsupported, or need a fit
             call()
 
 
@@ -84,7 +84,7 @@ def step(opt, plan, what, number):
     """One event in the life of an optimizer; `number` chooses the trial, the point and the value."""
     context = CONTEXTS[number % 3] if plan["context"] else None
     u = number // 3 % 100 / 100
-    value = np.round(8 * u) / 4 - 1  # coarse, so equal values are frequent
+    value = np.round(8 * u) / 4 - 1  # values are coarse, so equal values are frequent
     if what == "suggest":
         opt.suggest(context=context)
     elif what == "batch":
@@ -110,7 +110,7 @@ def step(opt, plan, what, number):
 
 
 def travel(opt, plan, which):
-    """A copy: pickled, or a new optimizer with the same events."""
+    """Return a copy of the optimizer: unpickled, or a new optimizer with the same events."""
     if which % 2:
         return pickle.loads(pickle.dumps(opt))
     copy = make(plan)
@@ -276,7 +276,7 @@ def test_scores_that_tie_up_to_rounding_give_the_same_suggestions(pending, acqui
     ids=["fitted", "given"],
 )
 def test_copies_with_many_rows_continue_bit_for_bit(n, pending, acquisition, domain, theta):
-    # The factor of a copy has another capacity and therefore other strides. Results must not depend on strides.
+    # The factor of a copy has another capacity and therefore other strides. Suggestions must not depend on strides.
     plan = {"domain": domain, "context": False, "arguments": {"acquisition": acquisition, "pending": pending}}
     plan["arguments"] |= {"seed": 1, "initial": 1, "surrogate__n_restarts": 2, **theta}
     plan["arguments"] |= {"acquisition__n_features": 64} if acquisition == "thompson" else {}

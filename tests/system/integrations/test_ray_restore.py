@@ -149,7 +149,7 @@ def test_trials_only_in_the_table_of_tune_are_taken_over(tmp_path):
     ]
     assert states(restored) == expected
     assert [restored.suggest(trial_id) for trial_id in "abcdef"] == list(configs.values())
-    # Two trials are running, so one more may start.
+    # Two of at most three trials are running, so one more may start.
     new = restored.suggest("g")
     assert new not in configs.values() and restored.suggest("h") is None
     for trial_id, value in (("b", 4.0), ("e", 5.0)):
@@ -300,7 +300,7 @@ def test_incomplete_files_are_skipped(content, tmp_path):
 
 
 class Unreadable:
-    """Raises when its pickle is read."""
+    """An object whose unpickling raises an error."""
 
     def __init__(self, error):
         self.error = error

@@ -96,7 +96,7 @@ def test_a_failed_trial_is_restarted(tmp_path):
     results = tuner_of(fails_first, search, tmp_path, 2).fit()
     assert results.num_errors == 1
     assert [trial.state for trial in search.optimizer_.trials] == ["failed", "observed"]
-    # The id of the trial changes.
+    # Tune gives the restarted trial another id.
     results = tune.Tuner.restore(str(tmp_path / "run"), fails_first, restart_errored=True).fit()
     assert not results.errors
     assert [trial.value for trial in trials_of(tmp_path)] == [0.5, 0.125]

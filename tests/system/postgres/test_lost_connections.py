@@ -94,7 +94,7 @@ def test_a_connection_that_is_lost_within_a_transaction_does_not_lose_it(opened,
     with opened.writing("s") as log:
         if when == "before events":
             hang_up(postgres)
-        # These differ from the events read under the lock.
+        # The events read before the commit differ from the events read under the lock.
         assert log.events(0) == [record(0), record(1)]
         if when == "before append":
             hang_up(postgres)

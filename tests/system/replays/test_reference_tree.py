@@ -115,7 +115,7 @@ def test_delay_expands_more_leaves_than_waiting_and_selection_waits_at_a_pending
     found = run_instance(made, 0.1, 0.9, UCB1Sigma(0.01), 400.0, np.random.default_rng(0))
     assert set(found.times) <= {4.0 * k for k in range(101)}
     per_moment = [found.times[1:].count(time) for time in sorted(set(found.times))]
-    # First only the root, then one child before the other child.
+    # The tree first has only the root; then one child is evaluated before the other child.
     assert per_moment[0] == 1 and 1 <= np.mean(per_moment) < 4
     assert found.n_expansions > 1.2 * 50
 
@@ -143,7 +143,7 @@ def test_the_smoothness_of_instances_equals_the_tables():
     rho = [each.rho for each in run_poo(evaluations(), UCB1Sigma(0.01), 60.0, 4.0, np.random.default_rng(0), at_most=3)]
     assert rho == pytest.approx([0.95, 0.9259454628, 0.857375])
     assert n_instances(148.0, 0.95, 3) == 3
-    # 0.5·13·log(n/log(n + 1)), and no more than n/2 + 1.
+    # The number of instances is 0.5·13·log(n/log(n + 1)), and at most n/2 + 1.
     assert n_instances(148.0, 0.95, None) == int(6.5 * math.log(148 / math.log(149)))
     assert n_instances(2.0, 0.95, None) == 2
 

@@ -114,7 +114,7 @@ def test_mf_gp_ucb_uses_only_its_fidelities_and_increases_them():
     assert set(evaluate.fidelities) <= {0.333, 0.667, 1.0}
     assert evaluate.fidelities[:4] == [0.333, 0.333, 0.667, 1.0]
     later = evaluate.fidelities[4:]
-    # It starts at the lowest fidelity and ends at the highest, once the lower ones are known.
+    # BOCA starts at the lowest fidelity and ends at the highest, once f at the lower fidelities is known.
     assert later[0] == 0.333 and 1.0 in later
 
 
@@ -148,7 +148,7 @@ def test_co_kriging_of_one_level_is_a_gaussian_process():
 
 
 def test_co_kriging_adds_independent_increments():
-    """Against draws of f_0, δ_1, δ_2 from their joint distribution."""
+    """The posterior is compared with draws of f_0, δ_1, δ_2 from their joint distribution."""
     model = co_kriging(3, [0.4, 1.0, 0.3, 0.2, 0.05], np.random.default_rng(3), n=6)
     points = np.random.default_rng(4).random((4, 2))
     rows = np.vstack([model.x, points])
@@ -166,7 +166,7 @@ def test_higher_levels_correlate_more_with_the_highest():
     model = co_kriging(3, [0.4, 1.0, 0.3, 0.2, 1e-6], np.random.default_rng(6), n=4)
     far = np.array([[3.0, 3.0]])
     found = [float(model.correlation(far, level)[0]) for level in range(3)]
-    # Far from all values it is the prior correlation, sqrt(σ_0² + … + σ_l²)/sqrt(Σ σ²).
+    # Far from all values the correlation is the prior correlation, sqrt(σ_0² + … + σ_l²)/sqrt(Σ σ²).
     assert found == pytest.approx([math.sqrt(1 / 1.5), math.sqrt(1.3 / 1.5), 1.0], abs=1e-4)
 
 

@@ -88,7 +88,7 @@ def test_wait_and_act_has_one_evaluation_in_flight():
 
 def test_a_long_evaluation_delays_its_result_and_the_next_one():
     found = searched(Diary(), evaluation=4, delay=1, times=(0, 4.5, 10))
-    # Started at 0, 4 and 8; the results come at 5 and 9.
+    # Trials start at 0, 4 and 8; the results come at 5 and 9.
     assert (found.n_evaluations, found.n_observed, found.recommended[1]) == (3, 2, None)
     waiting = searched(Diary(), evaluation=4, delay=1, times=(0, 10), waits=True)
     assert (waiting.n_evaluations, waiting.n_observed) == (2, 2)
@@ -97,7 +97,7 @@ def test_a_long_evaluation_delays_its_result_and_the_next_one():
 def test_a_quarter_of_the_samples_takes_a_quarter_of_the_time():
     found = searched(Diary(bl.Fidelity(10, 100)))
     assert (found.n_evaluations, found.cost) == (40, 10.0)
-    assert found.n_observed == 28  # starts at 0, 1/4, …, 6 3/4
+    assert found.n_observed == 28  # trials start at 0, 1/4, …, 6 3/4
 
 
 def test_recommendations_follow_arrived_results():

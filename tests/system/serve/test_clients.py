@@ -40,7 +40,7 @@ def test_each_suggestion_is_given_to_one_client(running, study, path):
                 ok(client.post(f"{path}/trials/{trial['number']}/observe", json={"value": trial["params"]["x"]}))
 
     def local():
-        # This stands for another process on the store.
+        # The study in this process stands for another process on the store.
         for _ in range(12):
             trial = study.suggest()
             numbers.append(trial.number)

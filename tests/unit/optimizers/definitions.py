@@ -169,7 +169,7 @@ class Dense:
             distance = (((tail[:, None] - x[None]) / self.lengthscale) ** 2).sum(axis=2)
             near = np.argsort(distance, axis=1, kind="stable")[:, : its.n_nearest]
             if len(x) > its.n_nearest:
-                # Rounding must not decide which of two points is nearer.
+                # Distances are rounded, so that rounding errors do not decide which of two points is nearer.
                 ordered = np.sort(distance, axis=1)
                 assume((np.diff(ordered, axis=1)[:, its.n_nearest - 1] > 1e-9 * (1 + ordered.max())).all())
             self.y = np.append(self.y, means[near].mean(axis=1) if len(x) else np.zeros(len(tail)))
@@ -236,7 +236,7 @@ class Dense:
         """The possible effect of rounding: a few units in the last place times the condition number.
 
         The noise is at least a thousandth of the signal variance that is given, so the effect is at most 1e-8 in the
-        model's units. Only a fitted signal variance may increase it.
+        model's units. If the signal variance is fitted, rounding may have a larger effect.
         """
         return 1e-14 * (np.linalg.cond(self.a) if len(self.a) else 1.0) + 1e-12
 

@@ -182,7 +182,7 @@ def test_uncertainty_sampling_takes_the_largest_variance_given_earlier_points(ar
             before.append(trial.index)
             if arrive:
                 trial.observe(float(len(before)) ** 2)
-        # The model chooses the ninth point if there are values.
+        # If values have been observed, the model chooses the ninth point.
         assert opt.suggest().number == 8
 
 

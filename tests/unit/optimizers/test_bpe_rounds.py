@@ -81,8 +81,8 @@ def test_added_and_enqueued_trials_do_not_count_in_rounds():
             if rng.random() < 0.5:
                 queued.observe(5.0)
         one = plain.suggest()
-        # Trial numbers differ, and so do the random streams that break ties. So the points differ, but the counts are
-        # the same, and the bounds do not use the other trials.
+        # Trial numbers differ, and so do the random streams that break ties. The points therefore differ, but the
+        # counts are the same, because the bounds do not use added trials.
         two = other.suggest()
         assert (plain.round_, [r.n_suggested for r in plain.rounds_]) == (
             other.round_,

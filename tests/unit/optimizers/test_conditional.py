@@ -91,7 +91,7 @@ def test_studies_keep_spaces_and_params_exactly(tmp_path_factory, space, seed):
     again = bl.Study.load("s", store)
     assert repr(again.domain_) == repr(study.domain_) == repr(bl.Space(space))
     assert [repr(trial.params) for trial in again.trials] == [repr(trial.params) for trial in study.trials]
-    # The same space may be given again.
+    # `set_params` accepts the same space again.
     bl.Study("s", store, bl.BayesOpt(space, seed=seed, initial=3))
 
 

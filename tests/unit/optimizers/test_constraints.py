@@ -103,7 +103,7 @@ def test_suggestions_satisfy_any_bound_in_any_space(dimensions, bound, seed, kin
 
 
 def quadratic(params):
-    """Largest at (0.7, 0.7, 0.7), and under the constraint at (1/3, 1/3, 1/3)."""
+    """f is largest at (0.7, 0.7, 0.7), and under the constraint at (1/3, 1/3, 1/3)."""
     return -sum((params[name] - 0.7) ** 2 for name in "abc")
 
 
@@ -113,7 +113,7 @@ def skewed(params):
 
 
 def on_the_ring(params):
-    """Increases away from the ring's hole, to the upper right."""
+    """f increases to the upper right, away from the ring's hole."""
     return 2 * params["x"] + params["y"] - 0.5 * params["x"] ** 2
 
 

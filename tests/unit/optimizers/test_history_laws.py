@@ -93,7 +93,7 @@ def test_without_delay_all_policies_are_equal(space, acquisition, theta):
             rng = np.random.default_rng(seed)
             for k in range(25):
                 trial = opt.suggest()
-                # The first trial is left out, because a policy with a floor already has a target for it.
+                # The first trial is not compared, because a policy with a floor already has a target for it.
                 trial.fail() if failures and k and rng.random() < 0.1 else trial.observe(rng.normal())
             records.append([opt._log.trial(i).place for i in range(25)])
         assert all(record == records[0] for record in records)

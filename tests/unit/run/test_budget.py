@@ -96,7 +96,7 @@ def test_declared_costs_are_charged():
     assert cost == pytest.approx(0.1, abs=1e-4)
     assert len(bl.maximize(at_fidelity, optimizer=opt, budget=20 * cost).trials) == 20
     assert len(bl.maximize(at_fidelity, optimizer=opt, budget=10 * cost, n_trials=7).trials) == 7
-    # A full evaluation does not fit into the budget. The enqueued trial fits, and it is kept.
+    # A full evaluation does not fit into the budget. The enqueued trial fits into the budget and is evaluated.
     more = bl.maximize(at_fidelity, optimizer=opt, budget=0.9)
     assert len(more.trials) == 9 and opt.suggest().fidelity == tenth
 
@@ -139,7 +139,8 @@ def test_failures_are_charged_their_declared_cost():
 def test_running_trials_count_with_their_declared_cost():
     pool = ManualExecutor({2: [0, 1, 2], 3: [3]})
     result = bl.maximize(costing(0.5, 0.5, 0.5, 1.0), SPACE, budget=3, n_workers=8, executor=pool, seed=0)
-    # Three trials of declared cost 1 are started. Their total cost is 1.5, so one more trial fits.
+    # Three trials of declared cost 1 are started. The reported costs of the three trials sum to 1.5, so one more trial
+    # fits.
     assert len(pool.calls) == len(result.trials) == 4 and result.stop_reason == "budget"
 
 

@@ -80,7 +80,7 @@ class Waits:
 
 
 class Counts:
-    """Adds the number of stored trials to the value; it holds a pickled study."""
+    """A function with a pickled study, which adds the number of stored trials to the value."""
 
     def __init__(self, study):
         self.study = study
@@ -269,7 +269,7 @@ def test_ctrl_c(engine, tmp_path):
         with killed_if_it_hangs(child):
             for _ in range(2):
                 assert child.stdout.readline() == "running\n"
-            # A terminal sends it to all of its foreground processes.
+            # A terminal sends Ctrl-C to all of its foreground processes.
             os.killpg(child.pid, signal.SIGINT)
             line = child.stdout.readline()
     finally:

@@ -66,7 +66,7 @@ def test_attrs_that_cannot_be_pickled_are_dropped_with_a_reason():
 
 
 class Unreadable(Exception):
-    """Can be pickled but not read again."""
+    """An exception that can be pickled but not unpickled."""
 
     def __init__(self, a, b):
         super().__init__(f"{a}{b}")

@@ -20,7 +20,7 @@ class KilledWorker(Exception):
 
 
 class Loses(ManualExecutor):
-    """Loses calls; script[number] has the errors of the first futures of a trial."""
+    """An executor that loses calls; script[number] has the errors of the first futures of a trial."""
 
     def __init__(self, script):
         super().__init__()

@@ -97,7 +97,7 @@ def test_trials_of_all_brackets_are_known():
     def objective(trial):
         value = f({name: trial._suggest(name, each) for name, each in DISTRIBUTIONS.items()})
         trial.report(value, 1)
-        trial.should_prune()  # the first call sets up the brackets
+        trial.should_prune()  # the first call of the pruner creates the brackets
         return value
 
     study.optimize(objective, 12)
