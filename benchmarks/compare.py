@@ -5,8 +5,8 @@
     python benchmarks/compare.py draw results.jsonl --out figure.png
 
 The k-th evaluation that is started has the same delay and the same noise for every optimizer of a seed, so that runs
-are compared in pairs. The best noiseless value is taken among the results that have arrived. Regret is the distance of
-this value from the optimum. The score of a run is the mean of log10 regret over the readings of its clock from the
+are compared in pairs. The best noiseless value is the best among the results that have arrived. Regret is the distance
+of this value from the optimum. The score of a run is the mean of log10 regret over the readings of its clock from the
 first result on. The clock is read after each suggestion, or with workers after each completed evaluation. Lower is
 better.
 
@@ -173,7 +173,7 @@ def execute(task):
 
 
 def report(outcomes, n):
-    """Print the progress and the failures; return the number of failures."""
+    """Print the progress of the runs and the failed runs; return the number of failed runs."""
     failed, start = 0, time.monotonic()
     for i, problem in enumerate(outcomes, start=1):
         if problem:
@@ -186,7 +186,7 @@ def report(outcomes, n):
 
 
 def append(path, record):
-    """Add a line in one write, so that processes can share a file."""
+    """Append a line to a file in a single write, so that processes can share the file."""
     descriptor = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o644)
     try:
         os.write(descriptor, (json.dumps(record) + "\n").encode())

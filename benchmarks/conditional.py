@@ -166,7 +166,7 @@ TASKS = {
 
 
 def flat(space):
-    """Return the same parameters without conditions."""
+    """Return the space with the same parameters without conditions."""
     import dataclasses
 
     dimensions = bl.Space(space)

@@ -152,7 +152,7 @@ def border(fails, least, acquisition, seeds, n=120):
 
 # Regrets below this count as equal.
 LEAST_OF_ACCIDENTS = 1e-9
-# Successes of a run, and trials in flight.
+# The number of successful trials of a run, and the number of trials in flight.
 N_SUCCESSES, N_IN_FLIGHT = 60, 4
 SEARCHES = ("log_ei", "ucb", "thompson", "max_variance")
 MODELLED = ("GP-", "asy", "seq", "syn", "BPE")
@@ -213,7 +213,7 @@ def main():
             name: failing(name, arguments.seeds, arguments.first, arguments.n) for name in arguments.problems
         }
     if "diverging" in arguments.parts:
-        # The disc does not contain a corner.
+        # The disc in which trials fail does not contain a corner of the square.
         corners = [name for name in arguments.problems if PROBLEMS[name][1] is corner]
         result["diverging"] = {name: diverging(name, arguments.seeds, arguments.n) for name in corners}
     searches = arguments.searches

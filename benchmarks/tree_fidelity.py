@@ -54,7 +54,7 @@ def bias(function):
 
 
 def spread(function):
-    """Return how far the best of 500 random values is above their median."""
+    """Return the difference between the best of 500 random values and their median."""
     low, high = np.array([(each.low, each.high) for each in function.space.values()]).T
     values = function(np.random.default_rng(0).uniform(low, high, (500, len(low))))
     return float(values.max() - np.median(values))

@@ -118,7 +118,7 @@ def cases(path, base, seed, numbers, results):
     """Examine some damages; report (number, damage, result) before and after each of them."""
     data, log, truth, stored, records = base
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    sys.stderr = open("/dev/null", "w")  # noqa: SIM115 # thousands of warnings about the damage
+    sys.stderr = open("/dev/null", "w")  # noqa: SIM115  # thousands of warnings about the damage
     for number in numbers:
         chance = random.Random(f"{seed} {number}")
         broken, what = damaged(log or data, chance, log=bool(log))
@@ -171,7 +171,7 @@ def prepared(base, logged):
 
 
 def run(damages=10_000, logs=1000, workers=2, seed=0, limit=None):
-    """Return the results for a file without a writer, and for the log beside a file whose writers were killed."""
+    """Return the results of damage to a database file, and to the write-ahead log that killed writers left."""
     with harness.folder(memory=True) as folder:
         result = {"file": campaign(Path(folder), damages, False, workers, seed, limit)}
     if logs:

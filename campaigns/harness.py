@@ -38,7 +38,8 @@ def folder(memory=False):
 
 @contextlib.contextmanager
 def place(store, folder):
-    """The place of a program's studies: a file in the folder, or a database of a server started for the program."""
+    """Return the place where a program stores its studies: a file in the folder, or a database of a server started for
+    the program."""
     if store == "sqlite":
         yield Path(folder) / "store.db"
     elif store == "postgresql":

@@ -162,7 +162,7 @@ BODIES |= {
         "scale is zero": (X, "3.0", note("[1.0,1.0]", 1.0, 0.1, 2, scale="0.0"), "false", "null"),
     }.items()
 }
-# Number of bytes of very long bodies.
+# Bodies with a given number of bytes, which have the form of events but were not written by a study.
 HUGE = {
     "spaces": lambda size: " " * size,
     "text": lambda size: '"' + "x" * size + '"',

@@ -9,12 +9,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 SUPERUSER = "belated"
-# The user who needs a password, and the password. Other users of this machine do not need a password.
+# The user who needs a password, and the password. The other database users of this server do not need a password.
 USERS = {"locked": "s3cr3t"}
 
 
 def missing():
-    """Return what is missing to start a server on this machine, or None."""
+    """Return the name of a program that is missing to start a server on this machine, or None."""
     try:
         import psycopg  # noqa: F401
     except ImportError:
@@ -92,8 +92,7 @@ class Server:
                 time.sleep(0.05)
 
     def stop(self, mode="immediate"):
-        """Stop the server: Stop the server in the mode `immediate`, as in a crash, or `fast`, which first ends the
-        sessions."""
+        """Stop the server in the mode `immediate`, as in a crash, or `fast`, which first ends the sessions."""
         command = [programs() / "pg_ctl", "stop", "-D", "data", "-m", mode, "-w"]
         subprocess.run(command, check=True, **self._settings())
         self._process.wait()

@@ -54,7 +54,7 @@ def on_ray(n_workers):
 
     from belated.integrations.ray import executor
 
-    # The workers of the run import this program by the name under which it was imported here.
+    # Ray's workers import this program by the name under which it was imported here.
     path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     ray.init(
         num_cpus=n_workers,

@@ -25,7 +25,7 @@ use crate::settings::{bpe_delay, settings, tree_search};
 #[derive(Debug, Clone)]
 pub struct Case {
     pub definition: Definition,
-    /// The settings of Bayesian optimisation. Settings of None mean random search, BPE-Delay or tree search.
+    /// The settings of Bayesian optimisation, or None for random search, BPE-Delay and tree search.
     pub settings: Option<Value>,
     pub steps: Vec<Step>,
 }

@@ -52,7 +52,7 @@ def optimizer(**arguments):
 
 
 def params_of(plan, u):
-    """A point of the plan's domain, for u in [0, 1)."""
+    """Return the point of the plan's domain that u in [0, 1) selects."""
     if plan["domain"] == "tree":
         c = "uvw"[int(3 * u)]
         inner = {"n": 1 + int(6 * u)} if c != "w" else {}
@@ -198,7 +198,7 @@ def plans(draw):
         arguments["acquisition__n_features"] = 32
     if domain == "box" and arguments["acquisition"] == "thompson":
         arguments["acquisition__draws"] = draw(st.sampled_from(["pathwise", "weight_space"]))
-    # The length is drawn first. Otherwise most lists are short, and short histories end before the model is used.
+    # The length is drawn first. Without a minimum length most histories are short, and end before the model is used.
     length = draw(st.integers(5, LONGEST))
     steps = draw(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2999)), min_size=length, max_size=length))
     return {"domain": domain, "context": draw(st.booleans()), "arguments": arguments, "steps": steps}
@@ -231,7 +231,7 @@ def test_a_batch_equals_single_suggestions(plan):
 
 def lattice_indices(settings, readings=False, travels=False, rounds=30):
     """Return indices suggested on a lattice on which only distances matter, so scores tie up to rounding."""
-    # Coordinates are exact in binary, and all values are the prior mean.
+    # Coordinates are exact in binary, and all observed values equal the prior mean.
     lattice = np.array([[i, j] for i in range(9) for j in range(9)], dtype=float)
     theta = {"surrogate__lengthscale": 0.5, "surrogate__signal_std": 1.0, "surrogate__noise_std": 0.1}
     opt = optimizer(candidates=lattice, surrogate__targets="raw", initial=1, **theta, **settings)

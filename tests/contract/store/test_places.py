@@ -66,7 +66,7 @@ def mountinfo(monkeypatch):
         ("/none/data/../x.db", "ext4"),
         ("/none/my disk/x.db", "cifs"),
         ("/none/a\\b/x.db", "vfat"),
-        ("/none/twice/x.db", "btrfs"),  # the later mount covers the earlier one
+        ("/none/twice/x.db", "btrfs"),  # a later mount on the same folder hides an earlier mount
         ("/none/short/x.db", "tmpfs"),
     ],
 )
@@ -145,7 +145,7 @@ def test_a_file_with_a_second_hard_link_is_opened_read_only(tmp_path, capsys):
         assert cli.main(["study", command, str(other)]) == cli.DONE
     with pytest.raises(bl.StoreError, match="2 names"):
         bl.Study("new", other, search())
-    # Removing the second name allows writing again, also for a study that is open for reading.
+    # If the second name of the file is removed, a study that is open for reading can write again.
     one.unlink()
     again.observe(0, 1.0)
     assert run_worker(other) == (2, "") and again.n_trials == 3

@@ -42,7 +42,7 @@ def test_all_tasks_are_done_and_each_is_requested_when_a_worker_is_free(n, n_job
     assert max(under_way) < n_in_flight
 
 
-def test_processes_do_the_same():
+def test_processes_give_the_same_results():
     seen, _ = run(20, 2, 3)
     assert sorted(seen) == [(x, x * x) for x in range(20)]
 

@@ -156,7 +156,7 @@ def test_a_second_request_for_a_trial_returns_the_same_config():
     assert search.suggest("a") == search.suggest("a") and len(search.optimizer_.trials) == 1
 
 
-def test_trials_without_a_value():
+def test_trials_without_a_value_have_failed_or_are_abandoned():
     search = searched()
     for trial_id in "abcde":
         search.suggest(trial_id)

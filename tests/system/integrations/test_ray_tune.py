@@ -77,7 +77,7 @@ def test_a_stopped_and_restored_run_has_every_trial_once(tmp_path, monkeypatch):
     trials = trials_of(tmp_path)
     assert {trial.attrs["tune_trial"]: (trial.params["box/x"], trial.value) for trial in trials} == table
     assert len({x for x, _ in table.values()}) == len(trials) == 6
-    # Completed trials were not evaluated again.
+    # After the restore, completed trials are not evaluated again.
     lines = [float(line) for line in notes.read_text().split()]
     assert sum(lines.count(x) == 1 for x in evaluated) >= 2
 

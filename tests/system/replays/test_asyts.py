@@ -26,7 +26,7 @@ def test_a_run_starts_with_the_best_initial_point_and_never_gets_worse():
         curves[method] = np.array(found["regret"])
         assert curves[method].shape == (asyts.N_READINGS + 1,)
         assert (np.diff(curves[method]) <= 0).all() and curves[method][-1] > 0
-    # All methods have the same initial points.
+    # All methods of a run have the same initial points.
     assert len({curve[0] for curve in curves.values()}) == 1
     again = run()
     assert np.array_equal(again["regret"], curves["asyTS"]) and again["n_evaluations"] > 4

@@ -36,7 +36,7 @@ def subtree(node):
 
 
 def expected_b(tree, node):
-    """The definition: min{mean + width + 2·nu·rho^h, max over children}."""
+    """The bound of a node by its definition: min{mean + width + 2·nu·rho^h, max over children}."""
     values = [each.value for each in subtree(node)]
     s, log_t = len(values), math.log(tree.t)
     if isinstance(tree.width, UCBV):
@@ -130,7 +130,7 @@ def test_known_cells_cost_no_time():
 
 
 def test_a_bias_contradicted_by_values_is_increased():
-    """f changes faster in z than at the centre, where C is estimated."""
+    """Away from the centre, f changes faster in z than at the centre, where C is estimated."""
     made = evaluations(lambda x, z: float(z * (0.1 + 5 * abs(x[0] - 0.5))), fidelity=True)
     found = run_poo(made, UCB1Sigma(0.01), 600.0, 4.0, np.random.default_rng(0), at_most=3)
     assert found[0].nu == pytest.approx(math.sqrt(2) * 0.1)

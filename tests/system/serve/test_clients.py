@@ -136,7 +136,7 @@ def test_a_missing_database_is_503_without_its_password(postgres):
         assert refused(answer, 503)["error"] == "StoreError" and "s3cr3t" not in answer.text
         postgres.execute("GRANT UPDATE ON belated.heads TO locked")
         assert ok(client.post("/v1/studies/s/suggest"))["trials"][0]["number"] == 2
-        # The server is stopped and started; a call in between waits for it.
+        # The database server is stopped and started; a call in between waits for it.
         postgres.stop("immediate")
         postgres.start()
         assert ok(client.post("/v1/studies/s/suggest"))["trials"][0]["number"] == 3

@@ -169,7 +169,7 @@ class Dense:
             distance = (((tail[:, None] - x[None]) / self.lengthscale) ** 2).sum(axis=2)
             near = np.argsort(distance, axis=1, kind="stable")[:, : its.n_nearest]
             if len(x) > its.n_nearest:
-                # Distances are rounded, so that rounding errors do not decide which of two points is nearer.
+                # Discard examples in which rounding could decide which of two points is nearer.
                 ordered = np.sort(distance, axis=1)
                 assume((np.diff(ordered, axis=1)[:, its.n_nearest - 1] > 1e-9 * (1 + ordered.max())).all())
             self.y = np.append(self.y, means[near].mean(axis=1) if len(x) else np.zeros(len(tail)))

@@ -61,7 +61,7 @@ def test_suggestions_of_bayesopt_satisfy_the_constraints(name, arguments):
     suggested = run(optimizer, 8)
     assert len(suggested) == 32 and all(satisfied(params, constraints) for params in suggested)
     assert satisfied(optimizer.recommend(), constraints)
-    assert len({json.dumps(params) for params in suggested}) > 24  # the suggestions differ from each other
+    assert len({json.dumps(params) for params in suggested}) > 24  # few points are suggested twice
 
 
 @pytest.mark.parametrize("name", SPACES)

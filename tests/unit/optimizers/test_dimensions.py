@@ -43,7 +43,7 @@ def test_a_constant_is_estimated_from_five_parameters_on():
         for k in range(12):
             trial = opt.suggest()
             trial.observe(float(k % 5) ** 2)
-        opt.suggest()  # the targets have the units of the last fit
+        opt.suggest()  # the model's targets keep the centre and the unit of the last fit
         _, center, *_ = opt._log.surrogate(None, False)
         values = [trial.value for trial in opt.trials if trial.value is not None]
         mean = sum(values) / len(values)

@@ -176,7 +176,7 @@ def test_copies_continue_bit_for_bit(arguments):
 
 
 @pytest.mark.parametrize("acquisition", ["log_ei", "ucb"])
-def test_a_border_is_resolved(acquisition):
+def test_suggestions_resolve_the_border_of_a_failing_region(acquisition):
     """Trials fail in half of the square; the best other point is on the border."""
     shares, regrets = [], []
     for seed in range(3):

@@ -48,7 +48,7 @@ LONG = {
 
 
 def endless(opt):
-    """Request so many suggestions that the interrupt comes first. Either all suggestions of a batch are logged, or
+    """Request so many suggestions that the interrupt comes first. The log has either all suggestions of a batch or
     none."""
     return opt.suggest(n=1_000_000)
 
@@ -105,7 +105,7 @@ def test_ctrl_c_stops_a_call_while_another_thread_suggests():
     other.start()
     time.sleep(0.05)
     interrupted(lambda: opt.observe(0, VALUES[0]), 0.05)
-    assert other.is_alive()  # the interrupted call has released the lock
+    assert other.is_alive()  # the other thread still holds the lock, so the interrupted call was waiting
     other.join()
     assert opt.n_trials == N + 1
 

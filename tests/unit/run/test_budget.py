@@ -96,7 +96,8 @@ def test_declared_costs_are_charged():
     assert cost == pytest.approx(0.1, abs=1e-4)
     assert len(bl.maximize(at_fidelity, optimizer=opt, budget=20 * cost).trials) == 20
     assert len(bl.maximize(at_fidelity, optimizer=opt, budget=10 * cost, n_trials=7).trials) == 7
-    # A full evaluation does not fit into the budget. The enqueued trial fits into the budget and is evaluated.
+    # A full evaluation does not fit into the budget, but nine of the enqueued trials do. The other enqueued trials are
+    # kept.
     more = bl.maximize(at_fidelity, optimizer=opt, budget=0.9)
     assert len(more.trials) == 9 and opt.suggest().fidelity == tenth
 

@@ -196,7 +196,7 @@ def test_a_broken_pool_ends_the_run_and_leaves_the_study(engine, tmp_path):
             bl.maximize(kills, optimizer=study, n_trials=20, executor=pool, retries=3)
         assert isinstance(raised.value.__cause__, BrokenExecutor)
         assert raised.value.result.stop_reason == "error"
-        # A broken pool stays broken and does not accept trials.
+        # A pool that has lost a worker does not accept further calls.
         with pytest.raises(bl.RunError):
             bl.maximize(kills, optimizer=study, n_trials=20, executor=pool, retries=3)
     study = bl.Study.load("s", study.store)

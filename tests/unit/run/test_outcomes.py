@@ -73,7 +73,7 @@ class Unreadable(Exception):
 
 
 def test_errors_that_cannot_be_pickled_become_runtime_errors_with_their_text(monkeypatch):
-    # Where distributed was imported, tblib pickles all exceptions.
+    # If distributed is imported, tblib pickles all exceptions.
     monkeypatch.delitem(copyreg.dispatch_table, Unreadable, raising=False)
     error = picklable(Unreadable("no ", "way"))
     assert type(error) is RuntimeError and str(error) == f"{__name__}.Unreadable: no way"

@@ -101,7 +101,7 @@ def test_errors_of_sqlite_have_advice(opened, code, words, message, known):
     with pytest.raises(bl.StoreError, match=f"^store {re.escape(opened.path)}: {re.escape(message)}") as caught:
         opened.names()
     assert caught.value.__cause__ is error and (code == 21 or str(caught.value).endswith(f"({short(str(error))})"))
-    # The cached pages of the connection are no longer used.
+    # The connection must not use its cached pages any more.
     assert connection.closed and opened.names() == ["s"]
 
 

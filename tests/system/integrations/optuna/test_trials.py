@@ -120,7 +120,7 @@ def test_a_trial_without_a_point_is_drafted_for_a_minute_only(monkeypatch, hours
     seconds += 61
     drafted = study_of(name="t")
     drafted.add_trial(dead)
-    # The second point is not used, so the next trial has the third point.
+    # The second drafted point is not used, so the next trial has the third drafted point.
     assert study.ask(DISTRIBUTIONS).params == own.suggest().params
     # A process that has not seen the trial drafts its point.
     assert drafted.ask(DISTRIBUTIONS).params == batch[1].params
@@ -248,7 +248,7 @@ def test_notes_of_another_optimizer_are_ignored():
     assert reference.suggest().params == study.trials[12].params
 
 
-# The state of each trial in belated.
+# These tests are about the state of each trial in the sampler's log.
 
 
 def states_of(study, **arguments):
@@ -312,7 +312,7 @@ def test_given_points_are_observed_where_they_were_run():
     study = study_of()
     point = {"decay": 0.5, "kind": "b", "layers": 3, "rate": 0.25, "share": 0.2}
     study.enqueue_trial(point)
-    study.enqueue_trial({"rate": 1.5})  # params that the trial did not sample are missing
+    study.enqueue_trial({"rate": 1.5})  # the enqueued point has only one of the parameters
     for _ in range(2):
         study.tell(study.ask(DISTRIBUTIONS), 1.0)
     assert states_of(study) == ["observed", "observed"]
