@@ -10,8 +10,8 @@ of this value from the optimum. The score of a run is the mean of log10 regret o
 first result on. The clock is read after each suggestion, or with workers after each completed evaluation. Lower is
 better.
 
-Tables of real tuning experiments have separate rules; see tables.py. The runs of the other optimizers on the tables are
-stored beside tables.py, so that only the runs of this package have to be made:
+For tables of real tuning experiments, tables.py defines separate rules. The runs of the other optimizers on the tables
+are stored beside tables.py, so that only the runs of this package have to be made:
 
     python benchmarks/compare.py run --optimizers belated --settings tables --seeds 0:20 --out results.jsonl
     python benchmarks/compare.py table results.jsonl --settings tables --against optuna-gp --all-seeds

@@ -389,7 +389,8 @@ fn pick(which: usize, optimizer: &Optimizer) -> Option<usize> {
 }
 
 impl Step {
-    /// Takes the step, and returns the warnings. The errors "already observed" and "horizon reached" are ignored.
+    /// Applies the step to an optimizer, and returns the warnings. The errors "already observed" and "horizon reached"
+    /// are ignored.
     pub fn take(&self, optimizer: &mut Optimizer, stop: &mut Stop) -> Result<Vec<String>, Error> {
         let later = Some(optimizer.ledger().len() as f64);
         let mut report =

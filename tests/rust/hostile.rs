@@ -82,7 +82,7 @@ proptest! {
             let warnings = step.take(&mut optimizer, &mut go_on()).map_err(|error| {
                 TestCaseError::fail(format!("{step:?}: {error}"))
             })?;
-            // A domain whose points were all observed has a different warning.
+            // If all points of a domain were observed, a suggestion gives another warning.
             let random = warnings.iter().any(|warning| warning.contains("random point"));
             prop_assert!(!random, "{warnings:?}");
         }

@@ -198,7 +198,7 @@ def plans(draw):
         arguments["acquisition__n_features"] = 32
     if domain == "box" and arguments["acquisition"] == "thompson":
         arguments["acquisition__draws"] = draw(st.sampled_from(["pathwise", "weight_space"]))
-    # The length is drawn first. Without a minimum length most histories are short, and end before the model is used.
+    # The length is drawn first. If hypothesis chose the length, most histories would end before the model is used.
     length = draw(st.integers(5, LONGEST))
     steps = draw(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2999)), min_size=length, max_size=length))
     return {"domain": domain, "context": draw(st.booleans()), "arguments": arguments, "steps": steps}

@@ -133,8 +133,8 @@ def test_a_file_with_a_second_hard_link_is_opened_read_only(tmp_path, capsys):
     for path in (one, other):
         n, error = run_worker(path)
         assert "2 names" in error and str(path) in error
-    # The process that opened the file before it got a second name cannot write either. A refused call does not change
-    # the study.
+    # The process that opened the file before it got a second name cannot write either. A call that raises an error does
+    # not change the study.
     with pytest.raises(bl.StoreError, match="2 names"):
         study.observe(0, 1.0)
     assert study.n_trials == 2 and study.best_value_ is None

@@ -71,7 +71,7 @@ def test_a_wrong_password_is_refused_at_once_and_not_shown(locked):
     seen = "".join(str(frame.f_locals) for frame, _ in frames if "belated/store" in frame.f_code.co_filename)
     seen += "".join(traceback.format_exception(caught.value)) + str(caught.value.__context__)
     assert locked not in postgres_connection.PASSWORDS
-    # The URL that the caller passed is ignored.
+    # The traceback may contain the password only in the URL that the caller passed.
     assert "wr0ng" not in seen.replace(wrong, "").replace(wrong.partition("://")[2], "")
 
 

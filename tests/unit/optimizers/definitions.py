@@ -151,7 +151,7 @@ class Dense:
         unit = self.unit_of_noise(opt)
         noise = [self.noise if std is None else (std / unit) ** 2 for std in self.known]
         self.a = self.covariance(self.x) + np.diag(noise + [self.noise] * len(tail))
-        # The number of parameters, not of their columns.
+        # d is the number of parameters, not the number of their columns.
         d = len(opt.domain_) if opt.candidates is None else opt.domain_.width
         d += len(opt.context_space_ or ())
         self.d = d
@@ -197,7 +197,7 @@ class Dense:
         else:
             center, scale = (y.mean(), y.std()) if y.size else (0.0, 0.0)
         if largest == 0 or scale <= 1e-12 * largest:
-            scale = largest or 1.0  # all values are equal, so the unit is 1
+            scale = largest or 1.0  # if all values are equal, the unit is 1
         if its.mean == "median":
             center = np.median(y) if y.size else center
         elif its.mean not in ("zero", "estimated", "auto"):

@@ -143,7 +143,7 @@ def test_a_round_needs_a_first_result_but_not_lost_results():
     assert opt.rounds_[0].delay[0] < 6
 
 
-# Studies, copies and batches across the ends of rounds.
+# These tests continue a search in studies, copies and batches beyond the end of a round.
 
 
 STEPS = st.lists(
@@ -223,7 +223,7 @@ def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(a
     assert opt._log.status() == other._log.status() == strategies.replayed(opt)._log.status()
 
 
-# Errors, and problems that do not stop a search.
+# These tests are about errors, and about problems that do not stop a search.
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_random_search_is_uniform_over_the_feasible_points(name):
     space, constraints = SPACES[name]
     suggested = [trial.params for trial in make(bl.RandomSearch, space, constraints).suggest(400)]
     assert all(satisfied(params, constraints) for params in suggested)
-    # The mean of each number agrees with rejection sampling.
+    # The mean of each parameter over suggestions agrees with rejection sampling.
     free = [trial.params for trial in bl.RandomSearch(space, seed=2).suggest(20_000)]
     free = [params for params in free if satisfied(params, constraints)]
     for name in space:

@@ -307,7 +307,7 @@ def test_the_bias_is_estimated_from_two_trials_at_the_centre():
     assert optimizer.suggest().fidelity == 1.0
     first.observe(1.0)
     second.observe(0.4)
-    # C = sqrt(2)·0.6/0.6, and z = 1 - nu rho^h/C.
+    # By the paper C = sqrt(2)·0.6/0.6, and a cell of depth h is evaluated at z = 1 - nu rho^h/C.
     depth = 1
     trial = optimizer.suggest()
     expected = {1.0 - 0.6 * 0.7**depth / math.sqrt(2.0) for depth in range(1, 4)}

@@ -193,7 +193,7 @@ def test_runs_of_a_study_have_budgets(tmp_path):
     study = bl.Study("s", store, queued([100, 3000, 7000, 7000]))
     result = bl.maximize(at_fidelity, optimizer=study, budget=1.0, n_trials_total=10)
     assert [trial.fidelity for trial in result.trials] == [100, 3000] and result.stop_reason == "budget"
-    # The check of the next cost does not change suggestions.
+    # Checking the cost of the next trial does not change suggestions.
     opt = queued([100, 3000, 7000, 7000])
     opt.suggest(n=2)
     assert study.suggest(n=4) == study.trials[2:] and [t.params for t in opt.suggest(n=4)] == [

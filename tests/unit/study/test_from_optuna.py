@@ -189,7 +189,7 @@ def test_parameters_of_unknown_condition_are_refused_without_a_space(storage):
     create(storage, trials)
     with pytest.raises(bl.InvalidSpace, match="parameter 'x' is in some trials only, and no other parameter tells"):
         bl.Study.from_optuna(storage, "theirs")
-    # The space of the given optimizer may omit this parameter.
+    # The space of the given optimizer may omit a parameter of the Optuna study.
     optimizer = bl.RandomSearch({"rate": bl.Real(1e-3, 1.0, log=True)}, direction="minimize")
     assert bl.Study.from_optuna(storage, "theirs", optimizer=optimizer).n_trials == 2
 
