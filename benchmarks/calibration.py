@@ -2,9 +2,9 @@
 
 Every function is maximised in 120 sequential trials. *coverage*: the share of 200 random points whose value is in the
 95 % interval of `predict`, after 40, 60, … trials, as the mean over seeds. *worse*: how much worse the value at the
-point of `recommend` is than the best observed value, in units of the range of the function. Given are the largest
-difference after 40, 44, … trials in any run, and the median. Usage: python benchmarks/calibration.py [--seeds 10]
-[--jobs 2]
+point of `recommend` is than the best observed value, in units of the range of the function. The program prints the
+largest difference after 40, 44, … trials in any run, and the median. Usage: python benchmarks/calibration.py [--seeds
+10] [--jobs 2]
 """
 
 import argparse

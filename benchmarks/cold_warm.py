@@ -3,8 +3,8 @@
 The noise is 0.2, and 8 trials are pending. The function is Hartmann6, or with ``--space mixed`` a function of ten reals
 and ten categories of ten choices. *Cold*: the data are added to a new optimizer, and it makes one suggestion with
 hyperparameters fitted from scratch. *Warm*: the mean over the following suggest / observe pairs, refits included. The
-JSON also has the median and the processor times. Optimizers that keep nothing between suggestions have the cold cost
-each time. Every figure is measured in a separate process.
+JSON also has the median and the processor times. For optimizers that keep no state between suggestions, every
+suggestion has the cold cost. Every figure is measured in a separate process.
 """
 
 import argparse
@@ -27,7 +27,7 @@ OUT = 8
 NOISE = 0.2
 TARGETS = {50: (20, 3), 200: (60, 8), 500: (150, 20), 1000: (500, 60), 2000: (3000, 250), 5000: (30000, 1500)}
 PEERS = ("botorch", "optuna-gp")
-# A suggestion of these libraries takes minutes beyond this number.
+# With more observations than this, a suggestion of these libraries takes minutes.
 MOST_FOR_PEERS = 2000
 
 
@@ -104,7 +104,8 @@ def measure(optimizer, function, n, pairs, seed=0):
 
 
 def in_process(optimizer, space, n, pairs):
-    """Measure the same in a separate process, whose libraries use one thread for their linear algebra."""
+    """Measure a cold suggestion and warm pairs in a separate process, whose libraries use one thread for linear
+    algebra."""
     quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     command = [sys.executable, __file__, "--one", optimizer, "--space", space, "--sizes", str(n), "--pairs", str(pairs)]
     done = subprocess.run(command, env=os.environ | quiet, stdout=subprocess.PIPE, check=True, text=True)

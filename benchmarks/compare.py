@@ -5,17 +5,18 @@
     python benchmarks/compare.py draw results.jsonl --out figure.png
 
 The k-th evaluation that is started has the same delay and the same noise for every optimizer of a seed, so that runs
-are compared in pairs. The best noiseless value is taken among the results that have arrived. Regret is its distance
-from the optimum. The score of a run is the mean of log10 regret over the readings of its clock from the first result
-on. A reading is after each suggestion, or with workers after each completed evaluation. Lower is better.
+are compared in pairs. The best noiseless value is the best among the results that have arrived. Regret is the distance
+of this value from the optimum. The score of a run is the mean of log10 regret over the readings of its clock from the
+first result on. The clock is read after each suggestion, or with workers after each completed evaluation. Lower is
+better.
 
-Tables of real tuning experiments have separate rules; see tables.py. The runs of the other optimizers on the tables are
-stored beside tables.py, so that only the runs of this package have to be made:
+For tables of real tuning experiments, tables.py defines separate rules. The runs of the other optimizers on the tables
+are stored beside tables.py, so that only the runs of this package have to be made:
 
     python benchmarks/compare.py run --optimizers belated --settings tables --seeds 0:20 --out results.jsonl
     python benchmarks/compare.py table results.jsonl --settings tables --against optuna-gp --all-seeds
 
-Problems of many dimensions (dimension.py) are the group "dimension". In this group, BoTorch begins with 20 points
+The group "dimension" has problems of many dimensions (dimension.py). In this group, BoTorch begins with 20 points
 instead of 2d:
 
     python benchmarks/compare.py run --settings dimension --seeds 0:5 --out results.jsonl --optimizers \
@@ -112,7 +113,7 @@ def run_one(optimizer, function, setting, seed):
 
 
 def readings(setting, arrivals):
-    """Return the readings of the clock at which regret counts, from the first result on."""
+    """Return the clock readings from the first result on, at which regret is averaged."""
     if setting.workers:
         return np.sort(arrivals)[: setting.n_evaluations]
     steps = np.arange(setting.n_evaluations + 1, dtype=float)
@@ -172,7 +173,7 @@ def execute(task):
 
 
 def report(outcomes, n):
-    """Print the progress and the failures; return the number of failures."""
+    """Print the progress of the runs and the failed runs; return the number of failed runs."""
     failed, start = 0, time.monotonic()
     for i, problem in enumerate(outcomes, start=1):
         if problem:
@@ -185,7 +186,7 @@ def report(outcomes, n):
 
 
 def append(path, record):
-    """Add a line in one write, so that processes can share a file."""
+    """Append a line to a file in a single write, so that processes can share the file."""
     descriptor = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o644)
     try:
         os.write(descriptor, (json.dumps(record) + "\n").encode())
@@ -194,7 +195,7 @@ def append(path, record):
 
 
 def read(paths):
-    """Return the records of files, which may not exist yet. Files that end in .gz are compressed."""
+    """Return the records of files, some of which may not exist yet. Files whose names end in .gz are compressed."""
     lines = []
     for path in map(Path, paths):
         if path.exists():

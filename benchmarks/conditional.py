@@ -3,8 +3,8 @@
 Usage: python -m benchmarks.conditional [--seeds 20] [--tasks svc classifiers …] [--trials 40]
 
 Prints a JSON line for each task and seed, and a table. The table has the best value after all trials, and the mean over
-trials of the best value so far. Both are differences conditional − flat, paired by seed, with standard errors. Positive
-is better.
+trials of the best value so far. Both columns of the table are differences conditional − flat, paired by seed, with
+standard errors. Positive is better.
 """
 
 import argparse
@@ -166,7 +166,7 @@ TASKS = {
 
 
 def flat(space):
-    """Return the same parameters without conditions."""
+    """Return the space with the same parameters without conditions."""
     import dataclasses
 
     dimensions = bl.Space(space)

@@ -2,9 +2,9 @@
 
 There are three spaces: a simplex in the cube; a ring that is 5 % of a box; and an integer, a category and a number.
 Violations are counted over suggestions of RandomSearch and BayesOpt with several acquisitions, in batches, with pending
-trials. *Warm* is a suggest / observe pair at n observations, refits included. The figure is the median over the pairs
-of an optimizer with constraints, divided by the median without constraints. Pairs with and without constraints
-alternate, so that both are measured under the same load of the machine.
+trials. *Warm* is a suggest / observe pair at n observations, refits included. The result is the median time of a pair
+with constraints, divided by the median time without constraints. Pairs with and without constraints alternate, so that
+both are measured under the same load of the machine.
 """
 
 import argparse

@@ -49,7 +49,7 @@ def python_lines(source: str) -> int:
 def rust_lines(source: str) -> tuple[int, int]:
     """Return the numbers of lines of code and of `#[cfg(test)]` modules, both without comments and blank lines."""
     source = RUST.sub(lambda found: found["code"] or "\n" * found[0].count("\n"), source)
-    # The same text with empty strings, in which braces can be counted.
+    # The text with all strings emptied, so that braces can be counted.
     braces = RUST.sub(lambda found: re.sub(r"[^\n]", "x", found[0]), source)
     tests = 0
     while found := TEST_MODULE.search(braces):

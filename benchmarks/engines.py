@@ -2,13 +2,13 @@
 
     python benchmarks/engines.py --engines threads,processes,loky,dask,ray
 
-The function sleeps, so the number of workers may exceed the number of processors. All workers have been started before.
-Utilisation is the total time of the function, divided by (workers x time from the first start to the last end).
-"engine" is the same workload without belated: a new call is submitted to the executor when a call has finished. Idle
-times are means for each call, from the end of a worker's call to the start of its next call. CPU times for each call
-are measured in this process. All calls take the same time, so all workers end nearly at once. The last worker therefore
-waits until all others have been served. Rounds alternate, and medians are shown. "load" is the number of processes that
-were ready to run, including other programs. The program prints JSON.
+The function sleeps, so the number of workers may exceed the number of processors. All workers are started before the
+measurement. Utilisation is the total time of the function, divided by (workers x time from the first start to the last
+end). "engine" is the same workload without belated: whenever a call has finished, a new call is submitted to the
+executor. Idle times are means for each call, from the end of a worker's call to the start of its next call. CPU times
+for each call are measured in this process. All calls take the same time, so all workers end nearly at once. The last
+worker therefore waits until all others have been served. Rounds alternate, and medians are shown. "load" is the number
+of processes that were ready to run, including other programs. The program prints JSON.
 """
 
 import argparse
@@ -77,12 +77,12 @@ def on_ray(n_workers):
         ray.shutdown()
 
 
-# Each function is called with the number of workers, for a with statement, and gives an executor.
+# Each function takes the number of workers and returns a context manager with an executor.
 ENGINES = {"threads": threads, "processes": processes, "loky": loky, "dask": dask, "ray": on_ray}
 
 
 class Sleeps:
-    """The function of a run, also without a trial. It returns its start and its end."""
+    """The function of a run: sleep, then return the times of start and end."""
 
     def __init__(self, seconds):
         self.seconds = seconds

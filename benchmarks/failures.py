@@ -1,16 +1,16 @@
 """Failing trials: how often suggestions fail, and the cost in regret; prints JSON.
 
 *failing*: trials fail in a part of the box beside the best point, which is 30 % of the box. Failures are counted among
-the trials after the first 40, and regret is the regret of the best value after all trials. *diverging*: a corner that
-is 10 % of the box is reported as failed, or as a value of 1e3, 1e6 or 1e12, or is as good as the rest ("none").
-Everything is minimised, one trial after another, and paired by seed. Regrets are geometric means, and their ratios have
-a factor of one standard error.
+the trials after the first 40. Regret is measured for the best value after all trials. *diverging*: points in a corner
+that is 10 % of the box are reported as failed, or as a value of 1e3, 1e6 or 1e12, or with their value of f ("none").
+All functions are minimised in sequential trials, and runs are paired by seed. Regrets are geometric means, and ratios
+of regrets are given with the factor of one standard error.
 
 *border*: trials of a quadratic function fail in a half-plane, a slanted half-plane or a disc, beside or over the
-optimum. The figures are the share of failures among trials 61 to 120, and the regret of the best value against the best
-point outside. *accidents*: 5 or 20 % of all trials of the same function fail by chance, with 4 trials in flight. The
-figure is the median of log10 of the regret of `recommend`. It is read after as many successes as the run without
-failures has. Its allowed increase over the run without failures is 1 plus two standard errors of the paired
+optimum. The results are the share of failures among trials 61 to 120, and the difference between the best value and the
+value at the best point where trials succeed. *accidents*: 5 or 20 % of all trials of the same function fail by chance,
+with 4 trials in flight. The result is the median of log10 of the regret of `recommend`, after as many successes as the
+run without failures has. The median may exceed the run without failures by 1 plus two standard errors of the paired
 differences.
 """
 
@@ -57,9 +57,8 @@ def unit(function, params):
 
 
 def run(function, bad, reported, seed, n):
-    """Return the trials of one run as (whether in the bad part, regret). `reported` is observed in the bad part.
-
-    If `reported` is None, the value of the function is observed. If it is NaN, the trial fails.
+    """Return the trials of one run as (whether in the bad part, regret). `reported` is the value that is observed in
+    the bad part. If `reported` is None, the value of the function is observed. If `reported` is NaN, the trial fails.
     """
     opt = bl.BayesOpt(function.space, direction="minimize", seed=seed)
     trials = []
@@ -127,7 +126,7 @@ def quadratic(x, y):
     return -((x - 0.3) ** 2) - (y - 0.7) ** 2
 
 
-# The part in which trials fail, and the least regret outside of it.
+# The part of the box in which trials fail, and the smallest regret in the rest of the box.
 BORDERS = {
     "half": (lambda x, y: x < 0.5, 0.04),
     "slanted": (lambda x, y: x + 0.5 * y < 0.9, 0.05),
@@ -153,7 +152,7 @@ def border(fails, least, acquisition, seeds, n=120):
 
 # Regrets below this count as equal.
 LEAST_OF_ACCIDENTS = 1e-9
-# Successes of a run, and trials in flight.
+# The number of successful trials of a run, and the number of trials in flight.
 N_SUCCESSES, N_IN_FLIGHT = 60, 4
 SEARCHES = ("log_ei", "ucb", "thompson", "max_variance")
 MODELLED = ("GP-", "asy", "seq", "syn", "BPE")
@@ -214,7 +213,7 @@ def main():
             name: failing(name, arguments.seeds, arguments.first, arguments.n) for name in arguments.problems
         }
     if "diverging" in arguments.parts:
-        # The disc does not contain a corner.
+        # The disc in which trials fail does not contain a corner of the square.
         corners = [name for name in arguments.problems if PROBLEMS[name][1] is corner]
         result["diverging"] = {name: diverging(name, arguments.seeds, arguments.n) for name in corners}
     searches = arguments.searches

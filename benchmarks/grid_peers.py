@@ -13,11 +13,11 @@ class BoTorchGrid:
     """qLogNEI with X_pending, over random untried points of the grid and the neighbours of the best points.
 
     The model is fitted again for each suggestion, starting from the last hyperparameters, as in Ax. Ordered parameters
-    and categories of two choices are columns in [0, 1], whose neighbours are equally far apart. With other categories
-    the model is a MixedSingleTaskGP, which has a categorical kernel for them; otherwise it is a SingleTaskGP. An
-    inactive parameter has the middle of its levels. A failed point is not suggested again and does not give a value, as
-    in Ax. The first max(5, 2d) points of d parameters are Sobol points. Later points are also Sobol points until two
-    results have arrived.
+    and categories of two choices are columns in [0, 1], whose neighbours are equally far apart. If a category has more
+    than two choices, the model is a MixedSingleTaskGP with a categorical kernel; otherwise it is a SingleTaskGP. An
+    inactive parameter is encoded by the middle of its levels. A failed point is not suggested again and does not give a
+    value, as in Ax. The first max(5, 2d) points of d parameters are Sobol points. Later points are also Sobol points
+    until two results have arrived.
 
     Settings: ``candidates``, the number of random points (2,000), and ``best``, the number of points whose neighbours
     are added (5).

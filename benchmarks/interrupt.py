@@ -1,7 +1,7 @@
 """The latency of Ctrl-C in all calls that may take long: interrupt.py [--rows N …].
 
 SIGINT is sent at times spread over each call. The latency is the time from the signal to the exception of the handler.
-Prints JSON with times in milliseconds.
+The program prints JSON with times in milliseconds.
 """
 
 import argparse
@@ -25,7 +25,7 @@ CANDIDATES = np.random.default_rng(1).random((20_000, D))
 
 
 class Stopped(Exception):
-    """The exception that the handler raises."""
+    """The exception that the handler of SIGINT raises."""
 
 
 def data(n):
@@ -128,7 +128,7 @@ def main():
             for after in np.geomspace(0.005, 2.0, arguments.moments):
                 seconds = latency(call, after)
                 if seconds is None:
-                    call = make(n)  # the call has ended, and the next call may be quicker
+                    call = make(n)  # the signal came after the end of the call, and the next call may be quicker
                 else:
                     measured.append(1e3 * seconds)
             results.append(

@@ -2,8 +2,9 @@
 
 A posterior counts as reached if the value found is at least the best value of the dense runs, minus 1 % of the
 acquisition's range over the box. The dense runs start from the best 64 of 20,000 points and of steps around the
-incumbents. Mixed spaces have 0 to 10 discrete dimensions of up to 20; their dense runs are in `mixed_posteriors`, and
-they are searched with several seeds each. A suggestion is beaten if the best of 300 random points is better.
+incumbents. Mixed spaces have up to 20 dimensions, of which 0 to 10 are discrete. Each mixed space is searched with
+several seeds, and its dense runs are in `mixed_posteriors`. A suggestion is beaten if the best of 300 random points is
+better.
 """
 
 import argparse
@@ -96,7 +97,7 @@ def suggestion(number):
 
 
 def mixed_suggestions(number, seeds):
-    """Return the same for a posterior over a mixed space, for every seed."""
+    """Return the result of `examine` for a posterior over a mixed space, for every seed."""
     gp, space, n_discrete = mixed_posterior(number)
     kind, acquisition = acquisition_of(gp, number)
     levels = levels_of(space)

@@ -18,7 +18,7 @@ N_STARTS = 32  # number of short climbs
 N_CONVERGED = 6  # the number of climbs that continue to the end, also by pairs of moves
 N_REPAIRED = 8  # moves after which the continuous columns are searched again
 SHORT, LONG = 12, 500  # iterations of a local search
-MANY = 64  # for an integer with more levels, moves try only some of the levels
+MANY = 64  # moves try only some levels of an integer with more levels than this
 
 
 def dimension(rng, kinds):
@@ -208,7 +208,7 @@ class DenseSearch:
                 return x, value
 
     def climb_by_pairs(self, x, value):
-        """Run `climb`, then also try pairs of moves, and the best moves followed by a local search."""
+        """Run `climb`, then try pairs of moves, and the best moves followed by a local search."""
         x, value = self.climb(x, value, LONG)
         while True:
             rows = np.vstack([self.single_moves(x), self.pair_moves(x)])

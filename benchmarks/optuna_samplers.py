@@ -7,11 +7,11 @@
         --optimizers belated sampler-belated sampler-gp sampler-tpe
 
 The rules are in tables.py. With eight processes, each of the eight workers is a process with a separate connection,
-study object and sampler. They take turns in the order of simulated time, so that a run does not depend on the speed of
-the machine. With one process, the workers share one sampler and a study in memory, which is faster. Ordered columns are
-integers for Optuna. `belated` is `BayesOpt` with suggest and observe, without Optuna. "seconds" is the CPU time in the
-sampler alone (`infer_relative_search_space`, `sample_relative`, `sample_independent`), as a mean over the suggestions
-of a run. It includes the reading and writing of the study within these methods.
+study object and sampler. The processes take turns in the order of simulated time, so that a run does not depend on the
+speed of the machine. With one process, the workers share one sampler and a study in memory, which is faster. Ordered
+columns are integers for Optuna. `belated` is `BayesOpt` with suggest and observe, without Optuna. "seconds" is the CPU
+time in the sampler alone (`infer_relative_search_space`, `sample_relative`, `sample_independent`), as a mean over the
+suggestions of a run. This time includes reading and writing the study within these methods.
 """
 
 import argparse
@@ -122,7 +122,7 @@ def choose(trial, name, choices):
 
 
 class Processes:
-    """Processes, one or eight, which serve one run after another."""
+    """One or eight processes, which serve one run after another."""
 
     def __init__(self, n):
         context = get_context("spawn")
@@ -246,9 +246,9 @@ def times(arguments):
 def speed(arguments):
     """Print the CPU seconds of a suggestion of each sampler in studies with 50 and 200 trials.
 
-    Everything runs in this process, one point at a time, on SQLite. The figures are medians of ten suggestions. They
-    are shown beside the times of belated's own loop, and of a sampler that is new at each suggestion, as in a process
-    that has just started.
+    Everything runs in this process, one point at a time, on SQLite. The figures are medians of ten suggestions. The
+    program also prints the times of belated's own loop, and of a sampler that is constructed for each suggestion, as in
+    a process that has just started.
     """
     import optuna
 

@@ -1,7 +1,7 @@
 """The overhead of an evaluation in a run whose function takes no time, and in suggest and observe.
 
-Prints JSON. Times are in microseconds per evaluation, the minimum of several repetitions. They are the wall time, and
-the processor time of all threads, which other programs on the machine affect less.
+Prints JSON. Times are in microseconds per evaluation, the minimum of several repetitions. Both the wall time and the
+processor time of all threads are measured, because other programs on the machine affect the processor time less.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def pairs(n, params):
 
 
 def pairs_of_the_core(n):
-    """Do the same as `pairs` with only the compiled core: the strategy and the log."""
+    """Return the function of `pairs` for the compiled core alone, without the Python package."""
     core = random_search()._log
     waiting = deque(core.suggest(IN_FLIGHT, None, None))
 
@@ -88,7 +88,7 @@ def main():
     parser.add_argument("--workers", type=int, nargs="*", default=[2, 4, 8], help="numbers of threads, with 10000 each")
     parser.add_argument("--repeat", type=int, default=3)
     arguments = parser.parse_args()
-    run(100)()  # loads the modules that the first run imports
+    run(100)()  # this run loads the modules that every first run imports
     results = []
 
     def measure(name, make, n):

@@ -14,7 +14,7 @@ import belated as bl
 
 
 class Unavailable(Exception):
-    """An optimizer that is not installed, does not exist, or cannot search the space."""
+    """The error for an optimizer that is not installed, does not exist, or cannot search the space."""
 
 
 class Belated:
@@ -183,7 +183,7 @@ class Optuna:
 
     @staticmethod
     def _value(trial, name, distribution):
-        """Return the value of a parameter, which a conditional trial samples only now."""
+        """Return the value of a parameter. Optuna samples a conditional parameter only when its value is requested."""
         if hasattr(distribution, "choices"):
             return trial.suggest_categorical(name, distribution.choices)
         kind = trial.suggest_int if isinstance(distribution.low, int) else trial.suggest_float
@@ -234,8 +234,8 @@ class OptunaTPE(Optuna):
 class CMAES:
     """The covariance matrix adaptation evolution strategy, from the middle of the box, otherwise with pycma's defaults.
 
-    While all points of a generation are pending, further points are drawn from its distribution. The generation ends
-    when the number of its results equals pycma's population size. Later results are not used.
+    While all points of a generation are pending, further points are drawn from its distribution. A generation ends when
+    the number of its results equals pycma's population size. Later results are not used.
 
     Settings: ``sigma``, the first standard deviation in units of the box (0.25), and options of pycma.
     """

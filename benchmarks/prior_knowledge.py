@@ -1,10 +1,10 @@
-"""The benefit of earlier results: evaluations to the same regret after 50 of them are added; prints a table.
+"""The benefit of 50 earlier results: the number of evaluations that reach the same regret; prints a table.
 
-Runs are on the open tables (`tables.py`), one evaluation at a time, and each evaluation is a random replicate. A run
-without earlier results sets the target. The target is its regret at its best point after a given number of evaluations,
-by f, the mean over replicates. Another run gets 50 results first: of random points, or of another run's first 50
-evaluations. The figure is the number of evaluations that this run needs to reach the target. It is 0 if one of the 50
-points reaches the target. A run that does not reach the target counts with all its evaluations.
+Runs are on the open tables (`tables.py`), one evaluation at a time, and each evaluation is a random replicate. The
+target is the regret of a run without earlier results after a given number of evaluations, measured by f, the mean over
+replicates, at its best point. A second run first gets 50 results: of random points, or of the first 50 evaluations of
+another run. The table has the number of evaluations that the second run needs to reach the target, which is 0 if one of
+the 50 points reaches it. A run that does not reach the target counts with all its evaluations.
 """
 
 import argparse

@@ -27,7 +27,7 @@ class Noise:
         return rng.standard_normal(size) if math.isinf(self.degrees) else rng.standard_t(self.degrees, size)
 
     def scale(self, value):
-        """Return the factors of the variates."""
+        """Return the factors by which the variates are multiplied."""
         return self.sd + self.growth * max(value, 0.0)
 
 
@@ -35,7 +35,7 @@ class Noise:
 class Setting:
     """A problem, its noise, and the delays of its results.
 
-    Without workers, delays count suggestions, as in `belated.simulate.simulate`, and there are n_evaluations
+    Without workers, delays count suggestions, as in `belated.simulate.simulate`, and a run has n_evaluations
     suggestions. With workers, delays are evaluation times. A free worker gets a new trial at once, until n_evaluations
     have been completed.
     """
@@ -139,7 +139,7 @@ LISTED = {
     "hartmann3-poisson30": Setting(HARTMANN3, Poisson(30), 100),
 }
 
-#: Settings for checking defaults afterwards. Defaults are never chosen by them.
+#: Settings for checking defaults afterwards. These settings are never used to choose defaults.
 HELD_OUT = {
     "ackley10-uniform": Setting(always(ACKLEY10), Uniform(), 120, workers=8),
     "levy16-uniform": Setting(always(LEVY16), Uniform(), 150, workers=8),

@@ -4,11 +4,12 @@
         [--pruners median halving hyperband none] [--samplers belated tpe random]
     python benchmarks/pruners.py table results.jsonl [--against tpe]
 
-*quadratic*: 30 trials that minimise the sum of (x_i - i)² over three parameters in [-5, 5]. A trial reports this value
-plus 1/(step + 1) at each of ten steps. *digits*: 40 trials of an `SGDClassifier` on scikit-learn's digits that maximise
-the accuracy on two thirds of the rows. A trial reports the accuracy after each of 27 epochs. Each line of the results
-is one run: the best value of a completed trial, and the number of steps of all trials. `table` prints medians, and
-means of differences between runs of the same seed, with one standard error. Positive means better than `--against`.
+*quadratic*: 30 trials that minimise the sum of (x_i - i)² over three parameters in [-5, 5]. A trial of *quadratic*
+reports its value plus 1/(step + 1) at each of ten steps. *digits*: 40 trials of an `SGDClassifier` on scikit-learn's
+digits that maximise the accuracy on two thirds of the rows. A trial reports the accuracy after each of 27 epochs. Each
+line of the results is one run: the best value of a completed trial, and the number of steps of all trials. `table`
+prints medians, and means of differences between runs of the same seed, with one standard error. Positive means better
+than `--against`.
 """
 
 import argparse

@@ -4,9 +4,9 @@
     python -m benchmarks.search_cv hgb --seeds 10
 
 The fits run one after the other. The simulated time of a fit is its CPU time, so that the figures do not depend on
-other programs on the machine. The time to choose a candidate counts as well. `RandomizedSearchCV` and `BelatedSearchCV`
-have one task for each split. Optuna's `OptunaSearchCV` has one task for each candidate, and uses its default sampler. t
-is in units of the time that `RandomizedSearchCV` takes for all its candidates.
+other programs on the machine. The simulated time includes the time to choose candidates. `RandomizedSearchCV` and
+`BelatedSearchCV` have one task for each split. Optuna's `OptunaSearchCV` has one task for each candidate, and uses its
+default sampler. t is in units of the time that `RandomizedSearchCV` takes for all its candidates.
 """
 
 import argparse
@@ -49,7 +49,7 @@ PROBLEMS = {
 
 
 class Workers:
-    """Tasks on workers in simulated time. Each task runs when it is started."""
+    """A backend that runs each task when it is started, and assigns tasks to workers in simulated time."""
 
     def __init__(self):
         self.now = 0.0

@@ -9,8 +9,8 @@ for example with more neighbours than rows, or if the score is not a finite floa
 regressions, which is −1e10 or less if training diverged; and the log-likelihood of networks for classification. The
 rules of a run are in tables.py. Regret is at most 10, which is also the regret of failed points.
 
-The tables in `HELD_OUT` were set aside before optimizers had been run on them. Defaults are never chosen by these
-tables.
+The tables in `HELD_OUT` were set aside before optimizers had been run on them. These tables are never used to choose
+defaults.
 """
 
 import argparse

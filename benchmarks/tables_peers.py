@@ -3,7 +3,7 @@
     python benchmarks/tables_peers.py run peers.jsonl     # takes hours; continues where it stopped
     python benchmarks/tables_peers.py pack peers.jsonl
 
-The held-out tables are left out.
+The held-out tables are not included.
 """
 
 import argparse
@@ -20,7 +20,7 @@ TPE = 'optuna-tpe=optuna-tpe:{"multivariate": true}'
 TPE_CONDITIONAL = 'optuna-tpe=optuna-tpe:{"multivariate": true, "group": true}'
 BOTORCH = "botorch=botorch-grid"
 
-#: Group of settings, optimizer, number of seeds: from the cheapest to the most expensive.
+#: (group of settings, optimizer, number of seeds), from the cheapest to the most expensive optimizer.
 RUNS = [
     ("tables", "random", 20),
     ("tables", TPE, 20),

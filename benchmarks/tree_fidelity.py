@@ -25,7 +25,7 @@ from belated import functions  # noqa: E402
 
 BUDGETS = (12.5, 25, 50, 100, 200, 400)
 KINDS = ("recommended", "best", "evaluations")
-#: Functions with the exponents of their costs.
+#: Each function with the exponent of its cost.
 FUNCTIONS = {
     "hartmann3": (functions.HARTMANN3_MF, 3),
     "hartmann6": (functions.HARTMANN6_MF, 3),
@@ -54,7 +54,7 @@ def bias(function):
 
 
 def spread(function):
-    """Return how far the best of 500 random values is above their median."""
+    """Return the difference between the best of 500 random values and their median."""
     low, high = np.array([(each.low, each.high) for each in function.space.values()]).T
     values = function(np.random.default_rng(0).uniform(low, high, (500, len(low))))
     return float(values.max() - np.median(values))

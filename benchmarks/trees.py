@@ -6,8 +6,9 @@
 
 Regret is the distance of f from its optimum at the best observed point, or with noise at the recommended point. Scores
 are log10 of regret divided by the median regret of random points. The score of a random point is about 0, and lower is
-better. Noise is normal, and its standard deviation is a twentieth of this median. With a delay, a result arrives after
-100 further points have been suggested. The problem, the noise and the seeds of a run are the same for every optimizer.
+better. Noise is normal, and its standard deviation is a twentieth of the median regret of random points. With a delay,
+a result arrives after 100 further points have been suggested. The problem, the noise and the seeds of a run are the
+same for every optimizer.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from itertools import product
 from statistics import median
 
 if __name__ == "__main__":
-    # Set before numpy is loaded: one thread, which is the fastest setting for such small matrices.
+    # One thread is the fastest setting for such small matrices. The variables must be set before numpy is loaded.
     for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
 
@@ -106,7 +107,8 @@ class CMAES:
     def restart(self, population):
         d = len(self.problem.low)
         bounds, seed = np.repeat([[0.0, 1.0]], d, axis=0), int(self.rng.integers(2**31))
-        # In many dimensions, hardly any point of the first populations is in the box. By default, 100 points are tried.
+        # In many dimensions, hardly any point of the first populations is in the box. The default of the package is to
+        # try 100 points.
         fixed = {"bounds": bounds, "n_max_resampling": 10, "seed": seed}
         self.cma = self.new(self.rng.random(d), 0.2, population_size=population, **fixed)
         self.finished, self.last = self.best, (math.inf, None)

@@ -1,11 +1,11 @@
 """Many processes on one study: python campaigns/crowd.py.
 
-32 processes make 500 mixed calls each on one study of random search, with pauses of 5 ms between calls. Calls must not
-raise an error, and each call must be in the log exactly once. The sequence must not have gaps, and the 99th percentile
-of the times of calls must be at most 250 ms. Then 16 processes suggest in one study of Bayesian optimisation that
-hallucinates pending trials. The distance of two points that were pending together must be at least a thousandth of the
-box's diagonal. With --store postgresql, the studies are in a server's database; --p99 changes the limit of the times.
-The program prints JSON.
+32 processes make 500 mixed calls each on one study of random search, with pauses of 5 ms between calls. No call may
+raise an error, and each call must be in the log exactly once. The sequence of events must not have gaps, and the 99th
+percentile of the times of calls must be at most 250 ms. Then 16 processes suggest in one study of Bayesian optimisation
+that hallucinates pending trials. The distance of two points that were pending together must be at least a thousandth of
+the box's diagonal. With --store postgresql, the studies are in a server's database; --p99 changes the limit of the
+times. The program prints JSON.
 """
 
 import json
@@ -46,7 +46,7 @@ def mix(store, slot, calls, think, barrier, results):
                 observed.append((trial, chance.random()))
                 study.observe(trial, observed[-1][1], key=key)
                 done.append([what, key, trial.number, observed[-1][1]])
-            elif what == "again":  # a second call with the same value must not change anything
+            elif what == "again":  # a second call with the same value must not change the study
                 study.observe(*chance.choice(observed))
             elif what == "add":
                 trial = study.add({"x": chance.random(), "y": chance.random()}, 0.5)

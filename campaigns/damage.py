@@ -1,12 +1,12 @@
 """Check that a damaged file gives the right data or StoreError: python campaigns/damage.py.
 
-A store of two studies is damaged in one place, as often as requested. The damage may be a flipped bit anywhere, or a
-flipped bit in SQLite's structure (headers and cell pointers of pages). It may also be a cut, or a page that is zeroed
-or exchanged with another page. A process with a time limit then opens the studies and uses them. It must see exactly
-the stored data, or get StoreError. `export --salvage` must return only events that were stored, unchanged. The program
-counts how many events it returns among the events whose record is intact. Finally, the program damages the write-ahead
-log that remains beside the file when writers are killed. SQLite treats this damage as the end of the log after a crash,
-so an earlier state is allowed. The program prints JSON.
+Each case damages a store of two studies in one place. The damage may be a flipped bit anywhere, or a flipped bit in
+SQLite's structure (headers and cell pointers of pages). The file may also be truncated, or a page may be zeroed or
+exchanged with another page. A process with a time limit then opens the studies and uses them. The process must see
+exactly the stored data, or get StoreError. `export --salvage` must return only events that were stored, unchanged. The
+program counts how many of the intact events are returned by `export --salvage`. Finally, the program damages the
+write-ahead log that remains beside the file when writers are killed. SQLite treats this damage as the end of the log
+after a crash, so an earlier state is allowed. The program prints JSON.
 """
 
 import json
@@ -47,7 +47,8 @@ def make(path):
 
 
 def damaged(data, chance, log):
-    """Return the data with one damage, and its description. A log is damaged anywhere, because it has no pages."""
+    """Return the data with one damage, and its description. A write-ahead log does not have pages, so any byte of it
+    may be damaged."""
     data = bytearray(data)
     if log:
         place = chance.randrange(len(data))
@@ -114,10 +115,10 @@ def salvage(path):
 
 
 def cases(path, base, seed, numbers, results):
-    """Examine some damages; report (number, damage, result) for each of them, before and after."""
+    """Examine some damages; report (number, damage, result) before and after each of them."""
     data, log, truth, stored, records = base
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    sys.stderr = open("/dev/null", "w")  # noqa: SIM115  # warnings about the damage, thousands of them
+    sys.stderr = open("/dev/null", "w")  # noqa: SIM115  # thousands of warnings about the damage
     for number in numbers:
         chance = random.Random(f"{seed} {number}")
         broken, what = damaged(log or data, chance, log=bool(log))
@@ -170,7 +171,7 @@ def prepared(base, logged):
 
 
 def run(damages=10_000, logs=1000, workers=2, seed=0, limit=None):
-    """Return the results for a file without a writer, and for the log beside a file whose writers were killed."""
+    """Return the results of damage to a database file, and to the write-ahead log that killed writers left."""
     with harness.folder(memory=True) as folder:
         result = {"file": campaign(Path(folder), damages, False, workers, seed, limit)}
     if logs:

@@ -56,7 +56,7 @@ def examine(path, study, before, error, more):
 
 
 def run(first=0, step=1, every=100, seed=0, limit=None):
-    """Return the results. In every `every`-th case, 100 more events are appended twice, in other cases one event."""
+    """Return the results. One in `every` cases appends 100 more events twice; the other cases append one event."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     failures, deadline = harness.Failures(), harness.Deadline(limit)
     result = {}

@@ -23,7 +23,8 @@ MEMORY = Path("/dev/shm")  # a file system in memory, where fsync takes almost n
 
 
 def processes():
-    """Return the start method of workers: forks of a server that has imported belated and has no threads."""
+    """Return the start method of workers: they are forked from a server process that has imported belated and has no
+    threads."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["belated", "belated.cli", "psycopg"])
     return context
@@ -37,7 +38,8 @@ def folder(memory=False):
 
 @contextlib.contextmanager
 def place(store, folder):
-    """The place of a program's studies: a file in the folder, or a database of a server started for the program."""
+    """Return the place where a program stores its studies: a file in the folder, or a database of a server started for
+    the program."""
     if store == "sqlite":
         yield Path(folder) / "store.db"
     elif store == "postgresql":
@@ -84,7 +86,7 @@ def objective(params):
 
 
 def state(study):
-    """Return all data of a study's trials as plain data, which can be compared exactly."""
+    """Return the data of all trials of a study as plain Python objects, which can be compared exactly."""
     return [(trial.number, trial.params, trial.state, trial.value) for trial in study.trials]
 
 
@@ -150,7 +152,7 @@ def command(*arguments):
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             code = cli.main(["study", *map(str, arguments)])
-        except SystemExit as end:  # argparse ends in this way for an invalid command line
+        except SystemExit as end:  # argparse raises this exception for an invalid command line
             code = end.code
     return code, out.getvalue(), err.getvalue()
 
@@ -168,7 +170,8 @@ def milliseconds(seconds):
 
 
 class Failures(list):
-    """Failures, and calls that took too long, which may be due to a busy machine. Only the first few are shown."""
+    """Failures, and calls that took too long, which may be due to a busy machine. Only the first few failures are
+    shown."""
 
     def __init__(self):
         super().__init__()

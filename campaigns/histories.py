@@ -1,10 +1,11 @@
 """Check that the model does not depend on the order of results: python campaigns/histories.py.
 
 Each history is run three times. *Lived*: suggestions between reports that come late, twice, amended, refused, for
-unknown trials, or after the trial has failed or its lease has ended. The study is reopened now and then. *Plain*: the
-same history, without reopening and without the calls that must not change anything. Its suggestions must be bit-equal.
-*Shuffled*: the same points and reports with the reports in another order, which keeps the order of the reports of one
-trial. With the same hyperparameters, its posterior must equal the first posterior within 1e-9. The program prints JSON.
+unknown trials, or after the trial has failed or its lease has ended. The study is sometimes reopened. *Plain*: the same
+history, without reopening and without the calls that must not change the study. The suggestions must be bit-equal to
+the lived history. *Shuffled*: the same points and reports with the reports in another order, which keeps the order of
+the reports of one trial. With the same hyperparameters, the posterior of the shuffled history must equal the posterior
+of the lived history within 1e-9. The program prints JSON.
 """
 
 import random

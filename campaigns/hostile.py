@@ -1,9 +1,9 @@
 """Check that stores with hostile content are refused and do not run code: python campaigns/hostile.py.
 
 Each case starts from an intact store and changes it with plain SQL. Hostile events get valid checksums. A process with
-limits on memory and time then lists, shows, checks, exports and salvages the store. It also opens the study, observes
-and suggests. Every use must end with StoreError, with an exit code of the command, or with the right data. Triggers
-must not have run. The program prints JSON.
+limits on memory and time then lists, shows, checks, exports and salvages the store. The process also opens the study,
+observes and suggests. Every use of the store must end with StoreError, with an exit code of the command, or with the
+right data. Triggers must not have run. The program prints JSON.
 """
 
 import json
@@ -162,7 +162,7 @@ BODIES |= {
         "scale is zero": (X, "3.0", note("[1.0,1.0]", 1.0, 0.1, 2, scale="0.0"), "false", "null"),
     }.items()
 }
-# Bodies with this number of bytes.
+# Bodies with a given number of bytes, which have the form of events but were not written by a study.
 HUGE = {
     "spaces": lambda size: " " * size,
     "text": lambda size: '"' + "x" * size + '"',
@@ -184,7 +184,7 @@ KEYS = {
 }
 NUMBERS = ["NULL", "'text'", "x'00ff'", "-1", "0.5", "9e999", "9223372036854775807", "zeroblob(%d)"]
 SCHEMA = {
-    # Code that was executed would write to the table named trace.
+    # If SQLite executed the code of the store, the code would write to the table named trace.
     "trigger on insert": "CREATE TRIGGER t AFTER INSERT ON events BEGIN INSERT INTO trace VALUES ('ran'); END",
     "trigger before insert": "CREATE TRIGGER t BEFORE INSERT ON events BEGIN INSERT INTO trace VALUES ('ran'); END",
     "trigger that deletes": (

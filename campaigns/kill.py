@@ -4,8 +4,8 @@ Workers suggest, observe, fail and add in one study. Each worker writes every ca
 after the call has returned. The workers are killed with SIGKILL after a random time and replaced. The new worker
 repeats the call that was interrupted, with the same key. Afterwards every acknowledged event must be in the table,
 every key must be there at most once, the sequence must not have gaps, and the database must be intact. The program
-begins a new study now and then; every fourth study uses Bayesian optimisation. With --store postgresql, the studies are
-in a server's database. The program prints JSON.
+starts a new study after some kills; every fourth study uses Bayesian optimisation. With --store postgresql, the studies
+are in a server's database. The program prints JSON.
 """
 
 import json

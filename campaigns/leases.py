@@ -2,9 +2,9 @@
 
 The clock is a function that the program sets forward. Three trials get leases of an hour, then 400 days pass. The
 trials must be pending in the study and absent from the model. The next suggestion must equal the suggestion of a copy
-in which the trials were abandoned. It must differ from the suggestion of a copy in which the trials have no lease. A
-process that opened the study later observes the value of one trial. This value must change the model's mean at the
-trial's point. The program prints JSON.
+in which the trials were abandoned. The next suggestion must differ from the suggestion of a copy in which the trials
+have no lease. A process that opened the study later observes the value of one trial. This value must change the model's
+mean at the trial's point. The program prints JSON.
 """
 
 import sys

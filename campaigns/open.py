@@ -1,9 +1,9 @@
 """Measure the time to open large studies, and to read one new event: python campaigns/open.py.
 
 Each study is opened by a process that has just started; imports are not counted. The first study is a study of Bayesian
-optimisation with 2,000 observations. Its first suggestion must not need a refit. A study of random search and a study
-of tree search have 100,000 events each. Finally, two handles open one study, and one handle reads the events that the
-other handle wrote. The program prints JSON with times in milliseconds.
+optimisation with 2,000 observations. The first suggestion after opening this study must not need a refit. A study of
+random search and a study of tree search have 100,000 events each. Finally, two handles open one study, and one handle
+reads the events that the other handle wrote. The program prints JSON with times in milliseconds.
 """
 
 import json

@@ -92,7 +92,7 @@ def ask_everything(running, requests, failures, seed=0, deadline=None):
             try:
                 ask()
             except Exception as error:
-                # For example an operation for which all requests are valid.
+                # Some operations have no invalid requests, so schemathesis cannot make one.
                 if "Unsatisfiable" not in type(error).__name__ and "generate" not in str(error):
                     raise
     return statuses

@@ -9,12 +9,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 SUPERUSER = "belated"
-# The user who needs a password, and the password. Other users of this machine do not need a password.
+# The user who needs a password, and the password. The other database users of this server do not need a password.
 USERS = {"locked": "s3cr3t"}
 
 
 def missing():
-    """Return what is missing to start a server on this machine, or None."""
+    """Return the name of a program that is missing to start a server on this machine, or None."""
     try:
         import psycopg  # noqa: F401
     except ImportError:
@@ -56,7 +56,7 @@ class Server:
             settings.write(f"listen_addresses = ''\nunix_socket_directories = '{self.folder}'\nmax_connections = 200\n")
             settings.write(f"fsync = {'on' if fsync else 'off'}\nlog_line_prefix = '%m [%p] '\n")
             if self._knows("recovery_init_sync_method"):
-                # Without this, the server syncs a thousand files when it starts after a crash.
+                # Without this setting, the server syncs a thousand files when it starts after a crash.
                 settings.write("recovery_init_sync_method = syncfs\n")
         self.start()
         for user, password in USERS.items():
@@ -92,7 +92,7 @@ class Server:
                 time.sleep(0.05)
 
     def stop(self, mode="immediate"):
-        """Stop the server: `immediate`, as after a crash, or `fast`, which first informs the sessions."""
+        """Stop the server in the mode `immediate`, as in a crash, or `fast`, which first ends the sessions."""
         command = [programs() / "pg_ctl", "stop", "-D", "data", "-m", mode, "-w"]
         subprocess.run(command, check=True, **self._settings())
         self._process.wait()

@@ -13,7 +13,7 @@ TOKEN = "token-of-tests-0123456789"
 
 
 def missing():
-    """Return what is missing to run the server and a client, or None."""
+    """Return the name of a package that the server or a client needs and that is missing, or None."""
     for name in ("fastapi", "uvicorn", "httpx"):
         if find_spec(name) is None:
             return f"{name} is not installed"
@@ -21,7 +21,7 @@ def missing():
 
 
 class Service:
-    """A server for the studies at a URL; usable as a context manager. After a restart, it has the same port."""
+    """A server for the studies at a URL; usable as a context manager. After a restart, the server has the same port."""
 
     def __init__(self, url, *arguments, token=TOKEN):
         self.url = url

@@ -21,7 +21,7 @@ FAULTS = {"KILL": "signal=KILL", "EIO": "error=EIO"}
 
 
 def missing():
-    """Return why this program cannot run on this machine, or None if it can."""
+    """Return the reason why this program cannot run on this machine, or None if it can run."""
     if shutil.which("strace") is None:
         return "strace is not installed: its package is named strace (apt-get install strace)"
     tried = subprocess.run(["strace", "-e", "inject=fsync:error=EIO", "true"], capture_output=True, text=True)

@@ -1,11 +1,11 @@
 """Test a run of Ray Tune that is killed and restored repeatedly: python campaigns/tune.py.
 
-Sessions of `Tuner.fit` with `BelatedSearch` run in separate processes on one local Ray. They are killed by SIGKILL and
-restored by `Tuner.restore`; the last session runs to the end. Sometimes the file of the search, or Tune's table, is
-replaced by an earlier version between two sessions, as if the other file had been copied to the storage later.
-Afterwards the trials of Tune and of the search must be the same, one to one, with the same params and values. A point
-must not occur twice. A trial must not have been evaluated again if its end was in the table that a session restored.
-The program prints JSON.
+Sessions of `Tuner.fit` with `BelatedSearch` run in separate processes on one local Ray. The sessions are killed by
+SIGKILL and restored by `Tuner.restore`; the last session runs to the end. Sometimes the file of the search, or Tune's
+table, is replaced by an earlier version between two sessions, as if the other file had been copied to the storage
+later. Afterwards the trials of Tune and of the search must be the same, one to one, with the same params and values. A
+point must not occur twice. A trial must not have been evaluated again if its end was in the table that a session
+restored. The program prints JSON.
 """
 
 import json
@@ -211,7 +211,8 @@ def run(stops=10, samples=60, workers=4, seconds=0.2, period=0.5, longest=3.0, m
                     process.join()
                     if Path(folder, "done").exists():
                         continue  # killed after its end
-                    # Workers of a driver that died end soon. Their later notes belong to its session.
+                    # The workers of a killed session end soon. Notes that they write until then belong to the killed
+                    # session.
                     time.sleep(1.0)
                     stopped += 1
                     if files.newest("search_gen_state") is None:

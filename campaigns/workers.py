@@ -54,7 +54,7 @@ def on_ray(n_workers):
 
     from belated.integrations.ray import executor
 
-    # Its workers import this program by the name under which it was imported here.
+    # Ray's workers import this program by the name under which it was imported here.
     path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     ray.init(
         num_cpus=n_workers,
@@ -69,7 +69,7 @@ def on_ray(n_workers):
         ray.shutdown()
 
 
-# Each function is called with the number of workers, for a with statement, and gives the arguments of the run.
+# Each function takes the number of workers and returns a context manager with the arguments of the run.
 ENGINES = {"processes": processes, "dask": dask, "ray": on_ray}
 
 
@@ -88,7 +88,8 @@ class Evaluation:
         return harness.objective(params)
 
     def wait_for_all(self):
-        """Wait until all workers are evaluating at the same time. The first worker that sees it informs the others."""
+        """Wait until all workers are evaluating at the same time. The first worker that finds all workers evaluating
+        informs the others."""
         end, reader = time.monotonic() + MAX_WAIT, Reader(self.folder)
         while not has(self.folder, "all at work") and time.monotonic() < end:
             if len(reader.update().at_work) == self.n_workers:
@@ -154,7 +155,7 @@ def kill(folder, kills, n_workers, every, seed, is_over):
         os.kill(pid, signal.SIGKILL)
         while is_running(pid):
             time.sleep(0.001)
-        # The notes show whether its evaluation had ended, because this process cannot write any more.
+        # The notes show whether the evaluation of a killed worker had ended.
         note(folder, what="killed", pid=pid, time=time.time())
     tell(folder, "last kill")
 

@@ -1,4 +1,5 @@
-//! Eight evaluations are in flight, and results come in random order. The optimizer is saved and restored on the way.
+//! Eight evaluations are in flight, and results come in random order. The optimizer is saved and restored during the
+//! run.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -42,7 +43,7 @@ fn main() -> Result<()> {
             optimizer.record(action, None)?;
         }
         if step == 30 {
-            // The copy continues bit for bit, also with trials in flight.
+            // The restored optimizer makes the same suggestions, bit for bit, also with trials in flight.
             optimizer = Optimizer::from_bytes(&optimizer.to_bytes()?)?;
         }
     }

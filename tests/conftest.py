@@ -19,12 +19,12 @@ from campaigns import server
 settings.register_profile("belated", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("belated")
 
-# A background job of a shell ignores Ctrl-C, and its child processes inherit this. Tests interrupt such processes.
+# A background job of a shell ignores Ctrl-C, and child processes inherit this setting. Tests interrupt such processes.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Before the hook of pytest-xdist, which reads the groups.
+# This hook must run before the hook of pytest-xdist, which reads the groups.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Assign tests to groups, each of which runs in one process when tests run in parallel.

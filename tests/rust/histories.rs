@@ -25,7 +25,7 @@ use crate::settings::{bpe_delay, settings, tree_search};
 #[derive(Debug, Clone)]
 pub struct Case {
     pub definition: Definition,
-    /// The settings of Bayesian optimisation. None stands for random search, BPE-Delay or tree search.
+    /// The settings of Bayesian optimisation, or None for random search, BPE-Delay and tree search.
     pub settings: Option<Value>,
     pub steps: Vec<Step>,
 }
@@ -88,7 +88,7 @@ pub fn is_numerical(error: &Error) -> bool {
     )
 }
 
-/// Random values of one history. They are all equal, all adjacent, all of one extreme size, or arbitrary.
+/// Random values of one history. Values are all equal, all adjacent, all of one extreme size, or arbitrary.
 fn values() -> impl Strategy<Value = Union<proptest::strategy::BoxedStrategy<f64>>> {
     let size = select(vec![1.0, -7.5, 1e300, 1e-300, 5e-324]);
     let near = size.clone().prop_map(|v: f64| {
@@ -389,7 +389,8 @@ fn pick(which: usize, optimizer: &Optimizer) -> Option<usize> {
 }
 
 impl Step {
-    /// Takes the step, and returns the warnings. The errors "already observed" and "horizon reached" are ignored.
+    /// Applies the step to an optimizer, and returns the warnings. The errors "already observed" and "horizon reached"
+    /// are ignored.
     pub fn take(&self, optimizer: &mut Optimizer, stop: &mut Stop) -> Result<Vec<String>, Error> {
         let later = Some(optimizer.ledger().len() as f64);
         let mut report =

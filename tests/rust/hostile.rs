@@ -36,7 +36,7 @@ proptest! {
         for step in &case.steps {
             match (step, step.take(&mut optimizer, &mut go_on())) {
                 (_, Ok(_)) => {}
-                // A suggestion never returns a numerical error, but these calls may return a numerical error.
+                // Predictions and recommendations may return a numerical error; suggestions never do.
                 (Step::Recommend(_) | Step::Surrogate { .. }, Err(error)) if is_numerical(&error) => {}
                 (_, Err(error)) => return Err(TestCaseError::fail(format!("{step:?}: {error}"))),
             }
@@ -82,7 +82,7 @@ proptest! {
             let warnings = step.take(&mut optimizer, &mut go_on()).map_err(|error| {
                 TestCaseError::fail(format!("{step:?}: {error}"))
             })?;
-            // A domain whose points were all observed has a different warning.
+            // If all points of a domain were observed, a suggestion gives another warning.
             let random = warnings.iter().any(|warning| warning.contains("random point"));
             prop_assert!(!random, "{warnings:?}");
         }
@@ -116,7 +116,7 @@ fn huge_sizes_are_refused_before_memory_is_allocated() {
             "{refused}"
         );
     }
-    // This call is stopped at once. Memory is not reserved for trials before they are created.
+    // The stop callback interrupts this suggestion at once. Memory is not reserved for trials before they are created.
     let mut optimizer = made(0, plain).unwrap();
     let stopped = optimizer.suggest(usize::MAX, Request::default(), &mut || {
         ControlFlow::Break(())

@@ -51,7 +51,7 @@ proptest! {
     }
 }
 
-/// Tests with more rows. The searches of a fit then run on other threads.
+/// Tests with more rows. With enough rows, the searches of a fit run on other threads.
 #[test]
 fn a_stopped_fit_on_several_threads_changes_nothing() {
     for acquisition in ["UCB", "LogEI", "ThompsonSampling"] {

@@ -1,4 +1,4 @@
-//! Tests of saved optimizers. They are restored bit for bit, and damaged bytes are refused.
+//! Tests of saved optimizers. Saved optimizers are restored bit for bit, and damaged bytes are refused.
 
 use std::sync::OnceLock;
 
@@ -12,7 +12,7 @@ use crate::histories::{Step, case, cube, definition, go_on, is_consistent};
 /// The size of the header, which has the name and version and then the checksum.
 const HEAD: usize = 8 + 8;
 
-/// A change of the bytes. Positions are modulo the number of bytes.
+/// A change of the bytes. A position beyond the end is reduced modulo the number of bytes.
 #[derive(Debug, Clone)]
 enum Damage {
     Changed(usize, u8),
@@ -53,7 +53,7 @@ fn apply(damage: &Damage, bytes: &mut Vec<u8>) {
     }
 }
 
-/// A second implementation of the checksum. It is FNV-1a over the words, the remaining bytes and the length.
+/// A second implementation of the checksum. The checksum is FNV-1a over the words, the remaining bytes and the length.
 fn checksum(bytes: &[u8]) -> u64 {
     let mut hash: u64 = 14_695_981_039_346_656_037;
     let mut mix = |word: u64| {

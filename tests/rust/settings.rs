@@ -129,7 +129,7 @@ pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = Value> {
             "kind": "BPEDelay",
             "horizon": horizon,
             "lengthscale": lengthscale,
-            // The standard deviations are drawn as variances.
+            // Standard deviations are square roots of random variances.
             "signal_std": signal.sqrt(),
             "noise_std": noise.sqrt(),
             "kernel": kernel,

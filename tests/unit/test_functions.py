@@ -126,7 +126,7 @@ def test_searches_of_a_sum_end_at_its_optimum(function, part, count):
     def loss(x):
         return -function(x[None])[0]
 
-    # Two peaks of Hartmann6 are nearly as high.
+    # The second-highest peak of Hartmann6 is nearly as high as the highest.
     found = [optimize.differential_evolution(loss_of_part, bounds[:width], seed=seed, popsize=10) for seed in range(4)]
     peak = min(found, key=lambda each: each.fun).x
 

@@ -1,5 +1,4 @@
-"""A room (a group of modules) imports only from earlier rooms; imports are read from the sources without executing
-them."""
+"""A room (a group of modules) imports only from earlier rooms. The test reads the sources and does not execute them."""
 
 import ast
 import re
@@ -19,7 +18,7 @@ PYTHON_ROOMS = (
     *("_core", "warn", "short_repr", "hints", "space", "optimizers", "store", "study", "run", "simulate", "functions"),
     *("plotting", "integrations", "replays", "serve", "cli"),
 )
-# Rooms with fewer allowed imports, and the only rooms that may import the package as its users do.
+# Exceptions: rooms with fewer allowed imports, and rooms that may import the package as its users do.
 ALLOWED = {
     "store": {"_core", "short_repr", "warn"},
     "simulate": {"_core", "short_repr"},
@@ -285,8 +284,8 @@ def rust_imports(sources=None):
 
 
 def added_methods(sources, names, resolved):
-    """(caller, module) for each method with a unique name that the module adds to a type of another module. The type's
-    module may call the method, because a type may be split over two files."""
+    """(caller, module) for each method with a unique name that the module adds to a type of another module. The module
+    of the type may call this method, because a type may be split over two files."""
     defined = {}
     for module, source in sources.items():
         for name in RUST_METHOD.findall(source):

@@ -91,7 +91,8 @@ def variants():
             try:
                 cls(**DOMAINS["continuous"], **arguments)
             except bl.InvalidSetting as error:
-                assert any(argument in str(error) for argument in choices)  # these two arguments exclude each other
+                # the optimizer refuses two of the arguments together
+                assert any(argument in str(error) for argument in choices)
             else:
                 yield pytest.param(cls, arguments, id="-".join([name, *values]))
 
@@ -201,7 +202,8 @@ def a_context(opt, rng):
 
 
 def a_fidelity(opt, rng):
-    """Return a fidelity for half of the trials, otherwise None. Without a declared fidelity, do not draw a number."""
+    """Return a fidelity for half of the trials, otherwise None. If the optimizer does not declare a fidelity, do not
+    draw a random number."""
     if opt._problem.fidelity is None:
         return None
     return int(rng.integers(2, 51)) if rng.random() < 0.5 else None

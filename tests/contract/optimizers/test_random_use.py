@@ -58,7 +58,7 @@ def f(opt, trial):
 
 
 def place(trial):
-    """A trial's point in units of the width of the domain."""
+    """Return the point of a trial in units of the width of the domain."""
     if trial.index is not None:
         return (float(trial.index), 0.0)
     if "n" in trial.params:
@@ -133,7 +133,7 @@ class RandomUse(RuleBasedStateMachine):
     @rule(data=st.data(), value=st.sampled_from([-1e8, -1e3, 0.0, 1e3, 1e6, 1e300, -5e-324]))
     def outlier(self, data, value):
         if self.kind == "bpe":
-            return  # only suggested points count for eliminations
+            return  # BPE-Delay eliminates points by suggested trials only
         trial = self.opt.trials[data.draw(st.integers(0, len(self.states) - 1))] if self.states else self.opt.suggest()
         self.states.setdefault(trial.number, "pending")
         point = trial.params if trial.index is None else trial.index
@@ -162,7 +162,7 @@ class RandomUse(RuleBasedStateMachine):
         if not amend and trial.number in self.values:
             return
         trial.observe(value, std=self.std, amend=amend)
-        # Repeating the value of the trial does not change it.
+        # Reporting the value of a trial again does not change the trial.
         if self.states[trial.number] != "observed" or self.values[trial.number] != value:
             self.given_up.clear()
         self.states[trial.number], self.values[trial.number] = "observed", value
@@ -186,7 +186,7 @@ class RandomUse(RuleBasedStateMachine):
         self.states[trial.number] = "pending"
 
     def repeats_nothing(self):
-        """Whether a second evaluation of a point gives no information; the literature's algorithms allow it."""
+        """Whether the optimizer must not evaluate a point twice; the literature's algorithms may do so."""
         return self.std == 0.0 and self.kind in ("random", "log_ei", "ucb", "max_variance")
 
     @invariant()
@@ -201,7 +201,7 @@ class RandomUse(RuleBasedStateMachine):
         assert best is None or self.sign * self.opt.best_value_ == best
 
     def teardown(self):
-        """The log determines the optimizer: notes are accepted, and suggestions continue bit for bit."""
+        """An optimizer made from the log accepts all notes and continues with the same suggestions, bit for bit."""
         if not hasattr(self, "states"):
             return
         assert all(math.isfinite(t.suggested_at) for t in self.opt.trials)

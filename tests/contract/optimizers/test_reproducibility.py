@@ -41,7 +41,7 @@ def make(plan):
     if plan["context"]:
         arguments["context"] = CONTEXT
     if arguments.get("clock") == "seconds":
-        arguments["time"] = np.zeros(()).item  # is pickled together with the array that holds the time
+        arguments["time"] = np.zeros(()).item  # the clock is pickled together with the array that holds its time
     return optimizer(**DOMAINS[plan["domain"]], **arguments)
 
 
@@ -52,7 +52,7 @@ def optimizer(**arguments):
 
 
 def params_of(plan, u):
-    """A point of the plan's domain, for u in [0, 1)."""
+    """Return the point of the plan's domain that u in [0, 1) selects."""
     if plan["domain"] == "tree":
         c = "uvw"[int(3 * u)]
         inner = {"n": 1 + int(6 * u)} if c != "w" else {}
@@ -78,7 +78,7 @@ def read_model(opt, plan, which):
         lambda: opt.observe(which % 50, float("inf")),
         lambda: opt.observe(which % 50, -77.0) if which % 50 < opt.n_trials and opt.trial(which % 50).value else None,
     ):
-        with contextlib.suppress(bl.BelatedError):  # the call is not available yet or not supported
+        with contextlib.suppress(bl.BelatedError):  # the call may be unsupported, or need a fit
             call()
 
 
@@ -86,7 +86,7 @@ def step(opt, plan, what, number):
     """One event in the life of an optimizer; `number` chooses the trial, the point and the value."""
     context = CONTEXTS[number % 3] if plan["context"] else None
     u = number // 3 % 100 / 100
-    value = np.round(8 * u) / 4 - 1  # coarse, so equal values are frequent
+    value = np.round(8 * u) / 4 - 1  # values are coarse, so equal values are frequent
     if what == "suggest":
         opt.suggest(context=context)
     elif what == "batch":
@@ -112,7 +112,7 @@ def step(opt, plan, what, number):
 
 
 def travel(opt, plan, which):
-    """A copy: pickled, or a new optimizer with the same events."""
+    """Return a copy of the optimizer: unpickled, or a new optimizer with the same events."""
     if which % 2:
         return pickle.loads(pickle.dumps(opt))
     copy = make(plan)
@@ -200,7 +200,7 @@ def plans(draw):
         arguments["acquisition__n_features"] = 32
     if domain == "box" and arguments["acquisition"] == "thompson":
         arguments["acquisition__draws"] = draw(st.sampled_from(["pathwise", "weight_space"]))
-    # The length is drawn first. Otherwise most lists are short, and short histories end before the model is used.
+    # The length is drawn first. If hypothesis chose the length, most histories would end before the model is used.
     length = draw(st.integers(5, LONGEST))
     steps = draw(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2999)), min_size=length, max_size=length))
     return {"domain": domain, "context": draw(st.booleans()), "arguments": arguments, "steps": steps}
@@ -233,7 +233,7 @@ def test_a_batch_equals_single_suggestions(plan):
 
 def lattice_indices(settings, readings=False, travels=False, rounds=30):
     """Return indices suggested on a lattice on which only distances matter, so scores tie up to rounding."""
-    # Coordinates are exact in binary, and all values are the prior mean.
+    # Coordinates are exact in binary, and all observed values equal the prior mean.
     lattice = np.array([[i, j] for i in range(9) for j in range(9)], dtype=float)
     theta = {"surrogate__lengthscale": 0.5, "surrogate__signal_std": 1.0, "surrogate__noise_std": 0.1}
     opt = optimizer(candidates=lattice, surrogate__targets="raw", initial=1, **theta, **settings)
@@ -278,7 +278,7 @@ def test_scores_that_tie_up_to_rounding_give_the_same_suggestions(pending, acqui
     ids=["fitted", "given"],
 )
 def test_copies_with_many_rows_continue_bit_for_bit(n, pending, acquisition, domain, theta):
-    # The factor of a copy has another capacity and therefore other strides. Results must not depend on strides.
+    # The factor of a copy has another capacity and therefore other strides. Suggestions must not depend on strides.
     plan = {"domain": domain, "context": False, "arguments": {"acquisition": acquisition, "pending": pending}}
     plan["arguments"] |= {"seed": 1, "initial": 1, "surrogate__n_restarts": 2, **theta}
     plan["arguments"] |= {"acquisition__n_features": 64} if acquisition == "thompson" else {}

@@ -167,7 +167,7 @@ def interrupted(call, after):
         raise Stopped
 
     previous = signal.signal(signal.SIGALRM, handler)
-    # Raised in a callback of the garbage collector, an exception would be ignored.
+    # Python ignores an exception that is raised in a callback of the garbage collector.
     gc.disable()
     try:
         with pytest.raises(Stopped):
@@ -184,7 +184,7 @@ def cut_short(opt, how, number):
     context = a_context(opt, np.random.default_rng(number))
     n = 1 + number % 4
     if how == "interrupt":
-        # The batch is too long to finish in the test. Its trials are logged completely or not at all.
+        # The test requests a batch that is too long to finish. Either all trials of the batch are logged, or none.
         interrupted(lambda: opt.suggest(n=1_000_000, context=context), [1e-4, 2e-3, 0.01, 0.03][number % 4])
     elif how == "propose":
         numbers = None if context is None else opt.context_space_.numbers(context)

@@ -66,7 +66,7 @@ def mountinfo(monkeypatch):
         ("/none/data/../x.db", "ext4"),
         ("/none/my disk/x.db", "cifs"),
         ("/none/a\\b/x.db", "vfat"),
-        ("/none/twice/x.db", "btrfs"),  # the later mount covers the earlier one
+        ("/none/twice/x.db", "btrfs"),  # a later mount on the same folder hides an earlier mount
         ("/none/short/x.db", "tmpfs"),
     ],
 )
@@ -133,7 +133,8 @@ def test_a_file_with_a_second_hard_link_is_opened_read_only(tmp_path, capsys):
     for path in (one, other):
         n, error = run_worker(path)
         assert "2 names" in error and str(path) in error
-    # This also holds for the process that opened the file earlier. A refused call does not change the study.
+    # The process that opened the file before it got a second name cannot write either. A call that raises an error does
+    # not change the study.
     with pytest.raises(bl.StoreError, match="2 names"):
         study.observe(0, 1.0)
     assert study.n_trials == 2 and study.best_value_ is None
@@ -144,7 +145,7 @@ def test_a_file_with_a_second_hard_link_is_opened_read_only(tmp_path, capsys):
         assert cli.main(["study", command, str(other)]) == cli.DONE
     with pytest.raises(bl.StoreError, match="2 names"):
         bl.Study("new", other, search())
-    # Removing the second name allows writing again, also for a study that is open for reading.
+    # If the second name of the file is removed, a study that is open for reading can write again.
     one.unlink()
     again.observe(0, 1.0)
     assert run_worker(other) == (2, "") and again.n_trials == 3
@@ -154,7 +155,7 @@ def test_a_reader_under_a_second_name_does_not_write_its_log_into_the_file(tmp_p
     one, other = (tmp_path / name for name in ("one.db", "other.db"))
     study = bl.Study("s", one, search())
     study.suggest()
-    # The state that a killed process leaves.
+    # Leave the files of the store as a killed process does.
     (tmp_path / "other.db-wal").write_bytes((tmp_path / "one.db-wal").read_bytes())
     study.suggest(n=5)
     del study
@@ -184,7 +185,7 @@ def test_a_file_that_is_a_mount_point_is_opened_read_only(tmp_path):
     del study
     n, error = run_worker(other, *prefix)
     assert n == 1 and "mount the folder" in error
-    # The file is written under its own name, also if its folder is mounted.
+    # Writing works under the first name of the file, also if the folder is mounted.
     assert run_worker(one, *prefix) == (1, "")
     prefix = ["unshare", "--mount", "sh", "-c", f"mount --bind '{tmp_path}' /mnt && exec \"$@\"", "sh"]
     assert run_worker("/mnt/one.db", *prefix) == (2, "")

@@ -216,7 +216,7 @@ def test_the_spaces_equal_those_of_the_package(tables, family):
 
 @pytest.mark.parametrize("space", [_SPACE, _CONDITIONAL])
 def test_a_grid_has_each_point_of_its_space_once(tables, space):
-    """Compare with all values of all parameters, without inactive ones."""
+    """The reference is the product of all levels, without the values of inactive parameters."""
     grid, dimensions = tables.Grid(space), bl.Space(space)
     members = [[each.member(i) for i in range(each.n_levels)] for each in dimensions.values()]
     expected = set()

@@ -12,7 +12,7 @@ PAGES = {"optuna", "scikit_optimize", "bayesian_optimization", "ax", "ray_tune",
 
 
 def sections(page):
-    """The blocks of each section with blocks."""
+    """The blocks of each section that has blocks."""
     return [list(group) for _, group in groupby(blocks(page), lambda block: block.heading)]
 
 

@@ -37,12 +37,12 @@ def run(n, n_jobs, n_in_flight, function=square):
 def test_all_tasks_are_done_and_each_is_requested_when_a_worker_is_free(n, n_jobs, n_in_flight):
     with joblib.parallel_config(backend="threading"):
         seen, under_way = run(n, n_jobs, n_in_flight)
-    # Short tasks may all be done before the next request; joblib alone would then end.
+    # If all tasks are done before the next request, joblib alone would end.
     assert sorted(seen) == [(x, x * x) for x in range(n)]
     assert max(under_way) < n_in_flight
 
 
-def test_processes_do_the_same():
+def test_processes_give_the_same_results():
     seen, _ = run(20, 2, 3)
     assert sorted(seen) == [(x, x * x) for x in range(20)]
 

@@ -36,13 +36,13 @@ def used(search):
 
 
 @pytest.mark.parametrize("make", [bl.BayesOpt, bl.RandomSearch, bl.TreeSearch])
-def test_a_restored_search_continues_like_the_saved_one(make, tmp_path):
+def test_a_restored_search_continues_like_the_saved_search(make, tmp_path):
     search = used(searched(optimizer=make))
     path = str(tmp_path / "search")
     search.save(path)
     assert b"cloudpickle" not in (tmp_path / "search").read_bytes()
     json.loads((tmp_path / "search").read_bytes())
-    # With the space, and without the space as after Tuner.restore without param_space.
+    # The search is restored with its space, and without it, as after Tuner.restore without param_space.
     restored = [BelatedSearch(optimizer=make), searched(optimizer=make)]
     restored[1] = BelatedSearch(optimizer=make)
     restored[1].set_search_properties("loss", "min", PARAM_SPACE)
@@ -149,7 +149,7 @@ def test_trials_only_in_the_table_of_tune_are_taken_over(tmp_path):
     ]
     assert states(restored) == expected
     assert [restored.suggest(trial_id) for trial_id in "abcdef"] == list(configs.values())
-    # Two trials are running, so one more may start.
+    # Two of at most three trials are running, so one more may start.
     new = restored.suggest("g")
     assert new not in configs.values() and restored.suggest("h") is None
     for trial_id, value in (("b", 4.0), ("e", 5.0)):
@@ -300,7 +300,7 @@ def test_incomplete_files_are_skipped(content, tmp_path):
 
 
 class Unreadable:
-    """Raises when its pickle is read."""
+    """An object whose unpickling raises an error."""
 
     def __init__(self, error):
         self.error = error
@@ -319,7 +319,7 @@ def test_a_storage_that_cannot_be_read_does_not_end_the_restore(error, tmp_path)
     config = search.suggest("a")
     search.save_to_dir(str(tmp_path), "1")
     pickled = {"_type": "CLOUDPICKLE_FALLBACK", "value": cloudpickle.dumps(Unreadable(error("no"))).hex()}
-    # Fields other than the storage are not read.
+    # The search reads only the storage from Tune's saved experiment.
     write_table(tmp_path, [("a", "RUNNING", config, {})], storage=pickled, other=pickled)
     restored = BelatedSearch()
     restored.restore_from_dir(str(tmp_path))
@@ -357,7 +357,7 @@ def test_a_trial_restarted_under_another_id_is_recognised_by_its_config(tmp_path
     assert states(search) == [("observed", 0.5), ("pending", None)]
     search.on_trial_complete("unheard of", {"loss": 0.0})
     assert states(search) == [("observed", 0.5), ("pending", None)]
-    # Trials that Tune has under another id are found.
+    # Trials that Tune restarted under another id are recognised.
     search.on_trial_result("b again", {"loss": 1.0} | {f"config/{name}": value for name, value in flat_of(search, 1)})
     search.save_to_dir(str(tmp_path), "1")
     write_table(tmp_path, [("again", "TERMINATED", config, {"loss": 0.5}), ("b again", "RUNNING", {}, {})])

@@ -156,7 +156,7 @@ def test_a_second_request_for_a_trial_returns_the_same_config():
     assert search.suggest("a") == search.suggest("a") and len(search.optimizer_.trials) == 1
 
 
-def test_trials_without_a_value():
+def test_trials_without_a_value_have_failed_or_are_abandoned():
     search = searched()
     for trial_id in "abcde":
         search.suggest(trial_id)
@@ -279,12 +279,12 @@ def test_metric_and_mode_of_tune_are_used():
         search.set_search_properties("loss", None, {"epochs": 1})
     with pytest.raises(bl.InvalidSetting, match="metric=\\['a', 'b'\\]"):
         search.set_search_properties(["a", "b"], ["min", "min"], {"epochs": 1})
-    # There are two spaces. The search returns False, and Tune raises an error.
+    # There are two spaces. The search returns False for a second, different space, and Tune raises an error.
     assert search.set_search_properties("loss", "min", PARAM_SPACE) is False
     assert search.set_search_properties("loss", "min", {"epochs": 1}) is True
     with pytest.raises(bl.InvalidSetting, match="mode='max' in Tune's configuration, and 'min' in the searcher"):
         search.set_search_properties("loss", "max", {"epochs": 1})
-    # The same space may be given twice.
+    # Tune may pass the same space twice.
     search = searched()
     assert search.set_search_properties("loss", "min", PARAM_SPACE) is True
     assert search.set_search_properties("loss", "min", PARAM_SPACE | {"layers": tune.randint(1, 5)}) is False

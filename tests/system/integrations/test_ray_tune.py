@@ -77,7 +77,7 @@ def test_a_stopped_and_restored_run_has_every_trial_once(tmp_path, monkeypatch):
     trials = trials_of(tmp_path)
     assert {trial.attrs["tune_trial"]: (trial.params["box/x"], trial.value) for trial in trials} == table
     assert len({x for x, _ in table.values()}) == len(trials) == 6
-    # Completed trials were not evaluated again.
+    # After the restore, completed trials are not evaluated again.
     lines = [float(line) for line in notes.read_text().split()]
     assert sum(lines.count(x) == 1 for x in evaluated) >= 2
 
@@ -96,7 +96,7 @@ def test_a_failed_trial_is_restarted(tmp_path):
     results = tuner_of(fails_first, search, tmp_path, 2).fit()
     assert results.num_errors == 1
     assert [trial.state for trial in search.optimizer_.trials] == ["failed", "observed"]
-    # The id of the trial changes.
+    # Tune gives the restarted trial another id.
     results = tune.Tuner.restore(str(tmp_path / "run"), fails_first, restart_errored=True).fit()
     assert not results.errors
     assert [trial.value for trial in trials_of(tmp_path)] == [0.5, 0.125]

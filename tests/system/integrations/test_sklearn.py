@@ -89,7 +89,7 @@ def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-# Comparisons with the same quantities computed in other ways.
+# These tests compare results with the same quantities computed in another way.
 
 
 @pytest.mark.parametrize("scoring, refit", [(None, True), (["accuracy", "f1"], "f1")])
@@ -228,7 +228,7 @@ def test_a_slow_candidate_does_not_block_other_workers():
     arguments = {"optimizer": scripted, "n_iter": 13, "cv": ShuffleSplit(1, random_state=0), "error_score": "raise"}
     with joblib.parallel_config(backend="threading"):
         search = search_of(Waiting(), {"slow": [0, 1]}, n_jobs=2, refit=False, **arguments).fit(X, Y)
-    # In the order in which candidates were chosen, although they ended in another order.
+    # Results are in the order in which candidates were chosen, although their fits ended in another order.
     assert [params["slow"] for params in search.cv_results_["params"]] == [1] + [0] * 12
 
 

@@ -27,7 +27,7 @@ def hang_up(server):
 
 
 class Interrupted(Exception):
-    """Raised by a signal handler, for example the time limit of a test."""
+    """An exception that a signal handler raises, for example at the time limit of a test."""
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no timer that sends a signal")
@@ -94,7 +94,7 @@ def test_a_connection_that_is_lost_within_a_transaction_does_not_lose_it(opened,
     with opened.writing("s") as log:
         if when == "before events":
             hang_up(postgres)
-        # These differ from the events read under the lock.
+        # A lost connection does not change the events that the writer reads.
         assert log.events(0) == [record(0), record(1)]
         if when == "before append":
             hang_up(postgres)

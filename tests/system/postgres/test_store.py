@@ -71,7 +71,7 @@ def test_a_wrong_password_is_refused_at_once_and_not_shown(locked):
     seen = "".join(str(frame.f_locals) for frame, _ in frames if "belated/store" in frame.f_code.co_filename)
     seen += "".join(traceback.format_exception(caught.value)) + str(caught.value.__context__)
     assert locked not in postgres_connection.PASSWORDS
-    # The caller's keyword argument is ignored.
+    # The traceback may contain the password only in the URL that the caller passed.
     assert "wr0ng" not in seen.replace(wrong, "").replace(wrong.partition("://")[2], "")
 
 
@@ -90,7 +90,7 @@ def test_a_password_is_kept_if_the_server_refuses_it_later(locked, monkeypatch):
 def test_pickles_omit_the_password_and_the_error_explains_it(locked):
     study = bl.Study.load("s", with_password(locked))
     data = pickle.dumps(study)
-    assert pickle.loads(data).n_trials == 1  # the same process still has the password
+    assert pickle.loads(data).n_trials == 1  # in the same process, the study still has the password
     program = "import pickle, sys; print(pickle.loads(bytes.fromhex(sys.argv[1])).n_trials)"
     settings = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PGPASSFILE": os.devnull}
     for given in ({}, {"PGPASSWORD": PASSWORD}):
@@ -284,7 +284,7 @@ def test_limits_and_formats_of_the_server_have_no_effect(url, postgres):
             study.suggest()
             other.add({"x": 0.5}, 0.5)
         study._store._fetch("SELECT pg_sleep(0.3)")
-        # As for a user who lacks the privilege to wait for the disk after the commit.
+        # The user lacks the privilege to wait for the disk after the commit.
         study._store._server.may_sync_later = False
         study._store.flush("s")
     finally:

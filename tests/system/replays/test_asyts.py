@@ -26,7 +26,7 @@ def test_a_run_starts_with_the_best_initial_point_and_never_gets_worse():
         curves[method] = np.array(found["regret"])
         assert curves[method].shape == (asyts.N_READINGS + 1,)
         assert (np.diff(curves[method]) <= 0).all() and curves[method][-1] > 0
-    # All methods have the same initial points.
+    # All methods of a run have the same initial points.
     assert len({curve[0] for curve in curves.values()}) == 1
     again = run()
     assert np.array_equal(again["regret"], curves["asyTS"]) and again["n_evaluations"] > 4
@@ -100,7 +100,7 @@ def described(function, finals):
 
 def test_counts_use_paired_differences():
     better = {"asyRAND": [3.0, 4.0, 5.0], "synTS": [1.0, 2.0, 3.0], "asyTS": [0.9, 2.1, 2.9]}
-    # Smaller than with random search, and larger than with synTS, in every run.
+    # In every run the regret is smaller than with random search, and larger than with synTS.
     worse = {"asyRAND": [3.0, 4.0, 5.0], "synTS": [1.0, 2.0, 3.0], "asyTS": [1.2, 2.2, 3.3]}
     found = asyts.counts(described("branin", better) + described("park1", worse) + described("park2", {"synTS": [1.0]}))
     assert list(found["functions"]) == ["branin", "park1"]

@@ -67,7 +67,7 @@ def test_asynchronous_workers_start_at_once():
     with ThreadPoolExecutor(3) as pool:
         found = cifar.search(random_search(), diary, pool, None, 60.0, 12)
     ends = [number for what, number in diary.events if what == "end" and number >= 0]
-    assert ends.index(0) >= 7  # while trial 0 was in flight the other two workers went on
+    assert ends.index(0) >= 7  # the other two workers evaluated more trials while trial 0 was in flight
     assert len(found.values) == 12 and found.arrivals == sorted(found.arrivals)
 
 
@@ -127,7 +127,7 @@ def test_real_processes_train_real_networks(small, monkeypatch):
     report = REPLAY.run(Options(runs=1, iterations=1, workers=2, data=small))
     (setting,) = report["settings"]
     assert setting["evaluations"] == [3]
-    # The same networks are trained in this process. The values do not depend on the process.
+    # The same networks are trained in this process. The values do not depend on the process that trains the network.
     train = partial(cifar.evaluate, data=small, scale=cifar.SMALL, seed=cifar.seed_of(0, "training", 0))
     first = cifar.initial_points(np.random.default_rng(cifar.seed_of(0, "initial", 0)))[0]
     here = train(first, bl.RunningTrial(0, first))

@@ -174,7 +174,7 @@ def test_the_nonstationary_replay_end_to_end(tmp_path, monkeypatch):
     assert len(report["best"]) == 3
     for setting in report["settings"]:
         assert setting["curve_mean"].shape == (65,)
-        # All points are at most as good as the best known point.
+        # No evaluated point is better than the best known point.
         assert (np.diff(setting["curve_mean"]) >= 0).all()
     grid = [verma_contexts.best_of_grid(folder, k) for k in range(3)]
     assert (report["best"] >= grid).all()

@@ -55,7 +55,7 @@ def test_kept_runs_are_not_computed_again(replay, trained, tmp_path):
     again = replay.run(options)
     assert len(trained) == n_trained
     np.testing.assert_equal(again, report)
-    # The report equals a report without files, except for times.
+    # The report of a stored replay equals the report of a replay without files, except for times.
     np.testing.assert_equal(untimed(replay.run(replace(options, keep=None))), untimed(report))
 
 
@@ -101,7 +101,7 @@ def test_names_of_kept_runs_identify_the_images(replay, trained, tmp_path):
     assert all("30" in file.name for file in tmp_path.iterdir())
 
 
-def test_nan_and_none_survive_keeping(tmp_path):
+def test_stored_runs_keep_nan_and_none(tmp_path):
     nothing = cifar.Search(7.0, [], [], [])
     some = cifar.Search(7.0, [1.0, 2.5], [0.5, 0.1], [1.0, math.nan], 0.25)
     for found in (nothing, some):

@@ -75,7 +75,7 @@ def test_skip_connections_bypass_layers_with_zero_output():
     with training.seeded(0):
         network = cifar.network([4, 5, 6, 7, 8, 9], 1)
     with torch.no_grad():
-        for layer in (network.layers[2], network.layers[4]):  # the third and the fifth layer
+        for layer in (network.layers[2], network.layers[4]):  # the third and the fifth layer have skip connections
             layer.weight.zero_()
             layer.bias.zero_()
     image = np.random.default_rng(0).random((1, 28, 28))
@@ -99,7 +99,7 @@ def test_adam_moves_by_the_rate_of_each_epoch_along_the_gradient(decay):
         network = cnn.network()
         pixels, _ = training.tensors(some)
         scores, before = array(network(pixels)), array(network[-1].bias)
-        rate = 1e-5  # so small that both epochs have the same gradient
+        rate = 1e-5  # the rate is so small that both epochs have the same gradient
         training.train(network, some, epochs=2, batch_size=30, learning_rate=rate, decay=decay)
     # The gradient of the mean cross-entropy with respect to the last biases; Adam's first steps have the size of the
     # rate.

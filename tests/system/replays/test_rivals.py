@@ -109,16 +109,16 @@ def test_the_posterior_is_in_the_units_of_the_values():
     assert np.all(std < 1.0)
 
 
-def test_mf_gp_ucb_uses_only_its_fidelities_and_increases_them():
+def test_mf_gp_ucb_uses_only_the_given_fidelities_and_increases_them():
     evaluate = wait_and_act(rivals_bayesian.mf_gp_ucb, clock(bump, 45), 1, np.random.default_rng(0), cost=cost)
     assert set(evaluate.fidelities) <= {0.333, 0.667, 1.0}
     assert evaluate.fidelities[:4] == [0.333, 0.333, 0.667, 1.0]
     later = evaluate.fidelities[4:]
-    # It starts at the lowest fidelity and ends at the highest, once the lower ones are known.
+    # MF-GP-UCB starts at the lowest fidelity and ends at the highest, once f at the lower fidelities is known.
     assert later[0] == 0.333 and 1.0 in later
 
 
-def test_boca_begins_with_cheap_fidelities_and_ends_with_the_full_one():
+def test_boca_begins_with_cheap_fidelities_and_ends_with_the_full_fidelity():
     problem = PROBLEMS["Hartmann3"]
     made = clock(problem.value, 60)
     evaluate = wait_and_act(rivals_bayesian.boca, made, problem.d, np.random.default_rng(0), cost=problem.function.cost)
@@ -148,7 +148,7 @@ def test_co_kriging_of_one_level_is_a_gaussian_process():
 
 
 def test_co_kriging_adds_independent_increments():
-    """Against draws of f_0, δ_1, δ_2 from their joint distribution."""
+    """The posterior is compared with draws of f_0, δ_1, δ_2 from their joint distribution."""
     model = co_kriging(3, [0.4, 1.0, 0.3, 0.2, 0.05], np.random.default_rng(3), n=6)
     points = np.random.default_rng(4).random((4, 2))
     rows = np.vstack([model.x, points])
@@ -166,7 +166,7 @@ def test_higher_levels_correlate_more_with_the_highest():
     model = co_kriging(3, [0.4, 1.0, 0.3, 0.2, 1e-6], np.random.default_rng(6), n=4)
     far = np.array([[3.0, 3.0]])
     found = [float(model.correlation(far, level)[0]) for level in range(3)]
-    # Far from all values it is the prior correlation, sqrt(σ_0² + … + σ_l²)/sqrt(Σ σ²).
+    # Far from all values the correlation is the prior correlation, sqrt(σ_0² + … + σ_l²)/sqrt(Σ σ²).
     assert found == pytest.approx([math.sqrt(1 / 1.5), math.sqrt(1.3 / 1.5), 1.0], abs=1e-4)
 
 
@@ -203,7 +203,7 @@ def test_ascent_reaches_the_maximum_of_a_concave_function():
 
 
 def test_dbgd_with_tiny_delays_is_ogd():
-    """If values arrive at the end of their slot, the points are the same."""
+    """If values arrive at the end of their slot, DBGD and OGD have the same points."""
     waiting = wait_and_act(rivals.ogd, clock(bump, 300), 2, np.random.default_rng(3))
     delayed = WaitAndAct(bump, itertools.repeat(1.0), 300.0)
     wait_and_act(rivals.dbgd, delayed, 2, np.random.default_rng(3))
@@ -216,7 +216,7 @@ def test_dbgd_starts_one_evaluation_a_unit_and_uses_late_gradients():
     wait_and_act(rivals.dbgd, delayed, 2, np.random.default_rng(3))
     assert len(delayed.times) == 581 and max(delayed.times) == 600.0 and delayed.times == sorted(delayed.times)
     assert bump(delayed.recommendations()[-1]) > -0.01
-    # The first gradient is known at unit 21, so the first slots are at one point.
+    # The first gradient is known at time 21, so the first evaluations are all around one point.
     first = np.array(delayed.points)[:18:3]
     assert np.all(first == first[0])
 

@@ -76,7 +76,7 @@ def test_a_result_arrives_after_the_evaluation_and_the_delay():
     for number in range(6):  # a trial starts at its number, ends 1 later, and is known 3 after its end
         assert diary.events.index(("observe", number)) < diary.events.index(("suggest", number + 4))
         assert diary.events.index(("observe", number)) > diary.events.index(("suggest", number + 3))
-    assert diary.events[-1] == ("observe", 6)  # at time 10, the end of the run
+    assert diary.events[-1] == ("observe", 6)  # an arrival at time 10, the end of the run, counts
 
 
 def test_wait_and_act_has_one_evaluation_in_flight():
@@ -86,9 +86,9 @@ def test_wait_and_act_has_one_evaluation_in_flight():
     assert (found.n_evaluations, found.n_observed) == (3, 2)
 
 
-def test_a_long_evaluation_delays_its_result_and_the_next_one():
+def test_a_long_evaluation_delays_its_result_and_the_next_evaluation():
     found = searched(Diary(), evaluation=4, delay=1, times=(0, 4.5, 10))
-    # Started at 0, 4 and 8; the results come at 5 and 9.
+    # Trials start at 0, 4 and 8; the results come at 5 and 9.
     assert (found.n_evaluations, found.n_observed, found.recommended[1]) == (3, 2, None)
     waiting = searched(Diary(), evaluation=4, delay=1, times=(0, 10), waits=True)
     assert (waiting.n_evaluations, waiting.n_observed) == (2, 2)
@@ -97,7 +97,7 @@ def test_a_long_evaluation_delays_its_result_and_the_next_one():
 def test_a_quarter_of_the_samples_takes_a_quarter_of_the_time():
     found = searched(Diary(bl.Fidelity(10, 100)))
     assert (found.n_evaluations, found.cost) == (40, 10.0)
-    assert found.n_observed == 28  # starts at 0, 1/4, …, 6 3/4
+    assert found.n_observed == 28  # trials start at 0, 1/4, …, 6 3/4
 
 
 def test_recommendations_follow_arrived_results():
@@ -240,7 +240,7 @@ def test_xgboost_is_named_with_its_extra(monkeypatch):
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60))
-def test_every_beginning_has_its_share_of_each_class(classes):
+def test_every_prefix_of_the_order_has_balanced_classes(classes):
     y = np.array(classes)
     order = tuning_data.fair_order(y)
     assert sorted(order) == list(range(len(y)))
@@ -309,7 +309,7 @@ def test_the_accuracy_is_scikit_learns():
     assert ours == pytest.approx(cross_val_score(SVC(C=10.0, gamma=0.1), x[:100], y[:100], cv=5).mean())
 
 
-def test_only_solvers_with_a_rate_have_one():
+def test_only_solvers_with_a_learning_rate_have_the_parameter():
     optimizer = bl.RandomSearch(pcts_tuning.NN_SPACE, seed=0)
     for trial in optimizer.suggest(n=60):
         has_rate = trial.params["solver"] != "lbfgs"
@@ -368,7 +368,8 @@ def test_a_small_replay_from_end_to_end(name, tmp_path, monkeypatch):
     assert text.startswith("scikit-learn's 1,797 bundled digits.") and "wait-and-act+DUCBV" in text
     replay.draw(report, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-    # Stored runs are not computed again. If a run is missing, its stored evaluations are used.
+    # A replay does not compute stored runs again. If the file of a run is missing, the stored evaluations of the run
+    # are used.
     failing = replace(EXPERIMENTS[name], classifier=lambda *arguments: pytest.fail("computed again"))
     monkeypatch.setitem(EXPERIMENTS, name, failing)
     next((tmp_path / "kept").glob("*PCTS+DUCBV_*.json")).unlink()

@@ -40,7 +40,7 @@ PUBLISHED = {
 
 
 def recorded(run: dict, accuracy: np.ndarray) -> History:
-    """A published run as a history; its initial points' accuracies are not in the file."""
+    """Return a published run as a history; the file does not have the accuracies of the initial points."""
     delays = np.array(run["delay"], dtype=float)
     unknown = np.full(len(delays), np.nan)
     return History([], accuracy, accuracy, delays, np.arange(len(delays)), arrival_steps(delays), unknown)

@@ -15,7 +15,7 @@ def running(tmp_path_factory):
     with service.Service(f"sqlite:///{tmp_path_factory.mktemp('serve') / 'studies.db'}") as started:
         yield started
         code, said = started.stop()
-        # The server ended at the signal, without an error.
+        # The server must end at the signal, without an error.
         assert code == 0 and "Traceback" not in said and started.token not in said, said
 
 

@@ -228,7 +228,7 @@ def test_an_encoded_nul_is_not_a_slash(client, running):
     refused(client.get("/v1/studies/with%00slash"), 404)
 
 
-def test_pages_have_the_changes_since_an_earlier_one(client, study, path):
+def test_pages_have_the_changes_since_an_earlier_page(client, study, path):
     trials = study.suggest(n=5)
     events = ok(client.get(f"{path}/trials"))["events"]
     assert ok(client.get(f"{path}/trials", params={"since": events}))["trials"] == []

@@ -108,7 +108,8 @@ def test_more_connections_than_files_are_refused_in_few_lines(start):
         assert later.recv(4096).split()[1] == b"200"
     process.terminate()
     _, said = process.communicate(timeout=30)
-    # One line names the server's limit. Many simultaneous connections do not reach the limit of the system.
+    # One line of the server's output names the limit of connections. Many simultaneous connections do not reach the
+    # limit of the system.
     assert process.returncode == 0 and len(said.splitlines()) == 1, said
     for connection in crowd:
         connection.close()

@@ -85,7 +85,7 @@ def test_a_body_of_the_largest_size_is_read_and_a_larger_one_is_413(client, stud
     assert len(largest) == gate.LARGEST_BODY
     headers = {"Content-Type": "application/json"}
     refused(client.post(f"{path}/trials/0/fail", content=largest + " ", headers=headers), 413, str(gate.LARGEST_BODY))
-    # The body is sent in pieces, without its length.
+    # The client sends the body in pieces, without stating its length.
     pieces = (largest.encode()[i : i + 65536] for i in range(0, len(largest), 65536))
     refused(client.post(f"{path}/trials/0/fail", content=[*pieces, b"  "], headers=headers), 413)
     assert synced(study).trial(0).state == "pending"

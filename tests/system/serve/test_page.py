@@ -104,7 +104,7 @@ def test_the_page_shows_a_study_and_its_changes(browser, served):
     title = browser.find_element("id", "chart-title").get_attribute("textContent")
     assert title == "Best value 1 after 3 values, 2 of them improvements"
     assert len(browser.find_elements("css selector", "#chart circle")) == 3
-    # The best value never increases; y grows downwards.
+    # The y coordinate of the best value never increases, because y grows downwards.
     steps = browser.find_element("css selector", "#chart path").get_attribute("d")
     heights = [float(part.split("H")[0]) for part in steps.replace("V", " ").split(" ")[1:]]
     assert len(heights) == 2 and heights[0] < heights[1]
@@ -168,7 +168,7 @@ def test_the_page_reconnects_to_a_restarted_server(browser, served):
     assert text(browser, "message") == ""
 
 
-def test_an_address_without_a_study_shows_the_first_one(browser, served):
+def test_an_address_without_a_study_shows_the_first_study(browser, served):
     running, _ = served
     log_in(browser, running, fragment="#%")
     wait(browser, lambda: "Best value" in text(browser, "figures"))

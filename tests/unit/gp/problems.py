@@ -40,7 +40,7 @@ def fitted(kernel="matern52", n=20, d=2, noise=1e-2, seed=0):
 
 
 def close(a, b, tolerance):
-    """Equal up to `tolerance` times the largest entry."""
+    """Return whether two arrays are equal up to `tolerance` times the largest entry."""
     a, b = np.asarray(a), np.asarray(b)
     return a.shape == b.shape and np.all(np.abs(a - b) <= tolerance * max(np.abs(b).max(initial=0), 1e-300))
 

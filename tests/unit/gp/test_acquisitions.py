@@ -52,7 +52,7 @@ def test_log_expected_improvement_far_out():
         expected = -0.5 * u * u - 0.5 * np.log(2 * np.pi) - 2 * np.log(-u) + np.log1p(-3 / u**2)
         assert log_improvement(u) == pytest.approx(expected, rel=1e-9)
     assert log_improvement(1e6) == pytest.approx(np.log(1e6), rel=1e-12)
-    for u in (-40.0, -1.0):  # the formula changes at these points
+    for u in (-40.0, -1.0):  # the implementation changes its formula at these values of u
         a, b = log_improvement(np.nextafter(u, -np.inf)), log_improvement(np.nextafter(u, np.inf))
         assert abs(a - b) <= 1e-10 * abs(a)
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def slope(f, x, h=1e-4):
-    """Central differences, with the error term of order h² extrapolated away."""
+    """Return central differences, extrapolated so that the error term of order h² cancels."""
 
     def at(h):
         steps = h * np.eye(len(x))

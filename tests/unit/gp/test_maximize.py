@@ -44,7 +44,8 @@ def test_the_value_belongs_to_the_point_and_is_the_largest_of_all_integers(seed)
     seed=st.integers(0, 1000),
 )
 def test_the_maximum_is_reached_on_faces_and_corners_exactly(ends, kernel, seed):
-    """f is linear in some coordinates, and a parabola with its maximum inside in the others (None)."""
+    """f is linear in some coordinates. In the other coordinates (None) it is a parabola with its maximum inside the
+    box."""
     d = len(ends)
     x = np.random.default_rng(seed).random((40 * d, d))
     y = sum(-2 * (x[:, k] - 0.4) ** 2 if end is None else (2 * end - 1) * x[:, k] for k, end in enumerate(ends))

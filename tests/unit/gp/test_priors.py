@@ -18,7 +18,7 @@ def mode(d):
 
 
 def optimizer(d):
-    """An optimizer that uses the model from its first value on."""
+    """Return an optimizer that uses the model after its first value."""
     return bl.BayesOpt({f"x{k}": (0.0, 1.0) for k in range(d)}, initial=1, seed=0)
 
 

@@ -21,7 +21,7 @@ def fitted(n):
 
 
 def fastest(call, repeats=15):
-    """The shortest of several durations, because a busy machine lengthens the others."""
+    """Return the shortest of several durations, because a busy machine lengthens the others."""
     durations = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -33,7 +33,7 @@ def fastest(call, repeats=15):
 def test_reading_does_not_copy_the_factor():
     gp = fitted(3000)
     point = np.full((1, 2), 0.4)
-    # A copy of the factor takes 50 ms.
+    # A copy of the Cholesky factor would take 50 ms.
     assert fastest(lambda: gp.n_observed) < 1e-3
     assert fastest(lambda: gp.log_marginal_likelihood()) < 10e-3
     assert fastest(lambda: gp.predict(point)) < 15e-3

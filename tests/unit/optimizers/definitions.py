@@ -151,7 +151,7 @@ class Dense:
         unit = self.unit_of_noise(opt)
         noise = [self.noise if std is None else (std / unit) ** 2 for std in self.known]
         self.a = self.covariance(self.x) + np.diag(noise + [self.noise] * len(tail))
-        # The number of parameters, not of their columns.
+        # d is the number of parameters, not the number of their columns.
         d = len(opt.domain_) if opt.candidates is None else opt.domain_.width
         d += len(opt.context_space_ or ())
         self.d = d
@@ -169,7 +169,7 @@ class Dense:
             distance = (((tail[:, None] - x[None]) / self.lengthscale) ** 2).sum(axis=2)
             near = np.argsort(distance, axis=1, kind="stable")[:, : its.n_nearest]
             if len(x) > its.n_nearest:
-                # Rounding must not decide which of two points is nearer.
+                # Discard examples in which rounding could decide which of two points is nearer.
                 ordered = np.sort(distance, axis=1)
                 assume((np.diff(ordered, axis=1)[:, its.n_nearest - 1] > 1e-9 * (1 + ordered.max())).all())
             self.y = np.append(self.y, means[near].mean(axis=1) if len(x) else np.zeros(len(tail)))
@@ -197,7 +197,7 @@ class Dense:
         else:
             center, scale = (y.mean(), y.std()) if y.size else (0.0, 0.0)
         if largest == 0 or scale <= 1e-12 * largest:
-            scale = largest or 1.0  # all values are equal, so the unit is 1
+            scale = largest or 1.0  # if all values are equal, the unit is 1
         if its.mean == "median":
             center = np.median(y) if y.size else center
         elif its.mean not in ("zero", "estimated", "auto"):
@@ -236,7 +236,7 @@ class Dense:
         """The possible effect of rounding: a few units in the last place times the condition number.
 
         The noise is at least a thousandth of the signal variance that is given, so the effect is at most 1e-8 in the
-        model's units. Only a fitted signal variance may increase it.
+        model's units. If the signal variance is fitted, rounding may have a larger effect.
         """
         return 1e-14 * (np.linalg.cond(self.a) if len(self.a) else 1.0) + 1e-12
 

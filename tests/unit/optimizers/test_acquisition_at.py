@@ -15,7 +15,7 @@ DATA = {30: 0.3, 6: -0.6, 20: 1.0, 23: -0.3, 8: -0.3, 13: -0.8, 11: 0.5, 2: -0.1
 def with_data(**settings):
     opt = bl.BayesOpt({"k": bl.Integer(0, 30)}, initial=0, seed=0, pending="hallucinate", **settings)
     opt.add([{"k": k} for k in DATA], [10 * value + 3 for value in DATA.values()])
-    # The first suggestion fits. Later ones use the same hyperparameters up to the next fit.
+    # The first suggestion fits. Later suggestions use the same hyperparameters until the next fit.
     opt.suggest(2)
     return opt
 

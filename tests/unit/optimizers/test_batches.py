@@ -152,7 +152,7 @@ def test_exploration_needs_hallucinated_values():
     assert bl.BayesOpt(SQUARE, acquisition="ucb_pe", pending="hallucinate", seed=0).suggest().number == 0
 
 
-def test_acquisition_at_shows_what_a_batch_explores():
+def test_acquisition_at_agrees_with_the_exploration_of_a_batch():
     rows = candidates(5)
     opt, tried, y = with_values(rows, 10, 5, acquisition=bl.UCBPE(0.3))
     mean, s, _ = posterior(rows, tried, y)
@@ -182,7 +182,7 @@ def test_uncertainty_sampling_takes_the_largest_variance_given_earlier_points(ar
             before.append(trial.index)
             if arrive:
                 trial.observe(float(len(before)) ** 2)
-        # The model chooses the ninth point if there are values.
+        # If values have been observed, the model chooses the ninth point.
         assert opt.suggest().number == 8
 
 

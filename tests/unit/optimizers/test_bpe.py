@@ -193,7 +193,8 @@ def test_the_bounds_on_a_box_follow_theorem_6_2(name, squared, regularization):
 
 
 def test_bounds_cover_f_and_nothing_eliminated_is_suggested():
-    """By Theorem 6.1 the probability is at least 80 % at δ = 0.2. The bounds are computed here from the definition."""
+    """By Theorem 6.1 the probability is at least 80 % at δ = 0.2. The test computes the bounds from their
+    definition."""
     n_runs, covered = 500 if FULL else 40, 0
     for run in range(n_runs):
         rng = np.random.default_rng(run)

@@ -28,7 +28,7 @@ def refusal(call):
     return str(caught.value)
 
 
-# The elimination at the end of a round.
+# These tests are about the elimination at the end of a round.
 
 
 def test_points_are_eliminated_once_for_each_round():
@@ -81,8 +81,8 @@ def test_added_and_enqueued_trials_do_not_count_in_rounds():
             if rng.random() < 0.5:
                 queued.observe(5.0)
         one = plain.suggest()
-        # Trial numbers differ, and so do the random streams that break ties. So the points differ, but the counts are
-        # the same, and the bounds do not use the other trials.
+        # Trial numbers differ, and so do the random numbers that break ties between points. The points therefore
+        # differ, but the counts are the same, because the bounds do not use added trials.
         two = other.suggest()
         assert (plain.round_, [r.n_suggested for r in plain.rounds_]) == (
             other.round_,
@@ -124,7 +124,8 @@ def test_notes_have_the_estimates_that_end_the_round():
         log = math.log(3 * 400 / 0.05)
         bound = delay["mean"] + max(delay["xi"] * math.sqrt(2 * log), 2 * delay["b"] * log)
         assert later - earlier == math.ceil(q + bound)
-        # The exact Chernoff bound is about 49. Few delays do not show the length of the tail.
+        # The exact Chernoff bound is about 49. A few observed delays do not determine the tail of the delay
+        # distribution.
         assert 33 < bound < 65
     assert [each.delay is None for each in opt.rounds_] == [False, False, False]
 
@@ -142,7 +143,7 @@ def test_a_round_needs_a_first_result_but_not_lost_results():
     assert opt.rounds_[0].delay[0] < 6
 
 
-# Studies, copies and batches across the ends of rounds.
+# These tests continue a search in studies, copies and batches beyond the end of a round.
 
 
 STEPS = st.lists(
@@ -222,7 +223,7 @@ def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(a
     assert opt._log.status() == other._log.status() == strategies.replayed(opt)._log.status()
 
 
-# Errors, and problems that do not stop a search.
+# These tests are about errors, and about problems that do not stop a search.
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_params_are_the_same_in_every_kind_of_storage(space, seed, steps, data):
         if number % 5 == 0:
             again = pickle.loads(pickle.dumps(opt))
             assert [trial.params for trial in again.trials] == [trial.params for trial in opt.trials]
-            # The copy continues as the original does, bit for bit.
+            # A copy of the optimizer makes the same suggestions as the original, bit for bit.
             points = [each._log.trial(each.suggest().number).place for each in (again, opt)]
             assert points[0] == points[1]
 
@@ -91,7 +91,7 @@ def test_studies_keep_spaces_and_params_exactly(tmp_path_factory, space, seed):
     again = bl.Study.load("s", store)
     assert repr(again.domain_) == repr(study.domain_) == repr(bl.Space(space))
     assert [repr(trial.params) for trial in again.trials] == [repr(trial.params) for trial in study.trials]
-    # The same space may be given again.
+    # A study can be opened again with the same space.
     bl.Study("s", store, bl.BayesOpt(space, seed=seed, initial=3))
 
 

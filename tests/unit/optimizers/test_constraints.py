@@ -61,7 +61,7 @@ def test_suggestions_of_bayesopt_satisfy_the_constraints(name, arguments):
     suggested = run(optimizer, 8)
     assert len(suggested) == 32 and all(satisfied(params, constraints) for params in suggested)
     assert satisfied(optimizer.recommend(), constraints)
-    assert len({json.dumps(params) for params in suggested}) > 24  # the suggestions differ from each other
+    assert len({json.dumps(params) for params in suggested}) > 24  # few points are suggested twice
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -69,7 +69,7 @@ def test_random_search_is_uniform_over_the_feasible_points(name):
     space, constraints = SPACES[name]
     suggested = [trial.params for trial in make(bl.RandomSearch, space, constraints).suggest(400)]
     assert all(satisfied(params, constraints) for params in suggested)
-    # The mean of each number agrees with rejection sampling.
+    # The mean of each parameter over suggestions agrees with rejection sampling.
     free = [trial.params for trial in bl.RandomSearch(space, seed=2).suggest(20_000)]
     free = [params for params in free if satisfied(params, constraints)]
     for name in space:
@@ -103,7 +103,7 @@ def test_suggestions_satisfy_any_bound_in_any_space(dimensions, bound, seed, kin
 
 
 def quadratic(params):
-    """Largest at (0.7, 0.7, 0.7), and under the constraint at (1/3, 1/3, 1/3)."""
+    """f is largest at (0.7, 0.7, 0.7), and under the constraint at (1/3, 1/3, 1/3)."""
     return -sum((params[name] - 0.7) ** 2 for name in "abc")
 
 
@@ -113,7 +113,7 @@ def skewed(params):
 
 
 def on_the_ring(params):
-    """Increases away from the ring's hole, to the upper right."""
+    """f increases to the upper right, away from the ring's hole."""
     return 2 * params["x"] + params["y"] - 0.5 * params["x"] ** 2
 
 

@@ -27,7 +27,7 @@ def test_the_schedule_of_kandasamy_counts_parameters():
     opt.add([{"c": "p", "k": 3}, {"c": "q", "k": 22}, {"c": "p", "k": 17}], [0.4, 0.9, 0.2])
     everywhere = [{"c": c, "k": k} for c in ("p", "q") for k in range(31)]
     mean, std = opt.predict(everywhere)
-    beta = math.sqrt(0.2 * 2 * math.log(2 * 4 + 1))  # j = 4, d = 2
+    beta = math.sqrt(0.2 * 2 * math.log(2 * 4 + 1))  # the suggestion number is j = 4, and d = 2
     bound = mean + beta * std
     best = everywhere[int(bound.argmax())]
     assert opt.suggest().params == best
@@ -43,7 +43,7 @@ def test_a_constant_is_estimated_from_five_parameters_on():
         for k in range(12):
             trial = opt.suggest()
             trial.observe(float(k % 5) ** 2)
-        opt.suggest()  # the targets have the units of the last fit
+        opt.suggest()  # the model's targets keep the centre and the unit of the last fit
         _, center, *_ = opt._log.surrogate(None, False)
         values = [trial.value for trial in opt.trials if trial.value is not None]
         mean = sum(values) / len(values)

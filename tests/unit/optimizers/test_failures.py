@@ -16,7 +16,7 @@ GRID[:2] = [0.0, 0.0], [1.0, 1.0]
 
 
 def value(x, y):
-    """Its maximum at (0.6, 0.4) is close to the half of the square where trials fail."""
+    """The maximum of f at (0.6, 0.4) is close to the half of the square where trials fail."""
     return -((x - 0.6) ** 2) - (y - 0.4) ** 2
 
 
@@ -37,7 +37,7 @@ def test_the_logarithm_of_the_probability_of_success_is_added(lie_together):
     rng = np.random.default_rng(1)
     points = rng.random((12, 2))
     if not lie_together:
-        # Each failure is next to a success.
+        # Every failure has a success as its nearest neighbour.
         points[:, 0] = np.where(np.arange(12) % 2, 0.505, 0.495)
         points[1::2, 1] = points[::2, 1]
     for x, y in points:
@@ -176,7 +176,7 @@ def test_copies_continue_bit_for_bit(arguments):
 
 
 @pytest.mark.parametrize("acquisition", ["log_ei", "ucb"])
-def test_a_border_is_resolved(acquisition):
+def test_suggestions_resolve_the_border_of_a_failing_region(acquisition):
     """Trials fail in half of the square; the best other point is on the border."""
     shares, regrets = [], []
     for seed in range(3):

@@ -92,7 +92,7 @@ def test_named_algorithms_may_repeat_points():
         for trial in opt.suggest(4):
             trial.observe(float(trial.params["k"] == 2))
         batch = [trial.params["k"] for trial in opt.suggest(4)]
-        assert len(batch) == 4  # repeats are allowed for this algorithm
+        assert len(batch) == 4  # named algorithms may repeat points
 
 
 @pytest.mark.parametrize("space", [{"k": bl.Integer(0, 3)}, {"c": ["p", "q", "r", "s"]}])

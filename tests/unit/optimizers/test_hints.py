@@ -172,7 +172,7 @@ def test_attributes(name, advice, tmp_path):
     for optimizer in (bl.BayesOpt(BOX), bl.RandomSearch(BOX), study):
         with pytest.raises(AttributeError, match=f"^'{type(optimizer).__name__}' .*'{name}': {re.escape(advice)}$"):
             getattr(optimizer, name)
-        # The names in the advice exist.
+        # Every name that an error message suggests exists in belated.
         there = re.search(r"(bl\.)?(\w+)(\(.*\))?\??$", advice)
         assert hasattr(bl if there[1] else optimizer, there[2])
 

@@ -93,7 +93,7 @@ def test_without_delay_all_policies_are_equal(space, acquisition, theta):
             rng = np.random.default_rng(seed)
             for k in range(25):
                 trial = opt.suggest()
-                # The first trial is left out, because a policy with a floor already has a target for it.
+                # The first trial is not compared, because a policy with a floor already has a target for it.
                 trial.fail() if failures and k and rng.random() < 0.1 else trial.observe(rng.normal())
             records.append([opt._log.trial(i).place for i in range(25)])
         assert all(record == records[0] for record in records)
@@ -122,7 +122,7 @@ def test_a_late_value_is_used_from_every_state(pending, targets, fate):
     else:
         for what in fate.split(", then "):
             getattr(missing, what)()
-            opt.suggest().abandon()  # the model has used the value
+            opt.suggest().abandon()  # this suggestion makes the model use the value
     missing.observe(2.5)
     twin.add(missing.params, 2.5)
     assert missing.state == "observed" and missing.value == 2.5 and opt.best_trial_ == missing
@@ -154,7 +154,7 @@ def test_late_discard_keeps_late_values_without_using_them():
     for one in (opt, twin):
         one.observe(1, 7.0)
         assert one.best_value_ == 7.0
-    # The trial stays at the floor in `one` and has its value in `twin`.
+    # In the optimizer `one` the late trial stays at the floor; in `twin` it has its value.
     model = opt._log.surrogate(None, False)[0]
     assert sorted(np.round(model.y, 9)) == [-1.0, 0.0, 0.2, 0.3, 0.4]
     assert 7.0 in np.round(twin._log.surrogate(None, False)[0].y, 9)

@@ -48,7 +48,8 @@ LONG = {
 
 
 def endless(opt):
-    """Request so many suggestions that the interrupt comes first. Either all are logged or none."""
+    """Request so many suggestions that the interrupt comes first. The log has either all suggestions of a batch or
+    none."""
     return opt.suggest(n=1_000_000)
 
 
@@ -92,7 +93,7 @@ def test_ctrl_c_stops_a_call_and_leaves_the_optimizer_unchanged(what):
 def test_suggestions_after_ctrl_c_are_unchanged():
     opt = observed()
     twin = pickle.loads(pickle.dumps(opt))
-    for after in (0.01, 0.05, 0.2):  # during the fit or during a later suggestion
+    for after in (0.01, 0.05, 0.2):  # the signal comes during the fit or during a later suggestion
         interrupted(lambda: endless(opt), after)
     assert opt.suggest().params == twin.suggest().params
 
@@ -104,7 +105,7 @@ def test_ctrl_c_stops_a_call_while_another_thread_suggests():
     other.start()
     time.sleep(0.05)
     interrupted(lambda: opt.observe(0, VALUES[0]), 0.05)
-    assert other.is_alive()  # the call did not get the lock
+    assert other.is_alive()  # the other thread still holds the lock, so the interrupted call was waiting
     other.join()
     assert opt.n_trials == N + 1
 
@@ -128,4 +129,4 @@ def test_other_threads_run_during_a_suggestion():
         ticker.join()
     during = sum(start < t < end for t in ticks)
     print(f"{during} ticks in {end - start:.3f} s")
-    assert during > 10 * (end - start)  # ticks of 1 to 2 ms need the GIL
+    assert during > 10 * (end - start)  # a thread can tick every 1 to 2 ms only if the suggestion releases the GIL

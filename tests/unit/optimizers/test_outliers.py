@@ -59,7 +59,7 @@ def test_an_outlier_between_fits_does_not_spoil_recommendations(n, value):
     opt.add(outlier, value)
     points, values = [*points, trial.params, outlier], [*values, branin(**trial.params), value]
     assert regret(opt) <= allowed(points, values, 0)
-    # A restored optimizer continues as the original does.
+    # A restored optimizer makes the same suggestions as the original.
     copy = pickle.loads(pickle.dumps(opt))
     assert copy.suggest().params == opt.suggest().params
 

@@ -95,7 +95,7 @@ def shortfall(seed, noise, context_of_pending):
 
     observed = candidates[tried]
     dense = DensePosterior(np.column_stack([observed, contexts]), values, LENGTHSCALE, VARIANCE, noise)
-    # The optimizer draws at the observed points that may be best. Here all of them may be.
+    # The optimizer draws at the observed points that may be best. In this test every observed point may be the best.
     here = in_context(observed, 0.0)
     mean, sigma = dense.mean(here), np.sqrt(dense.variances(here))
     if (mean + 2 * sigma).min() < mean.max() - 2 * sigma[mean.argmax()]:

@@ -12,7 +12,7 @@ import belated as bl
 
 ROWS = np.random.default_rng(0).random((200, 3))
 KINDS = [bl.RandomSearch, bl.BayesOpt]
-SECONDS = 120  # a child that waits for threads of its parent never ends
+SECONDS = 120  # a forked child would wait forever for threads that exist only in its parent
 
 METHODS = pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 

@@ -261,7 +261,7 @@ def test_trials_have_wall_clock_times_on_any_clock():
     assert (table.finished_at[0], table.finished_at.isna().tolist()) == (end, [False, True])
     opt._log.record(Action.add([0.5, 1.0], None, None), None)  # as a trial of another library without a time
     assert opt.trial(2).started_at is None
-    now[0] = 1e300  # not a year of the calendar
+    now[0] = 1e300  # the year is outside of the calendar
     second.fail()
     assert (second.finished_at, second.state) == (None, "failed")
     again = pickle.loads(pickle.dumps(opt._log))

@@ -49,14 +49,14 @@ def test_a_failed_trial_that_is_abandoned_leaves_the_model(arguments, between, p
     assert other.state == "abandoned"
     for ours, theirs in zip(opt.predict(POINTS, pending=pending), never.predict(POINTS, pending=pending), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
-    # The model does not have data at its point.
+    # After the failure, the model does not have data at the trial's point.
     assert opt.surrogate_.n_observed == 4
 
 
 @policies
 def test_a_failed_trial_counts_until_it_is_abandoned(arguments):
     opt, trial = history(["fail"], False, **arguments)
-    # Failures have a separate model. They affect the choice of points, not the model of f.
+    # Failures have a separate model. Failures affect the choice of points, but not the model of f.
     assert opt.surrogate_.n_observed == 4 and trial.state == "failed"
     if not arguments:
         never, _ = history(["abandon"], False)

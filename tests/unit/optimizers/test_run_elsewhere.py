@@ -54,7 +54,7 @@ def test_amending_moves_the_value_and_back():
     trial, same = opt.suggest(), twin.suggest()
     trial.observe(2.0)
     same.observe(2.0)
-    opt.predict(GRID)  # the model now has a state that may be out of date
+    opt.predict(GRID)  # this prediction gives the model a state that the next report makes out of date
     there = opt.predict(GRID)
     trial.observe(2.0, params=ELSEWHERE, amend=True)
     assert not np.allclose(opt.predict(GRID), there) and trial.params_run == ELSEWHERE

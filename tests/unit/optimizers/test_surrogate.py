@@ -72,8 +72,8 @@ def test_a_fitted_category_has_one_lengthscale_for_all_its_choices():
 
 
 def test_fitted_hyperparameters_follow_the_unit_of_f():
-    """If the values are four times as large, the model is the same up to its unit, and the density of each value is a
-    quarter."""
+    """If the values are four times as large, the model is the same except for its unit, and the density of each value
+    is a quarter."""
     one, four = filled().surrogate_, filled(scale=4.0).surrogate_
     assert four.lengthscales == one.lengthscales
     for name in ("signal_std", "noise_std", "mean"):

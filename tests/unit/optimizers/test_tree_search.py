@@ -59,7 +59,8 @@ def test_the_front_is_used_only_if_no_setting_is_given():
     def points(**arguments):
         return [t.params for t in run(bl.TreeSearch(SPACE, seed=5, **arguments), 60, lambda p: -sphere(p)).trials]
 
-    # In two dimensions rho is 0.5 by default. A given rho declares how f varies.
+    # In two dimensions rho is 0.5 by default. If rho is given, it declares how f varies, so the front is not used by
+    # default.
     assert points() == points(front=True) == points(rho=0.5, front=True)
     assert points(rho=0.5) == points(front=False) != points()
 
@@ -77,7 +78,7 @@ def test_trees_are_shown_and_several_share_the_trials():
     run(optimizer, 200, lambda p: -sphere(p))
     trees = optimizer.trees_
     assert [tree.rho for tree in trees] == [0.9, 0.7, 0.5] and {tree.nu for tree in trees} == {1.0}
-    # Each instance visits as many cells as it took turns. The total number of turns exceeds the number of trials.
+    # In each turn, an instance visits one cell. The total number of turns exceeds the number of trials.
     assert all(tree.n_cells > 200 / 3 for tree in trees) and sum(tree.n_cells for tree in trees) > 200
     assert trees[0].depth <= trees[2].depth <= 200
     one = run(bl.TreeSearch(SPACE, seed=0), 50, lambda p: -sphere(p)).trees_
@@ -306,7 +307,7 @@ def test_the_bias_is_estimated_from_two_trials_at_the_centre():
     assert optimizer.suggest().fidelity == 1.0
     first.observe(1.0)
     second.observe(0.4)
-    # C = sqrt(2)·0.6/0.6, and z = 1 - nu rho^h/C.
+    # By the paper C = sqrt(2)·0.6/0.6, and a cell of depth h is evaluated at z = 1 - nu rho^h/C.
     depth = 1
     trial = optimizer.suggest()
     expected = {1.0 - 0.6 * 0.7**depth / math.sqrt(2.0) for depth in range(1, 4)}

@@ -48,7 +48,7 @@ def test_delay_in_suggestions_started():
     at_once = late.delay
     opt.suggest(n=3)
     prompt.observe(1.0)
-    # The late suggestion and three more were started in between.
+    # Four trials were started between the suggestion and the observation.
     assert prompt.delay == at_once + 4
 
 

@@ -92,7 +92,7 @@ def test_predictive_std_counts_the_noise_in_every_sigma(pending, beta, predictiv
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("arrived", [True, False])
 def test_nu_sums_over_exactly_the_last_m_trials(clock, m, arrived):
-    """The oldest trial that counts has age m; earlier ones do not count. Pending trials are rows at the floor."""
+    """Trials up to age m count in nu_t, and older trials do not. Pending trials are rows at the floor."""
     noise, floor, differ = 1.0, -1.0, np.zeros(2, dtype=int)
     for seed in range(20):
         rows, tried, y = history(seed, 7)

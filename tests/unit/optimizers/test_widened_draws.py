@@ -53,5 +53,5 @@ def test_points_are_chosen_as_often_as_by_widened_draws(kind, widen):
     expected, other = (probabilities(scale) for scale in ((nu, 1.0) if widen else (1.0, nu)))
     error = np.sqrt(expected * (1 - expected) / N_SEEDS)
     assert (abs(counts / N_SEEDS - expected) < 4 * error).all()
-    # Draws of the other width would fail the test.
+    # Draws that are not widened, or widened without need, would fail the test.
     assert (abs(counts / N_SEEDS - other) > 4 * error).any()

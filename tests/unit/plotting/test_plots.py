@@ -179,7 +179,7 @@ def test_delays_are_kaplan_meier_estimates(known, ages):
         expected = reference.cdf.probabilities[place - 1] if place else 0.0
         assert share == pytest.approx(expected)
     if 0 < arrived[1] < 1:
-        z = 0.6744897501960817  # half of a normal distribution is within ± z
+        z = 0.6744897501960817  # a normal variate is within ± z with probability 1/2
         low = reference.cdf.confidence_interval(confidence_level=0.5).low.probabilities
         expected = (arrived[1] - low[steps.index(at[1])]) / z
         if low[steps.index(at[1])] > 0:

@@ -115,7 +115,7 @@ def test_unusable_values_are_refused(arguments, parts):
     assert all(part in str(raised.value) for part in parts) and opt.n_trials == 0
 
 
-def test_arguments_that_are_none_are_allowed_with_an_optimizer():
+def test_none_arguments_are_allowed_with_an_optimizer():
     assert bl.maximize(f, optimizer=bl.RandomSearch(SPACE), n_trials=1, seed=None, window=None).n_trials == 1
 
 

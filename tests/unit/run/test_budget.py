@@ -96,7 +96,8 @@ def test_declared_costs_are_charged():
     assert cost == pytest.approx(0.1, abs=1e-4)
     assert len(bl.maximize(at_fidelity, optimizer=opt, budget=20 * cost).trials) == 20
     assert len(bl.maximize(at_fidelity, optimizer=opt, budget=10 * cost, n_trials=7).trials) == 7
-    # A full evaluation does not fit into the budget. The enqueued trial fits, and it is kept.
+    # A full evaluation does not fit into the budget, but nine of the enqueued trials do. The other enqueued trials are
+    # kept.
     more = bl.maximize(at_fidelity, optimizer=opt, budget=0.9)
     assert len(more.trials) == 9 and opt.suggest().fidelity == tenth
 
@@ -139,7 +140,8 @@ def test_failures_are_charged_their_declared_cost():
 def test_running_trials_count_with_their_declared_cost():
     pool = ManualExecutor({2: [0, 1, 2], 3: [3]})
     result = bl.maximize(costing(0.5, 0.5, 0.5, 1.0), SPACE, budget=3, n_workers=8, executor=pool, seed=0)
-    # Three trials of declared cost 1 are started. Their total cost is 1.5, so one more trial fits.
+    # Three trials of declared cost 1 are started. The reported costs of the three trials sum to 1.5, so one more trial
+    # fits.
     assert len(pool.calls) == len(result.trials) == 4 and result.stop_reason == "budget"
 
 
@@ -191,7 +193,7 @@ def test_runs_of_a_study_have_budgets(tmp_path):
     study = bl.Study("s", store, queued([100, 3000, 7000, 7000]))
     result = bl.maximize(at_fidelity, optimizer=study, budget=1.0, n_trials_total=10)
     assert [trial.fidelity for trial in result.trials] == [100, 3000] and result.stop_reason == "budget"
-    # The check of the next cost does not change suggestions.
+    # Checking the cost of the next trial does not change suggestions.
     opt = queued([100, 3000, 7000, 7000])
     opt.suggest(n=2)
     assert study.suggest(n=4) == study.trials[2:] and [t.params for t in opt.suggest(n=4)] == [

@@ -80,7 +80,7 @@ class Waits:
 
 
 class Counts:
-    """Adds the number of stored trials to the value; it holds a pickled study."""
+    """A function with a pickled study, which adds the number of stored trials to the value."""
 
     def __init__(self, study):
         self.study = study
@@ -196,7 +196,7 @@ def test_a_broken_pool_ends_the_run_and_leaves_the_study(engine, tmp_path):
             bl.maximize(kills, optimizer=study, n_trials=20, executor=pool, retries=3)
         assert isinstance(raised.value.__cause__, BrokenExecutor)
         assert raised.value.result.stop_reason == "error"
-        # A broken pool stays broken and does not accept trials.
+        # A pool that has lost a worker does not accept further calls.
         with pytest.raises(bl.RunError):
             bl.maximize(kills, optimizer=study, n_trials=20, executor=pool, retries=3)
     study = bl.Study.load("s", study.store)
@@ -269,7 +269,7 @@ def test_ctrl_c(engine, tmp_path):
         with killed_if_it_hangs(child):
             for _ in range(2):
                 assert child.stdout.readline() == "running\n"
-            # A terminal sends it to all of its foreground processes.
+            # A terminal sends Ctrl-C to all of its foreground processes.
             os.killpg(child.pid, signal.SIGINT)
             line = child.stdout.readline()
     finally:

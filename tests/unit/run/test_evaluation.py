@@ -73,7 +73,7 @@ def awkward(params):
 
 @forks
 def test_exceptions_from_processes_have_their_traceback(monkeypatch):
-    # Where distributed was imported, tblib pickles all exceptions.
+    # If distributed is imported, tblib pickles all exceptions.
     monkeypatch.delitem(copyreg.dispatch_table, Awkward, raising=False)
     opt = bl.RandomSearch(SPACE, seed=0)
     with ProcessPoolExecutor(1) as pool:

@@ -174,7 +174,7 @@ def test_one_parameter_of_another_name_is_the_params():
 
 
 class Tensor:
-    """A tensor of a package that numpy does not know."""
+    """A tensor of a package whose arrays numpy cannot convert."""
 
     def __init__(self, value, shape):
         self.value, self.shape = value, shape

@@ -66,14 +66,14 @@ def test_attrs_that_cannot_be_pickled_are_dropped_with_a_reason():
 
 
 class Unreadable(Exception):
-    """Can be pickled but not read again."""
+    """An exception that can be pickled but not unpickled."""
 
     def __init__(self, a, b):
         super().__init__(f"{a}{b}")
 
 
 def test_errors_that_cannot_be_pickled_become_runtime_errors_with_their_text(monkeypatch):
-    # Where distributed was imported, tblib pickles all exceptions.
+    # If distributed is imported, tblib pickles all exceptions.
     monkeypatch.delitem(copyreg.dispatch_table, Unreadable, raising=False)
     error = picklable(Unreadable("no ", "way"))
     assert type(error) is RuntimeError and str(error) == f"{__name__}.Unreadable: no way"
@@ -87,7 +87,8 @@ def test_the_place_of_an_error_is_the_last_line_that_is_not_of_a_library():
     place = last_line_of_user(error)
     line = error.__traceback__.tb_next.tb_lineno
     assert place == Place("numpy.linalg.LinAlgError", __file__, line) and str(place) == f" at {__file__}, line {line}"
-    # Without a line of the user, the place is the last line of a library. An error without lines does not have a place.
+    # If the traceback has no line of the user's code, the place of the error is the last line of a library. An error
+    # without lines does not have a place.
     error.__traceback__ = error.__traceback__.tb_next.tb_next
     in_numpy = last_line_of_user(error)
     assert "numpy" in in_numpy.file and in_numpy.line > 0

@@ -140,6 +140,6 @@ def test_a_total_equals_a_count_of_all_trials(steps):
         elif i < opt.n_trials and opt.trial(i).value is None:
             trial = opt.trial(i)
             trial.observe(1.0) if what == "observe" else getattr(trial, what)()
-        if i % 2:  # earlier trials are included in the count
+        if i % 2:  # trials since the last count are counted as well
             assert total.left() == 5 - sum(trial.state != "abandoned" for trial in suggested)
     assert total.left() == 5 - sum(trial.state != "abandoned" for trial in suggested)

@@ -51,7 +51,7 @@ def by_level(params):
 
 
 class Dies:
-    """Is killed in evaluations of some trials, a given number of times; records each start in a file."""
+    """A function that is killed in some trials, a given number of times, and records each start in a file."""
 
     def __init__(self, path, times, how="SIGKILL"):
         self.path, self.times, self.how = str(path), times, how
@@ -70,7 +70,7 @@ class Dies:
 
 
 class UnreadableElsewhere:
-    """Its pickle can be read only in the process that made it."""
+    """An object whose pickle can be read only in the process that made it."""
 
     def __init__(self):
         self.home = os.getpid()
@@ -288,7 +288,7 @@ def test_a_script_that_every_worker_would_run(tmp_path):
     script.write_text(UNGUARDED.format(condition="True"))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)
     assert run.returncode == 1 and 'under if __name__ == "__main__"' in run.stderr.splitlines()[-1]
-    # Three workers are tried for any value of retries; each shows the first line of its program.
+    # For any value of retries, three workers are started; each prints the first line of its program.
     assert run.stderr.count('File "<string>", line 1, in <module>') == 3
     script.write_text(UNGUARDED.format(condition='__name__ == "__main__"'))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)
@@ -358,7 +358,7 @@ def test_ctrl_c_while_processes_end_kills_them(tmp_path):
 
 
 class StartsAnother:
-    """Starts a process that outlives it, and then sleeps or is killed."""
+    """A function that starts a program, and then sleeps or is killed."""
 
     def __init__(self, how, is_killed):
         self.how, self.is_killed = how, is_killed

@@ -29,7 +29,7 @@ from tests.unit.run.runs import (
 # Results.
 
 
-def test_best_trial_and_its_params():
+def test_best_value_params_and_trial_agree():
     best = bl.maximize(f, SPACE, n_trials=30, seed=0)
     assert best.best_value_ == max(trial.value for trial in best.trials) == f(best.best_params_)
     assert best.best_value_ > -0.05 and best.recommend() == best.optimizer.recommend()
@@ -349,7 +349,7 @@ def test_retry_pending_evaluates_trials_pending_before_the_run(kind, tmp_path):
         opt = bl.Study.load("s", store)
     with pytest.warns(bl.BelatedWarning, match=r"pending before this run and still are: \[0, 2\].*retry_pending=True"):
         best = bl.maximize(f, optimizer=opt, n_trials_total=8)
-    # Earlier trials count, so only five of the eight trials are started.
+    # The three earlier trials count toward the total of eight, so the run starts only five trials.
     assert len(best.trials) == 5 and best.pending_ == [] and best.n_pending_ == 2
     params = {trial.number: trial.params for trial in opt.pending_}
     best = bl.maximize(f, optimizer=opt, n_trials_total=8, retry_pending=True)

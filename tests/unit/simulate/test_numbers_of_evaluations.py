@@ -40,7 +40,7 @@ def renewal(cdf, workers, duration=T, n=3000):
         # In the middle of each step of G, U is the mean of its values at the ends; one of these values is U(t).
         middles = 0.5 * (u[1:i] + u[: i - 1])[::-1]
         u[i] = (1 + 0.5 * steps[0] * u[i - 1] + middles @ steps[1:i]) / (1 - 0.5 * steps[0])
-    # One batch starts at 0, the others start in the middle of steps of U.
+    # The first batch starts at 0; the others are assumed to start in the middle of a step of U.
     finished = cdf(duration - (np.arange(n) + 0.5) * h)
     return workers * float(cdf(np.array([duration]))[0] + finished @ np.diff(u))
 
@@ -88,7 +88,7 @@ def test_synchronous_workers_follow_the_renewal_equation(name, workers):
 
 
 def test_the_renewal_equation_gives_the_known_numbers():
-    """By another simulation, M = 8, T = 30."""
+    """The reference values are from another simulation with M = 8 and T = 30."""
     assert renewal(LAWS["uniform"][1], 8) == pytest.approx(134.7, abs=0.2)
     assert renewal(LAWS["exponential"][1], 8) == pytest.approx(90.2, abs=0.2)
 

@@ -135,7 +135,7 @@ def test_best_converted_leaves_out_results_later_than_the_window():
 
 
 @pytest.mark.parametrize(("direction", "optimum", "sign"), [("maximize", 5.0, 1), ("minimize", -5.0, -1)])
-def test_regrets(direction, optimum, sign):
+def test_regrets_agree_with_their_definitions(direction, optimum, sign):
     history = run([2, 1, 1, 1], 4, direction)[1]
     history.values[:] = sign * np.array([1.0, 0.0, 4.0, 2.0])
     np.testing.assert_array_equal(sim.simple_regret(history, optimum, before=7.0), [7, 7, 4, 1, 1])

@@ -92,7 +92,7 @@ def test_workers_start_when_they_are_free_and_know_what_has_arrived(times, worke
     np.testing.assert_array_equal(history.arrivals, expected[:n] + times[:n])
     assert history.clock == "seconds" and len(history) == n == len(history.points)
     for k in range(n):
-        first = k - k % workers if mode == "synchronous" else k  # the first trial of its batch
+        first = k - k % workers if mode == "synchronous" else k  # the number of the first trial of the same batch
         assert recorder.known[k] == {s for s in range(first) if history.arrivals[s] <= history.started[k]}
     arrived = [s for s in range(n) if history.arrivals[s] <= end]
     assert list(recorder.observed) == sorted(arrived, key=lambda s: (history.arrivals[s], s))
@@ -302,7 +302,7 @@ def test_windows_are_in_simulated_seconds():
         return sim.simulate_workers(opt, lambda p: next(results), workers=2, times=times, n_trials=6).points
 
     values = [0.1, 0.2, 0.4, 0.3, 0.6, 0.5]
-    changed = [0.1, 0.9, 0.4, 0.3, 0.6, 0.5]  # the second result, which takes two seconds, differs
+    changed = [0.1, 0.9, 0.4, 0.3, 0.6, 0.5]  # only the second result, which takes two seconds, differs
     assert points(values, 1.5) == points(changed, 1.5)
     assert points(values, 2.0) != points(changed, 2.0)
 

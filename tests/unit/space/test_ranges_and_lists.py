@@ -183,7 +183,7 @@ def test_repeated_choices_are_found_as_by_comparing_all_pairs(members, asked):
 
 
 def test_reading_choices_takes_linear_time():
-    # Comparing all pairs takes more than ten times as long.
+    # Comparing all pairs of choices would take more than ten times as long.
     names, start = [f"choice {i}" for i in range(4000)], time.process_time()
     choices = Categorical(names)
     assert [choices.level(name) for name in names] == list(range(4000))

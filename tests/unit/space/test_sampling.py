@@ -25,7 +25,7 @@ def counts(opt, low, high, n):
 
 @logarithmic
 @pytest.mark.parametrize("seed", [0, 1])
-def test_random_draws_of_a_log_integer_give_each_its_share(low, high, seed):
+def test_random_draws_of_a_log_integer_have_the_right_shares(low, high, seed):
     n, p = 4000, shares(low, high)
     found = counts(optimizer(bl.RandomSearch, low, high, seed), low, high, n)
     assert (np.abs(found - n * p) <= 5 * np.sqrt(n * p * (1 - p))).all()

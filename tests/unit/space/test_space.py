@@ -209,7 +209,7 @@ def test_shorthand():
     [{}, [], None, 3, "ab", np.zeros((3, 2, 1)), [("a", (0.0, 1.0)), ("a", (0.0, 2.0))], {1: (0.0, 1.0)}]
     + [{"a": given} for given in (None, 3, "uniform", (1.0,), (0.0, 1.0, 2.0), (2.0, 1.0), ["x"], np.zeros(2))],
 )
-def test_space_refuses(dimensions):
+def test_invalid_spaces_are_refused(dimensions):
     with pytest.raises(InvalidSpace, match="space"):
         Space(dimensions)
 
@@ -310,7 +310,7 @@ def test_candidates_from_a_table():
     [[], [[]], [1.0, 2.0], np.zeros((2, 0)), np.zeros((0, 2)), np.zeros((2, 2, 2)), [[math.nan]], [[math.inf], [0.0]]]
     + [[["a"]], [[1j]], [[1.0], [1.0, 2.0]], None, [[None]], 3, [[object()]]],
 )
-def test_candidates_refuse(x):
+def test_invalid_candidates_are_refused(x):
     with pytest.raises(InvalidSpace, match="candidate"):
         Candidates(x)
 

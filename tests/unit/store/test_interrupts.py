@@ -49,8 +49,8 @@ class Interrupts:
             nonlocal last
             if event == "opcode":
                 place = places[frame.f_lasti // 2]
-                # An interrupt after a call has the exception handlers of the call. It can be raised at this place if
-                # the handlers agree.
+                # An interrupt after a call has the exception handlers of the call. The interrupt can be raised at this
+                # place if the handlers agree.
                 called = last[0].startswith("CALL") and last[1] == place[1]
                 last = place
                 if called or place[0].startswith(("RESUME", "JUMP_BACKWARD")):
@@ -110,7 +110,7 @@ def test_after_an_interrupt_other_processes_write_at_once(place, call):
         if interrupts.left >= 0:
             break
     assert step * len(kept) > 100
-    # Other threads do not have to wait either.
+    # Other threads of the process do not have to wait for the lock either.
     found = []
     thread = threading.Thread(target=lambda: found.append(study.suggest().number), daemon=True)
     thread.start()

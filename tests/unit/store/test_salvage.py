@@ -101,7 +101,7 @@ def test_salvaged_events_are_in_order_and_checked(path):
 
 
 def test_the_write_ahead_log_is_read_by_its_latest_pages(path):
-    """A transaction rewrites pages that are already in the log. Only the latest version of each counts."""
+    """A transaction rewrites pages that are already in the log. Only the latest version of each page counts."""
     store = SqliteStore(path)
     store.create(form.header(5, "first", DEFINITION, 0.5), [])
     for seq in range(12):
@@ -124,7 +124,7 @@ def test_the_write_ahead_log_is_found_through_symbolic_links(path, tmp_path, cap
     second.symlink_to("studies.db")
     first.symlink_to(second)
     for link in (first, second, tmp_path / "folder" / "studies.db"):
-        # The log has not been moved into the file yet.
+        # SQLite has not copied the write-ahead log into the file yet.
         assert salvage(str(link)) == salvage(path) and len(salvage(str(link))[1]) == 10
         capsys.readouterr()
         assert cli.main(["study", "export", "--salvage", str(link)]) == cli.DONE

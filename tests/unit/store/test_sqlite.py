@@ -92,7 +92,8 @@ ERRORS = [
 def test_errors_of_sqlite_have_advice(opened, code, words, message, known):
     error = sqlite3.DatabaseError(words if not known else f"in other words ({words})" if code == 21 else "?")
     if known:
-        # The lowest byte of an extended error code is the primary code. Python 3.10 has only the message.
+        # The lowest byte of an extended error code is the primary code. In Python 3.10 the exception has a message but
+        # no error code.
         error.sqlite_errorcode = code | 3 << 8
     if known and code == 21:
         message = "SQLite refused: in other words"
@@ -100,7 +101,7 @@ def test_errors_of_sqlite_have_advice(opened, code, words, message, known):
     with pytest.raises(bl.StoreError, match=f"^store {re.escape(opened.path)}: {re.escape(message)}") as caught:
         opened.names()
     assert caught.value.__cause__ is error and (code == 21 or str(caught.value).endswith(f"({short(str(error))})"))
-    # The cached pages of the connection are no longer used.
+    # The connection must not use its cached pages any more.
     assert connection.closed and opened.names() == ["s"]
 
 
@@ -124,7 +125,7 @@ def test_other_errors_leave_the_connection(opened):
 
 @pytest.fixture
 def waits(monkeypatch):
-    """The longest allowed length of each pause; each pause advances the time by its length and `step`."""
+    """Return the longest allowed length of each pause. A pause advances the time by its length and `step`."""
     made = {"now": 100.0, "step": 0.0, "pauses": [], "waited": []}
 
     def sleep(seconds):

@@ -103,7 +103,7 @@ def test_salvage_reads_the_write_ahead_log_and_overflow_pages(path):
         assert [header.name for header in headers] == ["wide"]
         assert [record.body for _, record in records] == study._log.events(0)
         study.suggest(5)
-        study._store._disconnect()  # from now on all data are in the main file
+        study._store._disconnect()  # afterwards all data are in the main file
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def test_html_shows_the_name_as_text(store):
 
 
 class Late(SqliteStore):
-    """A store in which another process creates the study just after this process looked for it."""
+    """A store in which another process creates the study just after this process has looked for the study."""
 
     create_other = None
 

@@ -54,7 +54,7 @@ def conditional(trial):
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
-def test_every_state_has_its_counterpart(storage, direction):
+def test_every_state_of_optuna_is_converted(storage, direction):
     theirs = create(storage, direction=direction)
     theirs.add_trial(trial_of({"rate": 0.5}, 1.0, user_attrs={"who": "Ada", "n": [1, 2]}))
     theirs.add_trial(trial_of({"rate": 0.25}, state=TrialState.FAIL))
@@ -102,7 +102,7 @@ def test_user_attributes_that_are_not_json_data_are_changed_with_a_warning(stora
     theirs.add_trial(trial_of({"rate": 0.4}, 5.0, user_attrs={"whole": {"n": [1, None, "é"]}}))
     with pytest.warns(bl.BelatedWarning, match="None") as caught:
         ours = bl.Study.from_optuna(storage, "theirs", tmp_path / "ours.db")
-    # There is one warning, which names only the changed attributes.
+    # The conversion gives one warning, which names only the changed attributes.
     assert len(caught) == 1
     named = set(re.findall(r"'(\w+)'", str(caught[0].message).split(":")[0])) - {"theirs"}
     assert named == {"a", "b", "e", "g", "s", "x", "t", "deep"}
@@ -189,7 +189,7 @@ def test_parameters_of_unknown_condition_are_refused_without_a_space(storage):
     create(storage, trials)
     with pytest.raises(bl.InvalidSpace, match="parameter 'x' is in some trials only, and no other parameter tells"):
         bl.Study.from_optuna(storage, "theirs")
-    # The space of the given optimizer may omit this parameter.
+    # The space of the given optimizer may omit a parameter of the Optuna study.
     optimizer = bl.RandomSearch({"rate": bl.Real(1e-3, 1.0, log=True)}, direction="minimize")
     assert bl.Study.from_optuna(storage, "theirs", optimizer=optimizer).n_trials == 2
 

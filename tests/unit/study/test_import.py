@@ -77,7 +77,7 @@ def test_an_imported_study_is_exported_byte_by_byte_and_continues_unchanged(run,
         assert [repr(trial) for trial in new.trials] == [repr(trial) for trial in old.trials]
         context = None if old.context_space_ is None else {"day": 3.0}
         assert new.suggest(context=context).params == old.suggest(context=context).params
-    # The keys are known in the new store.
+    # After the import, the new store knows the keys of the suggestions.
     first = bl.Study.load(open_store(url).names()[0], target)
     n = first.n_trials
     assert [t.number for t in first.suggest(6, {"day": 1.5}, key='k:1, "event": ')] == list(range(6))
@@ -166,7 +166,7 @@ def test_a_file_truncated_anywhere_is_refused(run, exported, tmp_path):
     file = exported(lines[:5])
     for name, code in zip(names, (cli.DONE, cli.DONE, cli.FAILED), strict=True):
         assert run("import", file, other, name)[0] == code
-    # A missing last line feed is accepted.
+    # The last line of an export may lack its line feed.
     assert run("import", exported([text[:-1]]), tmp_path / "another.db")[0] == cli.DONE
 
 

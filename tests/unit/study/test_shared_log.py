@@ -1,4 +1,4 @@
-"""The log that processes share is replaced as a whole, and read again after an interrupted call."""
+"""`SharedLog` replaces its copy of the log as a whole, and reads the log again after an interrupted call."""
 
 import gc
 

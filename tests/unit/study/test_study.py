@@ -265,7 +265,7 @@ def test_a_value_400_days_after_a_lease_of_an_hour_is_accepted_and_used(store):
     assert after[0] > before[0] + 10
 
 
-def test_an_expired_lease_changes_what_is_suggested(store):
+def test_an_expired_lease_changes_the_suggestion(store):
     def next_after(seconds, name):
         clock = Clock()
         study = bl.Study(name, store, bl.BayesOpt({"x": (0.0, 1.0)}, initial=4, seed=0), time=clock)

@@ -69,7 +69,7 @@ def test_a_pruned_trial_is_observed_with_a_value_that_is_marked_as_imputed():
     study.tell(study.ask(DISTRIBUTIONS), 1.5)
     found = records(study)
     assert [each.state for each in found[:4]] == ["observed"] * 4
-    # The gains from step 2 to the end are 2 and 3.
+    # The gains of the other trials from step 2 to the end are 2 and 3.
     assert found[2].value == 3.5
     assert json.loads(found[2].attrs[0]) == {"imputed": True, "step": 2, "reported": 1.0}
     assert not found[0].attrs and not found[3].attrs
@@ -97,7 +97,7 @@ def test_trials_of_all_brackets_are_known():
     def objective(trial):
         value = f({name: trial._suggest(name, each) for name, each in DISTRIBUTIONS.items()})
         trial.report(value, 1)
-        trial.should_prune()  # the first call sets up the brackets
+        trial.should_prune()  # the first call of the pruner creates the brackets
         return value
 
     study.optimize(objective, 12)

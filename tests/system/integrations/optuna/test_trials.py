@@ -70,7 +70,7 @@ def test_trials_that_sample_in_another_order_have_the_points_of_their_numbers(op
 )
 @settings(max_examples=20)
 def test_no_point_is_suggested_twice_in_any_order_of_sampling(optimizer, n_results, steps):
-    """The space is continuous, and some drafts are never used."""
+    """On a continuous space, some of the drafted points are never used."""
     study = study_of(optimizer=optimizer)
     for _ in range(n_results):
         trial = study.ask(DISTRIBUTIONS)
@@ -120,7 +120,7 @@ def test_a_trial_without_a_point_is_drafted_for_a_minute_only(monkeypatch, hours
     seconds += 61
     drafted = study_of(name="t")
     drafted.add_trial(dead)
-    # The second point is not used, so the next trial has the third point.
+    # The second drafted point is not used, so the next trial has the third drafted point.
     assert study.ask(DISTRIBUTIONS).params == own.suggest().params
     # A process that has not seen the trial drafts its point.
     assert drafted.ask(DISTRIBUTIONS).params == batch[1].params
@@ -128,7 +128,7 @@ def test_a_trial_without_a_point_is_drafted_for_a_minute_only(monkeypatch, hours
     alone = study_of(name="u")
     alone.sampler = drafted.sampler
     alone.add_trial(dead)
-    # In this process the dead trial does not have an effect: the next point is the first point of the batch.
+    # This process ignores the dead trial, so the next point is the first point of the batch.
     assert alone.ask(DISTRIBUTIONS).params == batch[0].params
 
 
@@ -248,7 +248,7 @@ def test_notes_of_another_optimizer_are_ignored():
     assert reference.suggest().params == study.trials[12].params
 
 
-# The state of each trial in belated.
+# These tests are about the state of each trial in the sampler's log.
 
 
 def states_of(study, **arguments):
@@ -312,7 +312,7 @@ def test_given_points_are_observed_where_they_were_run():
     study = study_of()
     point = {"decay": 0.5, "kind": "b", "layers": 3, "rate": 0.25, "share": 0.2}
     study.enqueue_trial(point)
-    study.enqueue_trial({"rate": 1.5})  # the other parameters are not given
+    study.enqueue_trial({"rate": 1.5})  # the enqueued point has only one of the parameters
     for _ in range(2):
         study.tell(study.ask(DISTRIBUTIONS), 1.0)
     assert states_of(study) == ["observed", "observed"]
@@ -328,7 +328,7 @@ def test_a_trial_that_optuna_runs_again_counts_as_given():
     trial = study.ask(DISTRIBUTIONS)
     study.tell(trial, state=TrialState.FAIL)
     study.tell(study.ask(DISTRIBUTIONS), 2.0)
-    # The names from Optuna 4.9 on and before.
+    # The names of the states in Optuna from 4.9 on, and before 4.9.
     names = ("RetryHeartbeatStaleTrialCallback", "RetryFailedTrialCallback")
     callback = next(getattr(optuna.storages, name) for name in names if hasattr(optuna.storages, name))
     callback()(study, study.trials[0])
