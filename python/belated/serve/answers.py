@@ -2,11 +2,11 @@
 
 import time
 from bisect import bisect_left
-from typing import Any
+from typing import Any, get_args
 
-from belated._core import TrialRecord
 from belated.optimizers.report import merged_attrs
 from belated.optimizers.trial import Trial
+from belated.serve.messages import Page, State
 from belated.serve.problems import as_json
 from belated.space.arguments import finite
 from belated.space.space import Space
@@ -15,8 +15,6 @@ from belated.study.study import Study
 
 #: A page of trials ends after this number of bytes of JSON, even if the limit of the request is not reached.
 LARGEST_PAGE = 4 << 20
-
-STATES = ("pending", "observed", "failed", "abandoned")
 
 
 def study_as_data(study: Study) -> dict[str, Any]:
@@ -31,7 +29,7 @@ def study_as_data(study: Study) -> dict[str, Any]:
         "now": time.time(),
         "events": log.n_events(),
         "trials": len(log),
-        "counts": {state: len(log.numbers(state)) for state in STATES},
+        "counts": {state: len(log.numbers(state)) for state in get_args(State)},
         "best": None if best is None else _trial(study, best),
     }
 
@@ -60,71 +58,48 @@ def trials_as_data(study: Study, trials: list[Trial]) -> dict[str, Any]:
     return {"trials": [_trial(study, trial.number) for trial in trials]}
 
 
-def page_as_data(study: Study, state: str | None, start: int, limit: int, since: int) -> dict[str, Any]:
-    """Return trials of a study in the order of their numbers, as `messages.Page` requests them."""
+def page_as_data(study: Study, page: Page) -> dict[str, Any]:
+    """Return the requested trials of a study in the order of their numbers."""
     # The answer names the last event that it includes. After a crash, the store must therefore still have all events up
     # to this event.
     study._log.sync_to_disk()
     log = study._log
-    numbers = log.numbers(state)
-    if since > 0:
+    numbers = log.numbers(page.state)
+    if page.since > 0:
         wanted = set(numbers)
-        numbers = [number for number in log.history.changed(since) if number in wanted]
-    first = bisect_left(numbers, start)
+        numbers = [number for number in log.history.changed(page.since) if number in wanted]
+    first = bisect_left(numbers, page.start)
     trials: list[dict[str, Any]] = []
     size = 0
-    for number in numbers[first : first + limit]:
+    for number in numbers[first : first + page.limit]:
         trial = _trial(study, number)
         size += len(as_json(trial))
         if trials and size > LARGEST_PAGE:
             break
         trials.append(trial)
-    rest = numbers[first + len(trials) : first + len(trials) + 1]
-    return {
-        "trials": trials,
-        "next": rest[0] if rest else None,
-        "events": log.n_events(),
-    }
+    rest = numbers[first + len(trials) :]
+    return {"trials": trials, "next": rest[0] if rest else None, "events": log.n_events()}
 
 
 def _trial(study: Study, number: int) -> dict[str, Any]:
     record = study._log.trial(number)
-    problem, contexts = study._problem, study._problem.context_space
+    problem, domain, contexts = study._problem, study._problem.domain, study._problem.context_space
     started_at, changed_at = study._log.history.written(number)
-    delay = None if record.observed_at is None else finite(record.observed_at - record.suggested_at)
-    return {
-        "number": number,
-        **_places(study, record),
+    data: dict[str, Any] = dict.fromkeys(("params", "params_run", "index", "index_run", "x"))
+    if isinstance(domain, Space):
+        data["params"] = domain.params_of(record)
+        data["params_run"] = None if record.run is None else domain.params_at(record.run)
+    else:
+        data |= {"index": record.place, "index_run": record.run, "x": domain.params_of(record).tolist()}
+    # These facts have the same form in the record and in the answer.
+    names = ("number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "ended_at")
+    data |= {name: getattr(record, name) for name in (*names, "expires_at")}
+    return data | {
         "context": None if contexts is None else contexts.params_at(list(record.context)),
         "fidelity": problem.fidelity_of(record.fidelity),
-        "state": record.state,
-        "value": record.value,
-        "std": record.std,
-        "cost": record.cost,
-        "duration": record.duration,
         "attrs": merged_attrs(record.attrs),
         "error": record.error and dict(zip(("type", "message", "traceback"), record.error, strict=True)),
-        "suggested_at": record.suggested_at,
-        "observed_at": record.observed_at,
-        "ended_at": record.ended_at,
-        "delay": delay,
-        "expires_at": record.expires_at,
+        "delay": None if record.observed_at is None else finite(record.observed_at - record.suggested_at),
         "started_at": started_at,
         "changed_at": changed_at,
-    }
-
-
-def _places(study: Study, record: TrialRecord) -> dict[str, Any]:
-    """Return the place where a trial was started and the place where it was run."""
-    domain, run = study._problem.domain, record.run
-    if isinstance(domain, Space):
-        params = domain.params_of(record)
-        params_run = None if run is None else domain.params_at(run)
-        return {"params": params, "params_run": params_run, "index": None, "index_run": None, "x": None}
-    return {
-        "params": None,
-        "params_run": None,
-        "index": record.place,
-        "index_run": run,
-        "x": domain.params_of(record).tolist(),
     }

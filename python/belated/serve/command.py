@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import signal
 import socket
 import stat
@@ -17,10 +18,7 @@ from typing import Any
 
 from belated._core import InvalidSetting
 from belated.store import open_store
-
-DONE = 0
-
-_SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 1000
+from belated.study.commands import add_store
 
 # Seconds that clients may wait for requests in progress after the signal to end. The requests are completed in any
 # case.
@@ -36,9 +34,7 @@ def add_to(commands: Any) -> None:
     """Add the command ``serve``."""
     text = "serve the studies of a store over HTTP"
     serve = commands.add_parser("serve", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    serve.add_argument(
-        "store", metavar="STORE", help="sqlite:///file.db, the path of the file, or postgresql://user@host/database"
-    )
+    add_store(serve)
     serve.add_argument(
         "--host", metavar="HOST", default="127.0.0.1", help="the address to listen at (default: %(default)s)"
     )
@@ -54,7 +50,7 @@ def add_to(commands: Any) -> None:
     serve.set_defaults(command=serve_command)
 
 
-def serve_command(arguments: argparse.Namespace) -> int:
+def serve_command(arguments: argparse.Namespace) -> None:
     """Serve until SIGINT or SIGTERM."""
     token = read_token(arguments.token_file)
     missing = [name for name in _NEEDED if find_spec(name) is None]
@@ -66,35 +62,25 @@ def serve_command(arguments: argparse.Namespace) -> int:
     from belated.serve.connections import accepted_at_once, limited_protocol
     from belated.serve.studies import OpenStudies
 
-    store = open_store(arguments.store if "://" in arguments.store else Path(arguments.store))
+    store = open_store(arguments.store)
     studies = OpenStudies(store)
     studies.read_names()  # raises an error now instead of at the first request
     with _ended_by_signals(), _listening(arguments.host, arguments.port) as listener:
         app = make_app(studies, token)
         # Warnings are about requests that are not HTTP. Any client could fill the log with such warnings.
         settings = {"http": limited_protocol(), "lifespan": "on", "ws": "none", "log_level": "error"}
-        settings |= {
-            "backlog": accepted_at_once(),
-            "access_log": False,
-            "server_header": False,
-            "proxy_headers": False,
-            "timeout_graceful_shutdown": _PATIENCE,
-        }
+        settings |= {"backlog": accepted_at_once(), "timeout_graceful_shutdown": _PATIENCE}
+        settings |= dict.fromkeys(("access_log", "server_header", "proxy_headers"), False)
         server = uvicorn.Server(uvicorn.Config(app, **settings))
         app.closing = lambda: server.should_exit
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         print(f"belated: {store.url} is served at http://{shown}:{port}, its API is described at /docs", flush=True)
         if not _is_loopback(host):
-            print(
-                "belated: the token is sent unencrypted: let only a proxy that adds TLS reach this port",
-                file=sys.stderr,
-                flush=True,
-            )
+            _warn("the token is sent unencrypted: let only a proxy that adds TLS reach this port")
         logging.basicConfig(level=logging.ERROR, format="belated: %(message)s")
         # Requests that have begun are completed before this call returns.
         server.run(sockets=[listener])
-    return DONE
 
 
 def read_token(file: Path | None) -> str:
@@ -115,12 +101,8 @@ def read_token(file: Path | None) -> str:
         token, where = os.environ.get("BELATED_TOKEN", "").strip(), "the token in BELATED_TOKEN"
     if not token:
         raise InvalidSetting(f"there is no token, which every request must show: make one with {_MAKE}")
-    if not (_SHORTEST_TOKEN <= len(token) <= _LONGEST_TOKEN and token.isascii() and token.isprintable()):
-        raise InvalidSetting(
-            f"{where} is not usable: take {_SHORTEST_TOKEN} to {_LONGEST_TOKEN} ASCII characters, as from {_MAKE}"
-        )
-    if " " in token:
-        raise InvalidSetting(f"{where} has a space in it: take a single word, as from {_MAKE}")
+    if not re.fullmatch(r"[!-~]{16,1000}", token):
+        raise InvalidSetting(f"{where} is not usable: take 16 to 1000 ASCII characters without spaces, as from {_MAKE}")
     return token
 
 
@@ -128,7 +110,11 @@ def _warn_if_others_can_read(file: Path) -> None:
     # This is a warning and not an error. The host of a container often provides a token with such a mode, and controls
     # access itself.
     if os.name == "posix" and file.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
-        print(f"belated: other users can read the token in {file}: chmod 600 {file}", file=sys.stderr, flush=True)
+        _warn(f"other users can read the token in {file}: chmod 600 {file}")
+
+
+def _warn(message: str) -> None:
+    print(f"belated: {message}", file=sys.stderr, flush=True)
 
 
 _MAKE = (
@@ -184,4 +170,4 @@ def _ended_by_signals() -> Iterator[None]:
 
 def _stop(number: int, frame: Any) -> None:
     # uvicorn calls this after it has stopped, or before it starts.
-    raise SystemExit(DONE)
+    raise SystemExit(0)

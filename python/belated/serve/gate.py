@@ -4,12 +4,12 @@ import asyncio
 import hmac
 import json
 import math
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from hashlib import sha256
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from belated.serve.problems import MEDIA_TYPE, problem
+from belated.serve.problems import refusal
 from belated.short_repr import short_repr
 
 Scope = MutableMapping[str, Any]
@@ -37,9 +37,9 @@ _HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosni
 class Refused(Exception):
     """A request that is answered with a problem: status, detail, and headers for the answer."""
 
-    def __init__(self, status: int, detail: str, *headers: tuple[bytes, bytes]) -> None:
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, headers
+        self.status, self.answer = status, refusal(status, detail, headers=headers)
 
 
 class Gate:
@@ -75,20 +75,20 @@ class Gate:
             if scope["path"] not in OPEN_PATHS:
                 self._check_token(scope)
             elif scope["method"] not in ("GET", "HEAD"):
-                raise Refused(405, f"{scope['path']} can only be read: send GET", (b"allow", b"GET"))
+                raise Refused(405, f"{scope['path']} can only be read: send GET", {"allow": "GET"})
             if b"%00" in scope["raw_path"].split(b"?")[0]:
                 raise Refused(404, "the path has the character NUL, which is not in the name of any study")
             if scope["method"] not in ("GET", "HEAD"):
                 receive = replaying(await checked_body(scope, receive), receive)
         except Refused as refused:
-            await _refuse(refused, answer)
+            await refused.answer(scope, receive, answer)
             return
         try:
             await self._app(scope, receive, answer)
         except asyncio.CancelledError:
             if started or not self.closing():
                 raise
-            await _refuse(Refused(503, _ENDED), answer)
+            await refusal(503, _ENDED)(scope, receive, answer)
 
     def _check_token(self, scope: Scope) -> None:
         given = [value for name, value in scope["headers"] if name == b"authorization"]
@@ -99,19 +99,11 @@ class Gate:
             raise Refused(
                 401,
                 "the token is missing or wrong: send the header Authorization: Bearer TOKEN",
-                (b"www-authenticate", b"Bearer"),
+                {"www-authenticate": "Bearer"},
             )
 
 
 _ENDED = "the server ends, and the request may have been carried out or not: send it again, with its key"
-
-
-async def _refuse(refused: Refused, answer: Send) -> None:
-    body = problem(refused.status, refused.detail)
-    headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
-    headers += refused.headers
-    await answer({"type": "http.response.start", "status": refused.status, "headers": headers})
-    await answer({"type": "http.response.body", "body": body})
 
 
 def path_of(scope: Scope) -> str:
@@ -124,7 +116,7 @@ async def checked_body(scope: Scope, receive: Receive) -> bytes:
     """Return the whole body of a request, empty or a JSON object. Raise Refused for other or too large bodies."""
     headers = dict(scope["headers"])
     too_large = Refused(
-        413, f"the body is larger than {LARGEST_BODY} bytes: send less at once", (b"connection", b"close")
+        413, f"the body is larger than {LARGEST_BODY} bytes: send less at once", {"connection": "close"}
     )
     length = headers.get(b"content-length", b"0")
     if not length.isdigit() or len(length) > 18 or int(length) > LARGEST_BODY:

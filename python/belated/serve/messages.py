@@ -13,7 +13,7 @@ from belated.study.study import LONGEST_NAME
 State = Literal["pending", "observed", "failed", "abandoned"]
 
 Amount = Annotated[float, Field(ge=0)]
-Key = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 
 
 class Request(BaseModel):
@@ -44,7 +44,7 @@ class Suggest(Timed):
         description="A lease: seconds after which the model no longer expects the result. The result is still "
         "accepted at any time.",
     )
-    key: Key | None = Field(
+    key: Name | None = Field(
         default=None,
         description="A name for this request, printable and unique in the study. A repeated request with it, as after "
         "a lost answer, returns the same trials.",
@@ -68,7 +68,7 @@ class Observe(Timed):
         default=False,
         description="If there is already a value, record this one as a separate trial at the same point.",
     )
-    key: Key | None = Field(
+    key: Name | None = Field(
         default=None, description="A name for this report, printable: a second one with it changes nothing."
     )
 
@@ -87,7 +87,7 @@ class Abandon(Timed):
 class Create(Request):
     """Create a study."""
 
-    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)] = Field(description="A printable name.")
+    name: Name = Field(description="A printable name.")
     definition: dict[str, Any] = Field(
         description="The optimizer's class and arguments, as `belated study export` shows them; what is left out has "
         "its default.",

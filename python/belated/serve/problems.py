@@ -1,7 +1,11 @@
 """Errors as answers: RFC 9457 problems with a status, the error's class and its message."""
 
 import json
+from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
+
+from starlette.responses import Response
 
 from belated._core import AlreadyObserved, BelatedError, HorizonReached, NumericalError, UnknownTrial
 from belated.optimizers.read_access import NotFitted
@@ -9,18 +13,8 @@ from belated.store import StoreError
 
 MEDIA_TYPE = "application/problem+json"
 
-_TITLES = {
-    400: "Bad Request",
-    401: "Unauthorized",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    409: "Conflict",
-    413: "Content Too Large",
-    415: "Unsupported Media Type",
-    422: "Unprocessable Content",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
-}
+# Titles that `HTTPStatus` has from Python 3.13 on.
+_TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
 
 
 class UnknownStudy(BelatedError, KeyError):
@@ -33,22 +27,17 @@ class StudyExists(BelatedError):
     """A study of this name exists with another definition."""
 
 
-# The first class that matches an error decides its status. All other errors of belated are about the request's data.
-_STATUSES: tuple[tuple[type[BelatedError], int], ...] = (
-    (UnknownStudy, 404),
-    (UnknownTrial, 404),
-    (AlreadyObserved, 409),
-    (StudyExists, 409),
-    (HorizonReached, 409),
-    (NotFitted, 409),
-    (NumericalError, 409),
-    (StoreError, 503),
-)
+_CONFLICTS = (AlreadyObserved, StudyExists, HorizonReached, NotFitted, NumericalError)
 
 
 def status_of(error: BelatedError) -> int:
     """Return the status of the answer to a request that raised this error."""
-    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 422)
+    if isinstance(error, (UnknownStudy, UnknownTrial)):
+        return 404
+    if isinstance(error, _CONFLICTS):
+        return 409
+    # All other errors of belated are about the request's data.
+    return 503 if isinstance(error, StoreError) else 422
 
 
 def as_json(data: Any) -> bytes:
@@ -56,15 +45,17 @@ def as_json(data: Any) -> bytes:
     return json.dumps(data, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
-def problem(status: int, detail: str, error: str | None = None) -> bytes:
-    """Return the body of an answer that describes a problem. `error` is the name of the error's class."""
-    facts: dict[str, Any] = {"title": _TITLES.get(status, "Error"), "status": status, "detail": detail}
-    return as_json(facts if error is None else facts | {"error": error})
+def refusal(
+    status: int, detail: str, *, error: str | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return an answer that describes a problem. `error` is the name of the error's class."""
+    title = _TITLES.get(status) or HTTPStatus(status).phrase
+    facts: dict[str, Any] = {"title": title, "status": status, "detail": detail}
+    return Response(as_json(facts if error is None else facts | {"error": error}), status, headers, MEDIA_TYPE)
 
 
-def problem_of(error: BelatedError) -> tuple[int, bytes]:
-    """Return the status and the body of the answer to a request that raised this error."""
-    status = status_of(error)
+def refusal_of(error: BelatedError) -> Response:
+    """Return the answer to a request that raised this error."""
     # A KeyError prints as the repr of its message.
     message = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
-    return status, problem(status, message, type(error).__name__)
+    return refusal(status_of(error), message, error=type(error).__name__)

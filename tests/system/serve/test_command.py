@@ -13,7 +13,6 @@ import pytest
 import belated as bl
 from belated import cli
 from belated.serve import command
-from belated.serve.problems import status_of
 from campaigns import service
 
 TOKEN = "0123456789abcdef"
@@ -245,7 +244,10 @@ def test_the_framework_is_not_imported_before_it_is_needed():
     assert found.stdout == "set()\n"
 
 
+@needs_framework
 def test_every_error_has_a_status_of_4xx_except_errors_of_the_store():
+    from belated.serve.problems import status_of
+
     def below(kind):
         return {kind}.union(*map(below, kind.__subclasses__()))
 

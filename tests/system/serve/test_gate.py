@@ -6,8 +6,10 @@ import socket
 
 import pytest
 
-from belated.serve import gate
-from tests.system.serve.test_api import ok, refused, synced
+pytest.importorskip("starlette")
+
+from belated.serve import gate  # noqa: E402
+from tests.system.serve.test_api import ok, refused, synced  # noqa: E402
 
 PATHS = ["/v1/studies", "/v1/studies/none", "/v1/studies/none/trials", "/v1", "/docs/x", "/%2e%2e/v1/studies"]
 
