@@ -36,6 +36,7 @@ INTEGRATED = {
     "belated.serve.app": {"fastapi", "starlette"},
     "belated.serve.connections": {"uvicorn"},
     "belated.serve.messages": {"pydantic"},
+    "belated.serve.problems": {"starlette"},
     "belated.serve.studies": {"anyio"},
     "belated.integrations.ray.checkpoint": {"ray"},
     "belated.integrations.ray.search": {"ray"},
