@@ -22,8 +22,8 @@ from belated.optimizers.settings import (
     Surrogate,
 )
 from belated.run.evaluations import PICKLING_ADVICE, CallingThread
-from belated.run.objective import Objective
-from belated.run.stoppers import fresh
+from belated.run.objective import Objective, signature_of
+from belated.run.stoppers import NoImprovement
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 from belated.space.fidelity import Fidelity
@@ -108,20 +108,12 @@ def count(name: str, value: Any, least: int) -> int:
     return number
 
 
-def timeout_seconds(timeout: Any) -> float:
-    """Return the argument timeout as a float; it must not be None."""
-    seconds = finite(timeout)
-    if seconds is None or seconds <= 0:
-        raise InvalidSetting(f"timeout={short_repr(timeout)} is not usable: pass seconds > 0, or None")
-    return seconds
-
-
-def budget_limit(budget: Any) -> float:
-    """Return the argument budget as a float; it must not be None."""
-    limit = finite(budget)
-    if limit is None or limit <= 0:
-        raise InvalidSetting(f"budget={short_repr(budget)} is not usable: pass a finite number > 0, or None")
-    return limit
+def positive(name: str, value: Any, what: str) -> float | None:
+    """Return an optional argument as a float above 0; `what` is the name of its unit, for the message."""
+    number = finite(value)
+    if value is not None and (number is None or number <= 0):
+        raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass {what} > 0, or None")
+    return number
 
 
 def check_takes_fidelity(f: Any, function: Objective, optimizer: Optimizer | Study) -> None:
@@ -173,13 +165,7 @@ def check_processes(processes: Any, executor: Any) -> None:
         )
 
 
-def check_retry_pending(retry_pending: Any) -> None:
-    """Raise InvalidSetting if the argument retry_pending is invalid."""
-    if not isinstance(retry_pending, bool):
-        raise InvalidSetting(f"retry_pending={short_repr(retry_pending)} is not usable: pass True or False")
-
-
-def own_pool(size: int, timeout: float | None, processes: bool = False) -> Executor:
+def own_pool(size: int, timeout: float | None, processes: bool) -> Executor:
     """Return a new executor, for a run without the argument executor."""
     if processes:
         # This import is slow, and only processes need it.
@@ -201,7 +187,7 @@ def exception_types(catch: Any) -> tuple[type[BaseException], ...]:
 
 
 def functions(callbacks: Any) -> list[Any]:
-    """Return the callbacks as a list; stoppers are copied for this run."""
+    """Return the callbacks as a list; stoppers with a state are copied for this run."""
     given: list[Any] = list(callbacks) if isinstance(callbacks, Iterable) else [None]
     if not all(map(callable, given)):
         raise InvalidSetting(
@@ -210,21 +196,19 @@ def functions(callbacks: Any) -> list[Any]:
     for i, each in enumerate(given):
         if isinstance(each, type):
             raise InvalidSetting(f"callbacks has the class {each.__name__}: pass an instance, {each.__name__}(…)")
+        signature = signature_of(each)
         try:
-            signature = inspect.signature(each)
-        except (TypeError, ValueError):  # the signatures of some built-in functions are unknown
-            continue
-        try:
-            signature.bind(None, None)
+            if signature is not None:
+                signature.bind(None, None)
         except TypeError as error:
             raise InvalidSetting(
                 f"callbacks[{i}]={short_repr(each)} cannot be called as callback(optimizer, trial) ({error}): write "
                 "def callback(optimizer, trial), with these two parameters"
             ) from None
-    return [fresh(each) for each in given]
+    return [NoImprovement(each.n) if isinstance(each, NoImprovement) else each for each in given]
 
 
-def check_picklable(f: Any, executor: Executor | None, processes: bool = False) -> None:
+def check_picklable(f: Any, executor: Executor | None, processes: bool) -> None:
     """Raise InvalidSetting if the function cannot be sent to a pool of processes."""
     if executor is None and not processes:
         return

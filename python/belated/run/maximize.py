@@ -18,6 +18,7 @@ from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import SpaceLike
 from belated.optimizers.trial import Trial
+from belated.optimizers.values import checked
 from belated.run import arguments
 from belated.run.arguments import NOT_PASSED_ON, BayesOptSettings, Direction
 from belated.run.budget import Budget
@@ -76,16 +77,17 @@ def _optimize(
     total = None
     if n_trials_total is not None:
         total = Total(chosen, arguments.count("n_trials_total", n_trials_total, 0))
-    spending = None if budget is None else Budget(chosen, arguments.budget_limit(budget))
+    allowed = arguments.positive("budget", budget, "a finite number")
+    spending = None if allowed is None else Budget(chosen, allowed)
     start = monotonic()
-    deadline = math.inf if timeout is None else start + arguments.timeout_seconds(timeout)
+    seconds = arguments.positive("timeout", timeout, "seconds")
+    deadline = math.inf if seconds is None else start + seconds
     size = arguments.size(n_workers, executor)
     n_retries = arguments.count("retries", retries, 0)
     arguments.check_processes(processes, executor)
-    arguments.check_retry_pending(retry_pending)
+    waiting = chosen.pending_ if checked(retry_pending, bool, "retry_pending") else []
     functions = arguments.functions(callbacks)
     arguments.check_picklable(f, executor, processes)
-    waiting = chosen.pending_ if retry_pending else []
     expected = len(waiting) + (limit if total is None else min(limit, max(total.left(), 0)))
     limit += len(waiting)
     bar = progress_bar(progress, None if expected == math.inf else int(expected))

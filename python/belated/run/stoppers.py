@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from belated._core import InvalidSetting
 from belated.optimizers.trial import Trial
+from belated.optimizers.values import checked
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, whole_number
+from belated.space.arguments import whole_number
 
 if TYPE_CHECKING:
     from belated.optimizers.optimizer import Optimizer
@@ -19,22 +19,11 @@ class StopRun(Exception):
     """An exception that callbacks raise to end the run; `maximize` then returns the result so far."""
 
 
-class Stopper:
-    """The base class of callbacks that end a run; each run uses a new copy."""
-
-    def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
-        """Raise `StopRun` to end the run after this trial."""
-        raise NotImplementedError
-
-    def fresh(self) -> Stopper:
-        """Return a copy in the initial state."""
-        return copy.copy(self)
-
-
-class NoImprovement(Stopper):
+class NoImprovement:
     """A callback that ends a run after n consecutive results that do not improve the best value.
 
-    Failed trials are not results. A better value that another process of the study reports is also an improvement.
+    Failed trials are not results. A better value that another process of the study reports is also an improvement. Each
+    run counts from the start.
 
     Parameters
     ----------
@@ -74,15 +63,11 @@ class NoImprovement(Stopper):
         if self._since >= self.n:
             raise StopRun(f"no improvement for {self.n} results")
 
-    def fresh(self) -> NoImprovement:
-        """Return a copy in the initial state."""
-        return NoImprovement(self.n)
-
     def __repr__(self) -> str:
         return f"NoImprovement({self.n})"
 
 
-class ValueReached(Stopper):
+class ValueReached:
     """A callback that ends a run when the best value is at least as good as `value`.
 
     The best value is `best_value_`. If a fidelity was declared, this is the best value at the highest fidelity observed
@@ -109,10 +94,7 @@ class ValueReached(Stopper):
     """
 
     def __init__(self, value: float) -> None:
-        number = finite(value)
-        if number is None:
-            raise InvalidSetting(f"value={short_repr(value)} is not usable: pass one finite number")
-        self.value = number
+        self.value: float = checked(value, float, "value")
 
     def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
         """Raise `StopRun` if the best value is good enough."""
@@ -123,8 +105,3 @@ class ValueReached(Stopper):
 
     def __repr__(self) -> str:
         return f"ValueReached({self.value!r})"
-
-
-def fresh(callback: Any) -> Any:
-    """Return the callback for a new run; a stopper is replaced by a new copy."""
-    return callback.fresh() if isinstance(callback, Stopper) else callback

@@ -55,13 +55,10 @@ class Total:
             return
         numbers = sorted(set(self._pending).intersection(self._pending_now()).difference(own))
         if numbers:
-            several = len(numbers) > 1
             warn(
-                f"{'trials' if several else 'trial'} {', '.join(map(str, numbers))} "
-                f"{'were' if several else 'was'} pending before this run and still {'are' if several else 'is'}, and "
-                f"n_trials_total={self.limit} counts {'them' if several else 'it'}: if the process that evaluated "
-                f"{'them' if several else 'it'} has ended, pass retry_pending=True, or abandon "
-                f"{'them' if several else 'it'}"
+                "these trials were pending before this run and still are, and "
+                f"n_trials_total={self.limit} counts them: {', '.join(map(str, numbers))}; if the process that "
+                "evaluated them has ended, pass retry_pending=True, or abandon them"
             )
 
     def left(self) -> int:
