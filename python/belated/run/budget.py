@@ -44,8 +44,8 @@ class Budget:
 
     def end(self, trial: Trial) -> None:
         """Charge the cost of a trial that has ended."""
-        declared, reported = self._declared.pop(trial.number), trial.cost
-        self._spent += declared if reported is None else reported
+        del self._declared[trial.number]
+        self._spent += charged_cost(self._fidelity, trial)
 
     def _highest_cost(self) -> float:
         """Return an upper bound on the declared cost of any trial."""
@@ -63,3 +63,8 @@ class Budget:
 def declared_cost(fidelity: Fidelity | None, trial: Trial) -> float:
     """Return the declared cost of a trial; 1 without a declared cost."""
     return 1.0 if fidelity is None else fidelity.cost_of(trial.fidelity)
+
+
+def charged_cost(fidelity: Fidelity | None, trial: Trial) -> float:
+    """Return the reported cost of a trial that has ended; without a report, its declared cost."""
+    return declared_cost(fidelity, trial) if trial.cost is None else trial.cost
