@@ -376,6 +376,7 @@ class StartsAnother:
 
 @posix
 @pytest.mark.parametrize("how", ["os.system", "os.fork"])
+@pytest.mark.filterwarnings("ignore:trial 0 failed:belated.BelatedWarning")
 @pytest.mark.filterwarnings("ignore:these trials still ran:belated.BelatedWarning")
 def test_a_run_does_not_wait_for_programs_that_f_started(how):
     # The started program takes 60 s, and the run must not wait for the program.
