@@ -19,7 +19,15 @@ class StopRun(Exception):
     """An exception that callbacks raise to end the run; `maximize` then returns the result so far."""
 
 
-class NoImprovement:
+class Stopper:
+    """The base class of callbacks that end a run, from which type checkers infer the type of a list of them."""
+
+    def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
+        """Raise `StopRun` to end the run after this trial."""
+        raise NotImplementedError
+
+
+class NoImprovement(Stopper):
     """A callback that ends a run after n consecutive results that do not improve the best value.
 
     Failed trials are not results. A better value that another process of the study reports is also an improvement. Each
@@ -67,7 +75,7 @@ class NoImprovement:
         return f"NoImprovement({self.n})"
 
 
-class ValueReached:
+class ValueReached(Stopper):
     """A callback that ends a run when the best value is at least as good as `value`.
 
     The best value is `best_value_`. If a fidelity was declared, this is the best value at the highest fidelity observed
