@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -24,8 +23,8 @@ from belated.optimizers.settings import (
     Surrogate,
 )
 from belated.run.evaluations import PICKLING_ADVICE, CallingThread
-from belated.run.objective import Objective
-from belated.run.stoppers import Stopper, count
+from belated.run.objective import Objective, signature_of
+from belated.run.stoppers import NoImprovement
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 from belated.space.fidelity import Fidelity
@@ -102,18 +101,20 @@ def chosen_optimizer(
     return chosen
 
 
-def positive(name: str, value: Any, unit: str) -> float:
-    """Return an argument as a float above 0; `unit` says what to pass. It must not be None."""
-    number = finite(value)
-    if number is None or number <= 0:
-        raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass {unit} > 0, or None")
+def count(name: str, value: Any, least: int) -> int:
+    """Return an integer argument that is at least `least`."""
+    number = whole_number(value)
+    if number is None or number < least:
+        raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass an integer >= {least}")
     return number
 
 
-def check_bool(name: str, value: Any, advice: str = "") -> None:
-    """Raise InvalidSetting if an argument is not True or False."""
-    if not isinstance(value, bool):
-        raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass True or False{advice}")
+def positive(name: str, value: Any, what: str) -> float | None:
+    """Return an optional argument as a float above 0; `what` is the name of its unit, for the message."""
+    number = finite(value)
+    if value is not None and (number is None or number <= 0):
+        raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass {what} > 0, or None")
+    return number
 
 
 def check_takes_fidelity(f: Any, function: Objective, optimizer: Optimizer | Study) -> None:
@@ -155,7 +156,10 @@ def size(n_workers: Any, executor: Any) -> int:
 
 def check_processes(processes: Any, executor: Any) -> None:
     """Raise InvalidSetting if the argument processes is invalid."""
-    check_bool("processes", processes, ", and their number as n_workers")
+    if not isinstance(processes, bool):
+        raise InvalidSetting(
+            f"processes={short_repr(processes)} is not usable: pass True or False, and their number as n_workers"
+        )
     if processes and executor is not None:
         raise InvalidSetting(
             f"processes=True starts workers, and executor={short_repr(executor)} has workers: leave one of them out"
@@ -184,7 +188,7 @@ def exception_types(catch: Any) -> tuple[type[BaseException], ...]:
 
 
 def functions(callbacks: Any) -> list[Any]:
-    """Return the callbacks as a list; stoppers are copied for this run."""
+    """Return the callbacks as a list; stoppers with a state are copied for this run."""
     given: list[Any] = list(callbacks) if isinstance(callbacks, Iterable) else [None]
     if not all(map(callable, given)):
         raise InvalidSetting(
@@ -193,18 +197,16 @@ def functions(callbacks: Any) -> list[Any]:
     for i, each in enumerate(given):
         if isinstance(each, type):
             raise InvalidSetting(f"callbacks has the class {each.__name__}: pass an instance, {each.__name__}(…)")
+        signature = signature_of(each)
         try:
-            signature = inspect.signature(each)
-        except (TypeError, ValueError):  # the signatures of some built-in functions are unknown
-            continue
-        try:
-            signature.bind(None, None)
+            if signature is not None:
+                signature.bind(None, None)
         except TypeError as error:
             raise InvalidSetting(
                 f"callbacks[{i}]={short_repr(each)} cannot be called as callback(optimizer, trial) ({error}): write "
                 "def callback(optimizer, trial), with these two parameters"
             ) from None
-    return [copy.copy(each) if isinstance(each, Stopper) else each for each in given]
+    return [NoImprovement(each.n) if isinstance(each, NoImprovement) else each for each in given]
 
 
 def check_picklable(f: Any, executor: Executor | None, processes: bool) -> None:

@@ -32,15 +32,11 @@ class Budget:
         left = self._limit - self._spent - math.fsum(self._declared.values())
         if left <= self._slack:
             return False
-        left += self._slack
-        # The next suggestion is asked for its fidelity only if its cost can exceed the rest.
-        if self._fidelity is None or self._fidelity.cost is None:
-            return left >= 1.0
-        if isinstance(self._fidelity.cost, PowerCost) and left >= self._fidelity.cost.full:
+        if left + self._slack >= self._highest_cost():
             return True
-        if trial is not None:
-            return left >= declared_cost(self._fidelity, trial)
-        return left >= self._fidelity.cost_of(self._fidelity.from_number(self._optimizer._next_fidelity()))
+        if self._fidelity is None:
+            return False
+        return left + self._slack >= (self._next_cost() if trial is None else declared_cost(self._fidelity, trial))
 
     def start(self, trial: Trial) -> None:
         """Reserve the declared cost of a trial."""
@@ -48,10 +44,27 @@ class Budget:
 
     def end(self, trial: Trial) -> None:
         """Charge the cost of a trial that has ended."""
-        declared, reported = self._declared.pop(trial.number), trial.cost
-        self._spent += declared if reported is None else reported
+        del self._declared[trial.number]
+        self._spent += charged_cost(self._fidelity, trial)
+
+    def _highest_cost(self) -> float:
+        """Return an upper bound on the declared cost of any trial."""
+        if self._fidelity is None or self._fidelity.cost is None:
+            return 1.0
+        return self._fidelity.cost.full if isinstance(self._fidelity.cost, PowerCost) else math.inf
+
+    def _next_cost(self) -> float:
+        """Return the declared cost of the next suggestion."""
+        assert self._fidelity is not None
+        fidelity = self._optimizer._problem.fidelity_of(self._optimizer._next_fidelity())
+        return self._fidelity.cost_of(fidelity)
 
 
 def declared_cost(fidelity: Fidelity | None, trial: Trial) -> float:
     """Return the declared cost of a trial; 1 without a declared cost."""
     return 1.0 if fidelity is None else fidelity.cost_of(trial.fidelity)
+
+
+def charged_cost(fidelity: Fidelity | None, trial: Trial) -> float:
+    """Return the reported cost of a trial that has ended; without a report, its declared cost."""
+    return declared_cost(fidelity, trial) if trial.cost is None else trial.cost

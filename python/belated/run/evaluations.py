@@ -61,32 +61,9 @@ class CallingThread(Executor):
     """An executor that calls functions in the submitting thread, where Ctrl-C and debuggers can interrupt them."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        return _Done(fn(*args, **kwargs))
-
-
-class _Done(Future[Any]):
-    """A future that is created with its result, and has only the methods that runs need.
-
-    A standard future has a lock. The creation of this lock may take longer than the call of f.
-    """
-
-    def __init__(self, returned: Any) -> None:
-        self._returned = returned
-
-    def result(self, timeout: float | None = None) -> Any:
-        return self._returned
-
-    def exception(self, timeout: float | None = None) -> None:
-        return None
-
-    def done(self) -> bool:
-        return True
-
-    def cancel(self) -> bool:
-        return False
-
-    def add_done_callback(self, fn: Callable[[Future[Any]], object]) -> None:
-        fn(self)
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
 
 
 @dataclass
@@ -148,9 +125,7 @@ class Evaluations:
         A new trial is not started if the total is reached.
         """
         trial = self.next_waiting()
-        if trial is None:
-            if len(self.trials) >= self.n_trials:
-                return
+        if trial is None and len(self.trials) < self.n_trials:
             trial = self.optimizer.suggest() if self.total is None else self.total.suggest()
         if trial is None:
             self.n_trials = len(self.trials)
@@ -363,12 +338,11 @@ class Evaluations:
 
     def warn_pending(self) -> None:
         """Warn about evaluations that still run at the timeout."""
-        numbers = [trial.number for trial in self.running.values() if trial.state == "pending"]
+        numbers = [str(trial.number) for trial in self.running.values() if trial.state == "pending"]
         if numbers:
-            several = len(numbers) > 1
             warn(
-                f"{'trials' if several else 'trial'} {', '.join(map(str, numbers))} still ran at the timeout and "
-                f"{'are' if several else 'is'} pending: report a value with observe when it is known, or abandon"
+                f"these trials still ran at the timeout and are pending: {', '.join(numbers)}; report a value with "
+                "observe when it is known, or abandon them"
             )
 
 

@@ -18,6 +18,7 @@ from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import SpaceLike
 from belated.optimizers.trial import Trial
+from belated.optimizers.values import checked
 from belated.run import arguments
 from belated.run.arguments import NOT_PASSED_ON, BayesOptSettings, Direction
 from belated.run.budget import Budget
@@ -25,7 +26,7 @@ from belated.run.evaluations import Evaluations, RunError
 from belated.run.objective import objective
 from belated.run.progress import progress_bar
 from belated.run.result import Result, StopReason
-from belated.run.stoppers import StopRun, count
+from belated.run.stoppers import StopRun
 from belated.run.total import Total
 from belated.space.space import Space
 from belated.study.study import Study
@@ -72,20 +73,21 @@ def _optimize(
         raise InvalidSetting(
             "n_trials, n_trials_total, timeout and budget are all missing: pass one, or the run would never end"
         )
-    limit = math.inf if n_trials is None else count("n_trials", n_trials, 0)
+    limit = math.inf if n_trials is None else arguments.count("n_trials", n_trials, 0)
     total = None
     if n_trials_total is not None:
-        total = Total(chosen, count("n_trials_total", n_trials_total, 0))
-    spending = None if budget is None else Budget(chosen, arguments.positive("budget", budget, "a finite number"))
+        total = Total(chosen, arguments.count("n_trials_total", n_trials_total, 0))
+    allowed = arguments.positive("budget", budget, "a finite number")
+    spending = None if allowed is None else Budget(chosen, allowed)
     start = monotonic()
-    deadline = math.inf if timeout is None else start + arguments.positive("timeout", timeout, "seconds")
+    seconds = arguments.positive("timeout", timeout, "seconds")
+    deadline = math.inf if seconds is None else start + seconds
     size = arguments.size(n_workers, executor)
-    n_retries = count("retries", retries, 0)
+    n_retries = arguments.count("retries", retries, 0)
     arguments.check_processes(processes, executor)
-    arguments.check_bool("retry_pending", retry_pending)
+    waiting = chosen.pending_ if checked(retry_pending, bool, "retry_pending") else []
     functions = arguments.functions(callbacks)
     arguments.check_picklable(f, executor, processes)
-    waiting = chosen.pending_ if retry_pending else []
     expected = len(waiting) + (limit if total is None else min(limit, max(total.left(), 0)))
     limit += len(waiting)
     bar = progress_bar(progress, None if expected == math.inf else int(expected))

@@ -4,7 +4,7 @@ import inspect
 import math
 import pickle
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from time import perf_counter
 from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from belated._core import InvalidSetting
-from belated.optimizers.report import format_error, format_traceback
-from belated.run.raised import Place, last_line_of_user, picklable, with_text
+from belated.optimizers.report import format_error
+from belated.run.raised import Place, Sendable, last_line_of_user
 from belated.space.arguments import finite, one_line, real_number
 
 # The place of an outcome whose attrs are not JSON data or cannot be pickled.
@@ -96,30 +96,17 @@ class Outcome:
     place: Place | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        attrs, problem = self.attrs, self.problem
+        facts = {each.name: getattr(self, each.name) for each in fields(self)}
         try:
-            pickle.dumps(attrs)
+            pickle.dumps(self.attrs)
         except Exception as error:
             # Replace the attrs, because otherwise the executor could not send the outcome.
-            attrs = None
-            problem = problem or f"f set attrs that cannot be sent to another process: {format_error(error)}"
-        if self.error is None:
-            value = None if problem else self.value
-            place = self.place or (UNUSABLE_ATTRS if problem else None)
-            return Outcome, (value, self.std, self.cost, attrs, self.duration, problem, None, False, place)
-        text = format_traceback(self.error)
-        return _outcome_of_worker, (picklable(self.error), text, attrs, self.duration, self.caught, self.place)
-
-
-def _outcome_of_worker(
-    error: BaseException,
-    text: str,
-    attrs: dict[str, Any] | None,
-    duration: float | None,
-    caught: bool,
-    place: Place | None,
-) -> Outcome:
-    return Outcome(attrs=attrs, duration=duration, error=with_text(error, text), caught=caught, place=place)
+            facts["attrs"] = None
+            if self.value is not None:
+                problem = f"f set attrs that cannot be sent to another process: {format_error(error)}"
+                facts |= {"value": None, "problem": problem, "place": UNUSABLE_ATTRS}
+        facts["error"] = None if self.error is None else Sendable(self.error)
+        return Outcome, tuple(facts.values())
 
 
 @dataclass(frozen=True)
@@ -187,7 +174,8 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
     """
     if not callable(f):
         raise InvalidSetting(f"f={one_line(f)} is not usable: pass a function of the params")
-    signature = _signature(f)
+    # The names of a built-in function's arguments do not tell whether it takes the trial.
+    signature = None if isinstance(f, BuiltinFunctionType) else signature_of(f)
     if signature is None:
         return Objective(f, ("params",), False, catch)
     parameters = list(signature.parameters.values())
@@ -228,10 +216,8 @@ def _spread(own: list[inspect.Parameter]) -> str:
     return "lambda p, trial: f(**p, trial=trial)" if takes_trial else "lambda p: f(**p)"
 
 
-def _signature(f: Any) -> inspect.Signature | None:
+def signature_of(f: Any) -> inspect.Signature | None:
     """Return the signature of f, or None if it is unknown."""
-    if isinstance(f, BuiltinFunctionType):
-        return None
     try:
         # A decorator may change the signature. Use the signature of the decorated function only if the decorator passes
         # on all arguments.

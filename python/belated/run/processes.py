@@ -216,9 +216,12 @@ def _keep_pipes_from_children() -> None:
 
     The run detects the end of this process by a closed pipe. A program that f started would keep the pipe open.
     """
-    inherited = [fd for fd in _open_fds() if fd > 2 and _is_inheritable(fd)]
-    for fd in inherited:
-        os.set_inheritable(fd, False)
+    inherited = []
+    for fd in _open_fds():
+        with suppress(OSError):  # a descriptor may not be open
+            if fd > 2 and os.get_inheritable(fd):
+                os.set_inheritable(fd, False)
+                inherited.append(fd)
     tracker = resource_tracker.getfd()
     pipes = [fd for fd in inherited if fd != tracker and stat.S_ISFIFO(os.fstat(fd).st_mode)]
     os.register_at_fork(after_in_child=lambda: _replace_by_null(pipes))
@@ -230,13 +233,6 @@ def _open_fds() -> list[int]:
         return [int(name) for name in os.listdir("/dev/fd")]
     except OSError:
         return list(range(1024))
-
-
-def _is_inheritable(fd: int) -> bool:
-    try:
-        return os.get_inheritable(fd)
-    except OSError:  # the descriptor is not open
-        return False
 
 
 def _replace_by_null(fds: list[int]) -> None:

@@ -5,8 +5,7 @@ import sys
 import warnings
 from typing import Any
 
-from belated._core import InvalidSetting
-from belated.short_repr import short_repr
+from belated.optimizers.values import checked
 
 
 class Progress:
@@ -37,8 +36,7 @@ class Progress:
 
 def progress_bar(progress: Any, total: int | None) -> Progress | None:
     """Return a progress bar, or None if the argument `progress` or a missing terminal disables it."""
-    if progress is not None and not isinstance(progress, bool):
-        raise InvalidSetting(f"progress={short_repr(progress)} is not usable: pass True, False or None")
+    progress = checked(progress, bool | None, "progress")
     if progress is False or (progress is None and not _is_interactive()):
         return None
     try:

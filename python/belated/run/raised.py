@@ -4,9 +4,9 @@ import os
 import pickle
 import traceback
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from belated.optimizers.report import format_error
+from belated.optimizers.report import format_error, format_traceback
 from belated.warn import in_package
 
 
@@ -43,17 +43,25 @@ def last_line_of_user(error: BaseException) -> Place:
     return Place(kind, file, line)
 
 
-def picklable(error: BaseException) -> BaseException:
-    """Return the error, or a RuntimeError with the same message if the error cannot be pickled."""
-    try:
-        pickle.loads(pickle.dumps(error))
-        return error
-    except Exception:
-        return RuntimeError(format_error(error))
+class Sendable:
+    """An error that becomes the same error when it is unpickled, with the text of its traceback as the cause.
+
+    If the error cannot be pickled, it becomes a RuntimeError with the same message.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        error, text = self._error, format_traceback(self._error)
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            error = RuntimeError(format_error(error))
+        return _with_text, (error, text)
 
 
-def with_text(error: BaseException, text: str) -> BaseException:
-    """Attach the text of a traceback from another process to the error, and return the error."""
+def _with_text(error: BaseException, text: str) -> BaseException:
     error.__cause__ = _WorkerTraceback(text)
     return error
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.trial import Trial, html_table
-from belated.run.budget import declared_cost
+from belated.run.budget import charged_cost
 from belated.study.study import Study
 
 StopReason: TypeAlias = Literal["n_trials", "timeout", "budget", "interrupted", "stopped", "error"]
@@ -72,9 +72,7 @@ class Result(ReadAccess):
         The cost of a trial is its reported cost. Without a report, it is the declared cost of its fidelity, or 1.
         """
         ended = [trial for trial in self._trials if trial.state in ("observed", "failed")]
-        fidelity = self.optimizer._problem.fidelity
-        costs = [(trial.cost, declared_cost(fidelity, trial)) for trial in ended]
-        return math.fsum(declared if reported is None else reported for reported, declared in costs)
+        return math.fsum(charged_cost(self.optimizer._problem.fidelity, trial) for trial in ended)
 
     def _facts(self) -> dict[str, Any]:
         names = ("n_trials", "best_value_", "best_params_", "n_failed_", "n_pending_", "stop_reason")

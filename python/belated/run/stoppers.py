@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from belated._core import InvalidSetting
 from belated.optimizers.trial import Trial
+from belated.optimizers.values import checked
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, whole_number
+from belated.space.arguments import whole_number
 
 if TYPE_CHECKING:
     from belated.optimizers.optimizer import Optimizer
     from belated.study.study import Study
-
-
-def count(name: str, value: Any, least: int) -> int:
-    """Return an integer argument that is at least `least`."""
-    number = whole_number(value)
-    if number is None or number < least:
-        raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass an integer >= {least}")
-    return number
 
 
 class StopRun(Exception):
@@ -27,7 +20,7 @@ class StopRun(Exception):
 
 
 class Stopper:
-    """The base class of callbacks that end a run; each run uses a new copy."""
+    """The base class of callbacks that end a run, from which type checkers infer the type of a list of them."""
 
     def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
         """Raise `StopRun` to end the run after this trial."""
@@ -37,7 +30,8 @@ class Stopper:
 class NoImprovement(Stopper):
     """A callback that ends a run after n consecutive results that do not improve the best value.
 
-    Failed trials are not results. A better value that another process of the study reports is also an improvement.
+    Failed trials are not results. A better value that another process of the study reports is also an improvement. Each
+    run counts from the start.
 
     Parameters
     ----------
@@ -58,8 +52,10 @@ class NoImprovement(Stopper):
     """
 
     def __init__(self, n: int) -> None:
-        self.n = count("n", n, 1)
-        # Only the copy that a run makes changes these two.
+        number = whole_number(n)
+        if number is None or number < 1:
+            raise InvalidSetting(f"n={short_repr(n)} is not usable: pass an integer >= 1")
+        self.n = number
         self._best: float | None = None
         self._since = 0
 
@@ -106,10 +102,7 @@ class ValueReached(Stopper):
     """
 
     def __init__(self, value: float) -> None:
-        number = finite(value)
-        if number is None:
-            raise InvalidSetting(f"value={short_repr(value)} is not usable: pass one finite number")
-        self.value = number
+        self.value: float = checked(value, float, "value")
 
     def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
         """Raise `StopRun` if the best value is good enough."""

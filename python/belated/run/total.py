@@ -3,7 +3,6 @@
 The count and the suggestion are a single atomic step for all threads and processes.
 """
 
-import json
 import os
 import threading
 from collections.abc import Collection
@@ -34,13 +33,10 @@ class Total:
         self.limit = limit
         # The suggested trials that were pending when this object was created.
         self._pending = self._pending_now()
-        # The number of events read so far, the number of trials that these events started, and the numbers of the
-        # suggested and of the abandoned trials. Each event is read only once, so the time of a suggestion does not
-        # depend on the length of the log.
-        self._n_events = 0
-        self._n_started = 0
+        # The number of trials read so far, and the numbers of the suggested trials. Each trial is read only once, so
+        # the time of a suggestion does not depend on the length of the log.
+        self._n_read = 0
         self._suggested: set[int] = set()
-        self._abandoned: set[int] = set()
 
     def _pending_now(self) -> list[int]:
         log = self.optimizer._current_log()
@@ -56,8 +52,9 @@ class Total:
         numbers = sorted(set(self._pending).intersection(self._pending_now()).difference(own))
         if numbers:
             warn(
-                f"n_trials_total={self.limit} counts trials that were pending before this run and still are: {numbers}"
-                "; if the process that evaluated them has ended, pass retry_pending=True, or abandon them"
+                "these trials were pending before this run and still are, and "
+                f"n_trials_total={self.limit} counts them: {', '.join(map(str, numbers))}; if the process that "
+                "evaluated them has ended, pass retry_pending=True, or abandon them"
             )
 
     def left(self) -> int:
@@ -68,26 +65,29 @@ class Total:
 
     def _left(self) -> int:
         """Return the number of further trials without reading the store; this may be called with the lock held."""
-        for event in self.optimizer._log.events(self._n_events):
-            self._n_events += 1
-            [(kind, facts)] = json.loads(event).items()
-            if kind in ("Suggested", "Added"):
-                if kind == "Suggested":
-                    self._suggested.add(self._n_started)
-                self._n_started += 1
-            elif kind == "Abandoned" and facts["number"] in self._suggested:
-                self._abandoned.add(facts["number"])
-            elif kind in ("Observed", "Failed"):
-                self._abandoned.discard(facts["number"])
-        return self.limit - len(self._suggested) + len(self._abandoned)
+        n_suggested, abandoned = self._n_suggested(), self.optimizer._log.numbers("abandoned")
+        return self.limit - n_suggested + len(self._suggested.intersection(abandoned))
+
+    def _n_suggested(self) -> int:
+        log = self.optimizer._log
+        new = range(self._n_read, len(log))  # other threads may start further trials meanwhile
+        self._suggested.update(number for number in new if log.trial(number).suggested)
+        self._n_read = new.stop
+        return len(self._suggested)
+
+    def _may_start(self) -> bool:
+        """Return whether the total is not reached; this may be called with the lock held."""
+        # The abandoned trials, of which there may be many, are read only if they matter.
+        return self._n_suggested() < self.limit or self._left() > 0
 
     def suggest(self) -> Trial | None:
         """Start a trial; return None if the total is reached."""
         if not isinstance(self.optimizer, Study):
             with _lock:
-                return self.optimizer.suggest() if self._left() > 0 else None
-        if self.left() <= 0:
+                return self.optimizer.suggest() if self._may_start() else None
+        self.optimizer.sync()
+        if not self._may_start():
             return None
         # The store's lock is held from the count to the suggestion.
-        numbers = self.optimizer._start_trials(1, None, None, may_start=lambda: self._left() > 0)
+        numbers = self.optimizer._start_trials(1, None, None, may_start=self._may_start)
         return Trial(self.optimizer, numbers[0]) if numbers else None

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.resources import files
 from typing import Annotated, Any, TypeAlias
 
@@ -122,6 +123,18 @@ router = APIRouter(
 )
 
 
+def _route(
+    method: str, path: str, model: type[Any], summary: str, problems: Any = None, status_code: int = 200
+) -> Any:
+    """Decorate the function that answers requests for a path; the other arguments describe its answers."""
+    return router.api_route(
+        path, methods=[method], response_model=model, summary=summary, responses=problems, status_code=status_code
+    )
+
+
+_get, _post = partial(_route, "GET"), partial(_route, "POST")
+
+
 # The calls of paths. The functions are async, because the framework would call plain functions in a thread.
 
 
@@ -170,56 +183,51 @@ async def _report(call: InStudy, number: Number) -> Report:
 OnTrial = Annotated[Report, Depends(_report)]
 
 
-@router.get("", response_model=messages.StudyNames, summary="List the studies")
+@_get("", messages.StudyNames, "List the studies")
 async def list_studies(studies: Studies, page: Annotated[messages.StudiesPage, Query()]) -> Response:
     names, end = await studies.names(), page.start + page.limit
     found = [{"name": name} for name in names[page.start : end]]
     return answer({"studies": found, "next": end if end < len(names) else None})
 
 
-@router.post(
+@_post(
     "",
-    status_code=201,
-    response_model=messages.StudyAnswer,
-    responses={200: {"model": messages.StudyAnswer, "description": "It exists, with the same definition."}}
+    messages.StudyAnswer,
+    "Create a study",
+    {200: {"model": messages.StudyAnswer, "description": "It exists, with the same definition."}}
     | _problems({409: "It exists with another definition."}),
-    summary="Create a study",
+    status_code=201,
 )
 async def create_study(studies: Studies, body: messages.Create) -> Response:
     created, data = await studies.create(body.name, body.definition, answers.study_as_data)
     return answer(data, 201 if created else 200)
 
 
-@router.get(
-    "/{name}",
-    response_model=messages.StudyAnswer,
-    responses=_NO_STUDY,
-    summary="Counts and the best trial of a study",
-)
+@_get("/{name}", messages.StudyAnswer, "Counts and the best trial of a study", _NO_STUDY)
 async def show_study(call: InStudy) -> Response:
     return await call(answers.study_as_data)
 
 
-@router.get(
+@_get(
     "/{name}/definition",
-    response_model=messages.DefinitionAnswer,
-    responses=_NO_STUDY,
-    summary="The optimizer's class and arguments, including the space",
+    messages.DefinitionAnswer,
+    "The optimizer's class and arguments, including the space",
+    _NO_STUDY,
 )
 async def show_definition(call: InStudy) -> Response:
     return await call(answers.definition_as_data)
 
 
-@router.get("/{name}/best", response_model=messages.Best, responses=_NO_STUDY, summary="The trial with the best value")
+@_get("/{name}/best", messages.Best, "The trial with the best value", _NO_STUDY)
 async def show_best(call: InStudy) -> Response:
     return await call(answers.best_as_data)
 
 
-@router.post(
+@_post(
     "/{name}/suggest",
-    response_model=messages.Trials,
-    responses=_NO_STUDY | _problems({409: "The horizon of the study is reached."}),
-    summary="Start trials",
+    messages.Trials,
+    "Start trials",
+    _NO_STUDY | _problems({409: "The horizon of the study is reached."}),
 )
 async def suggest(call: InStudy, body: messages.Suggest = messages.Suggest()) -> Response:  # noqa: B008
     arguments = body.model_dump(exclude={"now"})
@@ -232,54 +240,29 @@ async def suggest(call: InStudy, body: messages.Suggest = messages.Suggest()) ->
     return await call(work)
 
 
-@router.get(
-    "/{name}/trials",
-    response_model=messages.TrialsPage,
-    responses=_NO_STUDY,
-    summary="List trials, in order of their numbers",
-)
+@_get("/{name}/trials", messages.TrialsPage, "List trials, in order of their numbers", _NO_STUDY)
 async def list_trials(call: InStudy, page: Annotated[messages.Page, Query()]) -> Response:
     return await call(lambda study: answers.page_as_data(study, page))
 
 
-@router.get(
-    "/{name}/trials/{number}",
-    response_model=messages.TrialAnswer,
-    responses=_NO_TRIAL,
-    summary="The current state of a trial",
-)
+@_get("/{name}/trials/{number}", messages.TrialAnswer, "The current state of a trial", _NO_TRIAL)
 async def show_trial(call: InStudy, number: Number) -> Response:
     return await call(lambda study: answers.trial_as_data(study, number))
 
 
-@router.post(
-    "/{name}/trials/{number}/observe",
-    response_model=messages.TrialAnswer,
-    responses=_REPORT,
-    summary="Report a trial's value, however late",
-)
+@_post("/{name}/trials/{number}/observe", messages.TrialAnswer, "Report a trial's value, however late", _REPORT)
 async def observe(report: OnTrial, body: messages.Observe) -> Response:
     facts = body.model_dump(exclude={"now"})
     facts["params"] = as_choices(facts["params"])
     return await report(body.now, lambda study, number: study.observe(number, **facts))
 
 
-@router.post(
-    "/{name}/trials/{number}/fail",
-    response_model=messages.TrialAnswer,
-    responses=_REPORT,
-    summary="Report that a trial crashed",
-)
+@_post("/{name}/trials/{number}/fail", messages.TrialAnswer, "Report that a trial crashed", _REPORT)
 async def fail(report: OnTrial, body: messages.Fail = messages.Fail()) -> Response:  # noqa: B008
     return await report(body.now, lambda study, number: study.fail(number, error=body.error, attrs=body.attrs))
 
 
-@router.post(
-    "/{name}/trials/{number}/abandon",
-    response_model=messages.TrialAnswer,
-    responses=_REPORT,
-    summary="Abandon a trial without judging its point",
-)
+@_post("/{name}/trials/{number}/abandon", messages.TrialAnswer, "Abandon a trial without judging its point", _REPORT)
 async def abandon(report: OnTrial, body: messages.Abandon = messages.Abandon()) -> Response:  # noqa: B008
     return await report(body.now, Study.abandon)
 

@@ -202,13 +202,9 @@ def _finite(text: str) -> float:
 
 def replaying(body: bytes, receive: Receive) -> Receive:
     """Return a `receive` that first returns the body that was already read."""
-    read = False
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:
-        nonlocal read
-        if read:
-            return await receive()
-        read = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        return first.pop() if first else await receive()
 
     return again

@@ -190,11 +190,11 @@ def _conditional(name: str, dimensions: Mapping[str, Dimension], points: Sequenc
 def optimizer_with_trials(storage: Any, name: str, given: Optimizer | None) -> Optimizer:
     """Return an optimizer with all trials of a study of Optuna: a copy of `given`, by default a `BayesOpt`."""
     study = load(storage, name)
-    reverse = minimizes(study)
+    direction: Literal["maximize", "minimize"] = "minimize" if minimizes(study) else "maximize"
     trials = study.get_trials(deepcopy=False)
     if given is None:
-        given = BayesOpt(space_of(trials), direction="minimize" if reverse else "maximize")
-    _check_given(given, reverse, name)
+        given = BayesOpt(space_of(trials), direction=direction)
+    _check_given(given, direction, name)
     made = optimizer_from(definition_of(given), given.time, given.constraints)
     changed: set[str] = set()
     for trial in trials:
@@ -210,14 +210,13 @@ def optimizer_with_trials(storage: Any, name: str, given: Optimizer | None) -> O
     return made
 
 
-def _check_given(given: Any, reverse: bool, name: str) -> None:
+def _check_given(given: Any, direction: str, name: str) -> None:
     if not isinstance(given, Optimizer):
         raise InvalidSetting(f"optimizer={short_repr(given)} is not usable: pass an optimizer of belated, or None")
-    wanted = "minimize" if reverse else "maximize"
-    if given.direction != wanted:
+    if given.direction != direction:
         raise InvalidSetting(
-            f"optimizer has direction={given.direction!r}, and Optuna's study {name!r} {wanted}s: pass "
-            f"direction={wanted!r} to it"
+            f"optimizer has direction={given.direction!r}, and Optuna's study {name!r} {direction}s: pass "
+            f"direction={direction!r} to it"
         )
     if not isinstance(given.domain_, Space) or given.context is not None or given.fidelity is not None:
         raise InvalidSetting("optimizer has candidates, a context or a fidelity, which trials of Optuna do not have")

@@ -118,7 +118,7 @@ def test_calls_that_wait_when_the_interpreter_ends_have_an_error(ray, tmp_path):
 def test_a_timeout_leaves_running_trials_pending(ray, tmp_path):
     go_on = str(tmp_path / "go_on")
     with executor(2) as pool:
-        with pytest.warns(bl.BelatedWarning, match="trials 0, 1 still ran"):
+        with pytest.warns(bl.BelatedWarning, match="still ran at the timeout and are pending: 0, 1;"):
             result = bl.maximize(lambda params: wait_for_file(go_on), SPACE, timeout=0.5, executor=pool)
         assert result.stop_reason == "timeout" and [trial.state for trial in result.trials] == ["pending"] * 2
         open(go_on, "w").close()

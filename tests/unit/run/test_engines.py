@@ -158,7 +158,7 @@ def test_errors_of_f_reach_the_run(executor):
     assert states(raised.value.result) == ["failed"]
 
 
-@pytest.mark.filterwarnings("ignore:trials 0, 1 still ran:belated.BelatedWarning")
+@pytest.mark.filterwarnings("ignore:these trials still ran:belated.BelatedWarning")
 def test_a_timeout_with_the_number_of_workers_that_the_executor_has(executor, tmp_path):
     waits = Waits(tmp_path)
     result = bl.maximize(waits, SPACE, timeout=1.0, executor=executor)

@@ -298,7 +298,7 @@ def test_a_script_that_every_worker_would_run(tmp_path):
 # Ends.
 
 
-@pytest.mark.filterwarnings("ignore:trials 0, 1 still ran:belated.BelatedWarning")
+@pytest.mark.filterwarnings("ignore:these trials still ran:belated.BelatedWarning")
 def test_a_timeout_ends_the_processes():
     result = bl.maximize(sleeps, SPACE, timeout=2.0, n_workers=2, processes=True)
     assert result.stop_reason == "timeout" and states(result) == ["pending"] * 2 and running() == []
@@ -376,7 +376,8 @@ class StartsAnother:
 
 @posix
 @pytest.mark.parametrize("how", ["os.system", "os.fork"])
-@pytest.mark.filterwarnings("ignore:trial 0:belated.BelatedWarning")
+@pytest.mark.filterwarnings("ignore:trial 0 failed:belated.BelatedWarning")
+@pytest.mark.filterwarnings("ignore:these trials still ran:belated.BelatedWarning")
 def test_a_run_does_not_wait_for_programs_that_f_started(how):
     # The started program takes 60 s, and the run must not wait for the program.
     begin = time.monotonic()

@@ -150,7 +150,7 @@ def test_a_bar_is_shown_by_default_in_terminals_and_notebooks(bars, monkeypatch,
 @pytest.mark.parametrize("progress", [1, "yes"])
 def test_other_values_of_progress_are_refused(progress):
     opt = bl.RandomSearch(SPACE)
-    with pytest.raises(bl.InvalidSetting, match="progress=.*pass True, False or None"):
+    with pytest.raises(bl.InvalidSetting, match="progress=.*pass True or False or None"):
         bl.maximize(f, optimizer=opt, n_trials=2, progress=progress)
     assert opt.n_trials == 0
 
