@@ -36,7 +36,7 @@ def wait_for_file(path):
 
 
 class KillsItsWorker:
-    """Ends its worker if x is large, always or only the first time."""
+    """A function that ends its worker process if x is large: at every call, or only at the first call."""
 
     def __init__(self, folder, always):
         self.folder, self.always = str(folder), always
@@ -109,7 +109,7 @@ def test_calls_that_wait_when_the_interpreter_ends_have_an_error(ray, tmp_path):
     go_on = str(tmp_path / "go_on")
     pool = executor(1)
     running, *waiting = (pool.submit(wait_for_file, go_on) for _ in range(3))
-    pool._starter.shutdown()  # as at the exit of Python
+    pool._starter.shutdown()  # as when Python exits
     open(go_on, "w").close()
     assert running.result(SECONDS) is None
     assert [type(future.exception(SECONDS)) for future in waiting] == [RuntimeError] * 2
@@ -142,7 +142,7 @@ def test_a_trial_whose_worker_always_dies_has_failed(pool, tmp_path):
 
 
 class NotImportedElsewhere:
-    """Its pickle can be read only in the process that made it."""
+    """An object whose pickle can be read only in the process that made it."""
 
     def __init__(self):
         self.home = os.getpid()

@@ -1,4 +1,5 @@
-"""The methods of `GaussianProcess` share one posterior: reading does not copy it, and threads may use it at once."""
+"""The methods of `GaussianProcess` share one posterior. Reading does not copy it, and several threads may read it at
+the same time."""
 
 import threading
 import time
@@ -21,7 +22,7 @@ def fitted(n):
 
 
 def fastest(call, repeats=15):
-    """The shortest of several durations, because a busy machine lengthens the others."""
+    """Return the shortest of several durations, because other programs may lengthen some of them."""
     durations = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -33,7 +34,7 @@ def fastest(call, repeats=15):
 def test_reading_does_not_copy_the_factor():
     gp = fitted(3000)
     point = np.full((1, 2), 0.4)
-    # A copy of the factor takes 50 ms.
+    # A copy of the Cholesky factor would take 50 ms.
     assert fastest(lambda: gp.n_observed) < 1e-3
     assert fastest(lambda: gp.log_marginal_likelihood()) < 10e-3
     assert fastest(lambda: gp.predict(point)) < 15e-3

@@ -81,8 +81,8 @@ def test_added_and_enqueued_trials_do_not_count_in_rounds():
             if rng.random() < 0.5:
                 queued.observe(5.0)
         one = plain.suggest()
-        # Trial numbers differ, and so do the random streams that break ties. So the points differ, but the counts are
-        # the same, and the bounds do not use the other trials.
+        # Trial numbers differ, and so do the random streams that break ties. The points therefore differ, but both
+        # optimizers have the same counts, and the bounds do not use the enqueued trials.
         two = other.suggest()
         assert (plain.round_, [r.n_suggested for r in plain.rounds_]) == (
             other.round_,
@@ -120,11 +120,11 @@ def test_notes_have_the_estimates_that_end_the_round():
     assert [note["round"] for note in begun.values()] == [1, 2, 3] and notes[0]["delay"] is None
     for earlier, later, q in zip(list(begun), list(begun)[1:], dense_bpe.explored(400, 2), strict=False):
         delay = notes[later]["delay"]
-        assert delay["mean"] == pytest.approx(19, abs=2.5)  # a result before the next suggestion has delay 0
+        assert delay["mean"] == pytest.approx(19, abs=2.5)  # a result that arrives before the next suggestion has a delay of 0
         log = math.log(3 * 400 / 0.05)
         bound = delay["mean"] + max(delay["xi"] * math.sqrt(2 * log), 2 * delay["b"] * log)
         assert later - earlier == math.ceil(q + bound)
-        # The exact Chernoff bound is about 49. Few delays do not show the length of the tail.
+        # The exact Chernoff bound is about 49. A few delays do not determine the tail of the distribution.
         assert 33 < bound < 65
     assert [each.delay is None for each in opt.rounds_] == [False, False, False]
 
@@ -133,7 +133,7 @@ def test_a_round_needs_a_first_result_but_not_lost_results():
     opt = make(100, delay="estimated")
     trials = opt.suggest(n=30)
     assert opt.round_ == 1 and opt.rounds_[0].length is None and opt.rounds_[0].delay is None
-    # Half of all results never arrive; the others take five suggestions.
+    # Half of all results never arrive, and the others arrive after five suggestions.
     while opt.round_ == 1 and opt.n_trials < 100:
         trials.append(opt.suggest())
         if trials[-6].number % 2:
@@ -142,7 +142,7 @@ def test_a_round_needs_a_first_result_but_not_lost_results():
     assert opt.rounds_[0].delay[0] < 6
 
 
-# Studies, copies and batches across the ends of rounds.
+# The next tests have rounds that end in studies, copies and batches.
 
 
 STEPS = st.lists(
@@ -165,13 +165,13 @@ ARGUMENTS = st.fixed_dictionaries(
 
 
 def small(arguments):
-    """Rounds end after 5, 15, 28, … steps; the points are the contract's candidates."""
+    """Rounds end after 5, 15, 28, … suggestions. The domain is the list of candidates of the contract tests."""
     kernel = {"lengthscale": 0.4, "noise_std": 0.3}
     return bl.BPEDelay(**strategies.DOMAINS["candidates"], horizon=24, **kernel, **arguments)
 
 
 def step(opt, what, number):
-    """A step of the contract, or None if the horizon is reached."""
+    """Make a step of the contract tests; return None if the horizon is reached."""
     try:
         strategies.play(opt, what, number)
     except bl.HorizonReached:
@@ -222,7 +222,7 @@ def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(a
     assert opt._log.status() == other._log.status() == strategies.replayed(opt)._log.status()
 
 
-# Errors, and problems that do not stop a search.
+# The next tests check errors, and problems that must not end a search.
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,8 @@ def test_bpe_refuses_a_delay_model():
 
 
 def test_a_point_that_failed_is_tried_again_later_each_time():
-    """One candidate always fails: its evaluations within a round are 2 steps apart, then 4, then 8; it stays active."""
+    """One candidate always fails. Within a round it is evaluated again after 2 suggestions, then after 4, then after 8.
+    It stays active."""
     opt = bl.BPEDelay(candidates=X[::6], horizon=4000, lengthscale=0.15, noise_std=0.05, seed=0, delay="none")
     tries = []
     while opt.n_trials < 60:
