@@ -62,7 +62,7 @@ def encoded(trial):
 
 
 def spreads(trial):
-    """Return the mean distance of random points in each column of a row, divided by the mean distance of uniform
+    """Return the root mean square distance of random points in each column of a row, in units of the one of uniform
     numbers in [0, 1]."""
 
     def choice(n):
@@ -170,7 +170,7 @@ class Dense:
             distance = (((tail[:, None] - x[None]) / self.lengthscale) ** 2).sum(axis=2)
             near = np.argsort(distance, axis=1, kind="stable")[:, : its.n_nearest]
             if len(x) > its.n_nearest:
-                # The tolerance prevents rounding from deciding which of two points is nearer.
+                # Skip examples in which rounding could decide which of two points is nearer.
                 ordered = np.sort(distance, axis=1)
                 assume((np.diff(ordered, axis=1)[:, its.n_nearest - 1] > 1e-9 * (1 + ordered.max())).all())
             self.y = np.append(self.y, means[near].mean(axis=1) if len(x) else np.zeros(len(tail)))
