@@ -1,4 +1,5 @@
-"""The networks of the replays: training agrees with numpy and with torchvision, and a small replay of cnn runs."""
+"""The networks of the replays: training agrees with numpy, torchvision provides digits, and a small replay of cnn
+runs."""
 
 import os
 from pathlib import Path

@@ -23,7 +23,7 @@ def clock(f, n, delay=1.0, noise=None):
 
 
 def bump(x, z=1.0):
-    """Return a function with maximum 0 at 0.3. At a lower fidelity f is lower, by an amount that depends on the
+    """A function with maximum 0 at 0.3. At a lower fidelity its values are lower, by an amount that depends on the
     point."""
     return float(-np.sum((x - 0.3) ** 2) - 0.1 * (1 - z) * (1 + x[0]))
 

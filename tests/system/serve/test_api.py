@@ -59,7 +59,7 @@ def as_json(trial):
 
 
 def same(found, trial):
-    """Check that an answer describes a trial."""
+    """Return whether an answer describes a trial."""
     return {name: found[name] for name in as_json(trial)} == as_json(trial)
 
 

@@ -108,7 +108,8 @@ def test_more_connections_than_files_are_refused_in_few_lines(start):
         assert later.recv(4096).split()[1] == b"200"
     process.terminate()
     _, said = process.communicate(timeout=30)
-    # One line of the log states the server's limit. The server's limit is below the system's limit of open files.
+    # The log is one line, which states the server's limit. The connections did not reach the system's limit of open
+    # files.
     assert process.returncode == 0 and len(said.splitlines()) == 1, said
     for connection in crowd:
         connection.close()

@@ -46,7 +46,7 @@ def test_the_model_equals_a_dense_solve(history):
             assert (np.abs(mean - expected) <= tolerance * np.maximum(1, size)).all()
             # Compare variances instead of standard deviations, because near 0 a square root increases errors without
             # bound.
-            largest = max(dense.covariance(row[None])[0, 0] for row in z)  # a linear kernel has no constant variance
+            largest = max(dense.covariance(row[None])[0, 0] for row in z)  # not the signal variance if the kernel is linear
             assert np.abs(std**2 - variance).max() <= tolerance * largest
 
 

@@ -1,4 +1,4 @@
-"""Delay distributions compared with closed forms; the iteration clock and regrets compared with direct definitions."""
+"""Delay distributions agree with closed forms. The iteration clock and regrets agree with their definitions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ names = [type(distribution).__name__ for distribution, *_ in DISTRIBUTIONS]
 
 
 class Recorder:
-    """An optimizer that records the trials that it knew at each suggestion."""
+    """An optimizer that records, at each suggestion, which trials have been observed."""
 
     def __init__(self, direction: str = "maximize") -> None:
         self.direction, self.clock = direction, "iterations"
