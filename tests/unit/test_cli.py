@@ -1,4 +1,4 @@
-"""The command line: its output, its files, and its exit codes."""
+"""The output, files and exit codes of the command line."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_closed_pipe_ends_a_command_quietly(tmp_path, command):
 @pytest.mark.skipif(os.name != "posix", reason="uses head")
 def test_output_can_be_piped_to_head(tmp_path):
     study = bl.Study("s", tmp_path / "s.db", bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
-    study.suggest(n=2000)  # the output exceeds the buffer of a pipe
+    study.suggest(n=2000)  # the output is longer than the buffer of a pipe
     script = f"{sys.executable} -m belated.cli study export {tmp_path / 's.db'} | head -1; echo ${{PIPESTATUS[0]}}"
     shown = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
     first, code = shown.stdout.splitlines()

@@ -46,7 +46,8 @@ def test_the_model_equals_a_dense_solve(history):
             assert (np.abs(mean - expected) <= tolerance * np.maximum(1, size)).all()
             # Compare variances instead of standard deviations, because near 0 a square root increases errors without
             # bound.
-            largest = max(dense.covariance(row[None])[0, 0] for row in z)  # not the signal variance if the kernel is linear
+            # With a linear kernel, the largest prior variance is not the signal variance.
+            largest = max(dense.covariance(row[None])[0, 0] for row in z)
             assert np.abs(std**2 - variance).max() <= tolerance * largest
 
 

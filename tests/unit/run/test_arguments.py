@@ -130,11 +130,11 @@ def test_callbacks_may_be_any_iterable():
     assert [trial.number for trial in seen] == [0, 1]
 
 
-# Run with these arguments; return the number of evaluations at a time.
+# The next tests check the number of evaluations at a time.
 
 
 class Sized(Executor):
-    """Return an executor with the given attributes."""
+    """An executor with the given attributes."""
 
     def __init__(self, **attributes):
         vars(self).update(attributes)

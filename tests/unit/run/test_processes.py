@@ -422,7 +422,7 @@ def group_ended(group):
 def test_signals(how, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    # As a terminal does, send SIGINT to all processes of the group.
+    # The program gets a new session, so that the test can send SIGINT to all its processes, as a terminal does.
     child = subprocess.Popen(
         [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

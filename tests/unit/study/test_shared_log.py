@@ -1,4 +1,4 @@
-"""The log that processes share is replaced as a whole, and read again after an interrupted call."""
+"""The events that a study has read are replaced all at once, and read again after an interrupted call."""
 
 import gc
 
