@@ -135,7 +135,7 @@ def test_costs_are_as_printed():
 
 
 def test_the_optimum_of_borehole_is_in_a_corner_and_the_best_that_searches_find():
-    """The authors' code clips values at 309.523221."""
+    """The optimum is the value 309.523221 at which the authors' code clips."""
     optimize = pytest.importorskip("scipy.optimize")
     corners = BOREHOLE_MF(list(itertools.product(*bounds(BOREHOLE_MF))))
     assert corners.max() == pytest.approx(BOREHOLE_MF.optimum, rel=1e-12)

@@ -19,7 +19,8 @@ PYTHON_ROOMS = (
     *("_core", "warn", "short_repr", "space", "optimizers", "store", "study", "run", "simulate", "functions"),
     *("plotting", "integrations", "replays", "serve", "cli"),
 )
-# Some rooms may import only these rooms. Only these rooms may import the package as its users do.
+# The rooms on the left may import only the rooms on the right. The rooms in `USERS` alone may import the package as its
+# users do.
 ALLOWED = {
     "store": {"_core", "short_repr", "warn"},
     "simulate": {"_core", "short_repr"},

@@ -25,7 +25,7 @@ def test_a_stepped_real_has_exact_decimal_values(low, step, n, part):
         value = dimension.decode(np.array([k / n]))
         assert value == float(low + k * step) and dimension.low <= value <= dimension.high
         assert dimension.encode(value)[0] == k / n and dimension.level(value) == k
-        assert dimension.check(dimension.low + k * dimension.step) == value  # 0.1 + 0.2 with its rounding error in floats
+        assert dimension.check(dimension.low + k * dimension.step) == value  # with rounding errors
 
 
 @given(st.integers(-(2**30), 2**30), st.integers(1, 1000), st.integers(1, 1000), st.integers(0, 999))

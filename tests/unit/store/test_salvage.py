@@ -101,8 +101,8 @@ def test_salvaged_events_are_in_order_and_checked(path):
 
 
 def test_the_write_ahead_log_is_read_by_its_latest_pages(path):
-    """The transaction rewrites pages that are already in the write-ahead log. Salvage must read the latest version of
-    each page. Older versions do not count."""
+    """The transaction rewrites pages that are already in the write-ahead log. Salvage must read only the latest version
+    of each page."""
     store = SqliteStore(path)
     store.create(form.header(5, "first", DEFINITION, 0.5), [])
     for seq in range(12):

@@ -59,7 +59,7 @@ def test_every_state_has_its_counterpart(storage, direction):
     theirs.add_trial(trial_of({"rate": 0.5}, 1.0, user_attrs={"who": "Ada", "n": [1, 2]}))
     theirs.add_trial(trial_of({"rate": 0.25}, state=TrialState.FAIL))
     theirs.add_trial(trial_of({"rate": 0.125}, state=TrialState.PRUNED, intermediate_values={1: 7.0}))
-    theirs.add_trial(trial_of({}, state=TrialState.FAIL, distributions={}))  # the trial failed before its point was chosen
+    theirs.add_trial(trial_of({}, state=TrialState.FAIL, distributions={}))  # the trial failed without a point
     theirs.add_trial(trial_of({"rate": 0.75}, user_attrs={"gpu": 3}))
     theirs.add_trial(trial_of({}, distributions={}))
     theirs.add_trial(trial_of({"rate": 0.3}, 2.0, system_attrs={"constraints": [-1.0, 0.5]}))
