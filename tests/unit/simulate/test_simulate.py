@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import belated as bl
 from belated import simulate as sim
 
-# (distribution, a point q, P(d ≤ q) in closed form, variance)
+# Each entry is (distribution, a point q, P(d ≤ q) in closed form, variance).
 DISTRIBUTIONS = [
     (sim.Constant(3.0), 3.0, 1.0, 0.0),
     (sim.Poisson(2.0), 1.0, 3 * math.exp(-2), 2.0),

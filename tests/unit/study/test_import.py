@@ -185,7 +185,7 @@ def study_as_lines(name="s", study=7, at=1.0, keys=(None,), definition=None, mad
         optimizer.suggest()
     bodies = optimizer._log.events(0)
     records = [with_checksum(study, i, key, at, body) for i, (key, body) in enumerate(zip(keys, bodies, strict=True))]
-    # `made` is the finite time in the header, for the case in which only the events have an infinite time.
+    # The header has the time `made`. Tests with an infinite time of the events set it to a finite time.
     made = header(study, name, definition, at if made is None else made)
     lines = [header_line(made, len(records), n_studies)]
     return [f"{line}\n" for line in lines + [event_line(name, study, record) for record in records]]
