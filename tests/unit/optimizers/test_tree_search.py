@@ -60,7 +60,7 @@ def test_the_front_is_used_only_if_no_setting_is_given():
     def points(**arguments):
         return [t.params for t in run(bl.TreeSearch(SPACE, seed=5, **arguments), 60, lambda p: -sphere(p)).trials]
 
-    # In two dimensions rho is 0.5 by default. A given rho is a declaration of how f varies, so it is not estimated.
+    # In two dimensions rho is 0.5 by default. By default the front is not used if rho is given.
     assert points() == points(front=True) == points(rho=0.5, front=True)
     assert points(rho=0.5) == points(front=False) != points()
 
