@@ -114,7 +114,7 @@ def in_process(optimizer, space, n, pairs):
 
 
 def repeated(optimizer, space, n, pairs, repeats):
-    """Return the run with the median cold time. Its warm time is replaced by the median over all runs."""
+    """Return the run with the median cold time. The warm time in the result is the median over all runs."""
     runs = sorted((in_process(optimizer, space, n, pairs) for _ in range(repeats)), key=lambda run: run["cold_ms"])
     warm = [run["warm_ms"] for run in runs if run["warm_ms"] is not None]
     return runs[len(runs) // 2] | {"warm_ms": float(np.median(warm)) if warm else None, "repeats": repeats}

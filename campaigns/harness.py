@@ -159,7 +159,7 @@ def command(*arguments):
 
 
 def percentile(values, share):
-    """Return the smallest of the values that is not exceeded by at least this share of the values."""
+    """Return a quantile: the smallest value such that at least this share of the values is not larger."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, -int(-share * len(ordered) // 1) - 1))]
 

@@ -48,7 +48,7 @@ def test_delay_in_suggestions_started():
     at_once = late.delay
     opt.suggest(n=3)
     prompt.observe(1.0)
-    # The late trial and three further trials were started in between.
+    # `late` and three further trials were started before the value of `prompt` was observed.
     assert prompt.delay == at_once + 4
 
 
