@@ -142,7 +142,7 @@ def test_a_round_needs_a_first_result_but_not_lost_results():
     assert opt.rounds_[0].delay[0] < 6
 
 
-# The next tests have rounds that end in studies, copies and batches.
+# The next tests check rounds that end within a batch, in a study, or in a copy of the optimizer.
 
 
 STEPS = st.lists(
