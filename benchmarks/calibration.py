@@ -1,10 +1,10 @@
 """Accuracy of predictions and recommendations in runs without noise; prints JSON.
 
-Every function is maximised in 120 sequential trials. *coverage*: the share of 200 random points whose value is in the
-95 % interval of `predict`, after 40, 60, … trials, as the mean over seeds. *worse*: how much worse the value at the
-point of `recommend` is than the best observed value, in units of the range of the function. The program prints the
-largest difference after 40, 44, … trials in any run, and the median. Usage: python benchmarks/calibration.py [--seeds
-10] [--jobs 2]
+Every function is maximised in 120 sequential trials. The program prints two figures. *coverage* is the share of 200
+random points whose value is in the 95 % interval of `predict`. It is measured after 40, 60, … trials and averaged over
+seeds. *worse* is the best observed value minus the value at the point of `recommend`, in units of the range of the
+function. It is measured after 40, 44, … trials; the program prints the maximum over all runs, and the median. Usage:
+python benchmarks/calibration.py [--seeds 10] [--jobs 2]
 """
 
 import argparse
@@ -41,7 +41,8 @@ FUNCTIONS = {
 
 
 def run(name, seed):
-    """Return the coverage by number of trials, and how much worse recommendations are."""
+    """Return the coverage after each number of trials, and the differences between the best and the recommended
+    value."""
     function, rng = FUNCTIONS[name], np.random.default_rng(1000 + seed)
     low = np.array([parameter.low for parameter in function.space.values()])
     high = np.array([parameter.high for parameter in function.space.values()])

@@ -1,10 +1,11 @@
-"""The cost of a suggestion with default settings as data grow, compared with other libraries; prints a table and JSON.
+"""The time of a suggestion for a growing number of observations, beside other libraries; prints a table and JSON.
 
-The noise is 0.2, and 8 trials are pending. The function is Hartmann6, or with ``--space mixed`` a function of ten reals
-and ten categories of ten choices. *Cold*: the data are added to a new optimizer, and it makes one suggestion with
-hyperparameters fitted from scratch. *Warm*: the mean over the following suggest / observe pairs, refits included. The
-JSON also has the median and the processor times. For optimizers that keep no state between suggestions, every
-suggestion has the cold cost. Every figure is measured in a separate process.
+Settings are the defaults. The standard deviation of the noise is 0.2, and 8 trials are pending. The function is
+Hartmann6, or with ``--space mixed`` a function of ten reals and ten categories of ten choices. The *cold* time is the
+time of the first suggestion of a new optimizer after the data are added; the hyperparameters are fitted from scratch.
+The *warm* time is the mean over the following suggest / observe pairs, refits included. The JSON output also contains
+the median and the processor times. Optimizers that do not keep a model between suggestions need the cold time for each
+suggestion. Each figure is measured in a separate process.
 """
 
 import argparse
@@ -27,7 +28,7 @@ OUT = 8
 NOISE = 0.2
 TARGETS = {50: (20, 3), 200: (60, 8), 500: (150, 20), 1000: (500, 60), 2000: (3000, 250), 5000: (30000, 1500)}
 PEERS = ("botorch", "optuna-gp")
-# With more observations than this, a suggestion of these libraries takes minutes.
+# With more observations, one suggestion of these libraries takes minutes.
 MOST_FOR_PEERS = 2000
 
 
@@ -63,7 +64,8 @@ def random_points(rng, space, n):
 
 
 def measure(optimizer, function, n, pairs, seed=0):
-    """Return the milliseconds of a cold suggestion and of each of the pairs after it, and the peak memory in MB."""
+    """Return the milliseconds of a cold suggestion and of each following suggest / observe pair, and the peak memory in
+    MB."""
     rng = np.random.default_rng(seed)
     points = random_points(rng, function.space, n + OUT)
     values = [function(point) + NOISE * rng.normal() for point in points[:n]] + [None] * OUT
@@ -104,8 +106,7 @@ def measure(optimizer, function, n, pairs, seed=0):
 
 
 def in_process(optimizer, space, n, pairs):
-    """Measure a cold suggestion and warm pairs in a separate process, whose libraries use one thread for linear
-    algebra."""
+    """Measure an optimizer in a separate process, in which linear algebra uses one thread."""
     quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     command = [sys.executable, __file__, "--one", optimizer, "--space", space, "--sizes", str(n), "--pairs", str(pairs)]
     done = subprocess.run(command, env=os.environ | quiet, stdout=subprocess.PIPE, check=True, text=True)
@@ -113,7 +114,7 @@ def in_process(optimizer, space, n, pairs):
 
 
 def repeated(optimizer, space, n, pairs, repeats):
-    """Return the run with the median cold time. The warm time is the median over runs."""
+    """Return the run with the median cold time. The warm time in the result is the median over all runs."""
     runs = sorted((in_process(optimizer, space, n, pairs) for _ in range(repeats)), key=lambda run: run["cold_ms"])
     warm = [run["warm_ms"] for run in runs if run["warm_ms"] is not None]
     return runs[len(runs) // 2] | {"warm_ms": float(np.median(warm)) if warm else None, "repeats": repeats}

@@ -4,20 +4,20 @@
     python benchmarks/compare.py table results.jsonl
     python benchmarks/compare.py draw results.jsonl --out figure.png
 
-The k-th evaluation that is started has the same delay and the same noise for every optimizer of a seed, so that runs
-are compared in pairs. The best noiseless value is the best among the results that have arrived. Regret is the distance
-of this value from the optimum. The score of a run is the mean of log10 regret over the readings of its clock from the
-first result on. The clock is read after each suggestion, or with workers after each completed evaluation. Lower is
-better.
+Runs with the same seed are compared in pairs: their k-th evaluations have the same delay and the same noise for every
+optimizer. Regret is the distance of the best value from the optimum. The best value is the best noiseless value of f
+among the trials whose results have arrived. Regret is recorded after each suggestion, in settings with workers after
+each completed evaluation, and from the first result on. The score of a run is the mean of the logarithm (base 10) of
+the recorded regrets. Lower is better.
 
-For tables of real tuning experiments, tables.py defines separate rules. The runs of the other optimizers on the tables
-are stored beside tables.py, so that only the runs of this package have to be made:
+Runs on tables of real tuning experiments follow the rules in tables.py. The runs of the other optimizers on these
+tables are stored in data/, so only the runs of belated have to be made:
 
     python benchmarks/compare.py run --optimizers belated --settings tables --seeds 0:20 --out results.jsonl
     python benchmarks/compare.py table results.jsonl --settings tables --against optuna-gp --all-seeds
 
-The group "dimension" has problems of many dimensions (dimension.py). In this group, BoTorch begins with 20 points
-instead of 2d:
+The group "dimension" contains the problems with many dimensions (dimension.py). In this group, the initial design of
+BoTorch has 20 points instead of 2d:
 
     python benchmarks/compare.py run --settings dimension --seeds 0:5 --out results.jsonl --optimizers \
         belated cma random optuna-gp 'botorch=botorch:{"initial": 20}'
@@ -38,7 +38,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 if __name__ == "__main__":
-    # Set before numpy is loaded: one thread for each process, which is the fastest setting on a busy machine.
+    # Linear algebra uses one thread in each process, which is fastest on a busy machine. numpy reads this setting when
+    # it is imported.
     for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
 
@@ -96,8 +97,7 @@ def run_one(optimizer, function, setting, seed):
     History
         ``seconds`` is the real time of each trial's `suggest` and `observe`.
     """
-    # With workers, the number of started trials is the number of completed trials, plus the trials of the other workers
-    # at the end.
+    # With workers, the other workers still evaluate trials at the end, so more trials are started than completed.
     n = setting.n_evaluations + max(0, setting.workers - 1)
     _, noise_stream = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
     outcome = setting.outcomes(function, noise_stream, n)
@@ -113,7 +113,7 @@ def run_one(optimizer, function, setting, seed):
 
 
 def readings(setting, arrivals):
-    """Return the clock readings from the first result on, at which regret is averaged."""
+    """Return the times at which regret is recorded, from the first result on."""
     if setting.workers:
         return np.sort(arrivals)[: setting.n_evaluations]
     steps = np.arange(setting.n_evaluations + 1, dtype=float)
@@ -146,7 +146,7 @@ def log10(regret, smallest):
 
 
 def run(arguments):
-    """Make the runs that are missing in the file: all settings and optimizers of a seed before the next seed."""
+    """Make the runs that are not in the file yet: all settings and optimizers of one seed before the next seed."""
     tasks = [
         (text, name, seed, arguments.out)
         for seed, name, text in product(arguments.seeds, arguments.settings, arguments.optimizers)
@@ -195,7 +195,7 @@ def append(path, record):
 
 
 def read(paths):
-    """Return the records of files, some of which may not exist yet. Files whose names end in .gz are compressed."""
+    """Return the records in the files; files that do not exist are skipped. Files that end in .gz are compressed."""
     lines = []
     for path in map(Path, paths):
         if path.exists():
@@ -209,7 +209,8 @@ def key(record):
 
 
 def collect(arguments):
-    """Return setting → optimizer → records, of all seeds or of the seeds that all shown optimizers have."""
+    """Return a dict setting → optimizer → records. The records are for all seeds, or only for seeds that all shown
+    optimizers have."""
     records = read([tables.PEERS, *arguments.results])
     records = {key(record): record for record in records if record["setting"] in arguments.settings}
     optimizers = arguments.optimizers or list(dict.fromkeys(record["optimizer"] for record in records.values()))
@@ -279,13 +280,13 @@ def mean_stderr(sample):
 
 
 def pooled(estimates):
-    """Return the mean of independent estimates (mean, standard error)."""
+    """Return the mean of independent estimates, and its standard error; an estimate is (mean, standard error)."""
     means, errors = np.array(estimates).T
     return means.mean(), math.sqrt(np.sum(errors**2)) / len(errors)
 
 
 def draw(arguments):
-    """Draw mean log10 regret against the readings of the clock, one panel for each setting."""
+    """Draw the mean of log10 regret against time, one panel for each setting."""
     from belated import plotting
 
     shown, _ = collect(arguments)
@@ -309,12 +310,12 @@ def draw(arguments):
 
 
 def padded(regret, n, smallest):
-    """Return log10 regret at n readings, NaN before the first result."""
+    """Return log10 of the regret at n recorded times, NaN before the first result."""
     return np.concatenate([np.full(n - len(regret), math.nan), log10(np.array(regret), smallest)])
 
 
 def seed_range(text):
-    """Return the seeds of ``0:20``, or a single seed."""
+    """Return the seeds that a text such as ``0:20`` or ``7`` names."""
     first, _, last = text.partition(":")
     return range(int(first), int(last) if last else int(first) + 1)
 

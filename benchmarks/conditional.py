@@ -2,9 +2,9 @@
 
 Usage: python -m benchmarks.conditional [--seeds 20] [--tasks svc classifiers …] [--trials 40]
 
-Prints a JSON line for each task and seed, and a table. The table has the best value after all trials, and the mean over
-trials of the best value so far. Both columns of the table are differences conditional − flat, paired by seed, with
-standard errors. Positive is better.
+Prints a JSON line for each task and seed, and a table. The table contains the best value after all trials, and the mean
+over trials of the best value so far. For both it shows the difference between the conditional and the flat space,
+paired by seed, with its standard error. Positive is better.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import belated as bl
 N_TRIALS = 40
 
 
-# Data: small, fixed subsamples, split once. An evaluation is one fit.
+# The data sets are small, fixed subsamples with a fixed split. An evaluation is one fit.
 
 
 @functools.cache
@@ -35,7 +35,7 @@ def data(name):
 
 
 def score(model, name):
-    """Return the accuracy on the half of the rows that the model was not fitted to."""
+    """Fit the model to half of the rows and return its accuracy on the other half."""
     from sklearn.preprocessing import StandardScaler
 
     x, x_test, y, y_test = data(name)
@@ -46,7 +46,7 @@ def score(model, name):
     return float(model.score(scaler.transform(x_test), y_test))
 
 
-# Tasks: a space, and f of the active params.
+# Each task is a space and a function f of the active params.
 
 
 def svc_space():
@@ -166,7 +166,7 @@ TASKS = {
 
 
 def flat(space):
-    """Return the space with the same parameters without conditions."""
+    """Return a copy of the space without conditions."""
     import dataclasses
 
     dimensions = bl.Space(space)
@@ -174,9 +174,10 @@ def flat(space):
 
 
 def active_part(space, params):
-    """Return the active params of a full set: all params whose conditions hold among the active params."""
+    """Return the active params of a full set of params; a condition holds only if the params that it names are
+    active."""
     dimensions, active = bl.Space(space), {}
-    for name, dimension in dimensions.items():  # parents come before their children in these tasks
+    for name, dimension in dimensions.items():  # conditions name earlier parameters only
         when = dimension.when or {}
         if all(parent in active and active[parent] in values for parent, values in when.items()):
             active[name] = params[name]
@@ -195,7 +196,7 @@ def run(space, searched, f, seed, n_trials):
 
 
 def cached(f):
-    """Return f with a cache, which evaluates equal params once."""
+    """Return f with a cache, so that f is evaluated only once for equal params."""
     values = {}
 
     def value(params):

@@ -1,10 +1,11 @@
-"""Suggestions under constraints: the number of violations, and the cost with and without constraints; prints JSON.
+"""Constraint violations of suggestions, and the time of suggestions with and without constraints; prints JSON.
 
-There are three spaces: a simplex in the cube; a ring that is 5 % of a box; and an integer, a category and a number.
-Violations are counted over suggestions of RandomSearch and BayesOpt with several acquisitions, in batches, with pending
-trials. *Warm* is a suggest / observe pair at n observations, refits included. The result is the median time of a pair
-with constraints, divided by the median time without constraints. Pairs with and without constraints alternate, so that
-both are measured under the same load of the machine.
+There are three constrained spaces: a simplex in the cube; a ring that is 5 % of a box; and a space of an integer, a
+category and a number. Violations are counted over suggestions of RandomSearch, and of BayesOpt with several
+acquisitions, batches and pending trials. The *warm* time is the median time of a suggest / observe pair at n
+observations, refits included. The figure is the warm time with constraints divided by the warm time without
+constraints. Pairs with and without constraints are measured alternately, so the load of the machine is the same for
+both.
 """
 
 import argparse
@@ -20,7 +21,8 @@ import belated as bl
 from tests.unit.optimizers.constrained import SPACES, value
 
 ACQUISITIONS = ("log_ei", "ucb", "thompson")
-# The number of suggestions of a BayesOpt run, and the size of its batches. Each batch is observed two batches later.
+# The number of suggestions of a BayesOpt run, and the size of its batches. The values of a batch are observed after two
+# further batches were suggested.
 RUN, BATCH, LAG = 100, 5, 2
 
 
@@ -39,7 +41,7 @@ def violations(optimizer, constraints, n):
 
 
 def count_violations(total, share):
-    """Return violations by optimizer and space; `share` of `total` suggestions are made by BayesOpt."""
+    """Return violations by optimizer and space; BayesOpt makes the fraction `share` of the `total` suggestions."""
     result = {}
     for name, (space, constraints) in SPACES.items():
         n_random = int(total * (1 - share)) // len(SPACES)

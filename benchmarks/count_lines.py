@@ -1,4 +1,4 @@
-"""Numbers of lines of code, without blank lines, comments and docstrings, for each folder of package and core.
+"""Count the lines of code of each folder of the package and the core, without blank lines, comments and docstrings.
 
 python benchmarks/count_lines.py
 """
@@ -18,7 +18,7 @@ WRAPPER = ("space", "optimizers", "hints.py", "hints")
 # Tokens that are not code.
 BLANK = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
-# Strings and characters come first, so that `//` inside a string is not taken for a comment.
+# The pattern first tries strings and characters, so `//` inside a string is not taken for a comment.
 RUST = re.compile(
     r"""(?P<code>b?r(?P<hash>\#*)".*?"(?P=hash)|b?"(?:[^"\\]|\\.)*"|b?'(?:[^'\\]|\\[^u]|\\u\{\w+\})')"""
     r"|(?P<comment>//[^\n]*|/\*.*?\*/)",
@@ -47,9 +47,10 @@ def python_lines(source: str) -> int:
 
 
 def rust_lines(source: str) -> tuple[int, int]:
-    """Return the numbers of lines of code and of `#[cfg(test)]` modules, both without comments and blank lines."""
+    """Return the number of lines of code and the number of lines in `#[cfg(test)]` modules, without comments and blank
+    lines."""
     source = RUST.sub(lambda found: found["code"] or "\n" * found[0].count("\n"), source)
-    # The text with all strings emptied, so that braces can be counted.
+    # Strings are emptied, so that only braces of the code are counted.
     braces = RUST.sub(lambda found: re.sub(r"[^\n]", "x", found[0]), source)
     tests = 0
     while found := TEST_MODULE.search(braces):

@@ -1,9 +1,9 @@
 """Trials per second of many processes on one PostgreSQL study, compared with Optuna's RDBStorage on the same server.
 
-Each process repeatedly asks for a trial and reports a value, without pauses. Both packages sample at random, so that
-the storage takes most of the time. The two packages are measured in turns, on a server that is started for this
-benchmark and syncs each commit. Usage: python benchmarks/databases.py. The program needs optuna and psycopg, and prints
-JSON.
+Each process requests a trial and reports its value, again and again, without pauses. Both packages sample at random, so
+that the storage takes most of the time. belated and Optuna are measured in alternating rounds. The program starts the
+server, which syncs each commit to the disk. Usage: python benchmarks/databases.py. The program needs optuna and
+psycopg, and prints JSON.
 """
 
 import statistics
@@ -20,7 +20,7 @@ import belated as bl
 
 
 def belated_trials(url, trials, barrier, results):
-    """Suggest and observe; report the seconds of each call."""
+    """Call belated's suggest and observe repeatedly, and report the seconds of each call."""
     study, times = bl.Study.load("study", url), []
     barrier.wait()
     for _ in range(trials):
@@ -34,7 +34,8 @@ def belated_trials(url, trials, barrier, results):
 
 
 def optuna_trials(url, trials, barrier, results):
-    """Ask and tell; report the seconds of each call, including the sampling of parameters."""
+    """Call Optuna's ask and tell repeatedly, and report the seconds of each call, including the sampling of
+    parameters."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -53,7 +54,7 @@ def optuna_trials(url, trials, barrier, results):
 
 
 def measure(target, url, processes, trials):
-    """Return trials per second, from the time when all processes are ready, and the times of the calls."""
+    """Return the trials per second, measured from the time when all processes are ready, and the times of the calls."""
     context = harness.processes()
     barrier, results = context.Barrier(processes + 1), context.SimpleQueue()
     crowd = [context.Process(target=target, args=(url, trials, barrier, results)) for _ in range(processes)]

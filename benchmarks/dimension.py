@@ -2,11 +2,12 @@
 
 Notation: d dimensions x_1 … x_d. All problems are maximised. The score is defined in compare.py.
 
-Hartmann6 depends only on x_1 … x_6. Rosenbrock, −Σ_j 100 (x_{j+1} − x_j²)² + (1 − x_j)² over j = 1 … d − 1, depends on
-all dimensions. The third problem is similar to the SVM problem of the literature, whose data set with 385 features has
-to be downloaded. It is a support vector regression of the digit on the 64 pixels of scikit-learn's digits, with a scale
-for each pixel, C, epsilon and gamma, so d = 67. The objective is minus the root mean squared error on other images. The
-regret is this error, because the smallest error is unknown.
+The first problem is Hartmann6, which depends only on x_1 … x_6. The second problem is Rosenbrock, −Σ_j 100 (x_{j+1} −
+x_j²)² + (1 − x_j)² over j = 1 … d − 1, which depends on all dimensions. The third problem replaces the SVM problem of
+the literature, whose data set with 385 features would have to be downloaded. A support vector regression predicts the
+digit from the 64 pixels of scikit-learn's digits. The parameters are a scale for each pixel, C, epsilon and gamma, so d
+= 67. The objective is minus the root mean squared error on validation images. This error is used as the regret, because
+the smallest possible error is unknown.
 """
 
 import functools
@@ -22,7 +23,7 @@ N_TRAIN, N_VALIDATION = 200, 400
 
 
 def hartmann6(d):
-    """Return Hartmann6 of the first six of d coordinates, without influence of the others."""
+    """Return Hartmann6 of the first six coordinates; the other coordinates do not have an effect."""
     formula = functions.HARTMANN6.formula
     optimum = functions.HARTMANN6.optimum
     return Function(f"hartmann6-of-{d}", box(*[(0.0, 1.0)] * d), optimum, lambda x: formula(x[:6]))
@@ -40,7 +41,7 @@ def _rosenbrock(x):
 
 @functools.cache
 def _digits():
-    """Return pixels in [0, 1] and digits of the training images, then of the other images."""
+    """Return the pixels in [0, 1] and the digits of the training images and of the validation images."""
     from sklearn.datasets import load_digits
 
     pixels, digits = load_digits(return_X_y=True)

@@ -1,10 +1,10 @@
-"""The cost of discrete parameters: a category without influence, and repeated points of a finite domain; prints JSON.
+"""Tests of discrete parameters: a category without influence, and repeated points of finite domains; prints JSON.
 
-*Category*: Branin on the box, alone and with a category of 1 to 200 choices that f ignores. The result is the geometric
-mean over seeds of the simple regret after 50 sequential trials without noise, divided by the geometric mean on Branin
-alone. *Four points*: how many of 200 runs on spaces of four points return to a point before all points have been tried.
-*In flight*: suggestions on finite domains with trials in flight. The program counts the suggestions that repeat a point
-in flight while a point is untried.
+*Category* is the regret on Branin with an additional category of 1 to 200 choices that f ignores, divided by the regret
+on Branin alone. Each regret is the simple regret after 50 sequential trials without noise, as the geometric mean over
+seeds. *Four points* is the number of runs, out of 200 on spaces of four points, that repeat a point before all points
+have been tried. *In flight* is the number of suggestions on finite domains that repeat a point in flight while an
+untried point is left.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def returned_early(space, seed):
 
 
 def repeats_in_flight(space, seed, n):
-    """Return how many of n suggestions repeated a point in flight while a point was untried."""
+    """Return how many of n suggestions repeated a point in flight while an untried point was left."""
     optimizer = bl.BayesOpt(space, seed=seed)
     values = np.random.default_rng(seed).normal(size=64)
     size = math.prod(len(getattr(d, "choices", None) or getattr(d, "values", None) or range(d.low, d.high + 1))

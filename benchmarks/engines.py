@@ -1,14 +1,15 @@
-"""Utilisation of the workers in runs: 1,000 trials of 50 ms on 16 workers, for each engine.
+"""The utilisation of the workers in runs of 1,000 trials of 50 ms on 16 workers, for each kind of executor.
 
     python benchmarks/engines.py --engines threads,processes,loky,dask,ray
 
 The function sleeps, so the number of workers may exceed the number of processors. All workers are started before the
-measurement. Utilisation is the total time of the function, divided by (workers x time from the first start to the last
-end). "engine" is the same workload without belated: whenever a call has finished, a new call is submitted to the
-executor. Idle times are means for each call, from the end of a worker's call to the start of its next call. CPU times
-for each call are measured in this process. All calls take the same time, so all workers end nearly at once. The last
-worker therefore waits until all others have been served. Rounds alternate, and medians are shown. "load" is the number
-of processes that were ready to run, including other programs. The program prints JSON.
+measurement. Utilisation is the total time spent in the function, divided by (number of workers x time from the first
+start to the last end). The rows named "engine" are for the executor without belated: whenever a call has finished, a
+new call is submitted. The idle time is the mean time from the end of a worker's call to the start of its next call. The
+CPU time is the time of this process for each call. All calls take the same time, so all workers finish nearly at once,
+and the last worker waits until all other workers have a new call. The program alternates between the workloads and
+prints the medians over the rounds. "load" is the number of processes of all programs that were ready to run. The
+program prints JSON.
 """
 
 import argparse
@@ -77,12 +78,13 @@ def on_ray(n_workers):
         ray.shutdown()
 
 
-# Each function takes the number of workers and returns a context manager with an executor.
+# Each function takes the number of workers and is a context manager that gives an executor.
 ENGINES = {"threads": threads, "processes": processes, "loky": loky, "dask": dask, "ray": on_ray}
 
 
 class Sleeps:
-    """The function of a run: sleep, then return the times of start and end."""
+    """Sleep; used as the function of a run and as a call without belated. Returns the times of its start and its
+    end."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -101,7 +103,7 @@ def worker(seconds):
 
 
 def warm(executor, n_workers):
-    """Wait until calls run on all workers at the same time."""
+    """Wait until every worker is running a call, so that all workers have been started."""
     while len({future.result() for future in [executor.submit(worker, 0.2) for _ in range(n_workers)]}) < n_workers:
         pass
 

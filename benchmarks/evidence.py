@@ -1,6 +1,6 @@
-"""The evidence after fits without priors, compared with scikit-learn (ten restarts) and BoTorch; prints a table.
+"""The evidence that fits without priors reach, beside scikit-learn (ten restarts) and BoTorch; prints a table.
 
-All libraries search the same bounds for a Matern 5/2 kernel with a lengthscale for each column. There are 50 data sets
+All libraries fit a Matern 5/2 kernel with a lengthscale for each column, within the same bounds. There are 50 data sets
 of 20 to 350 rows in 1 to 7 dimensions. One function computes the evidence of the hyperparameters of all libraries.
 """
 

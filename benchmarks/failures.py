@@ -1,17 +1,17 @@
-"""Failing trials: how often suggestions fail, and the cost in regret; prints JSON.
+"""The share of suggestions that fail, and the regret, for functions whose trials may fail; prints JSON.
 
-*failing*: trials fail in a part of the box beside the best point, which is 30 % of the box. Failures are counted among
-the trials after the first 40. Regret is measured for the best value after all trials. *diverging*: points in a corner
-that is 10 % of the box are reported as failed, or as a value of 1e3, 1e6 or 1e12, or with their value of f ("none").
-All functions are minimised in sequential trials, and runs are paired by seed. Regrets are geometric means, and ratios
-of regrets are given with the factor of one standard error.
+*failing*: trials fail in 30 % of the box, beside the best point. The figures are the share of failures after the first
+40 trials, and the regret of the best value after all trials. *diverging*: trials in a corner, 10 % of the box, fail or
+have a value of 1e3, 1e6 or 1e12. In the variant "none", trials in the corner have the usual values. All functions are
+minimised with one trial at a time. Runs are paired by seed. Regrets are geometric means over seeds. A ratio of regrets
+is printed with the factor that corresponds to one standard error.
 
-*border*: trials of a quadratic function fail in a half-plane, a slanted half-plane or a disc, beside or over the
-optimum. The results are the share of failures among trials 61 to 120, and the difference between the best value and the
-value at the best point where trials succeed. *accidents*: 5 or 20 % of all trials of the same function fail by chance,
-with 4 trials in flight. The result is the median of log10 of the regret of `recommend`, after as many successes as the
-run without failures has. The median may exceed the run without failures by 1 plus two standard errors of the paired
-differences.
+*border*: trials of a quadratic function fail in a half-plane, a slanted half-plane or a disc. This part is beside the
+optimum or contains it. The figures are the share of failures among trials 61 to 120, and the regret relative to the
+best point where trials succeed. *accidents*: 5 or 20 % of all trials of the same function fail by chance, with 4 trials
+in flight. The figure is the median of log10 of the regret of `recommend`. A run with failures is continued until it has
+as many successes as the run without failures. The figure may exceed the figure of the run without failures by 1 plus
+two standard errors of the paired differences.
 """
 
 import argparse
@@ -34,13 +34,14 @@ DIVERGING = {"none": None, "fail": math.nan, "1e3": 1e3, "1e6": 1e6, "1e12": 1e1
 
 
 def corner(share):
-    """Return a function that tells whether the last two coordinates are both large, in this share of the unit cube."""
+    """Return a predicate that is true in the corner of the unit cube where the last two coordinates are large; `share`
+    is the volume of the corner."""
     bound = 2 - math.sqrt(2 * share)
     return lambda u: u[-1] + u[-2] > bound
 
 
 def disc(u):
-    """Return whether a point is in a disc between two of the best points of Branin, which is 30 % of the square."""
+    """Return whether a point is in a disc between two minima of Branin; the disc covers 30 % of the square."""
     return math.hypot(u[0] - 0.75, u[1] - 0.45) < 0.3183
 
 
@@ -57,8 +58,10 @@ def unit(function, params):
 
 
 def run(function, bad, reported, seed, n):
-    """Return the trials of one run as (whether in the bad part, regret). `reported` is the value that is observed in
-    the bad part. If `reported` is None, the value of the function is observed. If `reported` is NaN, the trial fails.
+    """Return (whether the trial is in the bad part, regret) for each trial of a run. `reported` is observed in the bad
+    part.
+
+    If `reported` is None, the value of the function is observed. If it is NaN, the trial fails.
     """
     opt = bl.BayesOpt(function.space, direction="minimize", seed=seed)
     trials = []
@@ -80,12 +83,12 @@ def log_regret(trials):
 
 
 def share_of(function, bad, n=20_000):
-    """Return the measured share of the bad part in the box."""
+    """Return the share of random points of the box that are in the bad part."""
     return float(np.mean([bad(u) for u in np.random.default_rng(0).random((n, len(function.space)))]))
 
 
 def ratio(logs, reference):
-    """Return the ratio of geometric means, and the factor of one standard error."""
+    """Return the ratio of the geometric means of two samples, and the factor that corresponds to one standard error."""
     difference = np.array(logs) - np.array(reference)
     error = difference.std(ddof=1) / math.sqrt(len(difference))
     return {"ratio": round(10 ** difference.mean(), 3), "factor_of_standard_error": round(10**error, 3)}
@@ -126,7 +129,7 @@ def quadratic(x, y):
     return -((x - 0.3) ** 2) - (y - 0.7) ** 2
 
 
-# The part of the box in which trials fail, and the smallest regret in the rest of the box.
+# For each name: the part in which trials fail, and the smallest regret where trials succeed.
 BORDERS = {
     "half": (lambda x, y: x < 0.5, 0.04),
     "slanted": (lambda x, y: x + 0.5 * y < 0.9, 0.05),
@@ -152,7 +155,7 @@ def border(fails, least, acquisition, seeds, n=120):
 
 # Regrets below this count as equal.
 LEAST_OF_ACCIDENTS = 1e-9
-# The number of successful trials of a run, and the number of trials in flight.
+# The number of successes of a run, and the number of trials in flight.
 N_SUCCESSES, N_IN_FLIGHT = 60, 4
 SEARCHES = ("log_ei", "ucb", "thompson", "max_variance")
 MODELLED = ("GP-", "asy", "seq", "syn", "BPE")

@@ -1,7 +1,7 @@
-"""The points of a space whose dimensions all have levels, as rows of level numbers.
+"""The points of a discrete space as rows of level numbers.
 
 Notation: d searched dimensions with m_1, …, m_d levels; a row has shape (d,). An inactive dimension has level 0 in a
-row. The code of a row is Σ_j level_j · m_{j+1} ⋯ m_d, and rows are sorted by their codes.
+row. Every row has a number, its code, Σ_j level_j · m_{j+1} ⋯ m_d. The rows are sorted by code.
 """
 
 import numpy as np
@@ -57,7 +57,7 @@ class Grid:
         return rows
 
     def active_of(self, rows):
-        """Return which dimensions are active, as an array (n, d)."""
+        """Return an array (n, d) of booleans: whether each dimension is active in each row."""
         active = np.ones(rows.shape, dtype=bool)
         for j, dimension in enumerate(self.dimensions):
             for parent, values in (dimension.when or {}).items():
@@ -82,7 +82,7 @@ class Grid:
         return int(np.searchsorted(self.codes, code))
 
     def params(self, i):
-        """Return the point of a row by its position: the active dimensions, and constants."""
+        """Return the params of the row at a position: the values of active dimensions, and constants."""
         members = (each.member(level) for each, level in zip(self.dimensions, self.rows[i].tolist(), strict=True))
         params = dict(zip(self.names, members, strict=True))
         return {name: params[name] for name, there in zip(self.names, self.active[i], strict=True) if there} | (
@@ -90,7 +90,8 @@ class Grid:
         )
 
     def neighbours(self, i):
-        """Return the positions of the points that differ in one dimension: next levels if ordered, otherwise all."""
+        """Return the positions of points that differ in one dimension: by one level in an ordered dimension, by any
+        level in a category."""
         changed = []
         for j in np.flatnonzero(self.active[i]):
             level, size = int(self.rows[i, j]), int(self.sizes[j])

@@ -1,7 +1,7 @@
-"""The latency of Ctrl-C in all calls that may take long: interrupt.py [--rows N …].
+"""The latency of Ctrl-C in every call that may take long: interrupt.py [--rows N …].
 
-SIGINT is sent at times spread over each call. The latency is the time from the signal to the exception of the handler.
-The program prints JSON with times in milliseconds.
+Each call is repeated, and receives a SIGINT at a different time in each repetition. The latency is the time from the
+signal to the exception of the handler. Prints JSON with times in milliseconds.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def data(n):
 
 
 def suggest(**arguments):
-    """Return a function that makes, for n rows, a call of suggest with these settings."""
+    """Return a function of n that prepares n observations and returns a call of `suggest` with these settings."""
 
     def make(n):
         points, values = data(n)
@@ -57,7 +57,7 @@ def recommend(n):
 
 
 def process(call):
-    """Return a function that makes, for n rows, a call on a Gaussian process."""
+    """Return a function of n that prepares a Gaussian process of n rows and returns a call of one of its methods."""
 
     def make(n):
         gp = _core.GaussianProcess("matern52", 0.5, 1.0, 1e-4)
@@ -128,7 +128,7 @@ def main():
             for after in np.geomspace(0.005, 2.0, arguments.moments):
                 seconds = latency(call, after)
                 if seconds is None:
-                    call = make(n)  # the signal came after the end of the call, and the next call may be quicker
+                    call = make(n)  # the call ended before the signal
                 else:
                     measured.append(1e3 * seconds)
             results.append(

@@ -1,10 +1,10 @@
-"""Quality of the search of a box compared with dense starts: 200 posteriors, d = 1 to 10, or ``--spaces mixed``.
+"""How often the search for the best acquisition in a box finds the value of a slow, dense search.
 
-A posterior counts as reached if the value found is at least the best value of the dense runs, minus 1 % of the
-acquisition's range over the box. The dense runs start from the best 64 of 20,000 points and of steps around the
-incumbents. Mixed spaces have up to 20 dimensions, of which 0 to 10 are discrete. Each mixed space is searched with
-several seeds, and its dense runs are in `mixed_posteriors`. A suggestion is beaten if the best of 300 random points is
-better.
+There are 200 posteriors over boxes of 1 to 10 dimensions. The dense search starts from the best 64 of 20,000 random
+points and of steps around the incumbents. The search has *reached* its value if it finds at least this value minus 1 %
+of the acquisition's range over the box. The search is *beaten* if the best of 300 random points is better. With
+``--spaces mixed`` the spaces have up to 20 dimensions, 0 to 10 of them discrete. Their dense search is in
+`mixed_posteriors`, and each space is searched with several seeds.
 """
 
 import argparse
@@ -22,7 +22,7 @@ LEVELS = 5
 
 
 def posterior(number):
-    """Return a fitted model of 10 d to 30 d rows, and whether its last columns are integers and a choice."""
+    """Return a fitted model of 10 d to 30 d rows, and whether its last columns encode integers and a choice."""
     rng = np.random.default_rng(number)
     d, mixed = number % 10 + 1, number % 4 == 3 and number % 10 >= 2
     parameters = {f"x{k}": (0.0, 1.0) for k in range(d)}
@@ -86,7 +86,8 @@ def dense(acquisition, gp, d, mixed, number):
 
 
 def suggestion(number):
-    """Return the groups of a posterior, whether the best dense value was reached, and whether it was beaten."""
+    """Return the groups of a posterior, and whether the search reached the dense value and was beaten by random
+    points."""
     gp, space, mixed, d = posterior(number)
     kind, acquisition = acquisition_of(gp, number)
     best, scale = dense(acquisition, gp, d, mixed, number)
@@ -97,7 +98,7 @@ def suggestion(number):
 
 
 def mixed_suggestions(number, seeds):
-    """Return the result of `examine` for a posterior over a mixed space, for every seed."""
+    """Return the result of `suggestion` for a posterior over a mixed space, once for every seed."""
     gp, space, n_discrete = mixed_posterior(number)
     kind, acquisition = acquisition_of(gp, number)
     levels = levels_of(space)

@@ -1,10 +1,11 @@
 """Posteriors over random mixed spaces, and a slow search that tries all discrete moves.
 
-A space has up to 20 dimensions, of which 0 to 10 are discrete: integers of few and of many levels, some on a
-logarithmic scale, ordinals, and categories of 2 to 10 choices. The model is the default model of `BayesOpt`.
+A space has up to 20 dimensions, and 0 to 10 of them are discrete. The discrete dimensions are integers with few or many
+levels, some of them on a logarithmic scale, ordinals, and categories of 2 to 10 choices. The model is the default model
+of `BayesOpt`.
 
-Notation: a member is a row of encoded columns. `levels` has an entry for each dimension: the blocks of columns of its
-levels, or None for a continuous dimension.
+A *member* is a point of the space as a row of encoded columns. `levels` has an entry for each dimension: the blocks of
+columns of its levels, or None for a continuous dimension.
 """
 
 import numpy as np
@@ -47,7 +48,7 @@ def posterior(number):
     space = bl.Space({f"x{i}": dimensions[j] for i, j in enumerate(order)})
     levels = levels_of(space)
     n = int(rng.integers(2, 7)) * d
-    # Values are drawn from a process with a little noise, in which some dimensions matter more than others.
+    # Values are drawn from a Gaussian process with a little noise, in which some dimensions matter more than others.
     lengthscale = np.sqrt(d) * np.exp(rng.uniform(np.log(0.15), np.log(1.5), size=d))
     per_column = [np.full(columns(block), one) for block, one in zip(levels, lengthscale, strict=True)]
     truth = GaussianProcess("matern32", np.concatenate(per_column))
@@ -86,7 +87,8 @@ def members(rng, n, levels):
 
 
 def steps(rng, rows, levels):
-    """Return 50 steps around each row. Continuous columns move a little, and one in five others is redrawn."""
+    """Return 50 steps around each row. A step changes the continuous columns a little and draws new levels for a fifth
+    of the discrete dimensions."""
     near = np.repeat(rows, 50, axis=0)
     length = rng.choice([0.1, 0.02], size=len(near))
     for block, at in zip(levels, spans(levels), strict=True):
@@ -105,7 +107,8 @@ def spans(levels):
 
 
 class DenseSearch:
-    """Search from many members: local searches over continuous columns, in turn with moves of discrete dimensions.
+    """A search from many members that alternates between local searches of the continuous columns and moves of discrete
+    dimensions.
 
     Parameters
     ----------
@@ -163,7 +166,8 @@ class DenseSearch:
         return x, -found.fun
 
     def single_moves(self, x):
-        """Return all levels of all discrete dimensions, but only some levels of integers with many levels."""
+        """Return the moves that change one discrete dimension: to every level, but only to some levels of an integer
+        with many levels."""
         moved = []
         for i in self.discrete:
             block = self.levels[i]
@@ -175,7 +179,8 @@ class DenseSearch:
         return np.vstack(moved) if moved else np.empty((0, len(x)))
 
     def pair_moves(self, x):
-        """Return all pairs of levels of discrete dimensions, but only neighbours for integers with many levels."""
+        """Return the moves that change two discrete dimensions: to all pairs of levels, but only to neighbours for
+        integers with many levels."""
         moved = []
         for a, i in enumerate(self.discrete):
             for j in self.discrete[a + 1 :]:
@@ -208,7 +213,7 @@ class DenseSearch:
                 return x, value
 
     def climb_by_pairs(self, x, value):
-        """Run `climb`, then try pairs of moves, and the best moves followed by a local search."""
+        """Run `climb`, then also try pairs of moves, and local searches after the best moves."""
         x, value = self.climb(x, value, LONG)
         while True:
             rows = np.vstack([self.single_moves(x), self.pair_moves(x)])

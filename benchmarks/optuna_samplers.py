@@ -1,4 +1,5 @@
-"""Samplers of Optuna on the open tables, in eight processes that share a study in SQLite, and belated's own loop.
+"""Samplers of Optuna on the open tables, in eight processes that share a study in SQLite, beside `BayesOpt` without
+Optuna.
 
     python benchmarks/optuna_samplers.py run results.jsonl --seeds 0:10 [--processes 1]
     python benchmarks/optuna_samplers.py times results.jsonl
@@ -6,12 +7,13 @@
     python benchmarks/compare.py table results.jsonl --settings tables --against belated \
         --optimizers belated sampler-belated sampler-gp sampler-tpe
 
-The rules are in tables.py. With eight processes, each of the eight workers is a process with a separate connection,
-study object and sampler. The processes take turns in the order of simulated time, so that a run does not depend on the
-speed of the machine. With one process, the workers share one sampler and a study in memory, which is faster. Ordered
-columns are integers for Optuna. `belated` is `BayesOpt` with suggest and observe, without Optuna. "seconds" is the CPU
-time in the sampler alone (`infer_relative_search_space`, `sample_relative`, `sample_independent`), as a mean over the
-suggestions of a run. This time includes reading and writing the study within these methods.
+Runs follow the rules in tables.py. With eight processes, each of the eight workers is a process with a separate
+connection, study object and sampler. The processes take turns in the order of simulated time, so a run does not depend
+on the speed of the machine. With one process, the workers share one sampler and a study in memory, which is faster.
+Ordered columns of a table are integer parameters for Optuna. The optimizer `belated` is `BayesOpt` with suggest and
+observe, without Optuna. "seconds" is the mean CPU time of a suggestion in the sampler's methods
+`infer_relative_search_space`, `sample_relative` and `sample_independent`. This time includes reading and writing the
+study in these methods.
 """
 
 import argparse
@@ -40,7 +42,7 @@ N_WORKERS = 8
 
 
 def sampler(kind, seed, worker):
-    """Return a sampler for one of the processes of a run. Random samplers need a different seed in each process."""
+    """Return the sampler of one process of a run. Random samplers need a different seed in each process."""
     import optuna
 
     with warnings.catch_warnings():
@@ -60,7 +62,7 @@ def sampler(kind, seed, worker):
 
 
 class Timed:
-    """A sampler, and the seconds spent in its methods."""
+    """A sampler that measures the seconds spent in its methods."""
 
     def __init__(self, sampler):
         # CPU time is measured, because other programs may be running.
@@ -115,14 +117,15 @@ def serve(connection, worker):
 
 
 def choose(trial, name, choices):
-    """Return a choice for names, or the number of a level for ordered values."""
+    """Return the parameter's value for Optuna: the choice of a category, or the level number of an ordered
+    dimension."""
     return trial.suggest_int(name, 0, choices - 1) if isinstance(choices, int) else trial.suggest_categorical(
         name, choices
     )  # fmt: skip
 
 
 class Processes:
-    """One or eight processes, which serve one run after another."""
+    """The one or eight processes that make runs, one run after another."""
 
     def __init__(self, n):
         context = get_context("spawn")
@@ -152,7 +155,8 @@ class Processes:
 
 
 class SharedStudy:
-    """A study of Optuna that processes share, as an optimizer of `compare`. A free process asks for a trial."""
+    """A study of Optuna, shared by processes, with the interface of the optimizers of `compare`. A free process asks
+    for a trial."""
 
     def __init__(self, processes, kind, space, seed, url):
         import optuna
@@ -232,7 +236,8 @@ def run(arguments):
 
 
 def times(arguments):
-    """Print the mean seconds of each optimizer: in the sampler, for the last ten suggestions, and with the storage."""
+    """Print mean seconds of each optimizer: in the sampler over all suggestions, over the last ten, and including the
+    storage."""
     records = compare.read([arguments.out])
     for kind in dict.fromkeys(record["optimizer"] for record in records):
         own = [record for record in records if record["optimizer"] == kind]
@@ -246,9 +251,9 @@ def times(arguments):
 def speed(arguments):
     """Print the CPU seconds of a suggestion of each sampler in studies with 50 and 200 trials.
 
-    Everything runs in this process, one point at a time, on SQLite. The figures are medians of ten suggestions. The
-    program also prints the times of belated's own loop, and of a sampler that is constructed for each suggestion, as in
-    a process that has just started.
+    Suggestions are made in this process, one at a time, with the study in SQLite. The figures are medians of ten
+    suggestions. The program also prints the times of `BayesOpt` without Optuna, and of a sampler that is constructed
+    for each suggestion, as in a process that has just started.
     """
     import optuna
 
@@ -293,7 +298,7 @@ def speed(arguments):
 
 
 def _point(table, params):
-    """Return the point of the table for the parameters of a trial."""
+    """Return the params of the table for the parameters of an Optuna trial."""
     return {
         name: value if isinstance(table.space[name], bl.Categorical) else table.space[name].member(value)
         for name, value in params.items()

@@ -1,7 +1,7 @@
-"""The overhead of an evaluation in a run whose function takes no time, and in suggest and observe.
+"""The overhead of belated for each evaluation: in a run whose function takes no time, and in suggest and observe.
 
 Prints JSON. Times are in microseconds per evaluation, the minimum of several repetitions. Both the wall time and the
-processor time of all threads are measured, because other programs on the machine affect the processor time less.
+processor time of all threads are printed. Other programs on the machine affect the processor time less.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def pairs(n, params):
 
 
 def pairs_of_the_core(n):
-    """Return the function of `pairs` for the compiled core alone, without the Python package."""
+    """Return a function like the result of `pairs` that uses only the strategy and the log of the compiled core."""
     core = random_search()._log
     waiting = deque(core.suggest(IN_FLIGHT, None, None))
 

@@ -1,4 +1,5 @@
-"""Optimizers behind one interface: `suggest` returns a handle and parameters, `observe` takes the handle and a value.
+"""Optimizers behind one interface: The method `suggest` returns a handle and parameters; `observe` takes the handle and
+a value.
 
 All optimizers maximise, and each keeps track of its pending points.
 """
@@ -41,7 +42,8 @@ class Belated:
         self.optimizer.fail(trial)
 
     def add(self, points, values):
-        """Add points that were started elsewhere. The points without a value are returned as by `suggest`."""
+        """Add points that another program has started. Points without a value are pending; they are returned in the
+        form of `suggest`'s results."""
         trials = self.optimizer.add(points, values)
         return [(trial, trial.params) for trial in trials if trial.value is None]
 
@@ -55,7 +57,8 @@ class Random(Belated):
 
 
 class Algorithm(Belated):
-    """An algorithm by its name in the literature: ``belated-algorithm:GP-BUCB``, or with settings and a "name"."""
+    """An algorithm by its name in the literature: ``belated-algorithm:GP-BUCB``, or ``belated-algorithm:`` with
+    settings that contain a "name"."""
 
     @staticmethod
     def make(space, seed, settings):
@@ -72,13 +75,13 @@ def _require_box(space, name):
 
 
 class BoTorch:
-    """BoTorch's recommended method for noisy results with pending points: qLogNEI with a SingleTaskGP and X_pending.
+    """BoTorch's recommended method for noisy results and pending points: qLogNEI with a SingleTaskGP and X_pending.
 
     The model is fitted again for each suggestion. The first max(5, 2d) points are Sobol points. Later points are also
     Sobol points until two results have arrived, because standardising needs two results.
 
-    Settings: ``initial``, the number of the first points; ``analytic``, true for LogEI over the best value instead,
-    which is meant for one evaluation at a time without noise; and the arguments of `optimize_acqf`.
+    Settings: Settings: ``initial``, the number of Sobol points; ``analytic``, true to use LogEI over the best value in
+    place of qLogNEI, for sequential evaluations without noise; and the arguments of `optimize_acqf`.
     """
 
     packages = ("botorch", "gpytorch", "torch")
@@ -144,7 +147,7 @@ class BoTorch:
 
 
 class Optuna:
-    """A sampler of Optuna by ask and tell, in memory; the study keeps track of the pending trials."""
+    """A sampler of Optuna, used by ask and tell with a study in memory. The study keeps track of the pending trials."""
 
     packages = ("optuna",)
 
@@ -183,7 +186,7 @@ class Optuna:
 
     @staticmethod
     def _value(trial, name, distribution):
-        """Return the value of a parameter. Optuna samples a conditional parameter only when its value is requested."""
+        """Return the value of a parameter; a sampler may draw the value at this call."""
         if hasattr(distribution, "choices"):
             return trial.suggest_categorical(name, distribution.choices)
         kind = trial.suggest_int if isinstance(distribution.low, int) else trial.suggest_float
@@ -232,10 +235,10 @@ class OptunaTPE(Optuna):
 
 
 class CMAES:
-    """The covariance matrix adaptation evolution strategy, from the middle of the box, otherwise with pycma's defaults.
+    """CMA-ES (covariance matrix adaptation), started from the middle of the box, with pycma's defaults.
 
-    While all points of a generation are pending, further points are drawn from its distribution. A generation ends when
-    the number of its results equals pycma's population size. Later results are not used.
+    While all points of a generation are pending, further points are drawn from the generation's distribution. The
+    generation ends when the number of its results equals pycma's population size. Later results are not used.
 
     Settings: ``sigma``, the first standard deviation in units of the box (0.25), and options of pycma.
     """
@@ -249,7 +252,7 @@ class CMAES:
         self.space = bl.Space(space)
         options = {"sigma": 0.25} | (json.loads(settings) if settings else {})
         sigma = options.pop("sigma")
-        # pycma replaces seed 0 by the time of the clock.
+        # pycma replaces seed 0 by the current time.
         options = {"bounds": [0, 1], "seed": seed + 1, "verbose": -9} | options
         self.strategy = cma.CMAEvolutionStrategy([0.5] * self.space.width, sigma, options)
         self.points, self.waiting = [], []
@@ -283,7 +286,7 @@ OPTIMIZERS = {
 
 
 def parse(text):
-    """Return (label, class, settings) of ``kind``, ``kind:settings`` or ``label=kind:settings``.
+    """Parse ``kind``, ``kind:settings`` or ``label=kind:settings``; return (label, class, settings).
 
     Examples
     --------
@@ -299,7 +302,7 @@ def parse(text):
 
 
 def make(text, space, seed):
-    """Return the optimizer that the text describes."""
+    """Construct the optimizer that the text describes."""
     _, kind, settings = parse(text)
     try:
         return kind(space, seed, settings)

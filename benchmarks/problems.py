@@ -16,14 +16,14 @@ from belated.space.dimensions import Categorical, Integer
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise of a value: (sd + growth·max(value, 0)) times a normal or Student's t variate."""
+    """The noise of a value is (sd + growth·max(value, 0)) times a normal or Student's t variate."""
 
     sd: float
     growth: float = 0.0
     degrees: float = math.inf  # degrees of freedom; with 2 the variance is infinite
 
     def sample(self, rng, size):
-        """Return variates of scale 1, which do not depend on the values."""
+        """Return the random variates of the noise, of scale 1; they do not depend on the values."""
         return rng.standard_normal(size) if math.isinf(self.degrees) else rng.standard_t(self.degrees, size)
 
     def scale(self, value):
@@ -35,9 +35,9 @@ class Noise:
 class Setting:
     """A problem, its noise, and the delays of its results.
 
-    Without workers, delays count suggestions, as in `belated.simulate.simulate`, and a run has n_evaluations
-    suggestions. With workers, delays are evaluation times. A free worker gets a new trial at once, until n_evaluations
-    have been completed.
+    In a setting without workers, a run makes n_evaluations suggestions, and delays are counted in suggestions, as in
+    `belated.simulate.simulate`. In a setting with workers, delays are evaluation times: a free worker gets a new trial
+    at once, and the run ends when n_evaluations have been completed.
     """
 
     problem: Callable[[int], Function]  # function of the seed of the run
@@ -48,17 +48,18 @@ class Setting:
     smallest: float = 1e-6  # regrets below this count as equal
 
     def outcomes(self, function, rng, n):
-        """Return the observation of the k-th of n evaluations: a function of k, its point, and f at the point."""
+        """Return a function that gives the observed value of an evaluation: its arguments are the number k of the
+        evaluation, the point, and f at the point."""
         errors = self.noise.sample(rng, n)
         return lambda k, params, value: value + self.noise.scale(value) * errors[k]
 
     def regret(self, function, distance):
-        """Return the regret for a distance of a value from the optimum."""
+        """Return the regret of a value with this distance from the optimum."""
         return distance
 
 
 def always(function):
-    """Return a problem that is the same for all seeds."""
+    """Return a function of the seed that gives the same problem for all seeds."""
     return partial(_first, function)
 
 
@@ -67,7 +68,8 @@ def _first(function, seed):
 
 
 def gp_sample(seed):
-    """Return a function on [0, 1]: a draw from a Gaussian process on a grid, scaled to [0, 1], with a spline."""
+    """Return a random function on [0, 1]: a spline through a draw of a Gaussian process on a grid, scaled to values in
+    [0, 1]."""
     from scipy.interpolate import CubicSpline
 
     spline = CubicSpline(sdf_synthetic.grid(), sdf_synthetic.sample(seed))
@@ -93,12 +95,13 @@ def _styblinski_tang(x):
 
 
 def _hartmann3_of_some(x):
-    """Return Hartmann3 of the coordinates 2, 7 and 11, without influence of the other nine."""
+    """Return Hartmann3 of the coordinates 2, 7 and 11 of 12; the other nine do not have an effect."""
     return functions.HARTMANN3.formula([x[1], x[6], x[10]])
 
 
 def _mixed(values):
-    """Return a peak in (u, v, w) that depends on the choices and the count; 1 at material b, shape disc, 7."""
+    """Return a function with a peak in (u, v, w) that depends on the choices and the count. The maximum is 1 at
+    material b, shape disc and count 7."""
     material, shape, count, u, v, w = values
     height = {"a": 0.6, "b": 1.0, "c": 0.8, "d": 0.3}[material] * {"disc": 1.0, "rod": 0.85, "cube": 0.7}[shape]
     centre = {"disc": (0.3, 0.7), "rod": (0.6, 0.4), "cube": (0.8, 0.2)}[shape]
@@ -139,7 +142,7 @@ LISTED = {
     "hartmann3-poisson30": Setting(HARTMANN3, Poisson(30), 100),
 }
 
-#: Settings for checking defaults afterwards. These settings are never used to choose defaults.
+#: Settings for checking defaults afterwards. These settings are held out: defaults are never chosen by them.
 HELD_OUT = {
     "ackley10-uniform": Setting(always(ACKLEY10), Uniform(), 120, workers=8),
     "levy16-uniform": Setting(always(LEVY16), Uniform(), 150, workers=8),

@@ -4,12 +4,13 @@
         [--pruners median halving hyperband none] [--samplers belated tpe random]
     python benchmarks/pruners.py table results.jsonl [--against tpe]
 
-*quadratic*: 30 trials that minimise the sum of (x_i - i)² over three parameters in [-5, 5]. A trial of *quadratic*
-reports its value plus 1/(step + 1) at each of ten steps. *digits*: 40 trials of an `SGDClassifier` on scikit-learn's
-digits that maximise the accuracy on two thirds of the rows. A trial reports the accuracy after each of 27 epochs. Each
-line of the results is one run: the best value of a completed trial, and the number of steps of all trials. `table`
-prints medians, and means of differences between runs of the same seed, with one standard error. Positive means better
-than `--against`.
+The problem *quadratic* has 30 trials that minimise the sum of (x_i - i)² over three parameters in [-5, 5]. A trial
+reports this sum plus 1/(step + 1) at each of ten steps. The problem *digits* has 40 trials that maximise the accuracy
+of an `SGDClassifier` on two thirds of the rows of scikit-learn's digits. A trial reports the accuracy after each of 27
+epochs. Each line of the results describes one run by the best value of a completed trial and the number of steps of all
+trials. The command `table` prints medians over runs. It also prints the mean difference from the sampler `--against`
+for runs with the same seed, with one standard error. A positive difference means that the sampler is better than
+`--against`.
 """
 
 import argparse
@@ -90,7 +91,7 @@ def sampler(kind, seed):
 def run(problem, pruner, kind, seed):
     """Return the record of one run."""
     objective, direction, n_trials = PROBLEMS[problem]
-    # The pruner draws brackets from the study's name.
+    # The study's name determines in which bracket the pruner puts each trial.
     study = optuna.create_study(
         study_name=f"{problem}-{seed}", direction=direction, sampler=sampler(kind, seed), pruner=PRUNERS[pruner]()
     )

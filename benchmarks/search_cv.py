@@ -3,10 +3,11 @@
     python -m benchmarks.search_cv svc --seeds 10
     python -m benchmarks.search_cv hgb --seeds 10
 
-The fits run one after the other. The simulated time of a fit is its CPU time, so that the figures do not depend on
-other programs on the machine. The simulated time includes the time to choose candidates. `RandomizedSearchCV` and
-`BelatedSearchCV` have one task for each split. Optuna's `OptunaSearchCV` has one task for each candidate, and uses its
-default sampler. t is in units of the time that `RandomizedSearchCV` takes for all its candidates.
+In reality the fits run one after the other. The simulated time of a fit is its CPU time, so the figures do not depend
+on other programs on the machine. The simulated time includes the time for choosing candidates. `RandomizedSearchCV` and
+`BelatedSearchCV` evaluate each split of a candidate as a separate task. Optuna's `OptunaSearchCV`, with its default
+sampler, evaluates all splits of a candidate in one task. The unit of time t is the time that `RandomizedSearchCV` takes
+for all its candidates.
 """
 
 import argparse
@@ -49,7 +50,8 @@ PROBLEMS = {
 
 
 class Workers:
-    """A backend that runs each task when it is started, and assigns tasks to workers in simulated time."""
+    """Tasks on workers in simulated time. A task is carried out when it is started, and its result is given out when
+    its simulated time has passed."""
 
     def __init__(self):
         self.now = 0.0
@@ -84,7 +86,7 @@ class Workers:
 
 
 def belated_curve(estimator, space, X, y, cv, seed):
-    """Return (time, mean score) of each candidate."""
+    """Return (simulated time, mean score) for each candidate."""
     workers, curve = Workers(), []
 
     class Timed(integration.Candidates):

@@ -1,9 +1,10 @@
 """Requests per second and their latency on one RandomSearch study of `belated serve`: python benchmarks/serve.py.
 
-Each client has one connection. The calls follow a schedule with a given rate, which does not wait for late answers. The
-time of a request is measured from its scheduled time, so that a server that is too slow gets long times. Of the calls,
-35 % are suggestions, 30 % values, 5 % failures, 15 % the status, 10 % pages of trials and 5 % the best trial.
-Afterwards the study must contain each acknowledged call once. The program needs fastapi and uvicorn, and prints JSON.
+Each client has one connection. Clients send requests at scheduled times with a given rate, and do not wait for late
+answers. The latency of a request is measured from its scheduled time, so it grows if the server cannot keep up. The
+requests are 35 % suggestions, 30 % observed values, 5 % failures, 15 % requests for the status, 10 % for pages of
+trials and 5 % for the best trial. At the end, the study must contain each acknowledged call exactly once. The program
+needs fastapi and uvicorn, and prints JSON.
 """
 
 import http.client
@@ -26,10 +27,10 @@ CALLS = ["suggest"] * 35 + ["observe"] * 30 + ["fail"] * 5 + ["status"] * 15 + [
 
 
 def ask(address, token, slot, clients, rate, seconds, seed, barrier, results):
-    """Make every `clients`-th request of the schedule; report (kind, seconds after the scheduled time, number)."""
+    """Send every `clients`-th request of the schedule; report (kind, latency from the scheduled time, trial number)."""
     chance, pending, found, errors = random.Random(seed), [], [], []
     path, headers = "/v1/studies/study", {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    # The client is from the standard library, because it leaves most of the processor time to the server.
+    # The clients use the standard library's HTTP client, because it leaves most of the processor time to the server.
     connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
 
     def request(where, body=None):
@@ -72,7 +73,7 @@ def ask(address, token, slot, clients, rate, seconds, seed, barrier, results):
 
 
 def processor_seconds(process):
-    """Return the processor time that a process has taken, or NaN if it is unknown."""
+    """Return the processor time that a process has used, or NaN if the time cannot be read."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,16 +1,16 @@
-"""Tables of scikit-learn estimators on its bundled data: mixed, conditional, noisy, with regions that fail or diverge.
+"""Tables of tuning experiments with scikit-learn's estimators and bundled data sets.
 
     python benchmarks/sklearn_tables.py make              # make the tables that are missing in data/
     python benchmarks/sklearn_tables.py show
 
-A row has five replicates. Each replicate has a different split of the data and a different seed of the estimator. The
-time of a row is the mean processor time of a fit and its score. A replicate has failed if scikit-learn raises an error,
-for example with more neighbours than rows, or if the score is not a finite float32. Scores are accuracies; R² of
-regressions, which is −1e10 or less if training diverged; and the log-likelihood of networks for classification. The
-rules of a run are in tables.py. Regret is at most 10, which is also the regret of failed points.
+A row has five replicates. The spaces are mixed or conditional, values are noisy, and in some regions fits fail or
+diverge. Each replicate has a different split of the data and a different seed of the estimator. The duration of a row
+is the mean processor time of fitting and scoring. A replicate has failed if scikit-learn raises an error, for example
+with more neighbours than rows, or if the score is not a finite float32. Scores are accuracies; for regressions R²,
+which is −1e10 or less if training diverged; and for networks that classify the log-likelihood. The rules of a run are
+in tables.py. The regret is at most 10, and the regret of failed points is 10.
 
-The tables in `HELD_OUT` were set aside before optimizers had been run on them. These tables are never used to choose
-defaults.
+The tables in `HELD_OUT` were set aside before any optimizer was run on them. Defaults are never chosen by these tables.
 """
 
 import argparse
@@ -32,7 +32,7 @@ LARGEST = 10.0  # regrets above this count as equal
 
 
 def decades(low, high, per_decade=1):
-    """Return powers of ten, from 10^low to 10^high."""
+    """Return the powers of ten from 10^low to 10^high."""
     return Ordinal([float(f"{10**e:.3g}") for e in np.linspace(low, high, round((high - low) * per_decade) + 1)])
 
 
@@ -40,7 +40,7 @@ def when(dimension, **conditions):
     return type(dimension)(list(getattr(dimension, "values", None) or dimension.choices), when=conditions)
 
 
-# Estimators: a space, and the estimator for its params and a seed.
+# Each entry is a space, and a function that returns the estimator for params and a seed.
 
 SVC = {
     "C": decades(-3, 4),
@@ -174,7 +174,7 @@ def knn(p, seed):
     return pipeline.make_pipeline(*scaler(p["scaler"]), model)
 
 
-# chi2 needs values ≥ 0, but the standard scaler also gives negative values.
+# The score function chi2 needs values ≥ 0, but the standard scaler also gives negative values.
 PIPELINE = {
     "scaler": SCALER,
     "reduce": Categorical(["none", "pca", "select"]),
@@ -234,7 +234,7 @@ def regression_pipeline(p, seed):
 
 @dataclass(frozen=True)
 class Task:
-    """The data of a table: n_train rows for fitting, and at most n_valid other rows for scoring."""
+    """The data set of a table; a fit uses n_train rows, and at most n_valid other rows are used for scoring."""
 
     space: dict
     estimator: object
@@ -275,7 +275,8 @@ def split(data, n_train, n_valid, seed):
 
 
 def evaluate(task, params, seed):
-    """Return (score, processor time) of one replicate. The score is NaN if the replicate failed."""
+    """Fit and score one replicate of a row; return (score, processor time). The score is NaN if the replicate
+    failed."""
     from sklearn import metrics
     from sklearn.utils._param_validation import InvalidParameterError
 

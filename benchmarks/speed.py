@@ -1,4 +1,5 @@
-"""The cost of a warm suggestion, run by hand; prints JSON. Hyperparameters are given, so that refits are excluded."""
+"""The time of a suggestion of an optimizer that has made suggestions before, with given hyperparameters; prints JSON.
+Hyperparameters are given, so the times do not include refits. The program is run by hand."""
 
 import argparse
 import json
@@ -43,7 +44,7 @@ def step_times(optimizer, objective, pending, steps=STEPS):
 
 
 def summary(times):
-    """Return the median and the extremes in milliseconds."""
+    """Return the median, the minimum and the maximum in milliseconds."""
     return {
         "median_ms": round(statistics.median(times), 4),
         "min_ms": round(min(times), 4),

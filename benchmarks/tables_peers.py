@@ -1,4 +1,4 @@
-"""The runs of other optimizers on the tables, which are made once and kept in data/.
+"""Runs of other optimizers on the tables; they are made once and stored in data/.
 
     python benchmarks/tables_peers.py run peers.jsonl     # takes hours; continues where it stopped
     python benchmarks/tables_peers.py pack peers.jsonl
@@ -16,11 +16,11 @@ import tables
 
 GP = 'optuna-gp=optuna-gp:{"deterministic_objective": false}'
 TPE = 'optuna-tpe=optuna-tpe:{"multivariate": true}'
-# Multivariate TPE needs groups for parameters that are not always active.
+# Multivariate TPE needs the option `group` in conditional spaces.
 TPE_CONDITIONAL = 'optuna-tpe=optuna-tpe:{"multivariate": true, "group": true}'
 BOTORCH = "botorch=botorch-grid"
 
-#: (group of settings, optimizer, number of seeds), from the cheapest to the most expensive optimizer.
+#: Each entry is (group of settings, optimizer, number of seeds), from the cheapest to the most expensive.
 RUNS = [
     ("tables", "random", 20),
     ("tables", TPE, 20),
@@ -34,7 +34,7 @@ RUNS = [
 
 
 def run(path):
-    """Make the runs that are missing in the file; return whether any of them failed."""
+    """Make the runs that are not in the file yet; return whether any run failed."""
     failed = 0
     for settings, optimizer, n_seeds in RUNS:
         what = ["--settings", settings, "--optimizers", optimizer, "--seeds", f"0:{n_seeds}", "--out", path]

@@ -1,11 +1,11 @@
-"""Tree search that chooses its fidelities, compared with full evaluations at equal costs; it is run by hand.
+"""Tree search that chooses fidelities, compared with tree search at full fidelity, at equal costs; it is run by hand.
 
     python benchmarks/tree_fidelity.py --seeds 0:20
 
 The functions are the functions with a fidelity in `belated.functions`. The declared bias is the supremum of |f_z -
-f|/(1 - z), found numerically. Regret is the distance from the optimum of f, at z = 1 and without noise, at the
-recommended point. Costs count full evaluations. Prints JSON: medians over the seeds at every budget, and whether half
-of the cost was enough.
+f|/(1 - z), found numerically. Regret is the distance of f at the recommended point from its optimum, at z = 1 and
+without noise. Costs count full evaluations. Prints JSON: medians over the seeds at every budget, and whether half of
+the cost gives the same regret.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from belated import functions  # noqa: E402
 
 BUDGETS = (12.5, 25, 50, 100, 200, 400)
 KINDS = ("recommended", "best", "evaluations")
-#: Each function with the exponent of its cost.
+#: For each function: the exponent of its cost.
 FUNCTIONS = {
     "hartmann3": (functions.HARTMANN3_MF, 3),
     "hartmann6": (functions.HARTMANN6_MF, 3),
@@ -36,7 +36,7 @@ FUNCTIONS = {
 
 
 def bias(function):
-    """Return the supremum of |f_z - f|/(1 - z): the largest value at random points, improved from the best of them."""
+    """Return the supremum of |f_z - f|/(1 - z), found by local searches from the best of many random points."""
     from scipy.optimize import minimize
 
     low, high = np.array([(each.low, each.high) for each in function.space.values()]).T
@@ -54,14 +54,14 @@ def bias(function):
 
 
 def spread(function):
-    """Return the difference between the best of 500 random values and their median."""
+    """Return the difference between the maximum and the median of f at 500 random points."""
     low, high = np.array([(each.low, each.high) for each in function.space.values()]).T
     values = function(np.random.default_rng(0).uniform(low, high, (500, len(low))))
     return float(values.max() - np.median(values))
 
 
 def run(function, seed, fidelity, noise_std, **settings):
-    """Return the regret of the recommended point, and of the best point at full fidelity, at each budget."""
+    """Return, for each budget, the regret of the recommended point and of the best point evaluated at full fidelity."""
     optimizer = bl.TreeSearch(function.space, seed=seed, fidelity=fidelity, **settings)
     full, spent, regrets, n = function.cost(1.0), 0.0, [], 0
     rng = np.random.default_rng([seed, 1])
@@ -115,7 +115,7 @@ def main():
             medians = np.median(np.array(runs), axis=0).T
             result |= {f"{label}: {kind}": rounded(row) for kind, row in zip(KINDS, medians, strict=True)}
         if arguments.only is None:
-            # The recommended point at half of the cost, compared with the better point of full evaluations.
+            # Compare the point recommended at half of the cost with the better point of the runs at full fidelity.
             full = np.minimum(result["full: recommended"], result["full: best"])
             result["half"] = [
                 bool(low <= high) for low, high in zip(result["low: recommended"], full[1:], strict=False)

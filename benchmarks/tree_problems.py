@@ -1,6 +1,7 @@
-"""Functions for comparing tree searches, to be minimised. Their optima are not at points where cells are halved.
+"""Functions for comparing tree searches, to be minimised. The minima are not at points where a tree search halves its
+cells.
 
-Notation: x in [low, high] is a point, f(x) >= 0 its regret, the distance of its value from the minimum.
+Notation: x in [low, high] is a point, and f(x) >= 0 is its regret, the value minus the minimum.
 """
 
 import math
@@ -14,11 +15,11 @@ from functools import cache, partial
 import numpy as np
 
 N_RANDOM = 1000
-BBOB_BOX = (-4.9, 4.8)  # of [-5, 5]: the minimum of f24 lies at ±1.25 in every coordinate
+BBOB_BOX = (-4.9, 4.8)  # a part of [-5, 5]; f24 has its minimum at ±1.25 in every coordinate
 
 
 class Unavailable(Exception):
-    """A package is not installed, or a problem does not exist."""
+    """Raised if a package is not installed or a problem does not exist."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def rastrigin(x):
     return float(np.sum(x * x + 10 - 10 * np.cos(2 * math.pi * x)))
 
 
-#: The point of [0, 500] at which x·sin √x is largest, and its value.
+#: The maximiser of x·sin √x in [0, 500], and the maximum.
 SCHWEFEL_AT, SCHWEFEL_BEST = 420.968746, 418.982887
 
 
@@ -49,7 +50,8 @@ def schwefel(x):
 
 
 def shifted(formula, half, d, rng):
-    """Return a formula on [-half, half]^d with its minimum moved from 0 to a random point of [-half/2, half/2]^d."""
+    """Return a function on [-half, half]^d: the formula, shifted so that the minimum is at a random point of [-half/2,
+    half/2]^d."""
     shift = rng.uniform(-half / 2, half / 2, d)
     return np.full(d, -half), np.full(d, half), lambda x: formula(x - shift)
 
@@ -71,7 +73,7 @@ def bbob_suite():
 
 
 def bbob(number, d, seed):
-    """Return an instance of a function of the BBOB suite, which has 5 dimensions if the other functions have 6."""
+    """Return an instance of a function of the BBOB suite; it has 5 dimensions if d is 6."""
     problem = bbob_suite().get_problem_by_function_dimension_instance(number, 5 if d == 6 else d, 1 + seed % 15)
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         problem._best_parameter("print")
@@ -90,7 +92,7 @@ FUNCTIONS |= {
     for number in (1, 3, 8, 15, 20, 21, 24)
 }
 
-#: Problems by the cause of their difficulty.
+#: The problems, grouped by the cause of their difficulty.
 GROUPS = {
     "one valley": ["bbob-f1", "bbob-f8"],
     "many regular optima": ["ackley", "rastrigin", "bbob-f3", "bbob-f15"],

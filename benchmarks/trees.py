@@ -4,11 +4,11 @@
     python benchmarks/trees.py table trees.jsonl
     python benchmarks/trees.py pyxab
 
-Regret is the distance of f from its optimum at the best observed point, or with noise at the recommended point. Scores
-are log10 of regret divided by the median regret of random points. The score of a random point is about 0, and lower is
-better. Noise is normal, and its standard deviation is a twentieth of the median regret of random points. With a delay,
-a result arrives after 100 further points have been suggested. The problem, the noise and the seeds of a run are the
-same for every optimizer.
+Regret is the distance of f from its optimum, at the best observed point if there is no noise, and at the recommended
+point if there is noise. The score is log10 of (regret / median regret of random points). Random points have a score of
+about 0, and lower is better. Noise is normal, and its standard deviation is a twentieth of the median regret of random
+points. With a delay, a result arrives after 100 further points have been suggested. The problem, the noise and the
+seeds of a run are the same for every optimizer.
 """
 
 import argparse
@@ -22,7 +22,8 @@ from itertools import product
 from statistics import median
 
 if __name__ == "__main__":
-    # One thread is the fastest setting for such small matrices. The variables must be set before numpy is loaded.
+    # Linear algebra uses one thread, which is fastest for such small matrices. numpy reads this setting when it is
+    # imported.
     for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
 
@@ -88,10 +89,11 @@ class Random:
 
 
 class CMAES:
-    """CMA-ES with restarts, each with a population twice as large: IPOP, as in the documentation of `cmaes`.
+    """CMA-ES with restarts; each restart doubles the population size: IPOP, as in the documentation of `cmaes`.
 
-    The box is scaled to [0, 1]^d. With a delay, the size of a population is at least the delay, and all its results are
-    awaited. The recommendation is the mean of the restart whose last population was the best on average.
+    Points are scaled from the box to [0, 1]^d. With a delay, a population has at least as many points as the delay, and
+    the next population starts when all results of the population have arrived. The recommendation is the mean of the
+    search distribution in the restart whose last population has the best average.
     """
 
     def __init__(self, problem, seed, n, delay):
@@ -107,8 +109,8 @@ class CMAES:
     def restart(self, population):
         d = len(self.problem.low)
         bounds, seed = np.repeat([[0.0, 1.0]], d, axis=0), int(self.rng.integers(2**31))
-        # In many dimensions, hardly any point of the first populations is in the box. The default of the package is to
-        # try 100 points.
+        # In many dimensions, most points of the first populations are outside the box. By default only 100 draws are
+        # tried.
         fixed = {"bounds": bounds, "n_max_resampling": 10, "seed": seed}
         self.cma = self.new(self.rng.random(d), 0.2, population_size=population, **fixed)
         self.finished, self.last = self.best, (math.inf, None)
@@ -202,7 +204,8 @@ def key(record):
 
 
 def run(arguments):
-    """Make the missing runs of the file, all runs of a seed before the next seed. Return the number of failed runs."""
+    """Make the runs that are not in the file yet, all runs of one seed before the next seed. Return the number of
+    failed runs."""
     done, failed = {key(record) for record in read([arguments.out])}, 0
     for seed, condition, name, d, optimizer in product(
         arguments.seeds, arguments.conditions, arguments.functions, arguments.d, arguments.optimizers
@@ -250,7 +253,8 @@ def table(arguments):
 
 
 def pyxab(arguments):
-    """Print JSON lines: processor time and regret of PyXAB's T_HOO and HCT and of tree search, on its functions."""
+    """Print JSON lines with the processor time and regret of PyXAB's T_HOO and HCT and of tree search on PyXAB's
+    functions."""
     try:
         from PyXAB.algos.HCT import HCT
         from PyXAB.algos.HOO import T_HOO

@@ -1,11 +1,11 @@
 """Many processes on one study: python campaigns/crowd.py.
 
-32 processes make 500 mixed calls each on one study of random search, with pauses of 5 ms between calls. No call may
-raise an error, and each call must be in the log exactly once. The sequence of events must not have gaps, and the 99th
-percentile of the times of calls must be at most 250 ms. Then 16 processes suggest in one study of Bayesian optimisation
-that hallucinates pending trials. The distance of two points that were pending together must be at least a thousandth of
-the box's diagonal. With --store postgresql, the studies are in a server's database; --p99 changes the limit of the
-times. The program prints JSON.
+First, 32 processes make 500 mixed calls each on one study of random search, with pauses of 5 ms between calls. No call
+may raise an error, and the log must contain each call exactly once. The sequence numbers of the events must not have
+gaps. The 99th percentile of the duration of a call must be at most 250 ms. Then 16 processes suggest in one study of
+Bayesian optimisation that hallucinates pending trials. Two points that are pending at the same time must be at least a
+thousandth of the box's diagonal apart. With --store postgresql, the studies are stored in PostgreSQL. The option --p99
+changes the limit on the durations. The program prints JSON.
 """
 
 import json
@@ -24,7 +24,7 @@ CALLS = ["suggest"] * 40 + ["observe"] * 40 + ["again"] * 5 + ["fail"] * 5 + ["a
 
 
 def mix(store, slot, calls, think, barrier, results):
-    """Make the calls; report (kinds of calls, times in seconds, errors)."""
+    """Make the calls of one process; report (kinds of calls, durations in seconds, errors)."""
     chance, times, errors, done = random.Random(slot), [], [], []
     pending, observed = [], []
     study = bl.Study.load("study", store)
@@ -62,7 +62,8 @@ def mix(store, slot, calls, think, barrier, results):
 
 
 def suggest(store, slot, share, barrier, results):
-    """Suggest a share of the points, and observe every fourth point a little later; report (times, errors)."""
+    """Make one process's share of the suggestions and observe every fourth of them later; report (durations,
+    errors)."""
     study = bl.Study.load("study", store)
     times, errors, mine = [], [], []
     barrier.wait()
@@ -80,7 +81,7 @@ def suggest(store, slot, share, barrier, results):
 
 
 def together(target, store, workers, *arguments):
-    """Run a function in several processes that begin at the same time; return their reports."""
+    """Run a function in several processes that start at the same time; return the report of each process."""
     context = harness.processes()
     barrier, results = context.Barrier(workers), context.SimpleQueue()
     given = [(store, slot, *arguments, barrier, results) for slot in range(workers)]
@@ -103,7 +104,7 @@ def together(target, store, workers, *arguments):
 
 
 def mixed(workers, calls, think, store="sqlite", p99=P99):
-    """Return the results of the processes with random search."""
+    """Run the processes with random search and return their results."""
     failures = harness.Failures()
     with harness.folder() as folder, harness.place(store, folder) as path:
         harness.random_study(path)
@@ -147,7 +148,7 @@ def mixed(workers, calls, think, store="sqlite", p99=P99):
 
 
 def separation(workers, suggestions, store="sqlite"):
-    """Return the results of the processes with Bayesian optimisation."""
+    """Run the processes with Bayesian optimisation and return their results."""
     failures = harness.Failures()
     with harness.folder() as folder, harness.place(store, folder) as path:
         study = harness.bayes_study(path, pending="hallucinate")

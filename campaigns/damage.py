@@ -1,12 +1,12 @@
 """Check that a damaged file gives the right data or StoreError: python campaigns/damage.py.
 
-Each case damages a store of two studies in one place. The damage may be a flipped bit anywhere, or a flipped bit in
-SQLite's structure (headers and cell pointers of pages). The file may also be truncated, or a page may be zeroed or
-exchanged with another page. A process with a time limit then opens the studies and uses them. The process must see
-exactly the stored data, or get StoreError. `export --salvage` must return only events that were stored, unchanged. The
-program counts how many of the intact events are returned by `export --salvage`. Finally, the program damages the
-write-ahead log that remains beside the file when writers are killed. SQLite treats this damage as the end of the log
-after a crash, so an earlier state is allowed. The program prints JSON.
+Each case damages a copy of a store with two studies in one place. There are four kinds of damage: a flipped bit
+anywhere, a flipped bit in SQLite's structure (headers and cell pointers of pages), a cut of the file, and a page that
+is zeroed or exchanged with another page. A process with a time limit then opens the studies and uses them. Each use
+must give exactly the stored data, or raise StoreError. `export --salvage` must return only events that were stored,
+unchanged. The program counts how many of the events with an intact record it returns. Finally, the program damages the
+write-ahead log that killed writers leave beside the file. SQLite treats damage of the log as its end, so the study may
+be in an earlier state. The program prints JSON.
 """
 
 import json
@@ -27,13 +27,14 @@ import belated as bl
 STUDIES = ["random", "bayes"]
 HANG = 60.0  # seconds
 MEMORY = 8 << 30  # bytes of address space
-# Number of bytes of a record before its body: header 9, number 1, version 1, time 8. The study's id takes 6 or 8 more.
+# Number of bytes of a record before its body: header 9, number 1, version 1, time 8. The study's id takes 6 or 8
+# further bytes.
 BEFORE = 19
 KINDS = ["bit"] * 4 + ["structure"] * 3 + ["cut"] * 2 + ["page"]
 
 
 def make(path):
-    """Write the store before the damage; return its studies, still open."""
+    """Write the undamaged store; return its open studies."""
     random_search = harness.random_study(path, "random")
     bayes_opt = harness.bayes_study(path, "bayes", initial=4)
     for study in (random_search, bayes_opt):
@@ -47,8 +48,8 @@ def make(path):
 
 
 def damaged(data, chance, log):
-    """Return the data with one damage, and its description. A write-ahead log does not have pages, so any byte of it
-    may be damaged."""
+    """Return a damaged copy of the data, and a description of the damage. A write-ahead log does not have this
+    structure, so it is damaged at any byte."""
     data = bytearray(data)
     if log:
         place = chance.randrange(len(data))
@@ -79,7 +80,8 @@ def damaged(data, chance, log):
 
 
 def use(path, truth, name, bodies):
-    """Open a damaged study, read and write. Return "right", "earlier", "StoreError", or a description of the error."""
+    """Open a damaged study, read and write. Return "right" or "earlier" for the state of the study, "StoreError", or a
+    description of another error."""
     try:
         study = bl.Study.load(name, harness.url(path))
         seen = harness.state(study)
@@ -115,7 +117,8 @@ def salvage(path):
 
 
 def cases(path, base, seed, numbers, results):
-    """Examine some damages; report (number, damage, result) before and after each of them."""
+    """Examine several damaged copies; report (number, damage, result) for each copy, before and after its
+    examination."""
     data, log, truth, stored, records = base
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sys.stderr = open("/dev/null", "w")  # noqa: SIM115  # thousands of warnings about the damage
@@ -147,7 +150,8 @@ def cases(path, base, seed, numbers, results):
 
 
 def prepared(base, logged):
-    """Return the data of a store and its log, (id, state) of its studies, and bodies and records of its events."""
+    """Return the bytes of a store and of its write-ahead log, (id, state) of each study, and the body and record of
+    each event."""
     studies = make(base)
     if not logged:
         harness.close(*studies)
@@ -162,7 +166,7 @@ def prepared(base, logged):
     data = base.read_bytes()
     records = {}
     for study, seq, body, checksum in rows:
-        # A record is the header and the columns before the body, the body, and the checksum after it.
+        # A record consists of the header, the columns before the body, the body, and the checksum.
         text = body.encode() + checksum
         at = (log or data).index(text)
         before = BEFORE + (8 if study >= 1 << 47 else 6)
@@ -171,7 +175,8 @@ def prepared(base, logged):
 
 
 def run(damages=10_000, logs=1000, workers=2, seed=0, limit=None):
-    """Return the results of damage to a database file, and to the write-ahead log that killed writers left."""
+    """Return the results for a file that is not in use, and for the write-ahead log of a file whose writers were
+    killed."""
     with harness.folder(memory=True) as folder:
         result = {"file": campaign(Path(folder), damages, False, workers, seed, limit)}
     if logs:
@@ -181,7 +186,7 @@ def run(damages=10_000, logs=1000, workers=2, seed=0, limit=None):
 
 
 def campaign(folder, damages, logged, workers, seed, limit):
-    """Return the results of many damages."""
+    """Examine many damaged copies and return the results."""
     failures, deadline, context = harness.Failures(), harness.Deadline(limit), harness.processes()
     outcomes = {"right": 0, "StoreError": 0} | ({"earlier": 0} if logged else {})
     kinds, finished, saved, intact = {}, 0, 0, 0

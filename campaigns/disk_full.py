@@ -1,9 +1,9 @@
-"""Check that a full disk gives StoreError and loses nothing: python campaigns/disk_full.py.
+"""Check that a full disk raises StoreError and that events are not lost: python campaigns/disk_full.py.
 
-The limit on the size of files (RLIMIT_FSIZE) simulates the full disk. For every size from `first` on, one call is made
-on a copy of a store while files are limited to this size. The call must succeed or raise StoreError. After the limit is
-lifted, all earlier events must be in the store, and the new event must be complete or missing. The same study and a
-newly opened study must be able to append more events. The program prints JSON.
+The limit on the size of files (RLIMIT_FSIZE) simulates the full disk. For every size from `first` on, the program makes
+one call on a copy of a store while files cannot grow beyond this size. The call must succeed or raise StoreError. After
+the limit is lifted, all earlier events must be in the store, and the new event must be complete or missing. Both the
+open study and a newly opened study must then be able to append events. The program prints JSON.
 """
 
 import resource
@@ -56,7 +56,7 @@ def examine(path, study, before, error, more):
 
 
 def run(first=0, step=1, every=100, seed=0, limit=None):
-    """Return the results. One in `every` cases appends 100 more events twice; the other cases append one event."""
+    """Return the results. The check appends 100 events in every `every`-th case, and one event in the other cases."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     failures, deadline = harness.Failures(), harness.Deadline(limit)
     result = {}
@@ -75,7 +75,7 @@ def run(first=0, step=1, every=100, seed=0, limit=None):
         for name, call in calls.items():
             size = base.stat().st_size
             outcomes = {"StoreError": 0, "done": 0}
-            # Sizes up to two pages beyond the file, and larger sizes while the call still fails.
+            # The sizes go up to two pages beyond the file, and further until the call succeeds.
             offset, cases, error = first, 0, None
             while (offset <= size + 8192 or error is not None) and not deadline.over():
                 harness.copy_store(base, path)

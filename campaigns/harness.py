@@ -1,4 +1,4 @@
-"""Functions that the fault programs share: stores to use, reading the event table without belated, JSON."""
+"""Functions that the fault programs share: making stores, reading the event table without belated, printing JSON."""
 
 import argparse
 import contextlib
@@ -23,23 +23,23 @@ MEMORY = Path("/dev/shm")  # a file system in memory, where fsync takes almost n
 
 
 def processes():
-    """Return the start method of workers: they are forked from a server process that has imported belated and has no
-    threads."""
+    """Return the multiprocessing context of workers: processes forked from a server that has imported belated and does
+    not run threads."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["belated", "belated.cli", "psycopg"])
     return context
 
 
 def folder(memory=False):
-    """Return a temporary folder for a with statement, in memory if this is requested and possible."""
+    """Return a context manager for a temporary folder, on a file system in memory if this is requested and
+    available."""
     where = MEMORY if memory and MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else None
     return tempfile.TemporaryDirectory(prefix="belated-faults-", dir=where)
 
 
 @contextlib.contextmanager
 def place(store, folder):
-    """Return the place where a program stores its studies: a file in the folder, or a database of a server started for
-    the program."""
+    """A context manager for the place of a program's studies: a file in the folder, or a database of a new server."""
     if store == "sqlite":
         yield Path(folder) / "store.db"
     elif store == "postgresql":
@@ -50,7 +50,7 @@ def place(store, folder):
 
 
 def is_url(path):
-    """Return whether a place is a database of a server and not a file."""
+    """Return whether a place is the URL of a database."""
     return str(path).startswith("postgresql://")
 
 
@@ -81,12 +81,12 @@ def close(*studies):
 
 
 def objective(params):
-    """Return the value of a smooth function, for observations."""
+    """Return the value of a smooth function at the params, to be observed."""
     return -((params["x"] - 0.3) ** 2) - (params["y"] - 0.6) ** 2
 
 
 def state(study):
-    """Return the data of all trials of a study as plain Python objects, which can be compared exactly."""
+    """Return the state of a study's trials as plain data that can be compared exactly."""
     return [(trial.number, trial.params, trial.state, trial.value) for trial in study.trials]
 
 
@@ -105,19 +105,19 @@ def copy_store(source, target):
 
 
 def rows(path):
-    """Return the event table of the database in order: (study's name, sequence number, the caller's key, body)."""
+    """Return (study's name, sequence number, the caller's key, body) of all events, in order."""
     prefix = "belated." if is_url(path) else ""
     found = fetch(
         path,
         f"SELECT s.name, e.seq, e.key, e.body FROM {prefix}events e JOIN {prefix}studies s ON s.id = e.study "
         "ORDER BY s.name, e.seq",
     )
-    # A key is stored as call:number within the call:key.
+    # A key is stored as "call:i:key", where i is the number of the trial within the call.
     return [(name, seq, key and key.split(":", 2)[2], body) for name, seq, key, body in found]
 
 
 def fetch(path, statement):
-    """Return the result of a statement in the database, without belated."""
+    """Execute an SQL statement without belated and return its rows."""
     if is_url(path):
         import psycopg
 
@@ -128,7 +128,8 @@ def fetch(path, statement):
 
 
 def audit(path):
-    """Return the errors of a store: SQLite's verdict, gaps in the sequence, and the result of `belated study check`."""
+    """Return the errors of a store: the errors found by SQLite, gaps in the sequence, and the errors found by `belated
+    study check`."""
     problems = []
     if not is_url(path):
         verdict = [row[0] for row in fetch(path, "PRAGMA integrity_check")]
@@ -158,20 +159,20 @@ def command(*arguments):
 
 
 def percentile(values, share):
-    """Return the smallest value such that at least this share of the values does not exceed it."""
+    """Return a quantile: the smallest value such that at least this share of the values is not larger."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, -int(-share * len(ordered) // 1) - 1))]
 
 
 def milliseconds(seconds):
-    """Return p50, p99 and maximum in milliseconds of times in seconds."""
+    """Return the median, the 99th percentile and the maximum of times, converted from seconds to milliseconds."""
     named = {"p50": percentile(seconds, 0.5), "p99": percentile(seconds, 0.99), "max": max(seconds)}
     return {name: round(1e3 * value, 3) for name, value in named.items()}
 
 
 class Failures(list):
-    """Failures, and calls that took too long, which may be due to a busy machine. Only the first few failures are
-    shown."""
+    """The failures of a program, and its calls that took too long, which may be due to a busy machine. Prints only the
+    first few of each kind."""
 
     def __init__(self):
         super().__init__()
@@ -186,7 +187,7 @@ class Failures(list):
 
 
 class Deadline:
-    """A time limit in seconds for a long run. If the limit ends the run, the run reports its progress."""
+    """The time limit of a long run, in seconds. A run that stops at the limit reports its progress."""
 
     def __init__(self, seconds=None):
         self.end = None if seconds is None else time.monotonic() + seconds
@@ -196,9 +197,10 @@ class Deadline:
 
 
 def main(document, run, **options):
-    """Run a program from the command line and print its results. Each option is a number, given by --name.
+    """Run a fault program with the arguments of the command line and print its results. Each option of the program is a
+    number, passed as --name.
 
-    The exit code is 1 if the results contain failures, or times above their limits.
+    The exit code is 1 if the results contain failures or times above their limits.
     """
     parser = argparse.ArgumentParser(description=document, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in options.items():
@@ -214,7 +216,7 @@ def main(document, run, **options):
 
 
 def failures_in(figures, times=False):
-    """Return the number of failures in results at any depth. With `times`, also count calls that took too long."""
+    """Return the number of failures in nested results. With `times=True`, also count calls that took too long."""
     if not isinstance(figures, dict):
         return 0
     here = figures.get("failures", 0) + (len(figures.get("too_slow", ())) if times else 0)

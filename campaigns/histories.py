@@ -1,11 +1,11 @@
 """Check that the model does not depend on the order of results: python campaigns/histories.py.
 
-Each history is run three times. *Lived*: suggestions between reports that come late, twice, amended, refused, for
-unknown trials, or after the trial has failed or its lease has ended. The study is sometimes reopened. *Plain*: the same
-history, without reopening and without the calls that must not change the study. The suggestions must be bit-equal to
-the lived history. *Shuffled*: the same points and reports with the reports in another order, which keeps the order of
-the reports of one trial. With the same hyperparameters, the posterior of the shuffled history must equal the posterior
-of the lived history within 1e-9. The program prints JSON.
+Each random history is run in three ways. The first run alternates suggestions and reports. Reports come late, are
+repeated, amended or refused, are for unknown trials, or come after the trial has failed or its lease has ended. The
+study is reopened now and then. The second run leaves out the reopening and the calls that must not change the study.
+Its suggestions must be bit-equal to the suggestions of the first run. The third run has the same points and the same
+reports in a shuffled order; only the order of the reports of one trial is kept. With the same hyperparameters, the
+posterior of the third run must equal the posterior of the first run within 1e-9. The program prints JSON.
 """
 
 import random
@@ -35,7 +35,7 @@ def optimizer(chance, seed):
 
 
 def history(chance, length):
-    """Return calls as data: ("suggest", lease), (report, trial number, value), ("reopen",) …"""
+    """Return a random history as a list of calls: ("suggest", lease), (report, trial number, value), ("reopen",) …"""
     calls, n, values, touched = [("suggest", None)], 1, {}, set()
     while len(calls) < length:
         kind = chance.random()
@@ -68,7 +68,7 @@ def history(chance, length):
 
 
 def live(make, name, store, calls, plain=False):
-    """Run a history; return the study at the end, and a list of errors."""
+    """Run a history; return the study at the end and a list of errors."""
     wrong, now = [], [1000.0]
     study = bl.Study(name, store=store, optimizer=make(), time=lambda: now[0])
     for call, *arguments in calls:
@@ -96,7 +96,7 @@ def live(make, name, store, calls, plain=False):
 
 
 def shuffled(make, name, store, calls, trials, chance):
-    """Run the same points and reports in another order; return the study at the end."""
+    """Run the points of a history with its reports in another order; return the study at the end."""
     study = bl.Study(name, store=store, optimizer=make(), time=lambda: 1000.0)
     points = [trial.params if trial.index is None else trial.index for trial in trials]
     for point in points:
@@ -123,12 +123,12 @@ def facts(study):
 
 
 def posterior(study):
-    """Return mean and standard deviation at a few fixed points."""
+    """Return the posterior mean and standard deviation at a few fixed points."""
     return np.array(study.predict(None if study.trials[0].x is not None else PROBES))
 
 
 def one(number, seed, length, store):
-    """Run one history; return the errors, and the largest difference between the posteriors."""
+    """Run one history in the three ways; return the errors and the largest difference between the posteriors."""
     chance = random.Random(f"{seed} {number}")
     make = optimizer(chance, number)
     calls = history(chance, chance.randint(4, length))
@@ -152,7 +152,8 @@ def one(number, seed, length, store):
 
 
 def some(numbers, seed, length, folder, per_file, results, deadline):
-    """Run some histories, with a new file now and then; report (number of histories, failures, largest difference)."""
+    """Run several histories, with a new file now and then; report (number of histories, failures, largest
+    difference)."""
     failures, largest, lived, path = harness.Failures(), 0.0, 0, None
     for number in numbers:
         if deadline.over():

@@ -1,9 +1,9 @@
 """Check that stores with hostile content are refused and do not run code: python campaigns/hostile.py.
 
-Each case starts from an intact store and changes it with plain SQL. Hostile events get valid checksums. A process with
-limits on memory and time then lists, shows, checks, exports and salvages the store. The process also opens the study,
-observes and suggests. Every use of the store must end with StoreError, with an exit code of the command, or with the
-right data. Triggers must not have run. The program prints JSON.
+Each case changes an intact store by SQL statements. Hostile events get valid checksums. A process with limits on memory
+and time then lists, shows, checks, exports and salvages the store. It also opens the study, observes and suggests.
+Every use must give the right data, raise StoreError, or end the command with an exit code. Triggers must not have run.
+The program prints JSON.
 """
 
 import json
@@ -23,7 +23,7 @@ from belated.store import checksums as events
 MEMORY = 3 << 30  # bytes of address space that a reader may use
 TIME = 60.0  # seconds
 
-# Bodies that replace event 3, an observation of trial 0. All bodies are valid text, but invalid as events.
+# These bodies replace the body of event 3, an observation of trial 0. They are valid text, but not valid events.
 X = '{"numbers":[0.5,0.5]}'
 BODIES = {
     "empty": "",
@@ -162,7 +162,7 @@ BODIES |= {
         "scale is zero": (X, "3.0", note("[1.0,1.0]", 1.0, 0.1, 2, scale="0.0"), "false", "null"),
     }.items()
 }
-# Bodies with a given number of bytes, which have the form of events but were not written by a study.
+# The number of bytes of each of the huge bodies.
 HUGE = {
     "spaces": lambda size: " " * size,
     "text": lambda size: '"' + "x" * size + '"',
@@ -184,7 +184,7 @@ KEYS = {
 }
 NUMBERS = ["NULL", "'text'", "x'00ff'", "-1", "0.5", "9e999", "9223372036854775807", "zeroblob(%d)"]
 SCHEMA = {
-    # If SQLite executed the code of the store, the code would write to the table named trace.
+    # If the code is executed, it writes to the table named trace.
     "trigger on insert": "CREATE TRIGGER t AFTER INSERT ON events BEGIN INSERT INTO trace VALUES ('ran'); END",
     "trigger before insert": "CREATE TRIGGER t BEFORE INSERT ON events BEGIN INSERT INTO trace VALUES ('ran'); END",
     "trigger that deletes": (
@@ -269,7 +269,7 @@ def make(path):
 
 
 def leaves(value, path=()):
-    """Yield the paths to all values in JSON data, including the data themselves."""
+    """Yield the path of every value in JSON data, including the empty path of the data themselves."""
     yield path
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, child in children:
@@ -277,7 +277,7 @@ def leaves(value, path=()):
 
 
 def altered(value, path, replacement):
-    """Return JSON data with the value at a path replaced."""
+    """Return a copy of JSON data in which the value at a path is replaced."""
     if not path:
         return replacement
     copy = dict(value) if isinstance(value, dict) else list(value)
@@ -286,7 +286,7 @@ def altered(value, path, replacement):
 
 
 def every_case(base, size):
-    """Return (name, function that makes the store at a path hostile) for each case."""
+    """Return (name, function) for each case; the function changes the store at a path."""
 
     def sql(script):
         def change(path):
@@ -317,7 +317,8 @@ def every_case(base, size):
         for table in ("events", "studies", "heads"):
             for _, column, *_ in connection.execute(f"PRAGMA table_info({table})").fetchall():
                 for number in (number.replace("%d", str(size)) for number in NUMBERS):
-                    # The table is first copied without its constraints, because SQLite itself would refuse the change.
+                    # SQLite's constraints would refuse the change, so the table is first copied without its
+                    # constraints.
                     yield (
                         f"column: {table}.{column} = {number}",
                         sql(
@@ -343,7 +344,7 @@ def every_case(base, size):
 
 
 def set_checksums(connection):
-    """Give the study and all its events valid checksums for their present content."""
+    """Write valid checksums for the present content of the study and its events."""
     facts = connection.execute("SELECT id, name, definition, at, version FROM studies").fetchone()
     connection.execute("UPDATE studies SET checksum = ?", (events._digest(*facts),))
     for seq, key, at, body in connection.execute("SELECT seq, key, at, body FROM events").fetchall():
@@ -353,7 +354,7 @@ def set_checksums(connection):
 
 
 def trace(path):
-    """Return whether code in the store has run."""
+    """Return whether code in the store was executed."""
     if any((Path(path).parent / name).exists() for name in ("TRACE", "TRACE.so")):
         return True
     try:
@@ -364,7 +365,7 @@ def trace(path):
 
 
 def use_store(path, truth):
-    """Use a hostile store in every way; return the result of each use."""
+    """Use a changed store in every way; return the result of each use."""
     seen = {}
     for use in (["list"], ["show"], ["check"], ["export"], ["export", "--salvage"]):
         try:
@@ -389,7 +390,7 @@ def use_store(path, truth):
 
 
 def use_with_limits(path, truth, results):
-    """Use a store with limited memory, and report the results."""
+    """Use a store in a process with limited memory, and report the results."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sys.stderr = open("/dev/null", "w")  # noqa: SIM115
     seen = use_store(path, truth)
@@ -397,7 +398,7 @@ def use_with_limits(path, truth, results):
 
 
 def run(every=1, megabytes=50, limit=None):
-    """Return the results of every `every`-th case."""
+    """Run every `every`-th case and return the results."""
     failures, deadline, context = harness.Failures(), harness.Deadline(limit), harness.processes()
     unchecked = 0
     outcomes, cases, skipped, largest, slowest = {}, 0, [], (0.0, ""), (0.0, "")

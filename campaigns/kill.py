@@ -1,11 +1,11 @@
 """Check that writers that are killed at any time do not lose acknowledged events: python campaigns/kill.py.
 
-Workers suggest, observe, fail and add in one study. Each worker writes every call to its own file, before the call and
-after the call has returned. The workers are killed with SIGKILL after a random time and replaced. The new worker
-repeats the call that was interrupted, with the same key. Afterwards every acknowledged event must be in the table,
-every key must be there at most once, the sequence must not have gaps, and the database must be intact. The program
-starts a new study after some kills; every fourth study uses Bayesian optimisation. With --store postgresql, the studies
-are in a server's database. The program prints JSON.
+Workers suggest, observe, fail and add in one study. Each worker notes every call in a separate file, before the call
+and after the call has returned. Each worker is killed with SIGKILL after a random time and replaced. The new worker
+repeats the interrupted call with the same key. At the end, the event table must contain every acknowledged event, and
+every key at most once. The sequence numbers must not have gaps, and the database must be intact. The program starts a
+new study now and then; every fourth study uses Bayesian optimisation. With --store postgresql, the studies are stored
+in PostgreSQL. The program prints JSON.
 """
 
 import json
@@ -21,12 +21,13 @@ import belated as bl
 
 
 def note(descriptor, **what):
-    """Write one line in one write. The line is complete even if the process is killed next."""
+    """Write a line by one system call, so that the line is complete even if the process is killed directly
+    afterwards."""
     os.write(descriptor, (json.dumps(what) + "\n").encode())
 
 
 def work(store, name, slot, notes, seed, end=None):
-    """Use the study until the process is killed or the file `end` exists."""
+    """Make calls on the study until the process is killed or the file `end` exists."""
     descriptor = os.open(notes, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
     known = read(notes)
     done = {line["key"] for line in known if line["what"] == "done"}
@@ -61,7 +62,7 @@ def work(store, name, slot, notes, seed, end=None):
                 pending[trial.number] = trial.params
                 answer = {"number": trial.number, "params": trial.params}
             elif call == "add":
-                # This call has no key, so it may be in the table twice after it is repeated.
+                # The call `add` does not take a key, so a repeated call may add two events.
                 trial = study.add(arguments["params"], arguments["value"])
                 answer = {"number": trial.number, "params": trial.params, "value": trial.value}
             else:
@@ -78,13 +79,13 @@ def work(store, name, slot, notes, seed, end=None):
 
 
 def read(notes):
-    """Return the lines of one file of notes; the file may not exist yet."""
+    """Return the lines that a worker has noted; its file may not exist yet."""
     path = Path(notes)
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def compare(study, notes, failures):
-    """Check every acknowledged call of one study against the present study; return the number of calls."""
+    """Check that the study contains every acknowledged call; return the number of acknowledged calls."""
     trials = {number: (params, state, value) for number, params, state, value in harness.state(study)}
     acknowledged = 0
     for line in (line for file in notes for line in read(file)):

@@ -1,10 +1,10 @@
-"""Check that a value is used that arrives 400 days after a lease of an hour: python campaigns/leases.py.
+"""Check that a value which arrives 400 days after a lease of an hour is used: python campaigns/leases.py.
 
-The clock is a function that the program sets forward. Three trials get leases of an hour, then 400 days pass. The
-trials must be pending in the study and absent from the model. The next suggestion must equal the suggestion of a copy
-in which the trials were abandoned. The next suggestion must differ from the suggestion of a copy in which the trials
-have no lease. A process that opened the study later observes the value of one trial. This value must change the model's
-mean at the trial's point. The program prints JSON.
+The program controls the clock of the study. Three trials get leases of an hour, then 400 days pass. After this time the
+trials must still be pending, but the model must not contain them. The next suggestion must equal the suggestion of a
+copy in which the trials were abandoned. It must differ from the next suggestion of a copy in which the trials do not
+have a lease. Then another process opens the study and observes the value of one trial. This value must change the
+model's mean at the trial's point. The program prints JSON.
 """
 
 import sys
@@ -19,7 +19,7 @@ THETA = {"surrogate": bl.GP(lengthscale=0.3, signal_std=1.0, noise_std=1e-3), "i
 
 
 def leased(path, now, seconds):
-    """Make a new study with three trials and leases of this length; return the trials."""
+    """Make a study with three trials that have leases of this length; return the trials."""
     study = harness.bayes_study(path, time=lambda: now[0], **THETA)
     study.add([{"x": 0.1, "y": 0.1}, {"x": 0.9, "y": 0.1}, {"x": 0.1, "y": 0.9}], [0.0, 0.2, 0.1])
     trials = [study.suggest(expires_after=seconds) for _ in range(3)]
@@ -46,7 +46,7 @@ def run(days=400, hours=1, limit=None):
         for number in expired:
             other.abandon(number)
         for one in (opened, other, waiting):
-            one.add({"x": 0.5, "y": 0.5}, 0.1)  # an abandoned point is not suggested again before another result
+            one.add({"x": 0.5, "y": 0.5}, 0.1)  # an abandoned point may be suggested again only after another result
         next_expired, next_abandoned, next_held = (one.suggest().params for one in (opened, other, waiting))
         if next_expired != next_abandoned:
             failures.note(f"the expired trials still stand in the model: {next_expired}, without them {next_abandoned}")

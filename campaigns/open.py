@@ -1,9 +1,9 @@
 """Measure the time to open large studies, and to read one new event: python campaigns/open.py.
 
-Each study is opened by a process that has just started; imports are not counted. The first study is a study of Bayesian
-optimisation with 2,000 observations. The first suggestion after opening this study must not need a refit. A study of
-random search and a study of tree search have 100,000 events each. Finally, two handles open one study, and one handle
-reads the events that the other handle wrote. The program prints JSON with times in milliseconds.
+Each study is opened in a new process; the time of imports is not included. The first study uses Bayesian optimisation
+and has 2,000 observations. The first suggestion after opening must not refit the hyperparameters. A study with random
+search and a study with tree search have 100,000 events each. In the last test, one study is open twice, and one
+instance reads the events that the other instance has written. The program prints JSON with times in milliseconds.
 """
 
 import json
@@ -21,7 +21,8 @@ LIMITS = {"bayes_opt": 1000.0, "large": 2000.0, "sync": 1.0}  # ms
 
 
 def opened(path, repeats=5):
-    """Return the median times to open a study and to make the first suggestion. Each measurement is a process."""
+    """Return the median time for opening a study, and the median time of its first suggestion. Each measurement is a
+    process."""
     times = []
     for _ in range(repeats):
         command = [sys.executable, __file__, "--open", str(path)]
@@ -33,7 +34,7 @@ def opened(path, repeats=5):
 
 
 def open_here(path):
-    """Open a study and suggest in this process; print the two times in seconds."""
+    """Open a study and suggest, in this process; print the two durations in seconds."""
     start = time.perf_counter()
     study = bl.Study.load("study", harness.url(path))
     between = time.perf_counter()
@@ -43,7 +44,7 @@ def open_here(path):
 
 
 def bayes_opt(path, observations, failures):
-    """Return the results for a study of observations."""
+    """Return the results for the study with Bayesian optimisation."""
     study = harness.bayes_study(path)
     points = np.random.default_rng(0).random((observations, 2)).tolist()
     params = [dict(zip(harness.BOX, point, strict=True)) for point in points]
@@ -73,7 +74,7 @@ def bayes_opt(path, observations, failures):
 
 
 def large(make, path, events, failures):
-    """Return the results for a study of events, half of which are observations."""
+    """Return the results for a study with many events, half of them observations."""
     study = make(path)
     while study.n_trials < events // 2:
         for trial in study.suggest(n=min(1000, events // 2 - study.n_trials)):
@@ -91,7 +92,7 @@ def large(make, path, events, failures):
 
 
 def sync(path, calls, failures):
-    """Return the results for two handles: one writes an event, the other reads it."""
+    """Return the results for two instances of a study: one writes an event, and the other reads it."""
     writer = bl.Study.load("study", harness.url(path))
     reader = bl.Study.load("study", harness.url(path))
     times, idle = [], []

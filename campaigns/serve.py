@@ -1,11 +1,11 @@
-"""Test `belated serve` with requests of all kinds, and while its process is killed: python campaigns/serve.py.
+"""Test `belated serve` with valid and invalid requests, and with a server that is killed: python campaigns/serve.py.
 
-First, schemathesis makes valid and invalid requests from the API's description. The answers must not have a status of
-5xx, and must have the form in the description. Then clients suggest, observe, fail and abandon in one study while the
-server is killed with SIGKILL and started again. If the answer to a request is lost, the client repeats the request with
-the same key. Afterwards the study must contain each acknowledged call exactly once, and must not contain other calls.
-With --store postgresql, the studies are in a server's database. The program needs fastapi, uvicorn, httpx and
-schemathesis, and prints JSON.
+First, schemathesis generates valid and invalid requests from the OpenAPI description. No answer may have a status of
+5xx, and each answer must agree with the description. Then clients suggest, observe, fail and abandon in one study while
+the server is killed with SIGKILL and started again. If the answer to a request is lost, the client repeats the request
+with the same key. At the end, the study must contain each acknowledged call exactly once, and no other calls. With
+--store postgresql, the studies are stored in PostgreSQL. The program needs fastapi, uvicorn, httpx and schemathesis,
+and prints JSON.
 """
 
 import random
@@ -23,7 +23,7 @@ STUDIES = ("random", "bayes", "candidates", "seconds")
 
 
 def some_studies(url):
-    """Make studies of several kinds, with some trials."""
+    """Create studies with different optimizers and a few trials each."""
     space = {"x": (0.0, 1.0), "n": bl.Integer(1, 9), "kind": ["a", ("b", 1), None]}
     made = [
         bl.RandomSearch(space, seed=0, context={"day": (0.0, 7.0)}),
@@ -39,7 +39,7 @@ def some_studies(url):
 
 
 def ask_everything(running, requests, failures, seed=0, deadline=None):
-    """Make this number of requests from the description; return how often each status occurred."""
+    """Send this number of requests generated from the description; return how often each status occurred."""
     import requests as http
     import schemathesis
     from hypothesis import HealthCheck, Phase, given, settings
@@ -73,10 +73,11 @@ def ask_everything(running, requests, failures, seed=0, deadline=None):
             )
             @given(operation.as_strategy(generation_mode=mode), st.data())
             def ask(case, data):
-                # Random names and numbers would almost never belong to an existing study or trial.
+                # Names and numbers of existing studies and trials are inserted, because random ones would hardly ever
+                # match.
                 if sum(statuses.values()) >= requests:
                     return
-                # An empty list in the query is not sent, so the request may be valid.
+                # An empty list in the query is not sent, so a request with an invalid list may be valid.
                 checked = held[:-1] if [] in (case.query or {}).values() else held
                 for place in case.path_parameters or {}:
                     if data.draw(st.integers(0, 4)) > 0:
@@ -92,14 +93,14 @@ def ask_everything(running, requests, failures, seed=0, deadline=None):
             try:
                 ask()
             except Exception as error:
-                # Some operations have no invalid requests, so schemathesis cannot make one.
+                # Skip, for example, an operation for which every request is valid.
                 if "Unsatisfiable" not in type(error).__name__ and "generate" not in str(error):
                     raise
     return statuses
 
 
 def work(running, slot, calls, seed, done, errors, end):
-    """Make calls and repeat each of them until it is answered; record the answered calls."""
+    """Send calls, repeat each call until it is answered, and record the answered calls."""
     chance, pending, repeated = random.Random(seed), [], 0
     path = "/v1/studies/study"
     try:
@@ -146,7 +147,7 @@ def compare(study, done, failures):
             failures.note(f"trial {number} was {what}, and is {params}")
         if kind in ends and (found != ends[kind] or value != what):
             failures.note(f"trial {number} was reported {kind} {what}, and is {found} {value}")
-    # A key makes one event, and the study must not contain events that were not acknowledged.
+    # Each key must have exactly one event, and every event must have been acknowledged.
     written = study._log.n_events()
     reported = sum(kind in ends for kind, _, _ in done)
     if written != len(started) + reported:
@@ -167,7 +168,7 @@ def restart(running, kills, clients, calls, seed, failures, deadline, place):
         thread.start()
     killed = 0
     while killed < kills and any(thread.is_alive() for thread in crowd) and not deadline.over():
-        # Wait until some calls were answered. On a busy machine, the server would otherwise be killed just after its
+        # Wait until several calls were answered, because on a busy machine the server might be killed just after its
         # start.
         wanted = len(done) + 2 * clients
         time.sleep(chance.uniform(0.1, 1.0))
@@ -185,7 +186,7 @@ def restart(running, kills, clients, calls, seed, failures, deadline, place):
         thread.join()
     for error in errors:
         failures.note(error)
-    # The server has the study open, so this process reads it from the store.
+    # The server has the study open, so this process opens it separately.
     events = compare(bl.Study.load("study", harness.url(place)), done, failures)
     repeated = sum(what for kind, _, what in done if kind == "repeated")
     return {"stops": killed, "clients": clients, "events": events, "requests_repeated": repeated}

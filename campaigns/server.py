@@ -1,4 +1,5 @@
-"""A temporary PostgreSQL server: in a temporary folder, on a socket in it, run by a user without privileges."""
+"""A temporary PostgreSQL server. Its data and its socket are in a temporary folder, and an unprivileged user runs
+it."""
 
 import os
 import shutil
@@ -9,12 +10,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 SUPERUSER = "belated"
-# The user who needs a password, and the password. The other database users of this server do not need a password.
+# The name of a user who must log in with a password, and the password. All other database users log in without a
+# password.
 USERS = {"locked": "s3cr3t"}
 
 
 def missing():
-    """Return the name of a program that is missing to start a server on this machine, or None."""
+    """Return which program or package is missing to start a server, or None."""
     try:
         import psycopg  # noqa: F401
     except ImportError:
@@ -34,7 +36,7 @@ def programs():
 
 
 class Server:
-    """A server; usable as a context manager.
+    """A PostgreSQL server; a context manager.
 
     With `fsync` off, the server may lose all data if the machine stops, but not if only the server stops. Tests may use
     this.
@@ -42,7 +44,7 @@ class Server:
 
     def __init__(self, fsync=True):
         self.folder = Path(tempfile.mkdtemp(prefix="belated-pg-", dir="/tmp"))
-        # The server refuses to be run by root.
+        # PostgreSQL cannot be run by root.
         self._user = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.getuid() == 0 else {}
         if self._user:
             shutil.chown(self.folder, "nobody", "nogroup")
@@ -56,7 +58,7 @@ class Server:
             settings.write(f"listen_addresses = ''\nunix_socket_directories = '{self.folder}'\nmax_connections = 200\n")
             settings.write(f"fsync = {'on' if fsync else 'off'}\nlog_line_prefix = '%m [%p] '\n")
             if self._knows("recovery_init_sync_method"):
-                # Without this setting, the server syncs a thousand files when it starts after a crash.
+                # After a crash the server would sync a thousand files at its start.
                 settings.write("recovery_init_sync_method = syncfs\n")
         self.start()
         for user, password in USERS.items():
@@ -76,7 +78,7 @@ class Server:
         return subprocess.run(command, stderr=subprocess.DEVNULL, **self._settings()).returncode == 0
 
     def start(self):
-        """Start the server; it is ready when this returns."""
+        """Start the server and wait until it accepts connections."""
         with open(self.folder / "log", "ab") as log:
             command = [programs() / "postgres", "-D", "data"]
             settings = self._settings() | {"stdout": log, "stderr": log, "start_new_session": True}
@@ -92,7 +94,7 @@ class Server:
                 time.sleep(0.05)
 
     def stop(self, mode="immediate"):
-        """Stop the server in the mode `immediate`, as in a crash, or `fast`, which first ends the sessions."""
+        """Stop the server: `immediate` stops as in a crash; `fast` first ends the sessions."""
         command = [programs() / "pg_ctl", "stop", "-D", "data", "-m", mode, "-w"]
         subprocess.run(command, check=True, **self._settings())
         self._process.wait()
@@ -104,7 +106,7 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def url(self, database="postgres", user=SUPERUSER, password=None, **settings):
-        """Return the URL of a database, as for a store."""
+        """Return the URL of a database, for use as a store."""
         secret = "" if password is None else f":{quote(password, safe='')}"
         more = "".join(f"&{name}={quote(value, safe='')}" for name, value in settings.items())
         return f"postgresql://{user}{secret}@/{database}?host={quote(str(self.folder), safe='')}{more}"

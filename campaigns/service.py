@@ -1,4 +1,4 @@
-"""`belated serve` in a separate process, and clients that repeat a request whose answer was lost."""
+"""`belated serve` in a separate process, and a client that repeats a request if its answer is lost."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ TOKEN = "token-of-tests-0123456789"
 
 
 def missing():
-    """Return the name of a package that the server or a client needs and that is missing, or None."""
+    """Return which package is missing to run the server and a client, or None."""
     for name in ("fastapi", "uvicorn", "httpx"):
         if find_spec(name) is None:
             return f"{name} is not installed"
@@ -21,7 +21,7 @@ def missing():
 
 
 class Service:
-    """A server for the studies at a URL; usable as a context manager. After a restart, the server has the same port."""
+    """A server for the studies at a URL; a context manager. After a restart, it has the same port."""
 
     def __init__(self, url, *arguments, token=TOKEN):
         self.url = url
@@ -39,7 +39,7 @@ class Service:
             self.kill()
 
     def start(self):
-        """Start the server; it accepts requests when this returns."""
+        """Start the server and wait until it accepts requests."""
         command = [sys.executable, "-m", "belated.cli", "serve", str(self.url), "--port", str(self.port)]
         folders = [str(Path(belated.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         environment = os.environ | {"BELATED_TOKEN": self.token, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
@@ -67,7 +67,7 @@ class Service:
         return self.process.returncode, out + err
 
     def client(self, token=None, **settings):
-        """Return a client of httpx that sends the token."""
+        """Return an HTTP client (httpx) that sends the token."""
         import httpx
 
         headers = {"Authorization": f"Bearer {token or self.token}"}
@@ -75,7 +75,7 @@ class Service:
 
 
 def answered(client, path, body, end):
-    """Send a request repeatedly until it is answered; return the answer and the number of attempts."""
+    """Send a request until it is answered; return the answer and the number of attempts."""
     import httpx
 
     attempts = 0

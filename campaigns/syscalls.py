@@ -1,9 +1,9 @@
 """Check that a fault at any write or fsync of a call leaves the event complete or missing.
 
-Usage: python campaigns/syscalls.py. The program needs strace, which makes the N-th write, fsync, truncation or unlink
-on the store's files kill the process or fail with EIO. N is 1, 2, … until the call succeeds. After each fault, the
-table must contain the earlier events, and the new event must be complete or missing. The next process repeats the call,
-which must succeed without doing anything twice. The program prints JSON.
+Usage: python campaigns/syscalls.py. The program needs strace. At the N-th write, fsync, truncation or unlink of the
+store's files, strace kills the process or lets the call fail with EIO. N is 1, 2, … until the call succeeds. After each
+fault, the event table must contain the earlier events, and the new event must be complete or missing. The next process
+repeats the call, which must succeed and must not write its event twice. The program prints JSON.
 """
 
 import json
@@ -21,7 +21,7 @@ FAULTS = {"KILL": "signal=KILL", "EIO": "error=EIO"}
 
 
 def missing():
-    """Return the reason why this program cannot run on this machine, or None if it can run."""
+    """Return the reason why this program cannot run on this machine, or None."""
     if shutil.which("strace") is None:
         return "strace is not installed: its package is named strace (apt-get install strace)"
     tried = subprocess.run(["strace", "-e", "inject=fsync:error=EIO", "true"], capture_output=True, text=True)
@@ -29,7 +29,7 @@ def missing():
 
 
 def call(what, path):
-    """Make the tested call once in this process; return its outcome."""
+    """Make the tested call in this process; return its outcome."""
     try:
         study = bl.Study.load("study", harness.url(path))
         if what == "suggest":
@@ -45,7 +45,7 @@ def call(what, path):
 
 
 def call_again(what, path):
-    """Make the call in the next process, in which it must succeed."""
+    """Repeat the call in the next process, where it must succeed."""
     sys.exit(call(what, path) != "done")
 
 

@@ -1,11 +1,11 @@
 """Test a run of Ray Tune that is killed and restored repeatedly: python campaigns/tune.py.
 
-Sessions of `Tuner.fit` with `BelatedSearch` run in separate processes on one local Ray. The sessions are killed by
-SIGKILL and restored by `Tuner.restore`; the last session runs to the end. Sometimes the file of the search, or Tune's
-table, is replaced by an earlier version between two sessions, as if the other file had been copied to the storage
-later. Afterwards the trials of Tune and of the search must be the same, one to one, with the same params and values. A
-point must not occur twice. A trial must not have been evaluated again if its end was in the table that a session
-restored. The program prints JSON.
+Sessions of `Tuner.fit` with `BelatedSearch` run in separate processes on one local Ray. Each session is killed by
+SIGKILL, and the next session continues it by `Tuner.restore`. The last session runs to the end. Between two sessions,
+the program sometimes replaces the file of the search or Tune's table of trials by an earlier version, as if only the
+other file had been copied to the storage in time. At the end, Tune and the search must have the same trials, with the
+same params and values. No two trials may have the same point. A trial must not be evaluated again if the table that a
+session restored contains its end. The program prints JSON.
 """
 
 import json
@@ -25,7 +25,8 @@ NAME = "run"
 
 
 def session(address, folder, samples, workers, seconds, period):
-    """Run one session: a new run, or the run in the folder. A file records that the session came to its end."""
+    """Run one session, which starts a new run or restores the run in the folder. Writes a file if the session runs to
+    its end."""
     os.environ.update(TUNE_GLOBAL_CHECKPOINT_S=str(period), TUNE_DISABLE_AUTO_CALLBACK_LOGGERS="1")
     import ray
     from ray import tune as ray_tune
@@ -63,7 +64,7 @@ def session(address, folder, samples, workers, seconds, period):
 
 
 class Files:
-    """The three files that Tune keeps of a run, and their earlier contents."""
+    """The three files in which Tune stores a run, and their earlier contents."""
 
     KINDS = ("experiment_state", "searcher-state", "search_gen_state")
 
@@ -72,18 +73,18 @@ class Files:
         self.versions = {kind: [] for kind in self.KINDS}
 
     def newest(self, kind):
-        """Return the file that a session would restore."""
+        """Return the newest file of a kind, from which a session would be restored, or None."""
         return max(self.folder.glob(f"{kind}-*.json"), default=None)
 
     def watch(self):
-        """Remember the present contents of files that are complete and new; return the kinds of incomplete files."""
+        """Store the contents of files that are complete and new; return the kinds of files that are incomplete."""
         damaged = []
         for kind, versions in self.versions.items():
             path = self.newest(kind)
             text = None if path is None else path.read_bytes()
             if text is not None and (not versions or text != versions[-1]):
                 try:
-                    # Tune's counter is a pickle, which is always replaced as a whole.
+                    # Tune's counter of trials is a pickle, which Tune always replaces as a whole.
                     if kind != "search_gen_state":
                         json.loads(text)
                     versions.append(text)
@@ -92,7 +93,8 @@ class Files:
         return damaged
 
     def repair(self):
-        """Return the kinds of files that a killed Tune left damaged. Restore the last content of Tune's table."""
+        """Return the kinds of files that are damaged after Tune was killed. Replace Tune's table by its last complete
+        content."""
         damaged = self.watch()
         for kind in damaged:
             if kind != "searcher-state" and self.versions[kind]:
@@ -100,7 +102,8 @@ class Files:
         return damaged
 
     def mix(self, chance):
-        """Replace the search or Tune's table by an earlier version. Tune's counter goes with the older file."""
+        """Replace the file of the search or Tune's table by an earlier version. Tune's counter of trials is replaced by
+        the version of the same time."""
         older, *with_it = chance.choice(
             [("searcher-state",), ("searcher-state", "search_gen_state"), ("experiment_state", "search_gen_state")]
         )
@@ -136,7 +139,7 @@ class Files:
 
 
 def lines(folder):
-    """Return the notes of the evaluations: [("begin" or "end", x)]."""
+    """Return the notes that the evaluations have written: [("begin" or "end", x)]."""
     path = Path(folder, "notes")
     if not path.exists():
         return []
@@ -144,7 +147,8 @@ def lines(folder):
 
 
 def done_with(files):
-    """Return the points that must not be evaluated again: ended in Tune's table, or observed and unknown to it."""
+    """Return the points that must not be evaluated again: points that ended in Tune's table, or that the search has
+    observed and the table does not contain."""
     table = files.table()
     trials, numbers = files.search()
     unknown = {numbers[each] for each in numbers.keys() - table.keys()}
@@ -187,7 +191,7 @@ def run(stops=10, samples=60, workers=4, seconds=0.2, period=0.5, longest=3.0, m
     chance, failures, deadline = random.Random(seed), harness.Failures(), harness.Deadline(limit)
     context = multiprocessing.get_context("spawn")
     stopped, damaged, older = 0, Counter(), Counter()
-    # (number of notes at a restart, points that were finished by then)
+    # For each restart: the number of notes, and the points that had been evaluated by then.
     restarts = []
     with harness.folder() as folder:
         files = Files(folder)
@@ -211,8 +215,7 @@ def run(stops=10, samples=60, workers=4, seconds=0.2, period=0.5, longest=3.0, m
                     process.join()
                     if Path(folder, "done").exists():
                         continue  # killed after its end
-                    # The workers of a killed session end soon. Notes that they write until then belong to the killed
-                    # session.
+                    # Workers of a killed session end soon; wait, because their notes belong to this session.
                     time.sleep(1.0)
                     stopped += 1
                     if files.newest("search_gen_state") is None:

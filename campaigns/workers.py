@@ -1,9 +1,9 @@
-"""Check that killed workers do not lose or repeat trials of a run: python campaigns/workers.py --engine dask.
+"""Check that a run does not lose or repeat trials if its workers are killed: python campaigns/workers.py --engine dask.
 
-During a run, random workers are killed with SIGKILL, mostly in the middle of an evaluation, sometimes while others are
-still being replaced. Every evaluation writes its start and its end to a file. Afterwards every trial must have its
-value, observed once. An evaluation may have started again only if its worker was killed. After the last kill, all
-workers must be evaluating at the same time. The program prints JSON.
+During a run, the program kills random workers with SIGKILL, mostly in the middle of an evaluation, and sometimes while
+other workers are still being replaced. Every evaluation writes its start and its end to a file. At the end, the value
+of every trial must have been observed exactly once. An evaluation may be started again only if its worker was killed.
+After the last kill, all workers must be evaluating at the same time. The program prints JSON.
 """
 
 import json
@@ -24,7 +24,7 @@ import belated as bl
 # The maximum number of seconds for which an evaluation waits until all workers are evaluating. The time is limited,
 # because an engine may have put an evaluation into the queue of its worker while the other workers were dead.
 MAX_WAIT = 1.0
-# After the last kill, each worker has time for this number of evaluations.
+# The run continues for this number of evaluations per worker after the last kill.
 N_LAST = 20
 
 
@@ -54,7 +54,7 @@ def on_ray(n_workers):
 
     from belated.integrations.ray import executor
 
-    # Ray's workers import this program by the name under which it was imported here.
+    # Workers import this program by the name that it has in this process.
     path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     ray.init(
         num_cpus=n_workers,
@@ -69,12 +69,13 @@ def on_ray(n_workers):
         ray.shutdown()
 
 
-# Each function takes the number of workers and returns a context manager with the arguments of the run.
+# Each function takes the number of workers and is a context manager that gives the arguments of the run.
 ENGINES = {"processes": processes, "dask": dask, "ray": on_ray}
 
 
 class Evaluation:
-    """Return the run's value after about `seconds`. After the last kill, wait until all workers are evaluating."""
+    """Return the value of the objective after about `seconds`. After the last kill, wait until all workers are
+    evaluating."""
 
     def __init__(self, folder, n_workers, seconds):
         self.folder, self.n_workers, self.seconds = str(folder), n_workers, seconds
@@ -88,8 +89,8 @@ class Evaluation:
         return harness.objective(params)
 
     def wait_for_all(self):
-        """Wait until all workers are evaluating at the same time. The first worker that finds all workers evaluating
-        informs the others."""
+        """Wait until all workers are evaluating at the same time. The first worker that sees all workers evaluating
+        writes a file, which the others see."""
         end, reader = time.monotonic() + MAX_WAIT, Reader(self.folder)
         while not has(self.folder, "all at work") and time.monotonic() < end:
             if len(reader.update().at_work) == self.n_workers:
@@ -99,13 +100,14 @@ class Evaluation:
 
 
 def note(folder, **what):
-    """Write one line in one write. The line is complete even if the process is killed next."""
+    """Write a line by one system call, so that the line is complete even if the process is killed directly
+    afterwards."""
     with open(Path(folder) / "notes", "ab", buffering=0) as file:
         file.write((json.dumps(what) + "\n").encode())
 
 
 def notes(folder):
-    """Return the lines so far; the file may not exist yet."""
+    """Return the lines that evaluations have written so far; the file may not exist yet."""
     path = Path(folder) / "notes"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
@@ -119,7 +121,7 @@ def has(folder, fact):
 
 
 class Reader:
-    """A reader of the notes: the trial that each worker is evaluating, and the number of finished evaluations."""
+    """Reads from the notes which trial each worker is evaluating, and how many evaluations have finished."""
 
     def __init__(self, folder):
         self.path, self.position = Path(folder) / "notes", 0
@@ -144,7 +146,8 @@ class Reader:
 
 
 def kill(folder, kills, n_workers, every, seed, is_over):
-    """Kill random workers: the i-th when i x `every` evaluations have ended and enough workers are evaluating."""
+    """Kill random workers. The i-th worker is killed when i x `every` evaluations have ended and enough workers are
+    evaluating."""
     chance, reader = random.Random(seed), Reader(folder)
     for i in range(kills):
         least = chance.randint(1, n_workers)
@@ -155,13 +158,13 @@ def kill(folder, kills, n_workers, every, seed, is_over):
         os.kill(pid, signal.SIGKILL)
         while is_running(pid):
             time.sleep(0.001)
-        # The notes show whether the evaluation of a killed worker had ended.
+        # The killed process cannot report anything, so the notes show whether its evaluation had ended.
         note(folder, what="killed", pid=pid, time=time.time())
     tell(folder, "last kill")
 
 
 def is_running(pid):
-    """Return whether a process runs. A process that has ended and was not waited for does not count."""
+    """Return whether a process runs. A process that has ended, but has not been waited for, counts as ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -169,7 +172,7 @@ def is_running(pid):
 
 
 def compare(folder, study, n_trials, failures):
-    """Check the notes and the study against each other; return how many evaluations started again."""
+    """Check that the notes and the study agree; return how many evaluations were started again."""
     begun, had, reasons, unfinished = Counter(), {}, Counter(), Counter()
     for line in notes(folder):
         if line["what"] == "begin":

@@ -14,12 +14,13 @@ from hypothesis import settings
 import belated
 from campaigns import server
 
-# Deadlines would measure the speed of the machine, so they are off. Continuous integration runs the same examples each
-# time; other runs draw new examples.
+# Deadlines of hypothesis are disabled, because they would measure the speed of the machine. Continuous integration uses
+# the same examples of hypothesis in each run; other runs draw new examples.
 settings.register_profile("belated", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("belated")
 
-# A background job of a shell ignores Ctrl-C, and child processes inherit this setting. Tests interrupt such processes.
+# If a shell starts the tests in the background, they ignore SIGINT, and so do the processes that tests start. Tests
+# interrupt such processes.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -27,9 +28,8 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # This hook must run before the hook of pytest-xdist, which reads the groups.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Assign tests to groups, each of which runs in one process when tests run in parallel.
-
-    A group is a file, so that its fixtures are made once. Tests that start Ray, which takes much memory, are one group.
+    """Group the tests by file. When tests run in parallel, each group runs in one process, so the fixtures of a file
+    are made only once. All tests that start Ray are in one group, because Ray needs much memory.
     """
     for item in items:
         uses_ray = re.search(r"(?<![a-z])ray(?![a-z])", item.nodeid)
@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="module")
 def fixed_time():
-    """The wall clock stands still, so that the events of two optimizers can be compared bit for bit."""
+    """Use a constant wall-clock time, so that tests can compare the events of two optimizers bit for bit."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("belated.optimizers.problem.clocks", SimpleNamespace(time=lambda: 1e9))
         yield
@@ -61,13 +61,14 @@ follow_imports = skip
 
 @pytest.fixture(scope="session")
 def mypy(tmp_path_factory):
-    """A function that checks the programs of a folder with mypy in strict mode and returns the printed lines.
+    """Return a function that checks the programs in a folder with mypy in strict mode and returns the lines of its
+    output.
 
-    Most of the time is spent on imported packages, so mypy's cache is kept from one call to the next.
+    mypy spends most of the time on imported packages, so the function keeps mypy's cache for the next call.
     """
     pytest.importorskip("mypy")
     package = Path(belated.__file__).parents[1]
-    # mypy finds an installed package by its name; a path to it is an error.
+    # mypy must find an installed package by its name, because a path to an installed package is an error.
     path = "" if package.name == "site-packages" else package
     cache = tmp_path_factory.mktemp("mypy_cache")
 

@@ -4,5 +4,6 @@ import re
 
 
 def without_address(value):
-    """Return the text of a value without addresses of objects, which differ between the processes of a parallel run."""
+    """Return the repr of a value without the addresses of objects. The addresses differ between the processes of a
+    parallel test run."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", str(value))

@@ -1,8 +1,8 @@
-"""The wall clock stands still in tests of contracts, which compare logs bit for bit."""
+"""Contract tests compare logs bit for bit, so they use a constant wall-clock time."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True, scope="module")
 def still(fixed_time):
-    """Use a fixed wall-clock time in every test."""
+    """Use a constant wall-clock time in every contract test."""

@@ -30,7 +30,7 @@ pub struct Case {
     pub steps: Vec<Step>,
 }
 
-/// A step of a history. A trial is chosen by a number modulo the number of trials.
+/// A step of a history. A step names its trial by a number, which is taken modulo the number of trials.
 #[derive(Debug, Clone)]
 pub enum Step {
     Suggest {
@@ -80,7 +80,7 @@ pub fn go_on() -> impl FnMut() -> ControlFlow<()> {
     || ControlFlow::Continue(())
 }
 
-/// Whether the error is numerical, which is allowed for extreme numbers.
+/// Returns whether an error is numerical. Such errors are allowed if the numbers are extreme.
 pub fn is_numerical(error: &Error) -> bool {
     matches!(
         error,
@@ -88,7 +88,7 @@ pub fn is_numerical(error: &Error) -> bool {
     )
 }
 
-/// Random values of one history. Values are all equal, all adjacent, all of one extreme size, or arbitrary.
+/// Generates the values of one history. The values are all equal, all adjacent, all of one extreme size, or arbitrary.
 fn values() -> impl Strategy<Value = Union<proptest::strategy::BoxedStrategy<f64>>> {
     let size = select(vec![1.0, -7.5, 1e300, 1e-300, 5e-324]);
     let near = size.clone().prop_map(|v: f64| {
@@ -130,7 +130,7 @@ fn parameter() -> impl Strategy<Value = Parameter> {
     ]
 }
 
-/// Returns the space of these parameters, with the names x0, x1, ….
+/// Returns a space of these parameters under the names x0, x1, ….
 pub fn space(parameters: Vec<Parameter>) -> Result<Space, Error> {
     let named = parameters.into_iter().enumerate();
     let declared = named.map(|(i, parameter)| Declaration {
@@ -147,8 +147,8 @@ pub fn cube(width: usize) -> Members {
     problem.members
 }
 
-/// Random lists of candidates. The candidates are spread out, repeated, adjacent, on a line or at one point, and tiny
-/// or huge.
+/// Generates lists of candidates. The candidates may be spread out, repeated, adjacent, on one line or at one point,
+/// and very small or very large.
 fn candidates() -> impl Strategy<Value = Members> {
     let count = prop_oneof![8 => 1..30usize, 1 => Just(300)];
     (count, 1..4usize, 0..7, any::<u64>()).prop_map(|(n, d, kind, seed)| {
@@ -171,7 +171,7 @@ fn candidates() -> impl Strategy<Value = Members> {
 }
 
 pub fn members() -> impl Strategy<Value = Members> {
-    // A space with constants only is refused.
+    // A space of constants only is refused, so it is not generated.
     let space = |parameters| space(parameters).ok().map(Members::Space);
     prop_oneof![
         1 => candidates(),
@@ -210,7 +210,8 @@ fn step(value: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Step
     ]
 }
 
-/// Returns the definition of an optimizer. Settings of None mean random search. Contexts are points of a unit cube.
+/// Returns the definition of an optimizer. Without settings, the optimizer is random search. Contexts are points of a
+/// unit cube.
 pub fn definition(
     members: Members,
     context_width: usize,
@@ -244,7 +245,7 @@ pub fn definition(
     })
 }
 
-/// Random optimizers over small domains, with histories of up to `most` steps that end with a suggestion.
+/// Generates optimizers over small domains, each with a history of up to `most` steps whose last step is a suggestion.
 pub fn case(most: usize) -> impl Strategy<Value = Case> {
     (
         members(),
@@ -283,7 +284,7 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
                             .unwrap();
                             let problem = Arc::make_mut(&mut definition.problem);
                             if matches!(kind, 1 | 2) {
-                                // BPE-Delay does not support contexts, seconds or fidelities.
+                                // BPE-Delay does not support contexts, the clock in seconds or fidelities.
                                 problem.context = None;
                                 problem.fidelity = None;
                                 problem.clock = Clock::Iterations;
@@ -303,7 +304,7 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
         )
 }
 
-/// Returns a uniformly random point of the problem, which is the first suggestion of random search.
+/// Returns a uniformly random point of the problem: the first suggestion of random search.
 pub fn uniform_point(problem: &Problem, seed: u64) -> Point {
     let definition = Definition {
         problem: Arc::new(Problem {
@@ -342,7 +343,7 @@ impl Place {
         }
     }
 
-    /// Returns a fidelity of None, low or full, if a fidelity is declared.
+    /// Returns None, a low fidelity or the full fidelity if the problem declares a fidelity, and None otherwise.
     fn fidelity(self, optimizer: &Optimizer) -> Option<f64> {
         let declared = optimizer.definition().problem.fidelity.is_some();
         [None, Some(0.25), Some(1.0)][self.seed as usize % 3].filter(|_| declared)
@@ -377,7 +378,7 @@ impl Place {
     }
 }
 
-/// Returns the trial of a report, usually a pending trial.
+/// Chooses the trial for a report, usually a pending trial.
 fn pick(which: usize, optimizer: &Optimizer) -> Option<usize> {
     let ledger = optimizer.ledger();
     let pending: Vec<usize> = ledger.pending().iter().copied().collect();
@@ -389,8 +390,8 @@ fn pick(which: usize, optimizer: &Optimizer) -> Option<usize> {
 }
 
 impl Step {
-    /// Applies the step to an optimizer, and returns the warnings. The errors "already observed" and "horizon reached"
-    /// are ignored.
+    /// Makes the step on an optimizer and returns its warnings. Ignores the errors "already observed" and "horizon
+    /// reached".
     pub fn take(&self, optimizer: &mut Optimizer, stop: &mut Stop) -> Result<Vec<String>, Error> {
         let later = Some(optimizer.ledger().len() as f64);
         let mut report =
@@ -489,7 +490,7 @@ impl Step {
     }
 }
 
-/// Whether the pending trials and the values of the log agree with the states of the trials.
+/// Returns whether the log's pending trials and values agree with the states of its trials.
 pub fn is_consistent(optimizer: &Optimizer) -> bool {
     let ledger = optimizer.ledger();
     ledger.trials().iter().enumerate().all(|(number, trial)| {

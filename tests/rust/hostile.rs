@@ -1,5 +1,5 @@
-//! Tests with arbitrary values in arbitrary order. A panic or a NaN never occurs, and every suggestion is in the
-//! domain.
+//! Tests with arbitrary values in arbitrary order. Calls must not panic or return NaN, and every suggestion must be in
+//! the domain.
 
 use std::ops::ControlFlow;
 
@@ -14,7 +14,8 @@ use crate::histories::{
 };
 use crate::settings::fitted;
 
-/// Checks that every proposed point is in the domain, and that every note is accepted when the log is read again.
+/// Checks that every suggested point is in the domain, and that an optimizer that reads the log again accepts every
+/// note.
 fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
     let problem = &optimizer.definition().problem;
     let ledger = optimizer.ledger();
@@ -36,7 +37,7 @@ proptest! {
         for step in &case.steps {
             match (step, step.take(&mut optimizer, &mut go_on())) {
                 (_, Ok(_)) => {}
-                // Predictions and recommendations may return a numerical error; suggestions never do.
+                // Unlike a suggestion, these two calls may return a numerical error.
                 (Step::Recommend(_) | Step::Surrogate { .. }, Err(error)) if is_numerical(&error) => {}
                 (_, Err(error)) => return Err(TestCaseError::fail(format!("{step:?}: {error}"))),
             }
@@ -82,7 +83,7 @@ proptest! {
             let warnings = step.take(&mut optimizer, &mut go_on()).map_err(|error| {
                 TestCaseError::fail(format!("{step:?}: {error}"))
             })?;
-            // If all points of a domain were observed, a suggestion gives another warning.
+            // If all points of the domain were observed, the warning is a different one.
             let random = warnings.iter().any(|warning| warning.contains("random point"));
             prop_assert!(!random, "{warnings:?}");
         }
@@ -116,7 +117,7 @@ fn huge_sizes_are_refused_before_memory_is_allocated() {
             "{refused}"
         );
     }
-    // The stop callback interrupts this suggestion at once. Memory is not reserved for trials before they are created.
+    // A huge batch that is stopped at once. The call must not reserve memory for trials before it creates them.
     let mut optimizer = made(0, plain).unwrap();
     let stopped = optimizer.suggest(usize::MAX, Request::default(), &mut || {
         ControlFlow::Break(())

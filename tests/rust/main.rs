@@ -1,4 +1,4 @@
-//! Tests of general properties of the core through its public interface, for arbitrary input.
+//! Property tests of the core for arbitrary input, through its public interface.
 //!
 //! * [`histories`]: random optimizers of every kind, and random histories
 //! * [`settings`]: settings of every kind for these optimizers
@@ -16,13 +16,13 @@ use proptest::prelude::{Strategy, prop_oneof};
 use proptest::sample::select;
 use proptest::test_runner::Config;
 
-/// Returns a configuration with `cases` cases. The environment variable PROPTEST_CASES overrides this number.
+/// Returns a configuration with `cases` cases. The environment variable PROPTEST_CASES overrides `cases`.
 fn cases(cases: u32) -> Config {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     let config = Config {
-        // A case may take long, so shrinking is limited.
+        // Shrinking is limited, because one case may take long.
         max_shrink_iters: 500,
-        // Failures are not saved. A named test is written for a failure instead.
+        // Failing cases are not stored in a file; a named test is written for each of them instead.
         failure_persistence: None,
         ..Config::default()
     };
@@ -33,7 +33,7 @@ fn cases(cases: u32) -> Config {
     }
 }
 
-/// Random numbers of ordinary size, and numbers at the limits of a double.
+/// Generates numbers of ordinary size, and numbers at the limits of a double.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => -1.0..1.0,

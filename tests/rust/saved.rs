@@ -9,17 +9,17 @@ use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, 
 use crate::cases;
 use crate::histories::{Step, case, cube, definition, go_on, is_consistent};
 
-/// The size of the header, which has the name and version and then the checksum.
+/// The size of the header in bytes: 8 for the name and the version, and 8 for the checksum.
 const HEAD: usize = 8 + 8;
 
-/// A change of the bytes. A position beyond the end is reduced modulo the number of bytes.
+/// A change of the bytes. A position is taken modulo the number of bytes.
 #[derive(Debug, Clone)]
 enum Damage {
     Changed(usize, u8),
     CutOff(usize),
     Lost(usize),
     Inserted(usize, u8),
-    /// A run of bytes that encodes a large number.
+    /// Replaces several bytes by bytes that encode a large number.
     Flooded(usize),
 }
 
@@ -53,7 +53,7 @@ fn apply(damage: &Damage, bytes: &mut Vec<u8>) {
     }
 }
 
-/// A second implementation of the checksum. The checksum is FNV-1a over the words, the remaining bytes and the length.
+/// Computes the checksum independently of the core: FNV-1a over the words, the remaining bytes and the length.
 fn checksum(bytes: &[u8]) -> u64 {
     let mut hash: u64 = 14_695_981_039_346_656_037;
     let mut mix = |word: u64| {
@@ -76,13 +76,13 @@ fn saved() -> Vec<u8> {
     Optimizer::new(definition).unwrap().to_bytes().unwrap()
 }
 
-/// Returns the number of the format, which follows the name.
+/// Returns the number of the format, the byte after the name.
 fn format() -> u8 {
     static FORMAT: OnceLock<u8> = OnceLock::new();
     *FORMAT.get_or_init(|| saved()[7])
 }
 
-/// Returns a body with a matching header.
+/// Returns the bytes of a body after a header with the right checksum.
 fn with_header(body: &[u8]) -> Vec<u8> {
     [
         b"belated".as_slice(),
@@ -123,7 +123,7 @@ proptest! {
         }
     }
 
-    /// An optimizer from damaged bytes with a matching checksum is refused or consistent.
+    /// Damaged bytes with the right checksum are either refused or give a consistent optimizer.
     #[test]
     fn a_restored_optimizer_is_consistent(case in case(8), damages in vec(damage(), 1..4)) {
         let bytes = bytes_after(&case);
@@ -137,7 +137,7 @@ proptest! {
         }
     }
 
-    /// Random bytes are refused, with and without a matching header.
+    /// Random bytes are refused, also after a header with the right checksum.
     #[test]
     fn random_bytes_are_refused(noise in vec(any::<u8>(), 0..300), forged: bool) {
         let bytes = if forged { with_header(&noise) } else { noise };
@@ -165,11 +165,11 @@ fn a_different_format_is_refused() {
     );
 }
 
-/// Returns the bytes of an optimizer after the steps of the case.
+/// Returns the saved bytes of an optimizer after the steps of a case.
 fn bytes_after(case: &crate::histories::Case) -> Vec<u8> {
     let mut optimizer = Optimizer::new(case.definition.clone()).unwrap();
     for step in &case.steps {
-        // A restored optimizer is saved as the same bytes.
+        // Saving and restoring does not change the bytes, so these steps are left out.
         if !matches!(step, Step::Restore) {
             step.take(&mut optimizer, &mut go_on()).ok();
         }

@@ -1,4 +1,4 @@
-//! Random settings of every kind for the optimizers of the histories, as the JSON of a definition.
+//! Generates the settings of optimizers for random histories, as the JSON of a definition.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const KERNELS: [&str; 5] = [
     "linear",
 ];
 
-/// Random settings of Bayesian optimisation of every kind. Settings that are refused for the domain are replaced.
+/// Generates settings of Bayesian optimisation. Settings that the domain does not allow are replaced.
 pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Value> {
     let window = option::weighted(0.6, select(vec![1e-300, 1.0, 3.5, 20.0, f64::MAX]));
     let how = select(vec!["quasi_random", "uniform", "uncertainty"]);
@@ -56,7 +56,7 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Value> {
         )
 }
 
-/// Random settings of tree search as JSON, with bounds of every kind and up to three instances.
+/// Generates settings of tree search, with every kind of bound and up to three instances.
 pub fn tree_search() -> impl Strategy<Value = Value> {
     let constant = || option::weighted(0.5, positive(0.3));
     let bound = (
@@ -88,7 +88,7 @@ pub fn tree_search() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Random settings of BPE-Delay with short and long horizons. Delays that are too long for the horizon are replaced.
+/// Generates settings of BPE-Delay with short and long horizons. Delays that are too long for the horizon are replaced.
 pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = Value> {
     let known = (0.0..20.0, 0.0..5.0, 0.0..2.0).prop_map(
         |(mean, xi, b)| json!({"kind": "SubExponential", "mean": mean, "xi": xi, "b": b}),
@@ -119,8 +119,8 @@ pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = Value> {
     (model, rounds, delay, beta).prop_map(move |(model, rounds, delay, beta)| {
         let (lengthscale, signal, noise, mean, kernel) = model;
         let (horizon, keep_rounds, tail, lengths) = rounds;
-        // The theorem on a box requires Lipschitz continuous functions, and the functions of the kernel `matern12` are
-        // not Lipschitz continuous.
+        // On a box the theorem requires Lipschitz continuous functions. Functions of the kernel `matern12` are not
+        // Lipschitz continuous, so `beta` is a number.
         let beta = match kernel {
             "matern12" if !candidates => json!(2.0),
             _ => beta,
@@ -129,7 +129,7 @@ pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = Value> {
             "kind": "BPEDelay",
             "horizon": horizon,
             "lengthscale": lengthscale,
-            // Standard deviations are square roots of random variances.
+            // Variances are drawn; the settings are standard deviations.
             "signal_std": signal.sqrt(),
             "noise_std": noise.sqrt(),
             "kernel": kernel,
@@ -149,7 +149,7 @@ pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = Value> {
     })
 }
 
-/// Whether an optimizer of a problem with one parameter accepts these settings.
+/// Returns whether an optimizer with one parameter accepts these settings.
 fn is_valid(settings: &Value) -> bool {
     let definition = Definition {
         problem: Arc::new(Problem::unit_cube(1, 0, Clock::Iterations).unwrap()),
@@ -159,8 +159,8 @@ fn is_valid(settings: &Value) -> bool {
     Optimizer::new(definition).is_ok()
 }
 
-/// Returns the settings with all hyperparameters fitted, values in observed units and bounded covariances. The
-/// covariances of the linear kernel overflow if the points overflow.
+/// Changes the settings so that all hyperparameters are fitted, values stay in their units and covariances are bounded.
+/// The linear kernel is replaced, because its covariances overflow for very large points.
 pub fn fitted(mut settings: Value) -> Value {
     let gp = &mut settings["surrogate"];
     if gp["kernel"] == "linear" {
@@ -174,7 +174,7 @@ pub fn fitted(mut settings: Value) -> Value {
     settings
 }
 
-/// Random positive numbers. Most numbers have the usual size, and some are extreme.
+/// Generates positive numbers. Most of them have the usual size, and some are extreme.
 fn positive(usual: f64) -> impl Strategy<Value = f64> {
     prop_oneof![
         6 => (0.1..10.0f64).prop_map(move |factor| usual * factor),
@@ -220,7 +220,7 @@ fn gp() -> impl Strategy<Value = Value> {
     (model, refits).prop_map(|(model, refits)| {
         let (kernel, ard, (lengthscale, signal, noise), priors, mean, (targets, inputs)) = model;
         let (n_restarts, refit_every, refit_clock, fit_rows, initial_theta) = refits;
-        // The standard deviations are drawn as variances, so that the limits of a double are reached.
+        // Variances are drawn, so that they reach the limits of a double; the settings are standard deviations.
         let std = |variance: f64| variance.sqrt();
         json!({
             "kind": "GP",
@@ -243,7 +243,7 @@ fn gp() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Random searches. Candidates have the default search, apart from its effort.
+/// Generates settings of the acquisition's search. For candidates, only the effort differs from the default.
 fn search(candidates: bool) -> impl Strategy<Value = Value> {
     let literature = prop_oneof![
         4 => Just(None),

@@ -1,4 +1,4 @@
-"""The command line: its output, its files, and its exit codes."""
+"""The output, files and exit codes of the command line."""
 
 from __future__ import annotations
 

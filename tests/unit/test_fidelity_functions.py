@@ -1,4 +1,5 @@
-"""Functions with a fidelity compared with the printed formulas, the full functions, and searches for the maxima."""
+"""Functions with a fidelity agree with the published formulas, with the full functions, and with searches for the
+maxima."""
 
 import itertools
 import math
@@ -65,7 +66,7 @@ def borehole(x, z):
     return z * 2 * math.pi * t_u * (h_u - h_l) / first + (1 - z) * 5 * t_u * (h_u - h_l) / second
 
 
-# Appendix D.2.2 of Wang et al. 2022, with the corrections that z = 1 demands.
+# The formula of appendix D.2.2 of Wang et al. 2022, corrected so that z = 1 gives the full function.
 PRINTED = {
     HARTMANN3_MF: hartmann(
         [[3, 10, 30], [0.1, 10, 35], [3, 10, 30], [0.1, 10, 35]],
@@ -104,7 +105,8 @@ def test_lower_fidelities_are_as_printed(function):
     ids=lambda value: getattr(value, "name", ""),
 )
 def test_the_bias_at_the_centre_gives_the_published_smoothness(function, nu):
-    """Tables 5 and 9 print nu = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre; for Branin with c and t kept."""
+    """Tables 5 and 9 contain nu = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre. For Branin, c and t are not changed by
+    the fidelity."""
     centre = np.mean(bounds(function), axis=1)[None]
     slope = abs(function(centre, 0.8)[0] - function(centre, 0.2)[0]) / 0.6
     assert math.sqrt(2) * slope == pytest.approx(nu, rel=1e-9)
@@ -133,7 +135,7 @@ def test_costs_are_as_printed():
 
 
 def test_the_optimum_of_borehole_is_in_a_corner_and_the_best_that_searches_find():
-    """The authors state the maximum 309.523221, because their code clips larger values."""
+    """The optimum is the value 309.523221 at which the authors' code clips."""
     optimize = pytest.importorskip("scipy.optimize")
     corners = BOREHOLE_MF(list(itertools.product(*bounds(BOREHOLE_MF))))
     assert corners.max() == pytest.approx(BOREHOLE_MF.optimum, rel=1e-12)

@@ -1,4 +1,4 @@
-"""Benchmark functions compared with published points, and their maxima compared with searches from many starts."""
+"""Benchmark functions agree with published values, and their maxima agree with searches from many starts."""
 
 import math
 import pickle
@@ -21,7 +21,7 @@ ALL = [
 ]
 names = [function.name for function in ALL]
 
-# Sums of a function over consecutive groups of coordinates (Kandasamy et al. 2017, appendix C.2).
+# These functions are sums of one function over consecutive groups of coordinates (Kandasamy et al. 2017, appendix C.2).
 SUMS = [
     (functions.PARK2_16, functions.PARK2, 4),
     (functions.HARTMANN12, functions.HARTMANN6, 2),
@@ -116,7 +116,7 @@ def test_sums_add_up_groups_of_coordinates(function, part, count):
 
 @pytest.mark.parametrize(("function", "part", "count"), SUMS, ids=[function.name for function, _, _ in SUMS])
 def test_searches_of_a_sum_end_at_its_optimum(function, part, count):
-    """Searches start from the part's maximum in every group, and from random points."""
+    """The searches start from random points, and from the point that has the maximum of the summand in every group."""
     bounds = [(dimension.low, dimension.high) for dimension in function.space.values()]
     width = len(part.space)
 
@@ -126,7 +126,7 @@ def test_searches_of_a_sum_end_at_its_optimum(function, part, count):
     def loss(x):
         return -function(x[None])[0]
 
-    # The second-highest peak of Hartmann6 is nearly as high as the highest.
+    # Hartmann6 has two further peaks that are nearly as high as the maximum.
     found = [optimize.differential_evolution(loss_of_part, bounds[:width], seed=seed, popsize=10) for seed in range(4)]
     peak = min(found, key=lambda each: each.fun).x
 

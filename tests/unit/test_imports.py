@@ -1,4 +1,5 @@
-"""A room (a group of modules) imports only from earlier rooms. The test reads the sources and does not execute them."""
+"""A room (a group of modules) imports only from earlier rooms. The tests read imports from the sources without
+executing them."""
 
 import ast
 import re
@@ -18,7 +19,8 @@ PYTHON_ROOMS = (
     *("_core", "warn", "short_repr", "hints", "space", "optimizers", "store", "study", "run", "simulate", "functions"),
     *("plotting", "integrations", "replays", "serve", "cli"),
 )
-# Exceptions: rooms with fewer allowed imports, and rooms that may import the package as its users do.
+# The rooms on the left may import only the rooms on the right. The rooms in `USERS` alone may import the package as its
+# users do.
 ALLOWED = {
     "store": {"_core", "short_repr", "warn"},
     "simulate": {"_core", "short_repr"},
@@ -26,12 +28,12 @@ ALLOWED = {
 }
 USERS = {"integrations", "replays"}
 
-# Packages that an integration may import when it is loaded: the integrated package and its dependencies.
+# The packages that an integration may import when it is loaded: the integrated package and its dependencies.
 INTEGRATED = {
     "belated.integrations.sklearn": {"joblib", "sklearn"},
     "belated.integrations.joblib_tasks": {"joblib"},
     "belated.integrations.optuna": {"optuna"},
-    # Imported by the command `belated serve` when it is called.
+    # The modules that the command `belated serve` imports when it is called.
     "belated.serve.app": {"fastapi", "starlette"},
     "belated.serve.connections": {"uvicorn"},
     "belated.serve.messages": {"pydantic"},
@@ -47,7 +49,7 @@ RUST_ROOMS = (
     *("error", "random", "numerics", "problem", "ledger", "gp", "maximize", "strategy"),
     *("optimizer", "snapshot", "python"),
 )
-# Rooms that may not import a model.
+# The rooms that must not import a model.
 MODEL_FREE = ("ledger/", "strategy/mod.rs")
 MODEL = {"gp"}
 
@@ -62,7 +64,8 @@ KNOWN = {*MODULES, "belated._core"}
 
 
 def statements(node, in_function=False):
-    """(import statement, whether it is in a function) of a module, except imports only for type checkers."""
+    """Return (import statement, whether it is in a function) of a module. Imports only for type checkers are left
+    out."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             yield child, in_function
@@ -71,7 +74,8 @@ def statements(node, in_function=False):
 
 
 def imports(name):
-    """(line, module, whether in a function) of each import of a module; `from belated import x` imports belated.x."""
+    """Return (line, module, whether in a function) for each import of a module; `from belated import x` imports
+    belated.x."""
     for statement, in_function in statements(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
         if isinstance(statement, ast.Import):
             found = [alias.name for alias in statement.names]
@@ -113,7 +117,8 @@ def test_imports_are_not_circular():
             if module.split(".")[0] != "belated":
                 continue
             parts = module.split(".")
-            # Importing a.b.c runs a.b as well; the package itself is being imported in any case.
+            # Importing a.b.c also imports a.b. The package itself is left out, because it is being imported in any
+            # case.
             needed = {".".join(parts[:n]) for n in range(2, len(parts) + 1)} if len(parts) > 1 else {module}
             graph[name] |= {each for each in needed if not f"{name}.".startswith(f"{each}.")}
     try:
@@ -144,7 +149,7 @@ def test_only_integrations_import_integrations():
 
 
 def rust_paths():
-    """(file, line, room) of each path `crate::room` in the sources without tests and comments."""
+    """Return (file, line, room) for each path `crate::room` in the sources, without tests and comments."""
     for path in sorted(CORE.rglob("*.rs")):
         file = path.relative_to(CORE).as_posix()
         if file.endswith("tests.rs") or "/tests/" in file:
@@ -184,13 +189,13 @@ def test_the_log_and_the_trait_do_not_import_models():
 
 
 def rust_source(path):
-    """The source of a file, without comments and without lines after the first `#[cfg(test)]` of a module."""
+    """Return the source of a file without comments, up to the first `#[cfg(test)]` of a module."""
     source = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
     return re.split(r"#\[cfg\(test\)\]\s*(?:pub(?:\([^)]*\))?\s+)?mod\b", source)[0]
 
 
 def used_paths(tree):
-    """The paths of a use tree, as lists of segments: `a::{b, c::d}` is a::b and a::c::d."""
+    """Return the paths of a use tree as lists of segments: `a::{b, c::d}` is a::b and a::c::d."""
     prefix, brace, rest = tree.partition("{")
     segments = [each.strip() for each in prefix.split("::") if each.strip()]
     if not brace:
@@ -206,7 +211,7 @@ def used_paths(tree):
 
 
 def rust_modules():
-    """The file of each module of the core, by its path; a/mod.rs and a.rs are module a."""
+    """Return the file of each module of the core by the path of the module; both a/mod.rs and a.rs are module a."""
     files = {}
     for path in sorted(CORE.rglob("*.rs")):
         parts = path.relative_to(CORE).with_suffix("").parts
@@ -223,8 +228,8 @@ RUST_METHOD = re.compile(r"\bfn\s+(\w+)")
 
 
 def absolute(path, module, names, files):
-    """The path from the root of the crate of a path in a module, or None if it starts at another crate or at a type
-    of the module."""
+    """Convert a path in a module to a path from the root of the crate. Return None if it starts at another crate or at
+    a type of the module."""
     here = list(module)
     if path[0] == "crate":
         here, path = [], path[1:]
@@ -238,11 +243,12 @@ def absolute(path, module, names, files):
 
 
 def rust_imports(sources=None):
-    """The modules that each module of the core uses, by `use`, by a path in its code, or by a method that another
-    module adds to a type.
+    """Return the modules that each module of the core uses: by `use`, by a path in its code, or by a method that
+    another module adds to a type.
 
-    An item that is re-exported counts for the module that defines it. A module may name the items that it re-exports
-    (an enum of the kinds in its folder), and the registration of the bindings names all classes.
+    A use of a re-exported item is a use of the module that defines the item. Two uses are allowed: a module names the
+    items that it re-exports (an enum of the kinds in its folder), and the registration of the bindings names all
+    classes.
     """
     sources = sources or {module: rust_source(path) for module, path in rust_modules().items()}
     exported, names, found = {}, {}, {}
@@ -256,14 +262,14 @@ def rust_imports(sources=None):
                 elif there:
                     found[module].append(there)
                     names[module][there[-1]] = there
-        # Paths in the code, without a `use`, or from a module that was imported by `use`.
+        # These are paths in the code without a `use`, or from a module that was imported by `use`.
         for path in re.findall(r"(?<![\w:])\w+(?:::\w+)+", RUST_USE.sub("", source)):
             there = absolute(path.split("::"), module, names[module], sources)
             if there:
                 found[module].append(there)
 
     def resolved(path):
-        """The module that defines the item of this path."""
+        """Return the module that defines the item of this path."""
         seen = set()
         while path not in seen and path not in sources:
             seen.add(path)
@@ -284,8 +290,8 @@ def rust_imports(sources=None):
 
 
 def added_methods(sources, names, resolved):
-    """(caller, module) for each method with a unique name that the module adds to a type of another module. The module
-    of the type may call this method, because a type may be split over two files."""
+    """Return (caller, module) for each call of a method with a unique name that the module adds to a type of another
+    module. The module of the type itself may call the method, because a type may be split over two files."""
     defined = {}
     for module, source in sources.items():
         for name in RUST_METHOD.findall(source):
@@ -303,7 +309,7 @@ def added_methods(sources, names, resolved):
 
 
 def cycles(graph):
-    """The sets of modules that reach each other by imports, by Tarjan's algorithm."""
+    """Return the sets of modules that reach each other by imports, by Tarjan's algorithm."""
     index, low, stack, found = {}, {}, [], []
 
     def visit(node):
@@ -359,7 +365,7 @@ def test_dir_lists_only_the_public_names():
 
 
 def test_files_are_short_and_do_not_import_private_names_of_others():
-    """The imports inside functions are part of `test_imports_are_not_circular`."""
+    """`test_imports_are_not_circular` also covers the imports inside functions."""
     wrong = []
     for name, path in MODULES.items():
         source = path.read_text(encoding="utf-8")

@@ -8,8 +8,7 @@ import pytest
 
 def test_stub_matches_the_binary(tmp_path):
     pytest.importorskip("mypy")
-    # The check runs in an empty folder, so that mypy uses the installed package and does not read the configuration of
-    # the repository.
+    # mypy runs in an empty folder, so it uses the installed package and does not read the configuration of this folder.
     run = subprocess.run(
         [sys.executable, "-m", "mypy.stubtest", "belated._core"], cwd=tmp_path, capture_output=True, text=True
     )

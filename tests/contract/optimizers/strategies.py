@@ -1,4 +1,4 @@
-"""Every strategy with the arguments and calls that it supports, and random histories of each, for contract tests."""
+"""Every strategy with its supported arguments and calls, and random histories, for the contract tests."""
 
 import itertools
 import os
@@ -42,7 +42,7 @@ DOMAINS = {
 CONTEXT = {"age": (0.0, 50.0), "site": ["a", "b"]}
 FIDELITY = bl.Fidelity(2, 50, cost=bl.PowerCost(0.1, 2.0), bias=3.0)
 
-# Features besides a space, with the words of the error if a strategy does not support the feature.
+# For each feature besides a space: words of the error that a strategy without the feature raises.
 FEATURES = {
     "candidates": (DOMAINS["candidates"], "candidates"),
     "context": (DOMAINS["mixed"] | {"context": CONTEXT}, "context"),
@@ -51,12 +51,12 @@ FEATURES = {
     "fidelity": (DOMAINS["mixed"] | {"fidelity": FIDELITY}, "fidelity"),
 }
 
-# Settings with faster fits than the defaults.
+# Settings whose fits are faster than with the defaults.
 QUICK = {"BayesOpt": {"surrogate": bl.GP(n_restarts=1, n_refit_restarts=1, refit_every=4), "initial": 3}}
 
 
 class Clock:
-    """A clock that a test advances; its seconds can be out of order."""
+    """A clock that the test sets; its time may also decrease."""
 
     def __init__(self):
         self.now, self.broken = 0.0, False
@@ -67,7 +67,7 @@ class Clock:
         return self.now
 
 
-# Every strategy with every combination of the values of its arguments.
+# Every strategy, with every combination of values of its arguments.
 
 
 def strategies():
@@ -77,7 +77,7 @@ def strategies():
 
 
 def variants():
-    """(class, arguments) for every strategy and every combination of supported values."""
+    """(class, arguments) for every strategy and every combination of argument values that it supports."""
     for name, cls in strategies():
         quick = REQUIRED.get(name, {}) | QUICK.get(name, {})
         families = {field.name: family_of(cls, field.name) for field in fields(cls)}
@@ -91,8 +91,7 @@ def variants():
             try:
                 cls(**DOMAINS["continuous"], **arguments)
             except bl.InvalidSetting as error:
-                # the optimizer refuses two of the arguments together
-                assert any(argument in str(error) for argument in choices)
+                assert any(argument in str(error) for argument in choices)  # these two arguments cannot be combined
             else:
                 yield pytest.param(cls, arguments, id="-".join([name, *values]))
 
@@ -103,12 +102,12 @@ every_variant = pytest.mark.parametrize("cls, arguments", VARIANTS)
 
 
 def made(cls, **arguments):
-    """Return an optimizer with these arguments and the arguments that it requires."""
+    """Construct an optimizer from its required arguments and these arguments."""
     return cls(**REQUIRED.get(cls.__name__, {}), **arguments)
 
 
 def supported(cls, feature):
-    """Whether a class supports a feature; another test checks the name in the error."""
+    """Return whether a class supports a feature. Another test checks the error if the class does not."""
     try:
         made(cls, **FEATURES[feature][0])
     except bl.BelatedError:
@@ -129,7 +128,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 10**6)), min_s
 
 @st.composite
 def situations(draw, cls):
-    """Return the shared arguments of all strategies that this class supports."""
+    """Return the arguments that all strategies share, as far as this class supports them."""
     domains = [name for name in DOMAINS if name not in FEATURES or supported(cls, name)]
     arguments = dict(DOMAINS[draw(st.sampled_from(domains))])
     if supported(cls, "context") and draw(st.booleans()):
@@ -146,7 +145,8 @@ def situations(draw, cls):
 
 
 def histories(n):
-    """Run a test on n random histories of every variant; with BELATED_FULL=1, on 1,000 histories of every strategy."""
+    """Run a test on n random histories of every variant. With BELATED_FULL=1, run it on 1,000 histories of every
+    strategy."""
 
     def decorate(test):
         @every_variant
@@ -202,15 +202,15 @@ def a_context(opt, rng):
 
 
 def a_fidelity(opt, rng):
-    """Return a fidelity for half of the trials, otherwise None. If the optimizer does not declare a fidelity, do not
-    draw a random number."""
+    """Return a random fidelity for about half of the trials, and None for the others. If the optimizer does not declare
+    a fidelity, return None without drawing a number."""
     if opt._problem.fidelity is None:
         return None
     return int(rng.integers(2, 51)) if rng.random() < 0.5 else None
 
 
 def play(opt, what, number):
-    """Make one step; two optimizers in the same state make the same step."""
+    """Make one random step of a history. Two optimizers in the same state make the same step."""
     rng = np.random.default_rng(number)
     value = float(np.round(3 * rng.normal(), 1))
     std = 0.1 + (number % 7) / 10 if number % 4 == 0 else None
@@ -267,7 +267,8 @@ def twin_of(opt):
 
 
 def replayed(opt):
-    """Return a copy of the optimizer as in another process: the same definition and the events of the log."""
+    """Return a copy of the optimizer as another process would make it, from the definition and the events of the
+    log."""
     other = twin_of(opt)
     fresh = opt._new_core()
     fresh.extend(opt._log.events(0))

@@ -1,6 +1,7 @@
-"""Every kind of optimizer under random use: each step is followed by a check of laws that hold for any strategy.
+"""Every kind of optimizer under random use. After each step the tests check laws that hold for all strategies.
 
-Trials are suggested, observed, failed and abandoned in any order. Values may be mistyped and corrected, or be outliers.
+Trials are suggested, observed, failed and abandoned in any order. Some values are outliers, and some are reported
+wrongly and then amended.
 """
 
 import math
@@ -21,7 +22,7 @@ from hypothesis.stateful import (
 import belated as bl
 from tests.contract.optimizers.strategies import FULL, core_of, replayed, twin_of
 
-# At least a fifth of the box width apart, so every strategy treats them as different points.
+# The candidates are at least a fifth of the box width apart, so every strategy treats them as different points.
 CANDIDATES = np.stack(np.meshgrid(np.linspace(0, 1, 4), np.linspace(-2, 3, 3)), axis=-1).reshape(-1, 2)
 DOMAINS = {
     "box": {"space": {"x": (0.0, 1.0), "y": (-2.0, 3.0)}},
@@ -42,12 +43,12 @@ KINDS = {
 }
 SUPPORTED = {kind: [name for name in DOMAINS if name != "candidates" or kind != "tree"] for kind in KINDS}
 
-# The states in which a value is accepted.
+# The states in which a trial accepts a value.
 OBSERVABLE = ("pending", "failed", "abandoned")
 
 
 def f(opt, trial):
-    """A smooth function of the trial's point, with its optimum inside."""
+    """A smooth function of the trial's point, with its optimum inside the domain."""
     if trial.index is not None:
         x, y = CANDIDATES[trial.index]
     elif "n" in trial.params:
@@ -58,7 +59,7 @@ def f(opt, trial):
 
 
 def place(trial):
-    """Return the point of a trial in units of the width of the domain."""
+    """The trial's point, in units of the width of the domain."""
     if trial.index is not None:
         return (float(trial.index), 0.0)
     if "n" in trial.params:
@@ -67,7 +68,7 @@ def place(trial):
 
 
 class RandomUse(RuleBasedStateMachine):
-    """One optimizer, and the expected states of its trials by the rules of their life cycle."""
+    """An optimizer under test, and the states that its trials should have by the rules of the life cycle."""
 
     kind = "random"
 
@@ -79,7 +80,7 @@ class RandomUse(RuleBasedStateMachine):
         # Values without noise are declared as exact.
         self.std = 0.0 if exact else None
         self.states, self.values, self.mistyped = {}, {}, set()
-        # Points of trials that were abandoned after the last result.
+        # The points of trials that were abandoned after the last result.
         self.given_up = []
 
     # The random actions.
@@ -133,7 +134,7 @@ class RandomUse(RuleBasedStateMachine):
     @rule(data=st.data(), value=st.sampled_from([-1e8, -1e3, 0.0, 1e3, 1e6, 1e300, -5e-324]))
     def outlier(self, data, value):
         if self.kind == "bpe":
-            return  # BPE-Delay eliminates points by suggested trials only
+            return  # only suggested points are used for eliminations
         trial = self.opt.trials[data.draw(st.integers(0, len(self.states) - 1))] if self.states else self.opt.suggest()
         self.states.setdefault(trial.number, "pending")
         point = trial.params if trial.index is None else trial.index
@@ -162,7 +163,7 @@ class RandomUse(RuleBasedStateMachine):
         if not amend and trial.number in self.values:
             return
         trial.observe(value, std=self.std, amend=amend)
-        # Reporting the value of a trial again does not change the trial.
+        # A repeated report of the same value does not change the trial.
         if self.states[trial.number] != "observed" or self.values[trial.number] != value:
             self.given_up.clear()
         self.states[trial.number], self.values[trial.number] = "observed", value
@@ -186,7 +187,8 @@ class RandomUse(RuleBasedStateMachine):
         self.states[trial.number] = "pending"
 
     def repeats_nothing(self):
-        """Whether the optimizer must not evaluate a point twice; the literature's algorithms may do so."""
+        """Whether this optimizer must not evaluate a point twice, because the second value would be the same. The
+        literature's algorithms may do so."""
         return self.std == 0.0 and self.kind in ("random", "log_ei", "ucb", "max_variance")
 
     @invariant()
@@ -201,7 +203,7 @@ class RandomUse(RuleBasedStateMachine):
         assert best is None or self.sign * self.opt.best_value_ == best
 
     def teardown(self):
-        """An optimizer made from the log accepts all notes and continues with the same suggestions, bit for bit."""
+        """An optimizer that is made from the log accepts all notes and makes the same suggestions, bit for bit."""
         if not hasattr(self, "states"):
             return
         assert all(math.isfinite(t.suggested_at) for t in self.opt.trials)

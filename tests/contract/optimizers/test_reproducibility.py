@@ -1,4 +1,5 @@
-"""Seed and history determine every suggestion, bit for bit, also in copies and after readings of the model."""
+"""The seed and the history determine every suggestion, bit for bit. This also holds in copies, and after the model was
+read."""
 
 import contextlib
 import os
@@ -18,7 +19,8 @@ FULL = os.environ.get("BELATED_FULL") == "1"
 LONGEST = 120 if FULL else 60
 
 BOX = {"x": (-1.0, 1.0), "y": bl.Real(1e-3, 1.0, log=True), "n": (1, 6), "c": ["u", "v", "w"]}
-# A lattice has many equal distances, so acquisitions tie up to rounding. This is the hardest case for equal bits.
+# A lattice has many equal distances, so many acquisition values are equal up to rounding. Equal bits are hardest to
+# achieve in this case.
 LATTICE = np.array([[i, j] for i in range(7) for j in range(6)], dtype=float)
 SCATTERED = np.random.default_rng(0).random((60, 3))
 CONTEXT = {"age": (0.0, 1.0), "site": ["a", "b"]}
@@ -41,12 +43,12 @@ def make(plan):
     if plan["context"]:
         arguments["context"] = CONTEXT
     if arguments.get("clock") == "seconds":
-        arguments["time"] = np.zeros(()).item  # the clock is pickled together with the array that holds its time
+        arguments["time"] = np.zeros(()).item  # the method is pickled together with the array that holds the time
     return optimizer(**DOMAINS[plan["domain"]], **arguments)
 
 
 def optimizer(**arguments):
-    """An optimizer; arguments named ``argument__field`` are fields of its values."""
+    """Construct the optimizer of a plan; an argument named ``argument__field`` sets a field of a setting."""
     nested = {name: value for name, value in arguments.items() if "__" in name}
     return bl.BayesOpt(**{name: arguments[name] for name in arguments.keys() - nested}).set_params(**nested)
 
@@ -64,7 +66,7 @@ def params_of(plan, u):
 
 
 def read_model(opt, plan, which):
-    """Calls that must not change later suggestions: reads of the model, and calls that raise an error."""
+    """Make calls that must not change later suggestions: calls that read the model, and calls that raise an error."""
     context = CONTEXTS[which % 3] if plan["context"] else None
     problem = opt._problem
     for call in (
@@ -83,7 +85,7 @@ def read_model(opt, plan, which):
 
 
 def step(opt, plan, what, number):
-    """One event in the life of an optimizer; `number` chooses the trial, the point and the value."""
+    """Make one step of a history; `number` determines the trial, the point and the value."""
     context = CONTEXTS[number % 3] if plan["context"] else None
     u = number // 3 % 100 / 100
     value = np.round(8 * u) / 4 - 1  # values are coarse, so equal values are frequent
@@ -112,7 +114,7 @@ def step(opt, plan, what, number):
 
 
 def travel(opt, plan, which):
-    """Return a copy of the optimizer: unpickled, or a new optimizer with the same events."""
+    """Return a copy of the optimizer, made by pickling or from the events of the log."""
     if which % 2:
         return pickle.loads(pickle.dumps(opt))
     copy = make(plan)
@@ -123,7 +125,8 @@ def travel(opt, plan, which):
 
 
 def run(opt, plan, steps, readings=(), travels=()):
-    """Run the steps; read the model before steps in `readings`, and copy the optimizer before steps in `travels`."""
+    """Run the steps; before the steps in `readings` read the model, and before the steps in `travels` replace the
+    optimizer by a copy."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bl.BelatedWarning)
         for i, (what, number) in enumerate(steps):
@@ -136,7 +139,7 @@ def run(opt, plan, steps, readings=(), travels=()):
 
 
 def record(opt):
-    """Return all facts about an optimizer's trials and its predictions of f, as bits."""
+    """Return all data of an optimizer's trials and its predictions of f, with the bits of floats."""
     trials = [opt._log.trial(number) for number in range(opt.n_trials)]
     facts = [
         (t.number, repr(t.place), repr(t.run), t.context, t.state, t.value, t.suggested_at, t.observed_at)
@@ -200,7 +203,8 @@ def plans(draw):
         arguments["acquisition__n_features"] = 32
     if domain == "box" and arguments["acquisition"] == "thompson":
         arguments["acquisition__draws"] = draw(st.sampled_from(["pathwise", "weight_space"]))
-    # The length is drawn first. If hypothesis chose the length, most histories would end before the model is used.
+    # The length is drawn first. Lists of random length would mostly be short, and short histories end before the model
+    # is used.
     length = draw(st.integers(5, LONGEST))
     steps = draw(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2999)), min_size=length, max_size=length))
     return {"domain": domain, "context": draw(st.booleans()), "arguments": arguments, "steps": steps}
@@ -232,8 +236,9 @@ def test_a_batch_equals_single_suggestions(plan):
 
 
 def lattice_indices(settings, readings=False, travels=False, rounds=30):
-    """Return indices suggested on a lattice on which only distances matter, so scores tie up to rounding."""
-    # Coordinates are exact in binary, and all observed values equal the prior mean.
+    """Return the indices suggested on a lattice. The scores depend only on distances, so many scores are equal up to
+    rounding."""
+    # The coordinates are exact binary fractions, and all values equal the prior mean.
     lattice = np.array([[i, j] for i in range(9) for j in range(9)], dtype=float)
     theta = {"surrogate__lengthscale": 0.5, "surrogate__signal_std": 1.0, "surrogate__noise_std": 0.1}
     opt = optimizer(candidates=lattice, surrogate__targets="raw", initial=1, **theta, **settings)
@@ -278,7 +283,8 @@ def test_scores_that_tie_up_to_rounding_give_the_same_suggestions(pending, acqui
     ids=["fitted", "given"],
 )
 def test_copies_with_many_rows_continue_bit_for_bit(n, pending, acquisition, domain, theta):
-    # The factor of a copy has another capacity and therefore other strides. Suggestions must not depend on strides.
+    # The Cholesky factor of a copy has a different capacity, and therefore different strides. Results must not depend
+    # on the strides.
     plan = {"domain": domain, "context": False, "arguments": {"acquisition": acquisition, "pending": pending}}
     plan["arguments"] |= {"seed": 1, "initial": 1, "surrogate__n_restarts": 2, **theta}
     plan["arguments"] |= {"acquisition__n_features": 64} if acquisition == "thompson" else {}
@@ -290,7 +296,7 @@ def test_copies_with_many_rows_continue_bit_for_bit(n, pending, acquisition, dom
 
 
 def in_another_process(jobs):
-    """Return records of (optimizer, plan, steps) continued in another process, in order."""
+    """Continue each (optimizer, plan, steps) in another process; return the records in order."""
     child = subprocess.run([sys.executable, __file__], input=pickle.dumps(jobs), stdout=subprocess.PIPE, check=True)
     return pickle.loads(child.stdout)
 

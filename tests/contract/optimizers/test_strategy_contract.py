@@ -1,5 +1,6 @@
-"""Requirements on every strategy. Every class of `Optimizer.registry` is tested automatically; only its required
-arguments are listed here. A class supports each feature or raises an error at construction."""
+"""Requirements on every strategy. The tests cover every class in `Optimizer.registry`. For a new class, only its
+required arguments must be added here. The constructor of a class raises an error for each feature that the class does
+not support."""
 
 import gc
 import json
@@ -35,7 +36,7 @@ CUTS = ("exception", "interrupt", "propose")
 
 
 class Stopped(Exception):
-    """Raised by interrupted calls in these tests in place of KeyboardInterrupt, which would stop pytest."""
+    """The exception that the signal handler of these tests raises; KeyboardInterrupt would stop pytest."""
 
 
 @every_strategy
@@ -56,7 +57,7 @@ def test_unsupported_features_are_refused_by_name(cls, feature):
     with pytest.raises(bl.InvalidSetting) as caught:
         made(cls, **asked)
     assert cls.__name__ in str(caught.value) and words in str(caught.value)
-    # Other ways to make an optimizer raise an error for the same arguments as the constructor.
+    # Every way to construct an optimizer raises an error for the arguments that the constructor refuses.
     opt = made(cls, **DOMAINS["mixed"], seed=0)
     with pytest.raises(bl.InvalidSetting):
         opt.set_params(**({"space": None} if "space" not in asked else {}), **asked)
@@ -64,7 +65,7 @@ def test_unsupported_features_are_refused_by_name(cls, feature):
 
 
 def assert_same(one, other):
-    """Compare the logs and the next suggestions, one by one and as a batch."""
+    """Check that two optimizers have the same log and the same next suggestions, single and in a batch."""
     assert core_of(one).events(0) == core_of(other).events(0)
     assert core_of(one).to_bytes() == core_of(other).to_bytes()
     for number in (4, 5):
@@ -102,7 +103,7 @@ def test_a_study_continues_in_another_instance(make, steps, data):
     goes_on_in_another_instance(make, steps, MemoryStore("here"))
 
 
-# The server for these tests; functions decorated by `histories` cannot have fixtures.
+# The server is a global variable, because functions decorated by `histories` cannot have fixtures.
 SERVERS = []
 
 
@@ -161,7 +162,8 @@ in_main_thread = pytest.mark.skipif(
 
 
 def interrupted(call, after):
-    """Make a call and send a signal `after` seconds into the call. The handler raises an exception, as for Ctrl-C."""
+    """Make a call and send a signal `after` seconds after its start. The handler of the signal raises an exception, as
+    for Ctrl-C."""
 
     def handler(_signal, _frame):
         raise Stopped
@@ -180,11 +182,11 @@ def interrupted(call, after):
 
 
 def cut_short(opt, how, number):
-    """Request a batch that is interrupted in one of three ways."""
+    """Request a batch and interrupt the request in one of three ways."""
     context = a_context(opt, np.random.default_rng(number))
     n = 1 + number % 4
     if how == "interrupt":
-        # The test requests a batch that is too long to finish. Either all trials of the batch are logged, or none.
+        # The batch is too long to finish in the test. The log contains all trials of the batch or none of them.
         interrupted(lambda: opt.suggest(n=1_000_000, context=context), [1e-4, 2e-3, 0.01, 0.03][number % 4])
     elif how == "propose":
         numbers = None if context is None else opt.context_space_.numbers(context)
@@ -279,7 +281,7 @@ def test_a_study_continues_in_another_process(cls, kept, tmp_path, request):
     opt.observe(0, 0.5)
     assert suggested == [trial.params for trial in opt.suggest(n=3)]
     assert study.suggest().params == opt.suggest().params
-    # The wall clock does not stand still in the other process.
+    # The other process does not use the constant wall-clock time of these tests.
     events = [[_core.without_time(event) for event in core_of(each).events(0)] for each in (study, opt)]
     assert events[0] == events[1]
 

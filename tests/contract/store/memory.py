@@ -1,4 +1,4 @@
-"""A store in the memory of this process, with locations that a URL of a new scheme can name."""
+"""A store in the memory of this process. A URL with a new scheme names the location of a store."""
 
 from belated.store import memory
 

@@ -1,4 +1,5 @@
-"""Requirements on every store: SQLite, PostgreSQL, and a store in memory that a line in `STORES` registers."""
+"""Requirements on every store: The stores are SQLite, PostgreSQL, and a store in memory, which an entry of `STORES`
+registers."""
 
 import os
 import pickle
@@ -100,7 +101,7 @@ def test_writers_take_turns(url):
 
 
 def test_names_and_keys_have_the_same_maximum_length(url):
-    # Letters of 1 to 4 bytes that cannot be compressed.
+    # Random characters of 1 to 4 bytes, which a database cannot compress.
     letters = random.Random(0).choices(
         [chr(n) for n in (*range(0x4E00, 0x9000), *range(0x20000, 0x24000), *b"ab")], k=990
     )

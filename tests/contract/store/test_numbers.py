@@ -1,4 +1,4 @@
-"""Numbers of every size in every column of every store: the bits read are the bits written."""
+"""Every store returns the numbers in each column with the same bits as they were written."""
 
 import itertools
 import math
@@ -23,14 +23,14 @@ NAMES = map("study {}".format, itertools.count())
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def stores(request, tmp_path, monkeypatch):
-    """Two empty stores of one kind."""
+    """The URLs of two empty stores of one kind."""
     if request.param == "sqlite":
         return [store.open_store(tmp_path / name) for name in ("one.db", "other.db")]
     return [store.open_store(request.getfixturevalue("postgres").url()), store.open_store(tmp_path / "other.db")]
 
 
 def bits(value):
-    """Convert data so that equal floats with different bits differ, for example 0.0 and -0.0."""
+    """Convert data so that floats are equal only if they have the same bits; 0.0 and -0.0 differ."""
     if isinstance(value, dict):
         return {name: bits(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -39,7 +39,7 @@ def bits(value):
 
 
 def facts(study):
-    """Return all facts about a study's trials, to the last bit."""
+    """Return all data of a study's trials, with the bits of floats."""
     names = ["params", "params_run", "state", "value", "std", "cost", "duration", "attrs", "suggested_at", "ended_at"]
     return bits([[getattr(trial, name) for name in names] for trial in study.trials])
 

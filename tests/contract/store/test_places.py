@@ -1,4 +1,4 @@
-"""Locations of stores: URLs of unknown kinds, the file system of a path, and files with a second name."""
+"""Locations of stores: URLs with unknown schemes, the file systems of paths, and files with a second name."""
 
 import io
 import os
@@ -66,7 +66,7 @@ def mountinfo(monkeypatch):
         ("/none/data/../x.db", "ext4"),
         ("/none/my disk/x.db", "cifs"),
         ("/none/a\\b/x.db", "vfat"),
-        ("/none/twice/x.db", "btrfs"),  # a later mount on the same folder hides an earlier mount
+        ("/none/twice/x.db", "btrfs"),  # the later mount at this point hides the earlier mount
         ("/none/short/x.db", "tmpfs"),
     ],
 )
@@ -103,7 +103,8 @@ def search():
     return bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
 
 
-# Opens a study under one name of its file, reads it, and tries to write: prints how many events it read, and the error.
+# A program that opens a study under one name of its file, reads it and tries to write. It prints the number of events
+# and the error.
 WORKER = """
 import sys, warnings
 import belated as bl
@@ -133,8 +134,7 @@ def test_a_file_with_a_second_hard_link_is_opened_read_only(tmp_path, capsys):
     for path in (one, other):
         n, error = run_worker(path)
         assert "2 names" in error and str(path) in error
-    # The process that opened the file before it got a second name cannot write either. A call that raises an error does
-    # not change the study.
+    # Writing is also refused in the process that opened the file earlier. A refused call does not change the study.
     with pytest.raises(bl.StoreError, match="2 names"):
         study.observe(0, 1.0)
     assert study.n_trials == 2 and study.best_value_ is None
@@ -145,7 +145,7 @@ def test_a_file_with_a_second_hard_link_is_opened_read_only(tmp_path, capsys):
         assert cli.main(["study", command, str(other)]) == cli.DONE
     with pytest.raises(bl.StoreError, match="2 names"):
         bl.Study("new", other, search())
-    # If the second name of the file is removed, a study that is open for reading can write again.
+    # After the second name is removed, writing is allowed again, also in a study that was open for reading.
     one.unlink()
     again.observe(0, 1.0)
     assert run_worker(other) == (2, "") and again.n_trials == 3
@@ -155,7 +155,7 @@ def test_a_reader_under_a_second_name_does_not_write_its_log_into_the_file(tmp_p
     one, other = (tmp_path / name for name in ("one.db", "other.db"))
     study = bl.Study("s", one, search())
     study.suggest()
-    # Leave the files of the store as a killed process does.
+    # This is the state of the files after a process was killed.
     (tmp_path / "other.db-wal").write_bytes((tmp_path / "one.db-wal").read_bytes())
     study.suggest(n=5)
     del study
@@ -175,8 +175,8 @@ def test_a_file_that_is_a_mount_point_is_opened_read_only(tmp_path):
     study = bl.Study("s", one, search())
     study.suggest()
     other.touch()
-    # The mount is in a separate namespace, so it is removed at the end. If this user may not mount, the test is
-    # skipped.
+    # The mount is made in a separate namespace, so it disappears when the process ends. If this user is not allowed to
+    # mount, the test is skipped.
     prefix = ["unshare", "--mount", "sh", "-c", f"mount --bind '{one}' '{other}' && exec \"$@\"", "sh"]
     try:
         subprocess.run([*prefix, "true"], check=True, capture_output=True, timeout=60)
@@ -185,7 +185,7 @@ def test_a_file_that_is_a_mount_point_is_opened_read_only(tmp_path):
     del study
     n, error = run_worker(other, *prefix)
     assert n == 1 and "mount the folder" in error
-    # Writing works under the first name of the file, also if the folder is mounted.
+    # A file whose folder is mounted can be written.
     assert run_worker(one, *prefix) == (1, "")
     prefix = ["unshare", "--mount", "sh", "-c", f"mount --bind '{tmp_path}' /mnt && exec \"$@\"", "sh"]
     assert run_worker("/mnt/one.db", *prefix) == (2, "")

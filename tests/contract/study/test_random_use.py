@@ -1,6 +1,7 @@
-"""A study on SQLite under random use: strange clocks and names, several names of its file, interrupted calls.
+"""A study in SQLite under random use: unusual clocks and names, several names of its file, and interrupted calls.
 
-The file contains exactly the events of acknowledged calls. A second reader checks this after each step.
+The file contains exactly the events of acknowledged calls. After each step another instance reads the file and checks
+this.
 """
 
 import os
@@ -38,11 +39,11 @@ OPTIMIZERS = {
 
 
 class Interrupted(Exception):
-    """Raised in place of KeyboardInterrupt, which would stop pytest."""
+    """The exception that the tests raise in place of KeyboardInterrupt, which would stop pytest."""
 
 
 def interrupted(call, after):
-    """Return whether a call ended before it was interrupted at this line of the store or the study."""
+    """Interrupt a call at this line of the store or the study; return whether the call had ended before."""
     left = after
 
     def trace(frame, event, _argument):
@@ -68,7 +69,7 @@ def interrupted(call, after):
 
 
 class RandomUse(RuleBasedStateMachine):
-    """One study in one file, through two instances, and the trials that its calls acknowledged."""
+    """A study in a file, opened twice, and the trials of its acknowledged calls."""
 
     def __init__(self):
         super().__init__()
@@ -89,7 +90,7 @@ class RandomUse(RuleBasedStateMachine):
             self.studies = [bl.Study(self.name, self.path, OPTIMIZERS[kind](self.clock), time=self.clock)]
         self.link.symlink_to(self.path)
         self.studies.append(bl.Study.load(self.name, self.link, time=self.clock))
-        # State and value of each trial.
+        # The expected state and value of each trial.
         self.expected = []
 
     @rule(time=st.sampled_from(TIMES))
@@ -132,7 +133,7 @@ class RandomUse(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 1))
     def second_name(self, which):
-        """Under a second name a file has a second write-ahead log. While it has two names, writing is refused."""
+        """A file with two names would have two write-ahead logs, so writing is refused while the file has two names."""
         other = Path(self.folder.name, "other.db")
         os.link(self.path, other)
         try:
@@ -148,7 +149,7 @@ class RandomUse(RuleBasedStateMachine):
         return f"鍵 {self.n_keys}"
 
     def call(self, which, action, outcome, number=None):
-        """Make a call that is either acknowledged, or raises an error about its clock and does not change the study."""
+        """Make a call. It must be acknowledged, or raise an error about the clock and leave the study unchanged."""
         try:
             action(self.studies[which])
         except bl.BelatedError:

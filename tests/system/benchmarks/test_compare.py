@@ -1,4 +1,5 @@
-"""The comparison of optimizers: its clocks against their definitions and `belated.simulate`, its files, its tables."""
+"""The comparison of optimizers. Its clocks agree with their definitions and with `belated.simulate`; its files and
+tables are right."""
 
 import importlib
 import json
@@ -128,12 +129,12 @@ def test_one_at_a_time_cma_is_a_loop_of_pycma(compare):
 
     peer = compare.peers.make("cma", function.space, 4)
     ours = []
-    for _ in range(40):  # three generations of 12 and a part of the fourth generation
+    for _ in range(40):  # three generations of 12 points and a part of the fourth
         number, params = peer.suggest()
         peer.observe(number, function(params))
         ours.append(params)
 
-    # pycma draws from numpy's global generator, so the loops run one after the other.
+    # pycma draws from numpy's global generator, so the two loops must run one after the other.
     strategy = cma.CMAEvolutionStrategy([0.5] * 20, 0.25, {"bounds": [0, 1], "seed": 5, "verbose": -9})
     theirs = []
     while len(theirs) < 40:
@@ -153,7 +154,7 @@ def test_cma_accepts_late_and_unordered_results(compare, workers):
     compare.run_one(peer, function, setting, 0)
     generations = peer.strategy.countiter
     assert peer.strategy.countevals == 6 * generations <= 60
-    assert (6 + workers - 1) * (generations + 1) > 60  # the other trials are in flight when a generation ends
+    assert (6 + workers - 1) * (generations + 1) > 60  # when a generation ends, all other trials are in flight
     assert len(peer.points) == 59 + workers
     assert np.min(peer.points) >= 0 and np.max(peer.points) <= 1
 

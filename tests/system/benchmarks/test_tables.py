@@ -1,5 +1,5 @@
-"""Tables of tuning experiments: the rules of a run compared with a plain loop, files and grids, and other
-optimizers."""
+"""Tables of tuning experiments: runs agree with a loop written from the rules; files, grids and other optimizers
+work."""
 
 import gzip
 import hashlib
@@ -42,7 +42,8 @@ def tables(compare):
 
 
 def tiny(tables, failing=0.0, counts=None, space=_SPACE, **settings):
-    """Return a table and its setting. Replicate r of a row has the value 100 · rank + r + 0.25, with random ranks."""
+    """Return a table and its setting. Each row has a random rank, and replicate r of the row has the value 100 · rank +
+    r + 0.25."""
     n = len(tables.Grid(space).rows)
     rng = np.random.default_rng(5)
     values = 100.0 * rng.permutation(n)[:, None] + np.arange(3) + 0.25
@@ -52,7 +53,7 @@ def tiny(tables, failing=0.0, counts=None, space=_SPACE, **settings):
 
 
 class Recorder:
-    """A random search that keeps a record of its calls."""
+    """A random search that records its calls."""
 
     def __init__(self, space, seed):
         self.search, self.calls = bl.RandomSearch(space, seed=seed), []
@@ -72,7 +73,7 @@ class Recorder:
 
 
 def plain_run(table, points, workers):
-    """(start, end) of each trial, and the calls in order, by a loop over the next events."""
+    """Compute (start, end) of each trial and the calls in order, by a loop over the events in simulated time."""
     running, calls, times = [], [], []
     now = 0.0
     for k, point in enumerate(points):
@@ -137,7 +138,7 @@ def test_the_kth_evaluation_shows_the_same_replicate_to_every_optimizer(compare,
         assert points != elsewhere
     assert set(shown[0, True][0][0]) == {0, 1, 2}
     assert (shown[0, True][0][0] != shown[1, True][0][0]).any()
-    # With fewer replicates, the replicate at the same fraction is used: u in [j/3, (j+1)/3) bounds floor(u·r).
+    # A row with r replicates gives replicate floor(u·r), where u is in [j/3, (j+1)/3).
     thirds = shown[0, True][0][0]
     for replicate, of, _ in shown[0, False]:
         assert (replicate >= np.floor(thirds * of / 3)).all() and (replicate <= np.floor((thirds + 1) * of / 3)).all()
@@ -216,7 +217,7 @@ def test_the_spaces_equal_those_of_the_package(tables, family):
 
 @pytest.mark.parametrize("space", [_SPACE, _CONDITIONAL])
 def test_a_grid_has_each_point_of_its_space_once(tables, space):
-    """The reference is the product of all levels, without the values of inactive parameters."""
+    """The expected points are the combinations of all values, without inactive parameters and repetitions."""
     grid, dimensions = tables.Grid(space), bl.Space(space)
     members = [[each.member(i) for i in range(each.n_levels)] for each in dimensions.values()]
     expected = set()

@@ -1,6 +1,6 @@
-"""The fault programs of campaigns, with small counts.
+"""The fault programs in campaigns/, run with small numbers of faults.
 
-Times are not tested, because they depend on the machine.
+The tests do not check times, because times depend on the machine.
 """
 
 import importlib
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kills, limits a
 
 @pytest.fixture
 def program(monkeypatch):
-    """A fault program, imported under the name that its workers use."""
+    """Import a fault program under the name by which its workers import it."""
     monkeypatch.syspath_prepend(str(FAULTS))
     return importlib.import_module
 
 
 def clean(figures):
-    """The figures, after a check that they do not contain a failure."""
+    """Check that the results of a fault program do not contain failures, and return the results."""
     harness = importlib.import_module("harness")
     assert harness.failures_in(figures) == 0, figures
     return figures
@@ -34,7 +34,7 @@ def test_killed_writers_lose_no_acknowledged_call(program):
 
 @pytest.fixture
 def postgresql(program):
-    """Skips the test if a server cannot be started."""
+    """Skip the test if a server cannot be started."""
     reason = program("server").missing()
     if reason is not None:
         pytest.skip(reason)

@@ -9,7 +9,7 @@ from pathlib import Path
 DOCS = Path(__file__).parents[3] / "docs"
 # Pages that show a program for another package, and then the same program for belated.
 COMPARISONS = sorted(DOCS.glob("from_*.md"))
-# All other pages; their blocks continue one another.
+# All other pages; each block of a page continues the blocks above it.
 GUIDES = sorted(set(DOCS.glob("*.md")) - set(COMPARISONS))
 
 
@@ -21,7 +21,7 @@ class Block:
     line: int
     #: The heading above the block.
     heading: str
-    #: The package of the block: the word after ``python``; empty for belated.
+    #: The package of the block, given after the word ``python``; empty for belated.
     package: str
     code: str
 
@@ -30,13 +30,13 @@ class Block:
 
     @property
     def source(self) -> str:
-        """The code after as many empty lines as it has lines before it on the page. Errors then name the line of the
+        """The code after empty lines in place of the lines above it on the page, so that errors name the line of the
         page."""
         return "\n" * self.line + self.code
 
 
 def blocks(page: Path, ours: bool = False) -> list[Block]:
-    """The blocks of Python of a page, in order; with `ours` only the blocks for belated."""
+    """Return the blocks of Python on a page, in order; with `ours=True` only the blocks for belated."""
     found: list[Block] = []
     heading, start, package = "", None, ""
     lines = page.read_text(encoding="utf-8").splitlines()
@@ -54,22 +54,22 @@ def blocks(page: Path, ours: bool = False) -> list[Block]:
 
 
 def is_session(block: Block) -> bool:
-    """Whether a block is an interpreter session with its output."""
+    """Return whether a block is an interpreter session with output."""
     return block.code.startswith(">>> ")
 
 
 def is_program(block: Block) -> bool:
-    """Whether a block runs its code only under ``if __name__ == "__main__"``, as processes require."""
+    """Return whether a block runs its code under ``if __name__ == "__main__"``, as worker processes require."""
     return 'if __name__ == "__main__":' in block.code
 
 
 def source_of(block: Block) -> str:
-    """The code of a block, without the output of a session."""
+    """Return the code of a block; the output of a session is left out."""
     if not is_session(block):
         return block.code
     return "".join(example.source for example in DocTestParser().get_examples(block.code))
 
 
 def n_statements(code: str) -> int:
-    """The number of statements, including nested statements."""
+    """Return the number of statements in the code, including nested statements."""
     return sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(code)))

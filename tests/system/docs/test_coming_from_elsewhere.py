@@ -1,4 +1,5 @@
-"""Programs for other packages and for belated: both run, and the program for belated is not longer."""
+"""The programs for belated on the pages for users of other packages run, and are not longer than the other packages'
+programs."""
 
 from itertools import groupby
 
@@ -12,7 +13,7 @@ PAGES = {"optuna", "scikit_optimize", "bayesian_optimization", "ax", "ray_tune",
 
 
 def sections(page):
-    """The blocks of each section that has blocks."""
+    """Return the blocks of a page, grouped by section."""
     return [list(group) for _, group in groupby(blocks(page), lambda block: block.heading)]
 
 

@@ -28,7 +28,7 @@ def test_examples_of_module(name):
             raise
         pytest.skip(f"{name} needs {error.name}, which is not installed")
     if name == _STARTS_RAY:
-        # Ray is started once in a process, and another test may have done so.
+        # Ray can be started only once in a process, and another test may have started it.
         code = f"import doctest, {name} as m; raise SystemExit(doctest.testmod(m, optionflags={_FLAGS}).failed)"
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
         assert run.returncode == 0, run.stdout + run.stderr
@@ -40,7 +40,7 @@ def test_examples_of_readme(capsys):
     if not _README.exists():
         pytest.skip("the installed package comes without its README")
     text = _README.read_text(encoding="utf-8")
-    # A block of Python, and the output that is shown below it.
+    # The pattern finds a block of Python and the output that the README shows below it.
     blocks = re.findall(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", text, flags=re.MULTILINE | re.DOTALL)
     assert blocks
     for code, output in blocks:

@@ -14,7 +14,7 @@ from tests.system.docs.pages import COMPARISONS, DOCS, GUIDES, blocks, is_progra
 pytestmark = pytest.mark.skipif(not GUIDES, reason="the installed package comes without its pages")
 
 README = DOCS.parent / "README.md"
-# The libraries that each page requires.
+# The library that a page requires.
 NEEDED = {"dask": "distributed", "processes": "loky", "ray": "ray.tune"}
 
 WITH_CODE = [page for page in GUIDES if blocks(page)]
@@ -22,7 +22,7 @@ WITH_CODE = [page for page in GUIDES if blocks(page)]
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
 def test_guide_runs(page, tmp_path, monkeypatch):
-    # A page shows how to set the level of the package's logger.
+    # One of the pages sets the level of the package's logger.
     monkeypatch.setattr(logging.getLogger("belated"), "level", logging.NOTSET)
     if page.stem in NEEDED:
         pytest.importorskip(NEEDED[page.stem])

@@ -19,7 +19,7 @@ def ray():
     try:
         ray.init(**arguments)
     except Exception as error:
-        # Ray waits 30 s for its processes, which is not always enough on a busy machine.
+        # By default Ray waits 30 s for its processes, which may be too short on a busy machine.
         if "timed out during startup" not in str(error):
             raise
         ray.shutdown()

@@ -1,5 +1,4 @@
-"""Spaces made from scikit-learn's distributions: a uniform draw from the optimizer's space has the given
-distribution."""
+"""Spaces made from scikit-learn's distributions. A uniform draw from such a space has the given distribution."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""Tasks that depend on earlier results, in threads and in processes: all tasks are done, and only after the results."""
+"""Tasks that depend on earlier results, in threads and in processes. All tasks are carried out, each of them after the
+results that it needs."""
 
 import pytest
 
@@ -16,7 +17,7 @@ def fail(x):
 
 
 def run(n, n_jobs, n_in_flight, function=square):
-    """The results of n tasks, and the number in progress at each request for another one."""
+    """Run n tasks; return their results, and the number of tasks in progress at each request for another task."""
     asked, seen, under_way = 0, [], []
 
     def next_task():
@@ -37,7 +38,7 @@ def run(n, n_jobs, n_in_flight, function=square):
 def test_all_tasks_are_done_and_each_is_requested_when_a_worker_is_free(n, n_jobs, n_in_flight):
     with joblib.parallel_config(backend="threading"):
         seen, under_way = run(n, n_jobs, n_in_flight)
-    # If all tasks are done before the next request, joblib alone would end.
+    # All short tasks may end before the next request. joblib by itself would then end.
     assert sorted(seen) == [(x, x * x) for x in range(n)]
     assert max(under_way) < n_in_flight
 

@@ -36,7 +36,7 @@ def wait_for_file(path):
 
 
 class KillsItsWorker:
-    """Ends its worker if x is large, always or only the first time."""
+    """A function that ends its worker process if x is large: at every call, or only at the first call."""
 
     def __init__(self, folder, always):
         self.folder, self.always = str(folder), always
@@ -109,7 +109,7 @@ def test_calls_that_wait_when_the_interpreter_ends_have_an_error(ray, tmp_path):
     go_on = str(tmp_path / "go_on")
     pool = executor(1)
     running, *waiting = (pool.submit(wait_for_file, go_on) for _ in range(3))
-    pool._starter.shutdown()  # this is what Python calls at exit
+    pool._starter.shutdown()  # as when Python exits
     open(go_on, "w").close()
     assert running.result(SECONDS) is None
     assert [type(future.exception(SECONDS)) for future in waiting] == [RuntimeError] * 2

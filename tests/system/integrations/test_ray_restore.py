@@ -19,7 +19,7 @@ from tests.system.integrations.test_ray_search import PARAM_SPACE, searched, sta
 
 
 def going_on(search, n=3):
-    """The next suggestions and results of a search."""
+    """Continue a search; return its next suggestions and results."""
     found = []
     for i in range(n):
         found.append(search.suggest(f"next {i}"))
@@ -42,7 +42,7 @@ def test_a_restored_search_continues_like_the_saved_search(make, tmp_path):
     search.save(path)
     assert b"cloudpickle" not in (tmp_path / "search").read_bytes()
     json.loads((tmp_path / "search").read_bytes())
-    # The search is restored with its space, and without it, as after Tuner.restore without param_space.
+    # One search gets its space after it is restored, as by Tuner.restore without param_space; the other has it before.
     restored = [BelatedSearch(optimizer=make), searched(optimizer=make)]
     restored[1] = BelatedSearch(optimizer=make)
     restored[1].set_search_properties("loss", "min", PARAM_SPACE)
@@ -107,11 +107,11 @@ def ahead():
     return search
 
 
-# A file of the search and Tune's table of trials, of which one is older.
+# The next tests restore from two files, one of which is older: the file of the search and Tune's table of trials.
 
 
 def write_table(folder, rows, name="experiment_state-2026.json", **state):
-    """A table as Tune writes it: (id, status, config, last result) of each trial."""
+    """Write a table of trials as Tune does, from (id, status, config, last result) of each trial."""
     trials = [
         [
             json.dumps({"trial_id": trial_id, "status": status, "config": config, "evaluated_params": {}} | state),
@@ -155,7 +155,7 @@ def test_trials_only_in_the_table_of_tune_are_taken_over(tmp_path):
     for trial_id, value in (("b", 4.0), ("e", 5.0)):
         restored.on_trial_complete(trial_id, {"loss": value})
     assert states(restored)[1] == ("observed", 4.0) and states(restored)[4] == ("observed", 5.0)
-    # A trial stopped while it was paused has the last value of the table.
+    # A trial that was stopped while it was paused takes its last value from the table.
     other = BelatedSearch()
     other.restore_from_dir(str(tmp_path))
     other.on_trial_complete("b")
@@ -200,7 +200,7 @@ def test_points_of_trials_that_tune_lost_are_suggested_again_after_a_second_rest
     configs = {trial_id: search.suggest(trial_id) for trial_id in "abc"}
     search.on_trial_complete("a", {"loss": 1.0})
     write_table(tmp_path, [("a", "TERMINATED", configs["a"], {"loss": 1.0})])
-    # The search is saved again before it returns the points.
+    # The search is saved again before it has returned the points.
     for session in "123":
         search.save_to_dir(str(tmp_path), session)
         search = BelatedSearch()
@@ -217,7 +217,7 @@ def test_a_point_that_was_suggested_again_is_known_to_an_older_file(tmp_path):
     search = BelatedSearch()
     search.restore_from_dir(str(tmp_path))
     assert search.suggest("x") == configs["b"]
-    # The process was killed after the table was saved, but before the search was.
+    # The process was killed after it had saved the table and before it saved the search.
     write_table(tmp_path, [("a", "RUNNING", configs["a"], {}), ("x", "TERMINATED", configs["b"], {"loss": 2.0})])
     search = BelatedSearch()
     search.restore_from_dir(str(tmp_path))
@@ -300,7 +300,7 @@ def test_incomplete_files_are_skipped(content, tmp_path):
 
 
 class Unreadable:
-    """An object whose unpickling raises an error."""
+    """An object that raises an error when its pickle is read."""
 
     def __init__(self, error):
         self.error = error
@@ -319,7 +319,7 @@ def test_a_storage_that_cannot_be_read_does_not_end_the_restore(error, tmp_path)
     config = search.suggest("a")
     search.save_to_dir(str(tmp_path), "1")
     pickled = {"_type": "CLOUDPICKLE_FALLBACK", "value": cloudpickle.dumps(Unreadable(error("no"))).hex()}
-    # The search reads only the storage from Tune's saved experiment.
+    # The search does not read other fields than the storage.
     write_table(tmp_path, [("a", "RUNNING", config, {})], storage=pickled, other=pickled)
     restored = BelatedSearch()
     restored.restore_from_dir(str(tmp_path))
@@ -357,7 +357,7 @@ def test_a_trial_restarted_under_another_id_is_recognised_by_its_config(tmp_path
     assert states(search) == [("observed", 0.5), ("pending", None)]
     search.on_trial_complete("unheard of", {"loss": 0.0})
     assert states(search) == [("observed", 0.5), ("pending", None)]
-    # Trials that Tune restarted under another id are recognised.
+    # The search also finds trials that have another id in Tune.
     search.on_trial_result("b again", {"loss": 1.0} | {f"config/{name}": value for name, value in flat_of(search, 1)})
     search.save_to_dir(str(tmp_path), "1")
     write_table(tmp_path, [("again", "TERMINATED", config, {"loss": 0.5}), ("b again", "RUNNING", {}, {})])

@@ -1,4 +1,4 @@
-"""`BelatedSearch` as Ray Tune calls it, without a cluster: spaces, results, limits, refusals."""
+"""`BelatedSearch`, called as Ray Tune calls it but without a cluster: spaces, results, limits and errors."""
 
 import numpy as np
 import pytest
@@ -170,7 +170,7 @@ def test_trials_without_a_value_have_failed_or_are_abandoned():
     expected = ["failed", "abandoned", "failed", "failed", "failed"]
     assert [trial.state for trial in search.optimizer_.trials] == expected
     assert search.optimizer_.trials[4].error.message == "the metric 'loss' is not among its results"
-    # A trial that Tune runs again may get a value, and later another value.
+    # If Tune runs a trial again, a failed trial may get a value, and a value may be replaced.
     for value in (1.0, 2.0):
         search.on_trial_complete("a", {"loss": value})
     assert states(search)[0] == ("observed", 2.0)
@@ -279,16 +279,16 @@ def test_metric_and_mode_of_tune_are_used():
         search.set_search_properties("loss", None, {"epochs": 1})
     with pytest.raises(bl.InvalidSetting, match="metric=\\['a', 'b'\\]"):
         search.set_search_properties(["a", "b"], ["min", "min"], {"epochs": 1})
-    # There are two spaces. The search returns False for a second, different space, and Tune raises an error.
+    # There are two spaces. In this case the search returns False, and Tune raises an error.
     assert search.set_search_properties("loss", "min", PARAM_SPACE) is False
     assert search.set_search_properties("loss", "min", {"epochs": 1}) is True
     with pytest.raises(bl.InvalidSetting, match="mode='max' in Tune's configuration, and 'min' in the searcher"):
         search.set_search_properties("loss", "max", {"epochs": 1})
-    # Tune may pass the same space twice.
+    # Setting the same space a second time is allowed.
     search = searched()
     assert search.set_search_properties("loss", "min", PARAM_SPACE) is True
     assert search.set_search_properties("loss", "min", PARAM_SPACE | {"layers": tune.randint(1, 5)}) is False
-    # Without a metric, the value is the return value of the function.
+    # If no metric is given, the value is the number that the function returns.
     search = BelatedSearch()
     search.set_search_properties(None, "min", PARAM_SPACE)
     search.suggest("a")

@@ -20,11 +20,12 @@ def every_step_is_saved(monkeypatch):
 
 
 class Stop(Exception):
-    """Ends a session as a killed process would, without another save."""
+    """The exception that ends a session without saving, as if the process had been killed."""
 
 
 class StopsAfter(tune.Callback):
-    """Ends the session once `n` trials have ended. `n` can be set on the class, because Tune copies the instance."""
+    """Ends the session once `n` trials have ended. `n` is an attribute of the class, because Tune copies the
+    instance."""
 
     n = None
 
@@ -51,7 +52,7 @@ def train(config):
 
 
 def trials_of(folder, **arguments):
-    """The search's trials, read from the folder of a run."""
+    """Return the trials of the search that is stored in the folder of a run."""
     search = BelatedSearch(**arguments)
     search.restore_from_dir(str(folder / "run"))
     return search.optimizer_.trials
@@ -63,7 +64,8 @@ def test_a_stopped_and_restored_run_has_every_trial_once(tmp_path, monkeypatch):
     with pytest.raises(Stop):
         tuner_of(train, BelatedSearch(seed=0), tmp_path, 6, [StopsAfter()], notes=str(notes)).fit()
     evaluated = [float(line) for line in notes.read_text().split()]
-    # The search file is older than the session, as if it had been copied to the storage too late.
+    # The file of the search is from an earlier moment of the session, as if a later version had not reached the
+    # storage.
     [first] = run.glob("searcher-state-*")
     older = first.read_bytes()
     monkeypatch.setattr(StopsAfter, "n", 4)
@@ -96,7 +98,7 @@ def test_a_failed_trial_is_restarted(tmp_path):
     results = tuner_of(fails_first, search, tmp_path, 2).fit()
     assert results.num_errors == 1
     assert [trial.state for trial in search.optimizer_.trials] == ["failed", "observed"]
-    # Tune gives the restarted trial another id.
+    # A trial that Tune runs again gets a new id.
     results = tune.Tuner.restore(str(tmp_path / "run"), fails_first, restart_errored=True).fit()
     assert not results.errors
     assert [trial.value for trial in trials_of(tmp_path)] == [0.5, 0.125]

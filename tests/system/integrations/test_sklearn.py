@@ -1,4 +1,4 @@
-"""BelatedSearchCV compared with scikit-learn: its searches, its cross-validation, its checks of estimators."""
+"""BelatedSearchCV agrees with scikit-learn's searches and cross-validation, and passes its checks of estimators."""
 
 import functools
 import pickle
@@ -64,7 +64,8 @@ def assert_same_results(found, expected):
         assert np.ma.compressed(found[name]).tolist() == np.ma.compressed(column).tolist(), name
 
 
-# The searches for scikit-learn's checks, and a check that RandomizedSearchCV also fails for the first search.
+# The searches on which scikit-learn's checks are run. The first search fails a check that RandomizedSearchCV also
+# fails.
 CHECKED = {
     BelatedSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, n_iter=2, cv=2, error_score="raise", random_state=0): {
         "check_supervised_y_2d": "DataConversionWarning not caught"
@@ -89,7 +90,7 @@ def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-# These tests compare results with the same quantities computed in another way.
+# The next tests compute the quantities in another way and compare.
 
 
 @pytest.mark.parametrize("scoring, refit", [(None, True), (["accuracy", "f1"], "f1")])
@@ -193,7 +194,7 @@ def test_several_workers_give_the_results_of_one_worker(backend):
 
 
 class Waiting(ClassifierMixin, BaseEstimator):
-    """A classifier; the fit of the slow classifier lasts until twelve other fits are done."""
+    """A classifier whose fit, if `slow` is set, lasts until twelve other fits have ended."""
 
     others_are_done = threading.Event()
     others = []
@@ -228,7 +229,7 @@ def test_a_slow_candidate_does_not_block_other_workers():
     arguments = {"optimizer": scripted, "n_iter": 13, "cv": ShuffleSplit(1, random_state=0), "error_score": "raise"}
     with joblib.parallel_config(backend="threading"):
         search = search_of(Waiting(), {"slow": [0, 1]}, n_jobs=2, refit=False, **arguments).fit(X, Y)
-    # Results are in the order in which candidates were chosen, although their fits ended in another order.
+    # The results are in the order in which candidates were chosen, although the candidates ended in another order.
     assert [params["slow"] for params in search.cv_results_["params"]] == [1] + [0] * 12
 
 
@@ -242,7 +243,7 @@ def test_results_are_known_before_the_next_candidate_is_chosen():
 
     with joblib.parallel_config(backend="threading"):
         search_of(optimizer=Watched, n_jobs=2, n_iter=10, pre_dispatch="n_jobs").fit(X, Y)
-    # Each candidate has three fits, and two run at a time. When the last fit of a candidate starts, all earlier
+    # Each candidate has three fits, and two fits run at a time. When the last fit of a candidate starts, all earlier
     # candidates are reported except the one that the other worker may be evaluating.
     assert all(asked - reported <= 2 for asked, reported in seen)
     assert [asked for asked, _ in seen] == list(range(10))
@@ -404,7 +405,8 @@ def test_no_candidate_is_started_after_the_timeout(monkeypatch):
     clock = iter([0.0, 1.0, 2.0, 10.5])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     search = search_of(GaussianNB(), {"var_smoothing": (1e-9, 1e-3)}, n_iter=1000, timeout=10, cv=2).fit(X, Y)
-    # The first candidate starts without a check of the time, and two more start in time. All of them finish.
+    # The first candidate starts without a check of the time, and two further candidates start before the time is over.
+    # All of them finish.
     assert len(search.cv_results_["params"]) == 3
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 

@@ -1,4 +1,4 @@
-"""Stores in PostgreSQL: an empty store, and a store with one study."""
+"""Fixtures for stores in PostgreSQL: an empty store, and a store with one study."""
 
 import pytest
 

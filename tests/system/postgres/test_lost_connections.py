@@ -19,7 +19,7 @@ def random_search():
 
 
 def hang_up(server):
-    """End all sessions of belated, as an administrator or a network failure would."""
+    """End all sessions of belated on the server, as an administrator or a network failure would."""
     server.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'belated'")
 
 
@@ -27,7 +27,7 @@ def hang_up(server):
 
 
 class Interrupted(Exception):
-    """An exception that a signal handler raises, for example at the time limit of a test."""
+    """The exception that a signal handler raises, for example for a time limit."""
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no timer that sends a signal")
@@ -94,7 +94,7 @@ def test_a_connection_that_is_lost_within_a_transaction_does_not_lose_it(opened,
     with opened.writing("s") as log:
         if when == "before events":
             hang_up(postgres)
-        # A lost connection does not change the events that the writer reads.
+        # These events differ from the events that were read under the lock.
         assert log.events(0) == [record(0), record(1)]
         if when == "before append":
             hang_up(postgres)
@@ -117,7 +117,8 @@ def test_events_are_not_written_if_other_processes_wrote_meanwhile(opened, postg
 
 @pytest.fixture
 def lose_answers(monkeypatch):
-    """The next commits reach the server, but their answers are lost; the functions in the list are then called."""
+    """A list of functions. Each of the next commits reaches the server and loses its answer; then the next function of
+    the list is called."""
     send, waiting = module._Transaction._send, []
 
     def losing(log, connection, key):

@@ -29,7 +29,7 @@ def random_search():
 
 @pytest.fixture
 def locked(postgres):
-    """The URL, without the password, of a store whose user has a password."""
+    """The URL of a store whose user has a password; the URL does not contain the password."""
     bl.Study("s", postgres.url(), random_search()).suggest()
     postgres.execute("GRANT USAGE ON SCHEMA belated TO locked")
     postgres.execute("GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA belated TO locked")
@@ -71,7 +71,7 @@ def test_a_wrong_password_is_refused_at_once_and_not_shown(locked):
     seen = "".join(str(frame.f_locals) for frame, _ in frames if "belated/store" in frame.f_code.co_filename)
     seen += "".join(traceback.format_exception(caught.value)) + str(caught.value.__context__)
     assert locked not in postgres_connection.PASSWORDS
-    # The traceback may contain the password only in the URL that the caller passed.
+    # Only the caller's own argument may contain the password.
     assert "wr0ng" not in seen.replace(wrong, "").replace(wrong.partition("://")[2], "")
 
 
@@ -244,7 +244,7 @@ def test_a_silent_writer_loses_its_lock_but_not_its_events(url, postgres, monkey
     opened.create(header(), [])
     with opened.writing("s") as log:
         other = open_store(url)
-        with other.writing("s") as others:  # waits until the server has ended the first session
+        with other.writing("s") as others:  # this call waits until the server has ended the first session
             assert others.events(0) == []
         log.append([record(0)])
     assert other.events("s", 0) == [record(0)]
@@ -267,7 +267,7 @@ def test_writing_is_synced_with_any_default_of_the_server(opened, url, postgres)
             with open_store(url).writing("s") as log:
                 connection = log._connection
                 within = connection.execute("SHOW synchronous_commit").fetchone()
-            # The server logs the writer's wait after the transaction.
+            # The server writes a line to its log when the writer waits for the disk after the transaction.
             found = connection.execute("SHOW synchronous_commit").fetchone()
         finally:
             postgres.execute("ALTER DATABASE postgres RESET synchronous_commit")
@@ -284,7 +284,7 @@ def test_limits_and_formats_of_the_server_have_no_effect(url, postgres):
             study.suggest()
             other.add({"x": 0.5}, 0.5)
         study._store._fetch("SELECT pg_sleep(0.3)")
-        # The user lacks the privilege to wait for the disk after the commit.
+        # This simulates a user who lacks the privilege to wait for the disk after the commit.
         study._store._server.may_sync_later = False
         study._store.flush("s")
     finally:
@@ -346,7 +346,7 @@ def test_a_fork_without_pythons_hooks_is_detected(opened, monkeypatch):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_during_a_call_of_another_thread_leaves_a_usable_child(url):
-    """The child's store has its own lock and connection before the child opens the study again."""
+    """The store has a new lock and a new connection in the child before the child opens the study again."""
     study = bl.Study("s", url, random_search())
     study.suggest()
     assert suggests_in_a_fork(study, study._log.lock, study._store._server.lock)

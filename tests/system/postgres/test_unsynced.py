@@ -1,4 +1,5 @@
-"""The PostgreSQL store when a crash undoes commits that are not yet on disk: readers read the log again."""
+"""The PostgreSQL store after a crash that loses commits which were not on the disk yet. Readers then read the log
+again."""
 
 import contextlib
 import time
@@ -20,8 +21,8 @@ def random_search():
 
 @pytest.fixture
 def lazy(postgres):
-    """A server that writes unsynced commits to the disk only at the next synced commit."""
-    # The WAL writer syncs at once after it has slept, or if its last run is longer ago than the delay.
+    """A server that writes commits without a sync to the disk only together with the next synced commit."""
+    # The WAL writer syncs at once when it wakes up, and when its last run is longer ago than the delay.
     postgres.execute("SET synchronous_commit = off; SELECT pg_logical_emit_message(true, 'test', '')")
     end = time.monotonic() + 10
     while postgres.execute("SELECT pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn()") == [(True,)]:
@@ -55,7 +56,7 @@ def test_readers_of_undone_events_read_the_log_again(url, lazy):
     assert study.n_trials == 4
     crash(lazy)
     assert study.n_trials == 1 and study.trials[0].value == 0.5
-    # Other writers may add as many events as were lost.
+    # The number of events is unchanged if other writers add as many events as were lost.
     with unsynced():
         bl.Study.load("s", url).add({"x": 0.25}, 1.0)
     assert study.n_trials == 2
@@ -84,7 +85,8 @@ def test_acknowledged_calls_are_on_disk(url, lazy, default):
 
 @pytest.fixture
 def crash_before_sync(monkeypatch, lazy):
-    """The server crashes after the next commits and before their sync; the functions in the list are then called."""
+    """A list of functions. After each of the next commits, the server crashes before the sync; then the next function
+    of the list is called."""
     send, waiting = module._Transaction._send, []
 
     def crashing(log, connection, key):

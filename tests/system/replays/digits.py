@@ -1,4 +1,4 @@
-"""Small files of digits in MNIST's format, written by the tests."""
+"""Functions that write small files of digits in MNIST's format, for the tests."""
 
 import gzip
 
@@ -8,13 +8,13 @@ from belated.replays.images import OTHER_DIGITS
 
 
 def idx(array):
-    """The bytes of an IDX file, written from the description of the format, independently of the reader's code."""
+    """Return the bytes of an IDX file, written from the description of the format and without the reader's code."""
     array = np.asarray(array, dtype=np.uint8)
     return b"\0\0\x08" + bytes([array.ndim]) + np.array(array.shape, dtype=">u4").tobytes() + array.tobytes()
 
 
 def write(folder, names, pixels, classes, compress=True):
-    """Files of images and classes in a folder."""
+    """Write files of images and classes in a folder."""
     for name, array in zip(names, (pixels, classes), strict=True):
         content = idx(array)
         (folder / f"{name}.gz").write_bytes(gzip.compress(content)) if compress else (folder / name).write_bytes(
@@ -23,7 +23,7 @@ def write(folder, names, pixels, classes, compress=True):
 
 
 def drawn(n, seed=0):
-    """Images of noise with a bright square, whose place depends on the class."""
+    """Return images of noise with a bright square. The place of the square depends on the class."""
     rng = np.random.default_rng(seed)
     classes = np.arange(n) % 10
     pixels = rng.integers(0, 40, (n, 28, 28))

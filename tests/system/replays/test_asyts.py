@@ -1,4 +1,4 @@
-"""The replay of Kandasamy et al. 2017: its runs, their stored results, its counts, table and figure."""
+"""The replay of Kandasamy et al. 2017: runs, stored results, numbers of evaluations, table and figure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_run_starts_with_the_best_initial_point_and_never_gets_worse():
 
 def test_synchronous_workers_wait_and_evaluate_less():
     n = {method: run(method=method, duration=40)["n_evaluations"] for method in ("synRAND", "asyRAND")}
-    # Of M = 4 half-normal times of mean 1 the largest is 1.8 on average.
+    # The largest of M = 4 half-normal times with mean 1 is 1.8 on average.
     assert n["asyRAND"] == pytest.approx(160, rel=0.15) and n["synRAND"] == pytest.approx(160 / 1.83, rel=0.15)
 
 
@@ -100,13 +100,13 @@ def described(function, finals):
 
 def test_counts_use_paired_differences():
     better = {"asyRAND": [3.0, 4.0, 5.0], "synTS": [1.0, 2.0, 3.0], "asyTS": [0.9, 2.1, 2.9]}
-    # In every run the regret is smaller than with random search, and larger than with synTS.
+    # In `worse`, the regret of asyTS is smaller than with random search and larger than with synTS, in every run.
     worse = {"asyRAND": [3.0, 4.0, 5.0], "synTS": [1.0, 2.0, 3.0], "asyTS": [1.2, 2.2, 3.3]}
     found = asyts.counts(described("branin", better) + described("park1", worse) + described("park2", {"synTS": [1.0]}))
     assert list(found["functions"]) == ["branin", "park1"]
     assert (found["beats_random"], found["no_worse_than_synTS"]) == (2, 1)
     assert found["functions"]["park1"]["difference_to_synTS"] == pytest.approx(0.7 / 3)
-    # A single run does not have a standard error, so comparisons that need it are omitted.
+    # The table of a single run does not contain comparisons that need a standard error.
     one = asyts.counts(described("branin", {method: values[:1] for method, values in better.items()}))
     assert (one["beats_random"], one["no_worse_than_synTS"]) == (1, None)
 

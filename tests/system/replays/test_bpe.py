@@ -1,4 +1,4 @@
-"""The replay of BPE-Delay: its functions, its settings, and the authors' recorded runs."""
+"""The replay of BPE-Delay: functions, settings, and runs that the authors recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The replay cifar: the use of its workers, tested without torch, and small replays, which require torch."""
+"""The replay cifar. The tests of its workers do not need torch; the small replays need torch."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ REPLAY = replays.found()["cifar"]
 
 @pytest.fixture
 def small(tmp_path, monkeypatch):
-    """A folder of few digits, for networks with few filters."""
+    """A folder with a few digits, and settings for networks with few filters."""
     pytest.importorskip("torch", reason="torch is not installed: pip install 'belated[torch]'")
     images.cifar_or_digits.cache_clear()
     monkeypatch.setattr(cifar, "N_INITIAL", 2)
@@ -29,7 +29,7 @@ def small(tmp_path, monkeypatch):
 
 
 class Diary:
-    """A function of params that records when each trial starts and ends; trial 0 may wait for an event."""
+    """Return an objective that records when each trial starts and ends; trial 0 may wait for an event."""
 
     def __init__(self, first_waits_for=None):
         self.events, self.lock, self.first_waits_for = [], threading.Lock(), first_waits_for
@@ -58,7 +58,7 @@ def test_synchronous_workers_wait_for_the_slowest():
     for batch in ({0, 1, 2}, {3, 4, 5}, {6}):
         events, diary.events = diary.events[: 2 * len(batch)], diary.events[2 * len(batch) :]
         assert {number for _, number in events} == batch
-    assert diary.events == [("start", -1), ("end", -1)]  # the longer training of the best network
+    assert diary.events == [("start", -1), ("end", -1)]  # the best network is then trained for longer
     assert sorted(found.values) == pytest.approx(sorted(0.5 - 0.01 * abs(n - 2) for n in range(7)))
 
 
@@ -67,7 +67,7 @@ def test_asynchronous_workers_start_at_once():
     with ThreadPoolExecutor(3) as pool:
         found = cifar.search(random_search(), diary, pool, None, 60.0, 12)
     ends = [number for what, number in diary.events if what == "end" and number >= 0]
-    assert ends.index(0) >= 7  # the other two workers evaluated more trials while trial 0 was in flight
+    assert ends.index(0) >= 7  # the other two workers continued while trial 0 was in flight
     assert len(found.values) == 12 and found.arrivals == sorted(found.arrivals)
 
 
@@ -127,7 +127,7 @@ def test_real_processes_train_real_networks(small, monkeypatch):
     report = REPLAY.run(Options(runs=1, iterations=1, workers=2, data=small))
     (setting,) = report["settings"]
     assert setting["evaluations"] == [3]
-    # The same networks are trained in this process. The values do not depend on the process that trains the network.
+    # The same networks are trained in this process. The values do not depend on the process that computes them.
     train = partial(cifar.evaluate, data=small, scale=cifar.SMALL, seed=cifar.seed_of(0, "training", 0))
     first = cifar.initial_points(np.random.default_rng(cifar.seed_of(0, "initial", 0)))[0]
     here = train(first, bl.RunningTrial(0, first))

@@ -1,4 +1,4 @@
-"""The replays of tasks in sequence: regret on small generated data, bad data, and the published tables."""
+"""The replays of tasks in sequence, on small generated data, invalid data and the published tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEADER = ["task", "accuracy", *verma_contexts.HYPERPARAMETERS, *verma_contexts.M
 
 
 def a_table(n_tasks=3, n_configurations=12):
-    """Rows of a file: tasks whose best configuration moves with the first meta-feature."""
+    """Return the rows of a file of tasks. The best configuration of a task depends on its first meta-feature."""
     rng = np.random.default_rng(0)
     x = rng.random((n_configurations, 6))
     rows = [HEADER]
@@ -143,7 +143,7 @@ def test_algorithms_share_initial_points_and_delays_and_the_sequence_may_be_cut(
 
 
 def some_patients(folder, n=240):
-    """A file in the format of the Pima data; the first feature determines the class."""
+    """Write a file in the format of the Pima data, in which the first feature determines the class."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=(n, 8))
     label = (x[:, 0] > 0).astype(int)

@@ -1,4 +1,4 @@
-"""Images from files written by the tests, and from MNIST's files if available."""
+"""The replays read images from files that the tests write, and from MNIST's files if they are available."""
 
 import gzip
 import os
@@ -115,7 +115,7 @@ def test_images_and_classes_that_do_not_fit_are_refused(tmp_path, pixels, classe
 
 
 def cifar_file(path, n, seed=0):
-    """A file of CIFAR-10's binary version, and its pixels and classes."""
+    """Write a file in CIFAR-10's binary format; return its pixels and classes."""
     rng = np.random.default_rng(seed)
     pixels, classes = rng.integers(0, 256, (n, 3, 32, 32), dtype=np.uint8), rng.integers(0, 10, n, dtype=np.uint8)
     path.write_bytes(b"".join(bytes([c]) + image.tobytes() for c, image in zip(classes, pixels, strict=True)))

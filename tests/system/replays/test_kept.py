@@ -1,4 +1,5 @@
-"""Replays of networks that store their runs. A function replaces the training, so torch is not needed."""
+"""Replays of networks that store their runs. The tests replace the training by a function, so they do not need
+torch."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ REPLAYS = [replays.found()[name] for name in ("cnn", "cifar")]
 
 @pytest.fixture
 def trained(monkeypatch):
-    """A list to which every training of either replay adds its params."""
+    """A list of the params of all trainings, in either replay."""
     listed = []
     digits = Images(np.zeros((30, 1, 28, 28), np.uint8), np.zeros(30, np.int64))
 
@@ -39,7 +40,7 @@ def trained(monkeypatch):
 
 
 def untimed(report):
-    """A report as JSON data, without the facts that depend on the speed of the machine."""
+    """Return a report as JSON data without the entries that depend on the speed of the machine."""
     timed = ("times", "seconds_per_suggestion", "seconds_per_evaluation", "curve_mean", "curve_stderr")
     timed += ("arrival_per_run",)
     settings = [{k: v for k, v in setting.items() if k not in timed} for setting in report["settings"]]
@@ -55,7 +56,7 @@ def test_kept_runs_are_not_computed_again(replay, trained, tmp_path):
     again = replay.run(options)
     assert len(trained) == n_trained
     np.testing.assert_equal(again, report)
-    # The report of a stored replay equals the report of a replay without files, except for times.
+    # Apart from times, the report equals the report of a run that does not store files.
     np.testing.assert_equal(untimed(replay.run(replace(options, keep=None))), untimed(report))
 
 

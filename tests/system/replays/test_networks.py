@@ -1,4 +1,5 @@
-"""Networks of the replays: training compared with numpy, torchvision's digits, and a small replay of cnn."""
+"""The networks of the replays: training agrees with numpy, torchvision provides digits, and a small replay of cnn
+runs."""
 
 import os
 from pathlib import Path
@@ -35,7 +36,8 @@ def array(tensor):
 
 
 def convolved(x, kernel, bias):
-    """The convolution of images (channels, height, width) with kernels (filters, channels, 3, 3), without padding."""
+    """Return the convolution of images (channels, height, width) with kernels (filters, channels, 3, 3), without
+    padding."""
     windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(1, 2))
     return np.einsum("cijkl,fckl->fij", windows, kernel) + bias[:, None, None]
 
@@ -48,7 +50,8 @@ def test_the_network_of_the_paper_computed_by_numpy():
     pixels, _ = training.tensors(some)
     scores = array(network(pixels))
     for image, found in zip(some.pixels[:3] / 255.0, scores, strict=False):
-        # In the paper's order: ReLU, then the maxima of 3 x 3 pixels; 26 pixels give 8 maxima, and 2 are left over.
+        # In the paper's order: Apply ReLU, then take the maxima of blocks of 3 x 3 pixels. 26 pixels give 8 maxima, and
+        # 2 pixels are left over.
         x = np.maximum(convolved(image, array(convolution.weight), array(convolution.bias)), 0.0)
         x = x[:, :24, :24].reshape(8, 8, 3, 8, 3).max(axis=(2, 4)).ravel()
         x = np.maximum(array(dense.weight) @ x + array(dense.bias), 0.0)
@@ -84,7 +87,7 @@ def test_skip_connections_bypass_layers_with_zero_output():
     x = x.reshape(4, 7, 4, 7, 4).max(axis=(2, 4))
     x = np.maximum(np.einsum("oc,cij->oij", skip_1, x), 0.0)[:, :6, :6].reshape(6, 3, 2, 3, 2).max(axis=(2, 4))
     x = np.maximum(np.einsum("oc,cij->oij", skip_3, x), 0.0)
-    # A 2 x 2 grid over 3 x 3 pixels, so the middle row and column belong to both sides.
+    # A 2 x 2 grid covers 3 x 3 pixels, so the middle row and the middle column belong to two cells.
     x = np.array([[[c[i : i + 2, j : j + 2].max() for j in (0, 1)] for i in (0, 1)] for c in x]).ravel()
     x = np.maximum(array(network.dense.weight) @ x + array(network.dense.bias), 0.0)
     expected = array(network.scores.weight) @ x + array(network.scores.bias)
@@ -101,8 +104,8 @@ def test_adam_moves_by_the_rate_of_each_epoch_along_the_gradient(decay):
         scores, before = array(network(pixels)), array(network[-1].bias)
         rate = 1e-5  # the rate is so small that both epochs have the same gradient
         training.train(network, some, epochs=2, batch_size=30, learning_rate=rate, decay=decay)
-    # The gradient of the mean cross-entropy with respect to the last biases; Adam's first steps have the size of the
-    # rate.
+    # The gradient of the mean cross-entropy with respect to the last biases; The size of Adam's first steps is the
+    # learning rate.
     share = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     gradient = (share - np.eye(10)[some.classes]).mean(axis=0)
     clear = np.abs(gradient) > 1e-3

@@ -1,5 +1,5 @@
-"""The authors' program of PCTS: its tree compared with a recomputation, its clock, and a run recorded by the
-authors."""
+"""The replay of the authors' program of PCTS. Its tree agrees with a recomputation, and a run agrees with the authors'
+record."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def subtree(node):
 
 
 def expected_b(tree, node):
-    """The bound of a node by its definition: min{mean + width + 2·nu·rho^h, max over children}."""
+    """Compute a bound from its definition, min{mean + width + 2·nu·rho^h, max over children}."""
     values = [each.value for each in subtree(node)]
     s, log_t = len(values), math.log(tree.t)
     if isinstance(tree.width, UCBV):
@@ -115,7 +115,7 @@ def test_delay_expands_more_leaves_than_waiting_and_selection_waits_at_a_pending
     found = run_instance(made, 0.1, 0.9, UCB1Sigma(0.01), 400.0, np.random.default_rng(0))
     assert set(found.times) <= {4.0 * k for k in range(101)}
     per_moment = [found.times[1:].count(time) for time in sorted(set(found.times))]
-    # The tree first has only the root; then one child is evaluated before the other child.
+    # The tree first evaluates the root, then one child, then the other child.
     assert per_moment[0] == 1 and 1 <= np.mean(per_moment) < 4
     assert len(found.times) - 1 > 1.2 * 50
 
@@ -130,7 +130,7 @@ def test_known_cells_cost_no_time():
 
 
 def test_a_bias_contradicted_by_values_is_increased():
-    """Away from the centre, f changes faster in z than at the centre, where C is estimated."""
+    """C is estimated at the centre, and elsewhere the function changes faster in z."""
     made = evaluations(lambda x, z: float(z * (0.1 + 5 * abs(x[0] - 0.5))), fidelity=True)
     found = run_poo(made, UCB1Sigma(0.01), 600.0, 4.0, np.random.default_rng(0), at_most=3)
     assert found[0].nu == pytest.approx(math.sqrt(2) * 0.1)

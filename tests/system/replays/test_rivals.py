@@ -1,4 +1,5 @@
-"""The rivals of the tree searches, each compared with a theorem or a published behaviour of the method."""
+"""The methods with which tree search is compared. Each agrees with a theorem or with a published property of the
+method."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ def clock(f, n, delay=1.0, noise=None):
 
 
 def bump(x, z=1.0):
-    """A function with maximum 0 at 0.3; a lower fidelity lowers f by an amount that depends on the point."""
+    """A function with maximum 0 at 0.3. At a lower fidelity its values are lower, by an amount that depends on the
+    point."""
     return float(-np.sum((x - 0.3) ** 2) - 0.1 * (1 - z) * (1 + x[0]))
 
 
@@ -51,7 +53,7 @@ def test_waiting_for_geometric_delays_leaves_one_evaluation_in_ten_units():
             while True:
                 evaluate(np.zeros(1))
         n.append(len(evaluate.values))
-    # A renewal process of mean 10 and standard deviation sqrt(90): 60 ± 0.8 in the mean of 50.
+    # Evaluations are renewals with mean 10 and standard deviation sqrt(90), so the mean number in 50 runs is 60 ± 0.8.
     assert np.mean(n) == pytest.approx(60.0, abs=3.0)
 
 
@@ -114,7 +116,7 @@ def test_mf_gp_ucb_uses_only_the_given_fidelities_and_increases_them():
     assert set(evaluate.fidelities) <= {0.333, 0.667, 1.0}
     assert evaluate.fidelities[:4] == [0.333, 0.333, 0.667, 1.0]
     later = evaluate.fidelities[4:]
-    # MF-GP-UCB starts at the lowest fidelity and ends at the highest, once f at the lower fidelities is known.
+    # The search starts at the lowest fidelity, and ends at the highest once f is known at the lower fidelities.
     assert later[0] == 0.333 and 1.0 in later
 
 
@@ -148,7 +150,7 @@ def test_co_kriging_of_one_level_is_a_gaussian_process():
 
 
 def test_co_kriging_adds_independent_increments():
-    """The posterior is compared with draws of f_0, δ_1, δ_2 from their joint distribution."""
+    """The posterior agrees with draws of f_0, δ_1, δ_2 from their joint distribution."""
     model = co_kriging(3, [0.4, 1.0, 0.3, 0.2, 0.05], np.random.default_rng(3), n=6)
     points = np.random.default_rng(4).random((4, 2))
     rows = np.vstack([model.x, points])
@@ -166,7 +168,7 @@ def test_higher_levels_correlate_more_with_the_highest():
     model = co_kriging(3, [0.4, 1.0, 0.3, 0.2, 1e-6], np.random.default_rng(6), n=4)
     far = np.array([[3.0, 3.0]])
     found = [float(model.correlation(far, level)[0]) for level in range(3)]
-    # Far from all values the correlation is the prior correlation, sqrt(σ_0² + … + σ_l²)/sqrt(Σ σ²).
+    # Far from all values the correlation is the prior's, sqrt(σ_0² + … + σ_l²)/sqrt(Σ σ²).
     assert found == pytest.approx([math.sqrt(1 / 1.5), math.sqrt(1.3 / 1.5), 1.0], abs=1e-4)
 
 
@@ -203,7 +205,7 @@ def test_ascent_reaches_the_maximum_of_a_concave_function():
 
 
 def test_dbgd_with_tiny_delays_is_ogd():
-    """If values arrive at the end of their slot, DBGD and OGD have the same points."""
+    """The points do not change if each value arrives at the end of its slot."""
     waiting = wait_and_act(rivals.ogd, clock(bump, 300), 2, np.random.default_rng(3))
     delayed = WaitAndAct(bump, itertools.repeat(1.0), 300.0)
     wait_and_act(rivals.dbgd, delayed, 2, np.random.default_rng(3))
@@ -216,7 +218,7 @@ def test_dbgd_starts_one_evaluation_a_unit_and_uses_late_gradients():
     wait_and_act(rivals.dbgd, delayed, 2, np.random.default_rng(3))
     assert len(delayed.times) == 581 and max(delayed.times) == 600.0 and delayed.times == sorted(delayed.times)
     assert bump(delayed.recommendations()[-1]) > -0.01
-    # The first gradient is known at time 21, so the first evaluations are all around one point.
+    # The first gradient is known at time 21, so all slots before this time are at one point.
     first = np.array(delayed.points)[:18:3]
     assert np.all(first == first[0])
 
@@ -242,7 +244,8 @@ def test_cells_with_the_maximum_are_never_rejected():
 
     found = list(itertools.islice(rivals.rejecting_cells(evaluate, 1), 4))
     assert calls[:2] == [int(0.5 * math.log(10)), 2 * int(0.5 * math.log(40) * 16)]
-    # The centre of the cell with side 2^−l that contains 0.3, or of another cell whose centre is as near.
+    # The expected point is the centre of the cell with side 2^−l that contains 0.3, or of another cell whose centre is
+    # equally near.
     for level, x in enumerate(found):
         assert abs(x[0] - 0.3) <= 0.5**level
 

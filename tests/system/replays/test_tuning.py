@@ -1,4 +1,4 @@
-"""The replays pcts-svm, pcts-xgb and pcts-nn: their clock, their data, and small replays from end to end."""
+"""The replays pcts-svm, pcts-xgb and pcts-nn: the clock, the data, and small replays from end to end."""
 
 import json
 import math
@@ -73,7 +73,7 @@ def test_a_result_arrives_after_the_evaluation_and_the_delay():
     diary = Diary()
     found = searched(diary)
     assert (found.n_evaluations, found.n_observed, found.cost) == (10, 7, 10.0)
-    for number in range(6):  # a trial starts at its number, ends 1 later, and is known 3 after its end
+    for number in range(6):  # trial k starts at time k, ends at k + 1, and is known at k + 4
         assert diary.events.index(("observe", number)) < diary.events.index(("suggest", number + 4))
         assert diary.events.index(("observe", number)) > diary.events.index(("suggest", number + 3))
     assert diary.events[-1] == ("observe", 6)  # an arrival at time 10, the end of the run, counts
@@ -88,7 +88,7 @@ def test_wait_and_act_has_one_evaluation_in_flight():
 
 def test_a_long_evaluation_delays_its_result_and_the_next_evaluation():
     found = searched(Diary(), evaluation=4, delay=1, times=(0, 4.5, 10))
-    # Trials start at 0, 4 and 8; the results come at 5 and 9.
+    # The trials start at 0, 4 and 8, and the results arrive at 5 and 9.
     assert (found.n_evaluations, found.n_observed, found.recommended[1]) == (3, 2, None)
     waiting = searched(Diary(), evaluation=4, delay=1, times=(0, 10), waits=True)
     assert (waiting.n_evaluations, waiting.n_observed) == (2, 2)
@@ -97,7 +97,7 @@ def test_a_long_evaluation_delays_its_result_and_the_next_evaluation():
 def test_a_quarter_of_the_samples_takes_a_quarter_of_the_time():
     found = searched(Diary(bl.Fidelity(10, 100)))
     assert (found.n_evaluations, found.cost) == (40, 10.0)
-    assert found.n_observed == 28  # trials start at 0, 1/4, …, 6 3/4
+    assert found.n_observed == 28  # the starts are at 0, 1/4, …, 6 3/4
 
 
 def test_recommendations_follow_arrived_results():
@@ -149,7 +149,7 @@ def test_stored_evaluations_are_continued(tmp_path):
     first = pcts_tuning.Evaluations(f, file)
     assert first({"x": 0.1}, 2) == first({"x": 0.1}, 2) == 0.05
     assert math.isnan(first({"x": 0.1, "kind": "a"}, 3))
-    file.write_text(file.read_text() + '[{"x": 0.2}, 2, 0.')  # the process ended during a write
+    file.write_text(file.read_text() + '[{"x": 0.2}, 2, 0.')  # as if the process had ended during a write
     again = pcts_tuning.Evaluations(f, file)
     assert again({"x": 0.1}, 2) == 0.05 and math.isnan(again({"kind": "a", "x": 0.1}, 3))
     assert len(computed) == 2
@@ -248,7 +248,7 @@ def test_every_prefix_of_the_order_has_balanced_classes(classes):
     for n in range(1, len(y) + 1):
         counts = np.array([np.sum(y[order[:n]] == each) for each in present])
         unfinished = counts < totals
-        # Classes take turns. While a class has rows left, its count is at most two below the count of another class.
+        # Classes take turns. Until its rows are used up, a class has at most two rows fewer than any other class.
         assert not unfinished.any() or counts.max() - counts[unfinished].min() <= 1
 
 
@@ -368,8 +368,7 @@ def test_a_small_replay_from_end_to_end(name, tmp_path, monkeypatch):
     assert text.startswith("scikit-learn's 1,797 bundled digits.") and "wait-and-act+DUCBV" in text
     replay.draw(report, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-    # A replay does not compute stored runs again. If the file of a run is missing, the stored evaluations of the run
-    # are used.
+    # The replay does not compute stored runs again. If a stored run is removed, the replay uses its stored evaluations.
     failing = replace(EXPERIMENTS[name], classifier=lambda *arguments: pytest.fail("computed again"))
     monkeypatch.setitem(EXPERIMENTS, name, failing)
     next((tmp_path / "kept").glob("*PCTS+DUCBV_*.json")).unlink()

@@ -1,4 +1,5 @@
-"""The replays: the published figures recomputed from the published runs, the tasks, and small replays end to end."""
+"""The replays of Verma et al. 2022: figures recomputed from the published runs, the tasks, and small replays from end
+to end."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ REPLAYS = replays.found()
 DATA = Path(os.environ["BELATED_DATA"]) if "BELATED_DATA" in os.environ else None
 needs_data = pytest.mark.skipif(DATA is None, reason="BELATED_DATA does not name the data folder")
 
-# Verma et al. 2022, Figure 2 (a)-(d), read off the authors' runs at iterations 20, 30, 50, 80, 99.
+# The values of Verma et al. 2022, Figure 2 (a)-(d), taken from the authors' runs at iterations 20, 30, 50, 80, 99.
 PUBLISHED = {
     ("GP-UCB-SDF", "poisson10"): "31.52±1.59 27.06±1.52 24.76±1.11 24.33±0.75 24.29±0.71",
     ("GP-UCB", "poisson10"): "34.85±0.21 33.12±0.73 29.18±1.39 29.00±1.45 29.00±1.45",
@@ -40,7 +41,7 @@ PUBLISHED = {
 
 
 def recorded(run: dict, accuracy: np.ndarray) -> History:
-    """Return a published run as a history; the file does not have the accuracies of the initial points."""
+    """Return a published run as a history. The file does not contain the accuracies of the initial points."""
     delays = np.array(run["delay"], dtype=float)
     unknown = np.full(len(delays), np.nan)
     return History([], accuracy, accuracy, delays, np.arange(len(delays)), arrival_steps(delays), unknown)
@@ -310,7 +311,7 @@ def plotted(search):
 
 
 def with_late_values(search):
-    """An optimizer or study whose first three trials were observed in the order 2, 0, 1."""
+    """Return an optimizer or a study whose first three trials were observed in the order 2, 0, 1."""
     a, b, c, _ = (search.suggest() for _ in range(4))
     for trial, value in [(c, 1.0), (a, 3.0), (b, 0.0)]:
         search.observe(trial, value)

@@ -1,4 +1,4 @@
-"""A server for the tests of `belated serve`: a separate process with a file of studies."""
+"""Fixtures for the tests of `belated serve`: a server in a separate process, and studies in its file."""
 
 import pytest
 
@@ -8,44 +8,44 @@ from campaigns import service
 
 @pytest.fixture(scope="session")
 def running(tmp_path_factory):
-    """A server; each test makes its own studies in the file `running.url`."""
+    """A server that all tests share. Each test makes new studies in the file `running.url`."""
     reason = service.missing()
     if reason is not None:
         pytest.skip(reason)
     with service.Service(f"sqlite:///{tmp_path_factory.mktemp('serve') / 'studies.db'}") as started:
         yield started
         code, said = started.stop()
-        # The server must end at the signal, without an error.
+        # SIGTERM must end the server without an error.
         assert code == 0 and "Traceback" not in said and started.token not in said, said
 
 
 @pytest.fixture
 def client(running):
-    """A client that sends the token."""
+    """An HTTP client that sends the token."""
     with running.client() as client:
         yield client
 
 
 @pytest.fixture
 def study(running, request):
-    """A new study of random search in the store of the server, also opened in this process."""
+    """A new study of random search in the store of the server; this process has it open as well."""
     return new_study(running, request, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
 
 
 @pytest.fixture
 def create(running, request):
-    """A function that makes a study with an optimizer in the store of the server."""
+    """Return a function that makes a study with an optimizer in the store of the server."""
     return lambda optimizer: new_study(running, request, optimizer)
 
 
 def new_study(running, request, optimizer):
-    """A study named after the test."""
+    """A study whose name is the name of the test."""
     return bl.Study(request.node.name[:900], running.url, optimizer)
 
 
 @pytest.fixture
 def path(request):
-    """The path of the test's study."""
+    """The path of the test's study in URLs."""
     from urllib.parse import quote
 
     return f"/v1/studies/{quote(request.node.name[:900], safe='')}"

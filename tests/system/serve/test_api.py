@@ -1,4 +1,4 @@
-"""The API of `belated serve`: answers over HTTP are compared with the study in the store."""
+"""The API of `belated serve`. The tests compare answers over HTTP with the study in the store."""
 
 import time
 
@@ -20,7 +20,7 @@ def ok(answer, status=200):
 
 
 def refused(answer, status, *words):
-    """The data of a problem whose detail contains these words."""
+    """Check that the answer is a problem whose detail contains these words; return its data."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     found = answer.json()
@@ -30,13 +30,13 @@ def refused(answer, status, *words):
 
 
 def synced(study):
-    """A study that has read the events of the server."""
+    """Return the study after it has read the events of the server."""
     study.sync()
     return study
 
 
 def as_json(trial):
-    """The description of a trial by the API, without times."""
+    """Return the data of a trial in the form of the API, without times."""
     error = trial.error
     return {
         "number": trial.number,
@@ -59,7 +59,7 @@ def as_json(trial):
 
 
 def same(found, trial):
-    """Whether an answer describes a trial."""
+    """Return whether an answer describes a trial."""
     return {name: found[name] for name in as_json(trial)} == as_json(trial)
 
 
@@ -146,7 +146,7 @@ def test_times_of_writing_come_from_the_server(client, create, path):
     (trial,) = ok(client.post(f"{path}/suggest", json={"now": 100}))["trials"]
     found = ok(client.post(f"{path}/trials/0/observe", json={"value": 1.0, "now": 130.5}))
     assert start - 1 < trial["started_at"] <= found["changed_at"] < time.time() + 1
-    # Another process also passes the time of its clock.
+    # Another process passes the time of its clock, too.
     bl.Study.load(study.name, study._store.url, time=lambda: 200.0).suggest()
     (_, other) = ok(client.get(f"{path}/trials"))["trials"]
     assert other["suggested_at"] == 200.0 and other["started_at"] > start - 1
@@ -412,7 +412,7 @@ def test_a_page_ends_where_its_json_is_large(client, study, path):
     from belated.serve.answers import LARGEST_PAGE
 
     for trial in study.suggest(n=7):
-        # The second to last trial is larger than a page.
+        # The data of the second to last trial exceed the size of a page.
         n = LARGEST_PAGE + 1 if trial.number == 5 else LARGEST_PAGE // 3
         study.observe(trial, float(trial.number), attrs={"text": "x" * n})
     pages, start = [], 0

@@ -1,4 +1,4 @@
-"""Many simultaneous clients of one study, and a store that disappears."""
+"""The server with many simultaneous clients of one study, and with a store that disappears."""
 
 import os
 import threading
@@ -11,7 +11,7 @@ from tests.system.serve.test_api import ok, refused
 
 
 def together(*works):
-    """Call each function in a separate thread; raise the first error."""
+    """Call each function in a separate thread, and raise the first error."""
     errors = []
 
     def carry_out(work):
@@ -40,7 +40,7 @@ def test_each_suggestion_is_given_to_one_client(running, study, path):
                 ok(client.post(f"{path}/trials/{trial['number']}/observe", json={"value": trial["params"]["x"]}))
 
     def local():
-        # The study in this process stands for another process on the store.
+        # This study acts like another process on the store.
         for _ in range(12):
             trial = study.suggest()
             numbers.append(trial.number)
@@ -136,7 +136,7 @@ def test_a_missing_database_is_503_without_its_password(postgres):
         assert refused(answer, 503)["error"] == "StoreError" and "s3cr3t" not in answer.text
         postgres.execute("GRANT UPDATE ON belated.heads TO locked")
         assert ok(client.post("/v1/studies/s/suggest"))["trials"][0]["number"] == 2
-        # The database server is stopped and started; a call in between waits for it.
+        # The database server is stopped and started again. A call in the meantime waits for the start.
         postgres.stop("immediate")
         postgres.start()
         assert ok(client.post("/v1/studies/s/suggest"))["trials"][0]["number"] == 3

@@ -1,4 +1,4 @@
-"""The command `belated serve`: invalid arguments, its output, and its end."""
+"""The command `belated serve`: invalid arguments, the output, and the end of the server."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def url(tmp_path):
 
 
 def refusal(capsys, monkeypatch, *arguments, token=None):
-    """The error output if the server does not start."""
+    """Run the command with arguments for which the server does not start; return the error output."""
     monkeypatch.delenv("BELATED_TOKEN", raising=False)
     if token is not None:
         monkeypatch.setenv("BELATED_TOKEN", token)
@@ -171,7 +171,7 @@ def test_a_signal_ends_the_server_and_acknowledged_calls_are_stored(url, kind):
     n = bl.Study.load("study", url).n_trials
     # Requests in progress are carried out and answered, so every stored trial was acknowledged.
     assert sorted(acknowledged) == list(range(n)) and n > 0
-    # The last connection was closed, so SQLite has removed its extra files.
+    # The server has closed its last connection, so SQLite has removed its additional files.
     folder = os.path.dirname(url.removeprefix("sqlite:///"))
     assert os.listdir(folder) == ["studies.db"]
 
@@ -208,7 +208,7 @@ def test_a_call_still_running_at_shutdown_gets_503_and_is_completed(url):
             headers = {"Authorization": f"Bearer {TOKEN}"}
             answers.append(httpx.post(f"{address}/v1/studies/study/suggest", headers=headers, timeout=60))
 
-        # One request is running, and one waits.
+        # One request is being carried out, and another request is waiting.
         crowd = [threading.Thread(target=ask) for _ in range(2)]
         for thread in crowd:
             thread.start()
@@ -258,7 +258,7 @@ def test_every_error_has_a_status_of_4xx_except_errors_of_the_store():
 
 
 def test_answers_are_sent_without_waiting_for_an_acknowledgement():
-    # asyncio disables Nagle's algorithm only if the listening socket specifies its protocol.
+    # asyncio disables Nagle's algorithm only for listening sockets that specify their protocol.
     with command._listening("127.0.0.1", 0) as listening:
         assert listening.proto == socket.IPPROTO_TCP and listening.getsockname()[1] > 0
 

@@ -1,4 +1,4 @@
-"""Clients without a token do not occupy memory, and hold only few connections for a short time."""
+"""Clients without a token cannot occupy memory, and can hold only a few connections, for a short time."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="limits the files of a process"),
 ]
 
-# The server with a timeout of half a second, suggestions that take longer, and at most 100 open files.
+# The program of a server with a timeout of half a second, suggestions that take longer, and at most 100 open files.
 PROGRAM = """
 import resource, sys, time
 from belated import Study, cli
@@ -35,7 +35,7 @@ sys.exit(cli.main(sys.argv[1:]))
 
 @pytest.fixture
 def start(tmp_path):
-    """A function that starts a server with a timeout, and returns its process and its port."""
+    """Return a function that starts a server with a timeout and returns its process and its port."""
     url = f"sqlite:///{tmp_path / 'studies.db'}"
     bl.Study("study", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
     started = []
@@ -54,7 +54,7 @@ def start(tmp_path):
 
 
 def ask(port, data):
-    """A connection over which bytes were sent."""
+    """Open a connection and send bytes."""
     connection = socket.create_connection(("127.0.0.1", port), timeout=10)
     connection.sendall(data)
     return connection
@@ -101,15 +101,15 @@ def test_more_connections_than_files_are_refused_in_few_lines(start):
     assert crowd[0].recv(4096).split()[1] == b"200"
     with ask(port, b"") as refused:
         assert refused.recv(4096).split()[1] == b"503"
-    # Once the silent connections are closed, new connections are accepted.
+    # The server accepts new connections after it has closed the silent connections.
     for connection in crowd[1:]:
         wait_until_closed(connection)
     with ask(port, request("GET /v1/studies HTTP/1.1")) as later:
         assert later.recv(4096).split()[1] == b"200"
     process.terminate()
     _, said = process.communicate(timeout=30)
-    # One line of the server's output names the limit of connections. Many simultaneous connections do not reach the
-    # limit of the system.
+    # The log is one line, which states the server's limit. The connections did not reach the system's limit of open
+    # files.
     assert process.returncode == 0 and len(said.splitlines()) == 1, said
     for connection in crowd:
         connection.close()

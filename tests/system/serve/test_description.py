@@ -1,4 +1,4 @@
-"""The API compared with its description, by valid and invalid requests made from the description."""
+"""The API agrees with its OpenAPI description, for valid and invalid requests generated from the description."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ from campaigns import service
 
 @pytest.fixture
 def serve(monkeypatch):
-    """The fault program, imported by its name."""
+    """The fault program `serve`, imported by its name."""
     pytest.importorskip("schemathesis")
     reason = service.missing()
     if reason is not None:

@@ -1,4 +1,4 @@
-"""Which requests are accepted: tokens, sizes, and bodies that are not JSON."""
+"""The server refuses requests with a wrong token, with a large body, or with a body that is not JSON."""
 
 import asyncio
 import json
@@ -64,7 +64,7 @@ def test_two_tokens_are_refused(running):
 
 
 def raw(running, data):
-    """The first bytes of the server's answer to these bytes."""
+    """Send these bytes; return the first bytes of the server's answer."""
     with socket.create_connection(("127.0.0.1", running.port), timeout=30) as connection:
         connection.sendall(data)
         return connection.recv(4096)
@@ -85,7 +85,7 @@ def test_a_body_of_the_largest_size_is_read_and_a_larger_one_is_413(client, stud
     assert len(largest) == gate.LARGEST_BODY
     headers = {"Content-Type": "application/json"}
     refused(client.post(f"{path}/trials/0/fail", content=largest + " ", headers=headers), 413, str(gate.LARGEST_BODY))
-    # The client sends the body in pieces, without stating its length.
+    # The body is sent in chunks, without a header for its length.
     pieces = (largest.encode()[i : i + 65536] for i in range(0, len(largest), 65536))
     refused(client.post(f"{path}/trials/0/fail", content=[*pieces, b"  "], headers=headers), 413)
     assert synced(study).trial(0).state == "pending"

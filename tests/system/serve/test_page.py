@@ -1,4 +1,4 @@
-"""The page of `belated serve` in a real browser: its content, and scripts that must not run."""
+"""The page of `belated serve` in a browser: the content is right, and scripts in stored texts do not run."""
 
 import shutil
 import time
@@ -32,7 +32,7 @@ def browser():
 
 @pytest.fixture
 def served(tmp_path):
-    """A server of two studies; in one of them every text contains HTML."""
+    """A server with two studies. In one of them every text contains HTML."""
     reason = service.missing()
     if reason is not None:
         pytest.skip(reason)
@@ -51,7 +51,7 @@ def served(tmp_path):
 
 
 def wait(browser, condition):
-    """Wait until a condition of the page is true; return its value."""
+    """Wait until a JavaScript expression on the page is true; return its value."""
     end = time.monotonic() + PATIENCE
     while not (found := condition()):
         assert time.monotonic() < end, browser.find_element("tag name", "body").text
@@ -60,20 +60,20 @@ def wait(browser, condition):
 
 
 def text(browser, name):
-    """The visible text of an element."""
+    """Return the visible text of an element."""
     return browser.find_element("id", name).text
 
 
 def log_in(browser, running, token=None, fragment=""):
-    """Open the page and type in the token."""
-    browser.get("about:blank")  # a browser does not reload a page if only the fragment changes
+    """Open the page and enter the token."""
+    browser.get("about:blank")  # a browser does not reload a page if only the URL's fragment changes
     browser.get(running.address + "/" + fragment)
     browser.find_element("id", "token").send_keys(token or running.token)
     browser.find_element("css selector", "#login button").click()
 
 
 def complaints(browser):
-    """The errors in the browser's console, except failed requests such as 401."""
+    """Return the errors in the browser's console, except failed requests such as 401."""
     return [entry["message"] for entry in browser.get_log("browser") if "status of 4" not in entry["message"]]
 
 
@@ -104,11 +104,11 @@ def test_the_page_shows_a_study_and_its_changes(browser, served):
     title = browser.find_element("id", "chart-title").get_attribute("textContent")
     assert title == "Best value 1 after 3 values, 2 of them improvements"
     assert len(browser.find_elements("css selector", "#chart circle")) == 3
-    # The y coordinate of the best value never increases, because y grows downwards.
+    # The curve of the best value falls or stays equal; y coordinates increase downwards.
     steps = browser.find_element("css selector", "#chart path").get_attribute("d")
     heights = [float(part.split("H")[0]) for part in steps.replace("V", " ").split(" ")[1:]]
     assert len(heights) == 2 and heights[0] < heights[1]
-    # The page shows a report of another process without a reload.
+    # The page shows a result that another process reports, without a reload.
     study.observe(4, 0.25)
     wait(browser, lambda: "0.25" in text(browser, "figures"))
     assert text(browser, "arrivals").splitlines()[1].startswith("4 0.25 observed")
@@ -128,7 +128,8 @@ def test_html_in_a_study_is_text(browser, served):
     assert browser.title == f"{EVIL} – belated"
     assert browser.execute_script("return window.hit") is None
     assert browser.find_elements("css selector", "main img, main b, main script") == []
-    # Scripts in HTML that is inserted into the page do not run either, because the page allows only one script.
+    # Scripts in HTML that is inserted into the page do not run either, because the page's policy allows only its one
+    # script.
     browser.execute_script(f'document.getElementById("study").innerHTML = "{EVIL}"')
     wait(browser, lambda: any("Content Security Policy" in each for each in complaints(browser)))
     assert browser.execute_script("return window.hit") is None
@@ -180,7 +181,7 @@ def test_a_chart_of_many_values_is_drawn(browser, served):
     running, _ = served
     log_in(browser, running)
     wait(browser, lambda: "Best value" in text(browser, "figures"))
-    # More values than a function call can have arguments.
+    # The study has more values than JavaScript allows as arguments of one call.
     program = (
         "const many = Array.from({length: 200000}, (_, i) => ({value: i % 7, changed_at: i, fidelity: i % 2 ? 9 : 1}));"
         "round += 1; drawChart({direction: 'minimize'}, many, 200001)"

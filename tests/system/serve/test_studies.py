@@ -1,4 +1,4 @@
-"""The open studies of a server, and the studies that it closes if too many are open."""
+"""A server keeps studies open, and closes some of them if too many are open."""
 
 import asyncio
 import threading

@@ -1,4 +1,5 @@
-"""Arbitrary params, contexts and definitions are either accepted correctly or refused with an error of belated."""
+"""The server either accepts arbitrary params, contexts and definitions correctly, or answers with an error of
+belated."""
 
 import json
 
@@ -35,7 +36,7 @@ RIGHT = {"x": 0.5, "n": 2, "size": 16, "kind": ["b", 1]}
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """A study with a context, and one trial."""
+    """A study that declares a context and has one trial."""
     url = f"sqlite:///{tmp_path_factory.mktemp('values') / 's.db'}"
     study = bl.Study("s", url, bl.RandomSearch(SPACE, context={"day": (0.0, 7.0)}, fidelity=bl.Fidelity(1, 9), seed=0))
     study.suggest(context={"day": 1.0})
@@ -68,14 +69,14 @@ DEFINITIONS = [
 
 
 def places(data, path=()):
-    """The paths to all elements of JSON data."""
+    """Yield the path of every element of JSON data."""
     yield path
     for key in data if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ():
         yield from places(data[key], (*path, key))
 
 
 def replaced(data, path, value):
-    """A copy of the data with another value at a path."""
+    """Return a copy of JSON data with another value at a path."""
     if not path:
         return value
     copy = data.copy()

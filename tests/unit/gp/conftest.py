@@ -1,4 +1,4 @@
-"""A fixture for the tests of the Gaussian process."""
+"""Settings for all tests of the Gaussian process."""
 
 import pytest
 from threadpoolctl import threadpool_limits
@@ -6,6 +6,6 @@ from threadpoolctl import threadpool_limits
 
 @pytest.fixture(scope="module")
 def one_thread():
-    """For small matrices several threads spend most of their time waiting."""
+    """Tests use one thread, because with small matrices several threads mostly wait for each other."""
     with threadpool_limits(1):
         yield

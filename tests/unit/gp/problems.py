@@ -1,4 +1,4 @@
-"""Shared parts of the tests of the Gaussian process: kernels, data, posteriors and acquisitions."""
+"""Kernels, data, posteriors and acquisitions that the tests of the Gaussian process share."""
 
 import os
 
@@ -14,20 +14,20 @@ FULL = os.environ.get("BELATED_FULL") == "1"
 NU = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}
 KERNELS = ["squared_exponential", *NU]
 both = pytest.mark.parametrize("kernel", KERNELS)
-# Means and draws of the roughest kernel have kinks at every scale.
+# The roughest kernel is left out, because its means and draws have kinks.
 SMOOTH = [kernel for kernel in KERNELS if kernel != "matern12"]
 smooth = pytest.mark.parametrize("kernel", SMOOTH)
 
 
 def shape(kernel, lengthscale, bounds=(1e-5, 1e5)):
-    """The kernel of scikit-learn with the same name, without its variance."""
+    """Return scikit-learn's kernel with the same name, with variance 1."""
     if kernel == "squared_exponential":
         return RBF(lengthscale, length_scale_bounds=bounds)
     return Matern(lengthscale, nu=NU[kernel], length_scale_bounds=bounds)
 
 
 def wave(x, rng, noise=0.1):
-    """Noisy targets of order one over points of the unit cube."""
+    """Return random points of the unit cube, and noisy targets of order one."""
     return np.sin(3 * x.sum(axis=1)) + x[:, 0] + noise * rng.normal(size=len(x))
 
 
@@ -47,10 +47,9 @@ def close(a, b, tolerance):
 
 @st.composite
 def problems(draw):
-    """Kernel, θ, data and test points; θ covers several decades, the noise is at least a thousandth of the signal.
-
-    The condition number of the covariance is therefore at most n·1000, which limits the difference between two correct
-    computations.
+    """Draw a kernel, θ, data and test points. θ covers several decades. The noise variance is at least a thousandth of
+    the signal variance, so the condition number of the covariance is at most n·1000. This limits the difference between
+    two correct computations.
     """
     n, d = draw(st.integers(1, 500 if FULL else 60)), draw(st.integers(1, 10))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
@@ -74,7 +73,7 @@ def acquisitions(gp, seed=0):
 
 
 def farthest(points, x):
-    """The point farthest from the rows, where rough kernels have kinks."""
+    """Return the point farthest from the rows, because rough kernels have kinks at the rows."""
     distance = np.linalg.norm(points[:, None] - x[None], axis=2).min(axis=1)
     return points[distance.argmax()]
 

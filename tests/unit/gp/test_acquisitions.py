@@ -1,4 +1,4 @@
-"""Acquisitions against quadrature, closed forms and draws."""
+"""Acquisitions compared with quadrature, closed forms and draws."""
 
 import numpy as np
 import pytest
@@ -20,13 +20,13 @@ def quadrature(u):
 
 
 def closed_form(u):
-    """log(φ(u) + u Φ(u)) for u < 0, through the scaled complementary error function."""
+    """Compute log(φ(u) + u Φ(u)) for u < 0 by the scaled complementary error function."""
     ratio = np.sqrt(np.pi / 2) * erfcx(-u / np.sqrt(2))
     return -0.5 * u * u - 0.5 * np.log(2 * np.pi) + np.log1p(u * ratio)
 
 
 def log_improvement(u):
-    """The acquisition as a function of u, at a point so far from the data that mean and std equal the prior's."""
+    """Return the acquisition as a function of u, at a point far from the data, where mean and std equal the prior's."""
     gp = GaussianProcess("squared_exponential", 0.01, 1.0, 0.1)
     gp.fit(np.array([[0.0]]), np.array([1.0]))
     far = np.array([[1.0]])
@@ -52,7 +52,7 @@ def test_log_expected_improvement_far_out():
         expected = -0.5 * u * u - 0.5 * np.log(2 * np.pi) - 2 * np.log(-u) + np.log1p(-3 / u**2)
         assert log_improvement(u) == pytest.approx(expected, rel=1e-9)
     assert log_improvement(1e6) == pytest.approx(np.log(1e6), rel=1e-12)
-    for u in (-40.0, -1.0):  # the implementation changes its formula at these values of u
+    for u in (-40.0, -1.0):  # the implementation changes its formula at these points
         a, b = log_improvement(np.nextafter(u, -np.inf)), log_improvement(np.nextafter(u, np.inf))
         assert abs(a - b) <= 1e-10 * abs(a)
 

@@ -1,4 +1,4 @@
-"""Draws and paths have the moments of the posterior by one dense solve."""
+"""Draws and paths have the mean and covariance of the posterior, computed by one dense solve."""
 
 import numpy as np
 import pytest
@@ -19,14 +19,14 @@ def covariance(kernel, lengthscale, variance, a, b):
 
 
 def posterior(gp, z):
-    """Mean and covariance by one dense solve."""
+    """Compute the posterior mean and covariance by one dense solve."""
     k = [covariance(gp.kernel, gp.lengthscale, gp.variance, a, b) for a, b in ((z, z), (z, gp.x), (gp.x, gp.x))]
     factor = cho_factor(k[2] + gp.noise * np.eye(len(gp.x)))
     return k[1] @ cho_solve(factor, gp.y), k[0] - k[1] @ cho_solve(factor, k[1].T)
 
 
 def assert_moments(draws, mean, covariance, slack=0.0):
-    """Sample means and covariances within five standard errors."""
+    """Check that sample means and covariances are within five standard errors."""
     n, sd = len(draws), np.sqrt(np.diag(covariance))
     assert (np.abs(draws.mean(axis=0) - mean) <= 5 * sd / np.sqrt(n) + slack).all()
     centred = draws - mean
@@ -50,7 +50,7 @@ def test_draws_have_the_moments_of_the_posterior(kernel):
 
 @both
 def test_paths_have_the_moments_of_the_posterior(kernel):
-    # Spectral features approximate only the prior, so paths follow the data.
+    # The spectral features approximate only the prior, so paths must pass through the data.
     gp = fitted(kernel, n=12)
     z = np.random.default_rng(3).random((4, 2))
     mean, cov = posterior(gp, z)

@@ -1,4 +1,4 @@
-"""Fits of the hyperparameters reach the evidence of scikit-learn and never lower the evidence."""
+"""Fits of the hyperparameters reach the evidence of scikit-learn's fits, and a fit never lowers the evidence."""
 
 import warnings
 
@@ -15,10 +15,10 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def data_sets():
-    """(n, d, f, standard deviation of the noise), each by name.
+    """For each name: n, d, f and the standard deviation of the noise.
 
-    All have a signal. If there is only noise, the evidence has dozens of equal maxima, and chance decides which one is
-    found.
+    All have a signal. This comparison leaves out pure noise: its evidence has dozens of equal maxima, and either
+    library may find any of them.
     """
     sets = [
         ("smooth", 40, 2, lambda x: np.sin(3 * x.sum(axis=1)), 0.05),
@@ -61,7 +61,7 @@ def test_optimize_reaches_the_evidence_of_scikit_learn(kernel, n, d, f, noise):
 @pytest.mark.parametrize("seed", range(150) if FULL else [1, 36, 86, 88, 101, 102])
 def test_optimize_never_lowers_the_evidence(seed):
     rng = np.random.default_rng(seed)
-    # With many rows a fit starts on a subset, which must not make the result worse for all rows.
+    # With many rows a fit starts with a subset of the rows. The result must not lower the evidence of all rows.
     n, d = int(rng.integers(152, 420) if seed < 100 else rng.integers(1, 152)), int(rng.integers(1, 7))
     x = rng.random((n, d))
     y = np.sin(x @ rng.normal(size=d) * rng.choice([1, 5, 15])) + rng.choice([0.01, 0.1, 0.5, 2.0]) * rng.normal(size=n)
@@ -86,8 +86,8 @@ def test_priors_bound_theta_if_the_data_are_uninformative():
 
 @pytest.mark.parametrize("priors", [True, False])
 def test_irrelevant_columns_get_long_lengthscales(priors):
-    """The other column explains f to a thousandth of its range, so the effect of the irrelevant column must be
-    smaller."""
+    """The relevant column explains f to a thousandth of its range, so the irrelevant column must have a smaller
+    effect."""
     x = np.random.default_rng(0).random((60, 2))
     y = np.sin(5 * x[:, 0])
     gp = GaussianProcess("matern52", [0.5, 0.5], 1.0, 1e-4)

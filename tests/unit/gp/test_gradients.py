@@ -1,4 +1,4 @@
-"""Gradients of the posterior and of acquisitions against finite differences."""
+"""Gradients of the posterior and of acquisitions compared with finite differences."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def slope(f, x, h=1e-4):
-    """Return central differences, extrapolated so that the error term of order h² cancels."""
+    """Return central differences; extrapolation removes the error term of order h²."""
 
     def at(h):
         steps = h * np.eye(len(x))
@@ -32,7 +32,7 @@ def test_gradients_of_mean_and_std_are_finite_differences(problem):
     bound, by_bound = Acquisition.upper_confidence_bound(gp, 1.0).gradient(z)
     by_std = by_bound - by_mean
     assert close([mean, bound - mean], np.ravel(gp.predict(z[None])), 1e-9)
-    # The error is the rounding of the values divided by the step.
+    # The tolerance is the rounding error of the values divided by the step.
     scale = np.sqrt(variance) * max(1, 1 / lengthscale.min())
     assert np.allclose(by_mean, slope(lambda p: gp.predict(p[None])[0][0], z), rtol=1e-6, atol=1e-6 * scale)
     assert np.allclose(by_std, slope(lambda p: gp.predict(p[None])[1][0], z), rtol=1e-6, atol=1e-6 * scale)

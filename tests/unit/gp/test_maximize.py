@@ -1,4 +1,4 @@
-"""The argmax of an acquisition: on faces and corners of a box, against a grid, and against all members."""
+"""The maximiser of an acquisition: on faces and corners of a box, and compared with a grid and with all members."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def bump(seed):
-    """A posterior with a narrow maximum between the integers of the box, and the box."""
+    """Return a box of integers, and a posterior with a narrow maximum between two integers."""
     rng = np.random.default_rng(seed)
     top = (rng.integers(5, 35, size=2) + rng.uniform(0.3, 0.7, size=2)) / 39
     gp = GaussianProcess("squared_exponential", 0.03, 1.0, 1e-4)
@@ -44,8 +44,8 @@ def test_the_value_belongs_to_the_point_and_is_the_largest_of_all_integers(seed)
     seed=st.integers(0, 1000),
 )
 def test_the_maximum_is_reached_on_faces_and_corners_exactly(ends, kernel, seed):
-    """f is linear in some coordinates. In the other coordinates (None) it is a parabola with its maximum inside the
-    box."""
+    """f is linear in the coordinates with a given face, and a parabola with its maximum inside the box in the others
+    (None)."""
     d = len(ends)
     x = np.random.default_rng(seed).random((40 * d, d))
     y = sum(-2 * (x[:, k] - 0.4) ** 2 if end is None else (2 * end - 1) * x[:, k] for k, end in enumerate(ends))
@@ -53,7 +53,7 @@ def test_the_maximum_is_reached_on_faces_and_corners_exactly(ends, kernel, seed)
     gp.fit(x, y)
     point, index, value = Acquisition.upper_confidence_bound(gp, 0.0).maximize(cube(d), seed)
     assert index is None and value == pytest.approx(gp.predict(point[None])[0][0], rel=1e-9)
-    # Between rows the posterior mean may have its maximum just before a face, although f does not.
+    # Between rows, the maximum of the posterior mean may be just before a face although the maximum of f is on it.
     corner = np.array([p if end is None else end for end, p in zip(ends, point, strict=True)])
     gradient = Acquisition.upper_confidence_bound(gp, 0.0).gradient(corner)[1]
     assume(all(end is None or (2 * end - 1) * slope > 0 for end, slope in zip(ends, gradient, strict=True)))

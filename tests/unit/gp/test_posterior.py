@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def extreme(kernel):
-    """The largest supported problem, with nearly the largest condition number."""
+    """A problem of the largest supported size, with nearly the largest condition number."""
     rng = np.random.default_rng(1)
     x = rng.random((500, 10))
     return kernel, np.full(10, 3.0), 2.0, 2e-3, x, wave(x, rng), rng.random((30, 10))
@@ -39,7 +39,7 @@ def test_posterior_and_evidence_agree_with_scikit_learn(problem):
         evidence = reference.log_marginal_likelihood(reference.kernel_.theta)
     assert close(mean, reference_mean, 1e-8)
     np.testing.assert_allclose(std, reference_std, rtol=1e-8)
-    # The evidence is the sum of two terms of size n that may cancel.
+    # The tolerance is relative to n, because the evidence is a sum of two terms of size n that may cancel.
     assert abs(gp.log_marginal_likelihood() - evidence) <= 1e-8 * max(abs(evidence), len(y))
     assert gp.n_observed == len(y)
     assert close(gp.y, y, 1e-10) and np.array_equal(gp.x, x)

@@ -1,4 +1,4 @@
-"""The priors of the hyperparameters, tested with data that do not determine them."""
+"""The priors of the hyperparameters, tested with data that do not determine the hyperparameters."""
 
 import numpy as np
 import pytest
@@ -18,14 +18,14 @@ def mode(d):
 
 
 def optimizer(d):
-    """Return an optimizer that uses the model after its first value."""
+    """Return an optimizer that uses its model from the first value on."""
     return bl.BayesOpt({f"x{k}": (0.0, 1.0) for k in range(d)}, initial=1, seed=0)
 
 
 @dimensions
 def test_without_information_the_lengthscales_are_at_the_mode_of_their_prior(d):
     gp = GaussianProcess(lengthscale=np.full(d, 1.5), noise=0.1)
-    # The evidence of a single row does not depend on the lengthscales.
+    # The evidence of a single row does not depend on the lengthscales, so the prior determines them.
     gp.fit(np.full((1, d), 0.3), np.zeros(1))
     gp.optimize(priors=True)
     assert gp.lengthscale == pytest.approx(np.full(d, mode(d)), rel=0.02)

@@ -1,4 +1,5 @@
-"""The methods of `GaussianProcess` share one posterior: reading does not copy it, and threads may use it at once."""
+"""The methods of `GaussianProcess` share one posterior. Reading does not copy it, and several threads may read it at
+the same time."""
 
 import threading
 import time
@@ -21,7 +22,7 @@ def fitted(n):
 
 
 def fastest(call, repeats=15):
-    """Return the shortest of several durations, because a busy machine lengthens the others."""
+    """Return the shortest of several durations, because other programs may lengthen some of them."""
     durations = []
     for _ in range(repeats):
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Constrained spaces for tests and measurements, with predicates that can be pickled."""
+"""Constrained spaces for tests and benchmarks. The predicates can be pickled."""
 
 import math
 from typing import Any
@@ -14,22 +14,22 @@ OUTER, INNER = 0.9, math.sqrt(0.81 - 0.2 / math.pi)
 
 
 def below_one(p: dict[str, Any]) -> bool:
-    """A simplex: a sixth of the cube."""
+    """The constraint of a simplex, which is a sixth of the cube."""
     return p["a"] + p["b"] + p["c"] <= 1
 
 
 def in_ring(p: dict[str, Any]) -> bool:
-    """A ring that is 5 % of the box."""
+    """The constraint of a ring, which is 5 % of the box."""
     return INNER <= math.hypot(p["x"], p["y"]) <= OUTER
 
 
 def affordable(p: dict[str, Any]) -> bool:
-    """A bound on the product of an integer and a number; it is lower for one of the two categories."""
+    """A bound on the product of an integer and a number. The bound is lower for one of the two categories."""
     return p["n"] * p["share"] <= (2.0 if p["kind"] == "small" else 6.0)
 
 
 def even_if_small(p: dict[str, Any]) -> bool:
-    """Half of the integers, for one of two categories."""
+    """For one of the two categories only half of the integers are allowed."""
     return p["kind"] == "large" or p["n"] % 2 == 0
 
 
@@ -41,7 +41,7 @@ SPACES: dict[str, tuple[dict[str, Any], list[Any]]] = {
 
 
 def value(p: dict[str, Any]) -> float:
-    """A smooth function on each of the spaces, larger at infeasible points than at feasible ones."""
+    """A smooth function on each space, whose maximum is at an infeasible point."""
     numbers = [float(v) for v in p.values() if not isinstance(v, str)]
     waves = sum(math.sin(3 * v + i) + 0.3 * v for i, v in enumerate(numbers))
     return waves + (0.5 if p.get("kind") == "small" else 0.0)

@@ -1,4 +1,4 @@
-"""The posterior after a history of trials, written from the definitions: one dense solve in numpy."""
+"""An independent implementation of the posterior after a history of trials: one dense solve in numpy."""
 
 import json
 import math
@@ -26,7 +26,7 @@ REQUIRED = {"BPEDelay": {"horizon": 2_000_000, "lengthscale": 0.3, "noise_std": 
 
 
 def settings_of(opt):
-    """The settings that the definitions below use, by short names."""
+    """The settings of an optimizer that the functions below use, under short names."""
     params = opt.get_params()
     names = {name: f"surrogate__{name}" for name in ("kernel", "mean", "targets")}
     names |= {"floor": "pending__floor", "late": "pending__late", "lie": "pending__value", "n_nearest": "pending__k"}
@@ -48,7 +48,7 @@ def one_hot(value, choices):
 
 
 def encoded(trial):
-    """A trial's row of the model: numbers in the unit cube, choices one-hot, then the context."""
+    """Return the row of a trial in the model: numbers in the unit cube, one-hot choices, and then the context."""
     if trial.x is None:
         p = trial.params
         row = [unit(p["x"], -1, 3), unit(p["lr"], 1e-4, 1, True), unit(p["n"], 2, 7), unit(p["m"], 1, 64, True)]
@@ -62,7 +62,8 @@ def encoded(trial):
 
 
 def spreads(trial):
-    """Distances of random points in each column of a row, in units of the distance of two uniform numbers in [0, 1]."""
+    """Return the root mean square distance of random points in each column of a row, in units of the one of uniform
+    numbers in [0, 1]."""
 
     def choice(n):
         return [math.sqrt(6 * (2 - 2 / n))] * n
@@ -93,9 +94,9 @@ KERNELS = ["matern52", "squared_exponential", "matern32", "matern12", "linear"]
 
 
 class Dense:
-    """The posterior at one time, from public data of the trials and θ, by one dense solve.
+    """The posterior at one time, computed from θ and the public data of the trials by one dense solve.
 
-    `suggested` are the numbers of the trials that were suggested rather than added, `now` is the time.
+    `suggested` contains the numbers of the trials that were suggested, not added. `now` is the time.
     """
 
     def __init__(self, opt, suggested, now, theta, pending, suggests=False, units=None):
@@ -107,8 +108,8 @@ class Dense:
         times = [trials[number].suggested_at for number in suggested] + [now] * suggests
 
         def discarded(trial):
-            """Whether the value arrived later than the window, or the trial was pending for longer than the window at
-            the last suggestion."""
+            """Return whether the value of a trial arrived later than the window, or the trial had been pending for
+            longer than the window at the last suggestion."""
             if its.late != "discard" or trial.number not in suggested:
                 return False
             if trial.state == "pending":
@@ -121,12 +122,12 @@ class Dense:
         self.values = [sign * t.value for t in rows if t.state == "observed" and not discarded(t)]
         worst = min(self.values, default=None)
         floor = next((f for f in (None if its.floor is None else sign * its.floor, worst) if f is not None), 0.0)
-        # If θ is fitted, the units are chosen with it. Here they are given.
+        # If θ is fitted, the unit is chosen in the fit. Here both are given.
         self.fitted = units is not None
         self.center, self.scale = self.units(its, sign, floor) if units is None else units
         targets = [floor if discarded(trial) else sign * trial.value for trial in rows]
         self.n_rows = len(rows)
-        # The known noise is used, except for values that arrived later than the window.
+        # The `std` of a value is used as its noise, unless the value arrived later than the window.
         self.known = [None if discarded(t) or t.std is None else t.std for t in rows]
         width = self.lengthscale.size
         x = np.array([encoded(t) for t in rows]).reshape(-1, width)
@@ -141,7 +142,7 @@ class Dense:
         if its.pending == "censor":
             targets += [floor] * len(tail)
         if its.pending == "liar":
-            # The smallest and largest value, with the user's sign.
+            # The smallest and the largest value, with the user's sign.
             lies = {"min": np.min, "max": np.max, "mean": np.mean}
             lie = sign * its.lie if its.lie not in lies else self.center
             if its.lie in lies and self.values:
@@ -151,14 +152,14 @@ class Dense:
         unit = self.unit_of_noise(opt)
         noise = [self.noise if std is None else (std / unit) ** 2 for std in self.known]
         self.a = self.covariance(self.x) + np.diag(noise + [self.noise] * len(tail))
-        # d is the number of parameters, not the number of their columns.
+        # d is the number of parameters, not the number of columns.
         d = len(opt.domain_) if opt.candidates is None else opt.domain_.width
         d += len(opt.context_space_ or ())
         self.d = d
         wanted = its.mean == "estimated" or (its.mean == "auto" and d >= 5)
         self.estimated = wanted and its.targets == "standardized" and its.pending != "censor" and not self.fitted
         if self.estimated:
-            # The constant with prior N(0, 1), in the model's unit, that explains the rows best.
+            # The prior mean is the constant with the largest posterior density, with prior N(0, 1) in the model's unit.
             n = self.n_rows
             weights = np.linalg.solve(self.a[:n, :n], np.ones(n))
             mean = weights @ self.y[:n] / (1 + weights.sum())
@@ -169,13 +170,13 @@ class Dense:
             distance = (((tail[:, None] - x[None]) / self.lengthscale) ** 2).sum(axis=2)
             near = np.argsort(distance, axis=1, kind="stable")[:, : its.n_nearest]
             if len(x) > its.n_nearest:
-                # Discard examples in which rounding could decide which of two points is nearer.
+                # Skip examples in which rounding could decide which of two points is nearer.
                 ordered = np.sort(distance, axis=1)
                 assume((np.diff(ordered, axis=1)[:, its.n_nearest - 1] > 1e-9 * (1 + ordered.max())).all())
             self.y = np.append(self.y, means[near].mean(axis=1) if len(x) else np.zeros(len(tail)))
 
     def success(self, z):
-        """Like `success` below, with lengthscales at the mode of their prior or at 1/2; None if all trials
+        """Call `success` below with lengthscales at the mode of their prior, or at 1/2; None if all trials
         succeeded."""
         failed = np.array([t.state == "failed" for t in self.ended])
         if not failed.any():
@@ -185,7 +186,7 @@ class Dense:
         return success(x, failed, z, np.maximum(mode * spreads(self.ended[0]), 0.5))
 
     def units(self, its, sign, floor):
-        """Prior mean of f, and the unit of the model."""
+        """Return the prior mean of f and the unit of the model."""
         y = np.array(self.values)
         largest = np.abs(y).max(initial=0)
         if its.pending == "censor" and y.size:
@@ -205,7 +206,7 @@ class Dense:
         return center, scale
 
     def unit_of_noise(self, opt):
-        """The current unit, or the unit of the last fit if θ is fitted."""
+        """Return the current unit or, if θ is fitted, the unit of the last fit."""
         if not any(std is not None for std in self.known):
             return 1.0
         if self.fitted:
@@ -217,7 +218,7 @@ class Dense:
         return kernel(self.name, self.lengthscale, self.variance, a, a if b is None else b)
 
     def predict(self, z):
-        """Means and variances. Hallucinated rows do not change the mean, so they need no targets."""
+        """Means and variances. Hallucinated rows do not change the mean, so their targets are not needed."""
         n = len(self.y)
         mean = self.covariance(z, self.x[:n]) @ np.linalg.solve(self.a[:n, :n], self.y)
         k = self.covariance(z, self.x)
@@ -225,7 +226,7 @@ class Dense:
         return mean, prior - (k * np.linalg.solve(self.a, k.T).T).sum(axis=1)
 
     def weights(self, z):
-        """The norm of the vector w of weights of the targets in the mean w'y at each row of z.
+        """Return the norm of w at each row of z, where w contains the weights of the targets: the mean is w'y.
 
         An error δA of the matrix changes the mean by w'δA A⁻¹y. With a linear kernel, w is large far from the rows.
         """
@@ -233,16 +234,17 @@ class Dense:
         return np.linalg.norm(np.linalg.solve(self.a[:n, :n], self.covariance(z, self.x[:n]).T), axis=0)
 
     def tolerance(self):
-        """The possible effect of rounding: a few units in the last place times the condition number.
+        """Return a bound on the effect of rounding: a few units in the last place times the condition number.
 
-        The noise is at least a thousandth of the signal variance that is given, so the effect is at most 1e-8 in the
-        model's units. If the signal variance is fitted, rounding may have a larger effect.
+        If the signal variance is given, the noise variance is at least a thousandth of it, and the effect is at most
+        1e-8 in the model's units. If the signal variance is fitted, the effect may be larger.
         """
         return 1e-14 * (np.linalg.cond(self.a) if len(self.a) else 1.0) + 1e-12
 
 
 def success(x, failed, z, lengthscale=0.5):
-    """log P at rows z, the amount by which the mean label is below 0, and whether the failures are close together.
+    """Return log P at the rows z, the amount by which the mean label is below 0, and whether the failures are close
+    together.
 
     Successes have the label 1, failures -1. The prior mean is 1, and the noise variance is 1/(number of failures). If
     few failures have a success as their nearest neighbour, failures have the label -4.25, and the kernel and the noise

@@ -1,5 +1,4 @@
-"""BPE-Delay written from the paper in numpy (lengths of rounds, dense variances, bounds, eliminations), and test
-problems.
+"""An independent implementation of BPE-Delay in numpy, written from the paper, and test problems.
 
 Notation follows Vakili et al. 2023: q_r, t_r, T, δ; λ there is the standard deviation of the noise here.
 """
@@ -38,7 +37,7 @@ def explored(horizon, rounds):
 
 
 def lengths(horizon, delta, mean=0.0, xi=0.0, b=0.0, tail="max", code=False):
-    """t_1 … t_R of Algorithm 1, with the last round cut to the horizon, or of the authors' code."""
+    """Return t_1 … t_R, either of Algorithm 1 with the last round cut at the horizon, or of the authors' code."""
     found, q_sum = [], 0
     for q in explored(horizon, 30):
         before = sum(found)
@@ -56,7 +55,7 @@ def lengths(horizon, delta, mean=0.0, xi=0.0, b=0.0, tail="max", code=False):
 
 
 class DenseBPE:
-    """The expected steps of an optimizer on candidates `x` in [0, 1]^d."""
+    """The steps that an optimizer on the candidates `x` in [0, 1]^d must make."""
 
     def __init__(self, x, lengths, theta, multiplier, mean=0.0, keep=False):
         self.x, self.lengths, self.mean, self.keep = x, list(lengths), mean, keep
@@ -71,7 +70,7 @@ class DenseBPE:
         return kernel(self.name, self.lengthscale, self.variance, a, b)
 
     def posterior(self, rows, y, noise, at):
-        """Mean and variance by one dense solve."""
+        """Compute the posterior mean and variance by one dense solve."""
         prior = np.full(len(at), self.variance)
         if not len(rows):
             return np.zeros(len(at)), prior
@@ -80,7 +79,7 @@ class DenseBPE:
         return k @ np.linalg.solve(a, y), prior - (k * np.linalg.solve(a, k.T).T).sum(axis=1)
 
     def bounds(self):
-        """L and U at all candidates, from the results that have arrived."""
+        """Compute the bounds L and U at all candidates from the results that have arrived."""
         data = list(self.arrived.values())
         rows = np.array([row for row, _, _ in data]).reshape(-1, self.x.shape[1])
         y = np.array([value for _, value, _ in data]) - self.mean
@@ -90,14 +89,14 @@ class DenseBPE:
         return self.mean + mean - half, self.mean + mean + half
 
     def before_step(self, f=None):
-        """Begin the next round if the last round is over; if f is given, record whether the bounds cover f."""
+        """Begin the next round if the current round is over. If f is given, record whether the bounds cover f."""
         if self.steps < self.lengths[self.round]:
             return
         lower, upper = self.bounds()
         if f is not None:
             self.covered.append(bool(np.all((lower <= f) & (f <= upper))))
         lower, upper = lower[self.surviving], upper[self.surviving]
-        # The test needs candidates that differ from the limit by more than rounding.
+        # The comparison makes sense only if all candidates differ from the limit by more than rounding.
         assert np.min(np.abs(upper - lower.max())) > 1e-9
         self.surviving = self.surviving[upper >= lower.max()]
         self.round, self.steps = self.round + 1, 0
@@ -105,7 +104,7 @@ class DenseBPE:
             self.points, self.arrived = [], {}
 
     def step(self, index):
-        """Record a suggestion, which must be one of the most uncertain survivors."""
+        """Record a suggestion, and check that its variance is the largest of the remaining candidates."""
         rows = np.array(self.points).reshape(-1, self.x.shape[1])
         at = self.x[self.surviving]
         _, variance = self.posterior(rows, None if not len(rows) else np.zeros(len(rows)), self.noises(rows), at)
@@ -118,12 +117,12 @@ class DenseBPE:
         return np.full(len(rows), self.noise)
 
     def observe(self, number, row, value, std=None):
-        """Record a value of a trial of this round (with `keep`, of any round)."""
+        """Record the value of a trial of the current round, or with `keep` of any round."""
         self.arrived[number] = (row, value, std)
 
 
 def rkhs_function(rng, x=X, lengthscale=0.15, n=8):
-    """f = Σ α_i k(·, x_i) at the rows of x, and its norm."""
+    """Return f = Σ α_i k(·, x_i) at the rows of x, and the norm of f."""
     centres, alpha = rng.random((n, x.shape[1])), rng.normal(size=n)
     k = kernel(SE, lengthscale, 1.0, centres, centres)
     return kernel(SE, lengthscale, 1.0, x, centres) @ alpha, math.sqrt(alpha @ k @ alpha)
@@ -134,7 +133,7 @@ def make(horizon=60, x=X, **arguments):
 
 
 def play(opt, n, f, late=0, seed=0):
-    """n suggestions, each observed after `late` others."""
+    """Make n suggestions; each is observed after `late` further suggestions."""
     rng = np.random.default_rng(seed)
     trials = []
     for _ in range(n):

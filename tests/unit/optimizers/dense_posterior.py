@@ -1,5 +1,4 @@
-"""The posterior of a Gaussian process from its definition, for tests: one dense solve in numpy, without code of
-belated.
+"""The posterior of a Gaussian process by its definition: one dense solve in numpy, without code of belated.
 
 Notation: X (n, d) rows, y (n,) targets, k the Matern-5/2 kernel, λ the noise variance, A = k(X, X) + λI;
 mean k(z, X) A⁻¹y and covariance k(z, z) − k(z, X) A⁻¹ k(X, z) (Rasmussen and Williams 2006, eqs. 2.23 and 2.24).
@@ -10,7 +9,7 @@ import numpy as np
 
 class DensePosterior:
     def __init__(self, x, y, lengthscale, variance, noise):
-        """`noise` is a variance, one for all rows or one for each."""
+        """`noise` is the noise variance: one number for all rows, or one for each row."""
         self.x, self.y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         self.lengthscale, self.variance = lengthscale, variance
         self.a = self.kernel(self.x, self.x) + np.diag(np.broadcast_to(noise, len(self.y)))

@@ -1,4 +1,4 @@
-"""Random histories for tests: the arguments of an optimizer, and steps that are run on it."""
+"""Random histories for tests: the arguments of an optimizer, and the steps that are run on it."""
 
 import math
 import os
@@ -21,14 +21,14 @@ few = settings(
 
 
 def make(**arguments):
-    """An optimizer; arguments named ``argument__field`` are fields of its values."""
+    """Construct an optimizer; an argument named ``argument__field`` sets a field of a setting."""
     nested = {name: value for name, value in arguments.items() if "__" in name}
     return bl.BayesOpt(**{name: arguments[name] for name in arguments.keys() - nested}).set_params(**nested)
 
 
 @st.composite
 def histories(draw, **fixed):
-    """Arguments of an optimizer, and the steps of its history."""
+    """Draw the arguments of an optimizer and the steps of its history."""
     arguments = {
         "seed": draw(st.integers(0, 9)),
         "acquisition": draw(st.sampled_from(["ucb", "log_ei", "max_variance"])),
@@ -52,7 +52,7 @@ def histories(draw, **fixed):
     if arguments["pending"] == "nearest":
         arguments["pending__k"] = draw(st.integers(1, 5))
     if arguments["pending"] == "censor":
-        arguments["pending__floor"] = draw(st.sampled_from([None, -3.0, 3.0]))  # 3 is not a lower bound
+        arguments["pending__floor"] = draw(st.sampled_from([None, -3.0, 3.0]))  # the floor 3 is not a lower bound of f
         if arguments["window"] is not None:
             arguments["pending__late"] = draw(st.sampled_from(["discard", "accept", "discard"]))
     if not fixed:
@@ -65,7 +65,7 @@ def histories(draw, **fixed):
 
 
 class Run:
-    """An optimizer, and the trials that it suggested itself."""
+    """Run a history; return the optimizer, and the trials that it suggested itself."""
 
     def __init__(self, arguments):
         if arguments["clock"] == "seconds":
@@ -86,7 +86,7 @@ class Run:
         return None if self.opt.context is None else {"age": 10.0 * rng.integers(6), "site": "ab"[rng.integers(2)]}
 
     def rows(self, rng, n):
-        """Random rows of the model: uniform in the columns of numbers, one-hot in the columns of a category."""
+        """Return random rows of the model: uniform in the columns of numbers, one-hot in the columns of a category."""
         parts = [rng.random((n, 2))]
         if self.opt.candidates is None:
             parts = [rng.random((n, 4)), np.eye(3)[rng.integers(3, size=n)]]
@@ -125,7 +125,7 @@ class Run:
         if found is None:
             return None
         model, center, scale, slope = found
-        # The model maximises, and the center is in units of f.
+        # The model maximises, so the sign of the center is changed.
         return model, -center if self.opt.direction == "minimize" else center, scale, slope
 
     def dense(self, theta, pending, suggests=False, units=None):

@@ -1,4 +1,4 @@
-"""Shared parts of tests of optimizers: a box, candidates, an objective, and a run that observes with a delay."""
+"""A box, candidates, an objective, and a run with late results, for tests of optimizers."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def objective(params):
 
 
 def run(opt, n, sign=1.0, lag=3):
-    """Suggest n trials, observe each trial `lag` suggestions later, and return the suggested params."""
+    """Suggest n trials and observe each of them `lag` suggestions later; return the suggested params."""
     suggested = []
     for _ in range(n):
         suggested.append(opt.suggest())

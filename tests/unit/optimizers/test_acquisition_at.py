@@ -1,4 +1,4 @@
-"""`acquisition_at` agrees with the formulas, its maximum is the next suggestion, and it does not have side effects."""
+"""`acquisition_at` agrees with the formulas, has its maximum at the next suggestion, and does not have side effects."""
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ def test_values_are_the_formulas_in_units_of_f(sign):
         mean = sign * mean
         best = max(mean[k] for k in DATA)
         u = (mean - best) / std
-        # Below this value the two terms of the improvement cancel.
+        # Below this value, the two terms of the expected improvement cancel.
         clear = u > -4 if isinstance(acquisition, bl.LogEI) else np.full(31, True)
         improvement = std * (u * norm.cdf(u) + norm.pdf(u))
         expected = {
@@ -43,7 +43,7 @@ def test_values_are_the_formulas_in_units_of_f(sign):
 
 @pytest.mark.parametrize("settings", [{}, {"acquisition": "ucb"}, {"acquisition": "log_ei", "pending": "liar"}])
 def test_the_next_suggestion_maximises_acquisition_at(settings):
-    """With late results, before fits and between them; candidates in flight are excluded."""
+    """Results are late. The checks are made before fits and between fits, and leave out candidates in flight."""
     x = np.random.default_rng(1).random((40, 2))
     opt = bl.BayesOpt(candidates=x, initial=3, seed=0, **settings)
     for trial in opt.suggest(4):
@@ -87,7 +87,7 @@ def test_acquisition_at_does_not_change_suggestions(settings):
 def test_one_point_or_several_in_any_form():
     opt = bl.BayesOpt(BOX, seed=0)
     run(opt, 12)
-    # These points are far from incumbents. Near an incumbent the variance has few correct digits.
+    # The points are far from incumbents, because near an incumbent the variance has few correct digits.
     points = [{"x": -0.25, "n": 3}, {"x": -0.5, "n": 8}]
     forms = [pd.DataFrame(points), pd.DataFrame(points)[["n", "x"]], np.array([[-0.25, 3], [-0.5, 8]])]
     expected = opt.acquisition_at(points), *opt.predict(points)

@@ -1,4 +1,4 @@
-"""`add`: one or many points are either all accepted or all rejected."""
+"""`add` accepts or rejects all points of a call together."""
 
 import math
 

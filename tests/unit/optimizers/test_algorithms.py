@@ -1,4 +1,4 @@
-"""The literature's names make the optimizers that the papers describe."""
+"""`algorithm` returns the optimizer that the paper with this name describes."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ NEEDED = {
 
 
 def needed(name):
-    """The required arguments of an algorithm."""
+    """Return the required arguments of an algorithm."""
     if name.startswith("BPE"):
         return {"horizon": 100, "lengthscale": 0.3, "noise_std": 0.1}
     return NEEDED.get(name, {})
@@ -173,7 +173,7 @@ def test_unknown_arguments(name, argument, advice):
     [("MFPOO-UCB1-sigma", bl.DUCB1Sigma(noise_std=0.1)), ("MFPOO-UCBV", bl.DUCBV())],
 )
 def test_the_bound_of_mfpoo_is_in_its_name(name, bound):
-    """UCB1-sigma and UCB-V are the bounds of PCTS without delays, and `MFPOO` with them is the same search."""
+    """Without delays, PCTS uses the bounds UCB1-sigma and UCB-V. `MFPOO` with these bounds is the same search."""
     level = bl.Fidelity(0.0, 1.0, cost=bl.PowerCost(0.05, 3), bias=0.5)
 
     def points(optimizer):

@@ -1,4 +1,5 @@
-"""Arguments of optimizers can be read and set as in scikit-learn; the error for an invalid argument names it."""
+"""Arguments of optimizers can be read and set as in scikit-learn. The error for an invalid argument names the
+argument."""
 
 import math
 

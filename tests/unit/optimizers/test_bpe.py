@@ -1,4 +1,4 @@
-"""BPE-Delay compared with the paper: every step of the algorithm, spaces, and the theorems."""
+"""BPE-Delay agrees with the paper in every step of the algorithm, and satisfies its theorems."""
 
 import math
 import os
@@ -173,7 +173,7 @@ def test_the_bounds_on_a_box_follow_theorem_6_2(name, squared, regularization):
     for trial, value in zip(trials, y, strict=True):
         trial.observe(value)
     opt.suggest()
-    # Lemma 4.3 at δ/4R, with c from the Lipschitz constant of the kernel's functions.
+    # beta by Lemma 4.3 at δ/4R, with c from the Lipschitz constant of the kernel's functions.
     d, k_max, share = 2, signal**2, delta / (4 * n_rounds)
     norm = bound + max(sigma, k_max) * math.sqrt(q) / lam * math.sqrt(2 * math.log(2 * q / (share / 2)))
     c = np.prod(signal * math.sqrt(squared * d) / (2 * lengthscale))
@@ -193,8 +193,8 @@ def test_the_bounds_on_a_box_follow_theorem_6_2(name, squared, regularization):
 
 
 def test_bounds_cover_f_and_nothing_eliminated_is_suggested():
-    """By Theorem 6.1 the probability is at least 80 % at δ = 0.2. The test computes the bounds from their
-    definition."""
+    """By Theorem 6.1 the bounds hold with a probability of at least 80 % at δ = 0.2. The test computes the bounds from
+    their definition."""
     n_runs, covered = 500 if FULL else 40, 0
     for run in range(n_runs):
         rng = np.random.default_rng(run)

@@ -81,8 +81,8 @@ def test_added_and_enqueued_trials_do_not_count_in_rounds():
             if rng.random() < 0.5:
                 queued.observe(5.0)
         one = plain.suggest()
-        # Trial numbers differ, and so do the random numbers that break ties between points. The points therefore
-        # differ, but the counts are the same, because the bounds do not use added trials.
+        # Trial numbers differ, and so do the random streams that break ties. The points therefore differ, but both
+        # optimizers have the same counts, and the bounds do not use the enqueued trials.
         two = other.suggest()
         assert (plain.round_, [r.n_suggested for r in plain.rounds_]) == (
             other.round_,
@@ -124,8 +124,7 @@ def test_notes_have_the_estimates_that_end_the_round():
         log = math.log(3 * 400 / 0.05)
         bound = delay["mean"] + max(delay["xi"] * math.sqrt(2 * log), 2 * delay["b"] * log)
         assert later - earlier == math.ceil(q + bound)
-        # The exact Chernoff bound is about 49. A few observed delays do not determine the tail of the delay
-        # distribution.
+        # The exact Chernoff bound is about 49. A few delays do not determine the tail of the distribution.
         assert 33 < bound < 65
     assert [each.delay is None for each in opt.rounds_] == [False, False, False]
 
@@ -134,7 +133,7 @@ def test_a_round_needs_a_first_result_but_not_lost_results():
     opt = make(100, delay="estimated")
     trials = opt.suggest(n=30)
     assert opt.round_ == 1 and opt.rounds_[0].length is None and opt.rounds_[0].delay is None
-    # Half of all results never arrive; the others take five suggestions.
+    # Half of all results never arrive, and the others arrive after five suggestions.
     while opt.round_ == 1 and opt.n_trials < 100:
         trials.append(opt.suggest())
         if trials[-6].number % 2:
@@ -143,7 +142,7 @@ def test_a_round_needs_a_first_result_but_not_lost_results():
     assert opt.rounds_[0].delay[0] < 6
 
 
-# These tests continue a search in studies, copies and batches beyond the end of a round.
+# The next tests check rounds that end within a batch, in a study, or in a copy of the optimizer.
 
 
 STEPS = st.lists(
@@ -166,13 +165,13 @@ ARGUMENTS = st.fixed_dictionaries(
 
 
 def small(arguments):
-    """Rounds end after 5, 15, 28, … steps; the points are the contract's candidates."""
+    """Rounds end after 5, 15, 28, … suggestions. The domain is the list of candidates of the contract tests."""
     kernel = {"lengthscale": 0.4, "noise_std": 0.3}
     return bl.BPEDelay(**strategies.DOMAINS["candidates"], horizon=24, **kernel, **arguments)
 
 
 def step(opt, what, number):
-    """A step of the contract, or None if the horizon is reached."""
+    """Make a step of the contract tests; return None if the horizon is reached."""
     try:
         strategies.play(opt, what, number)
     except bl.HorizonReached:
@@ -223,7 +222,7 @@ def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(a
     assert opt._log.status() == other._log.status() == strategies.replayed(opt)._log.status()
 
 
-# These tests are about errors, and about problems that do not stop a search.
+# The next tests check errors, and problems that must not end a search.
 
 
 @pytest.mark.parametrize(
@@ -318,7 +317,8 @@ def test_bpe_refuses_a_delay_model():
 
 
 def test_a_point_that_failed_is_tried_again_later_each_time():
-    """One candidate always fails: its evaluations within a round are 2 steps apart, then 4, then 8; it stays active."""
+    """One candidate always fails. Within a round it is evaluated again after 2 suggestions, then after 4, then after 8.
+    It stays active."""
     opt = bl.BPEDelay(candidates=X[::6], horizon=4000, lengthscale=0.15, noise_std=0.05, seed=0, delay="none")
     tries = []
     while opt.n_trials < 60:

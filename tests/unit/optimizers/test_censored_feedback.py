@@ -1,7 +1,7 @@
 """Late values under `Censor`: at t the model uses y_s if d_s ≤ min(m, t − s), otherwise the floor.
 
-Verma, Dai and Low 2022, section 3.1; m is the window. Values are raw and nearly free of noise, so a prediction at a
-trial's point is the value that the model uses for the trial.
+Verma, Dai and Low 2022, section 3.1; m is the window. Targets are not standardised and have almost no noise. A
+prediction at a trial's point therefore shows which value the model uses for the trial.
 """
 
 import pytest
@@ -60,20 +60,20 @@ def test_a_value_counts_up_to_a_delay_of_exactly_the_window(clock, window, late,
         trial.observe(1.0)
         assert trial.delay == delay
         if asked:
-            run.wait(1)  # another suggestion does not change the model
+            run.wait(1)  # another suggestion at this time does not change the model
         in_time = delay <= window or late == "accept"
         assert run.counts_as(trial) == pytest.approx(1.0 if in_time else FLOOR, abs=1e-3)
 
 
 @clocks
 def test_a_pending_trial_is_discarded_only_beyond_the_window(clock):
-    """Discarded trials stay rows. A trial aged exactly the window may still get its value."""
+    """Discarded trials stay rows. A trial whose age equals the window may still get its value."""
     window = 3
     for age in range(1, window + 3):
         run = Clock("discard", clock, window)
         trial = run.start(0.2)
         run.wait(age - 1)
-        # This suggestion discards late trials; after it, time has advanced by one.
+        # This suggestion discards late trials and advances the time by one.
         run.start(0.9).abandon()
         model, *_ = run.opt._log.surrogate(run.opt._problem.wall_time(), False)
         assert model.n_observed == (1 if age > window else 0)

@@ -1,4 +1,4 @@
-"""Optimizers on conditional spaces: their suggestions, accepted params, storage, and repeats."""
+"""Optimizers on conditional spaces: suggestions, accepted params, storage and repeated points."""
 
 import itertools
 import pickle
@@ -33,7 +33,7 @@ MIXED |= {"x": bl.Real(0.0, 1.0, when={"kind": "many"})}
 
 
 def value(params):
-    """A function of the active params, of any type."""
+    """A function of the active params, whose values may have any type."""
     return zlib.crc32(repr(params).encode()) / 2**32
 
 
@@ -74,7 +74,7 @@ def test_params_are_the_same_in_every_kind_of_storage(space, seed, steps, data):
         if number % 5 == 0:
             again = pickle.loads(pickle.dumps(opt))
             assert [trial.params for trial in again.trials] == [trial.params for trial in opt.trials]
-            # A copy of the optimizer makes the same suggestions as the original, bit for bit.
+            # The copy makes the same suggestions as the original, bit for bit.
             points = [each._log.trial(each.suggest().number).place for each in (again, opt)]
             assert points[0] == points[1]
 
@@ -91,7 +91,7 @@ def test_studies_keep_spaces_and_params_exactly(tmp_path_factory, space, seed):
     again = bl.Study.load("s", store)
     assert repr(again.domain_) == repr(study.domain_) == repr(bl.Space(space))
     assert [repr(trial.params) for trial in again.trials] == [repr(trial.params) for trial in study.trials]
-    # A study can be opened again with the same space.
+    # Setting the same space again is allowed.
     bl.Study("s", store, bl.BayesOpt(space, seed=seed, initial=3))
 
 
@@ -162,7 +162,7 @@ def test_inactive_differences_do_not_make_two_configurations():
 
 @pytest.mark.parametrize("acquisition", ["log_ei", "ucb", "thompson", "max_variance", "ucb_pe"])
 def test_all_active_configurations_are_in_flight_once(acquisition):
-    # The batch has each configuration once, then repeats configurations.
+    # The batch contains each configuration once and then repeats configurations.
     opt = bl.BayesOpt(FINITE, seed=2, acquisition=acquisition, initial=3)
     opt.suggest().observe(1.0)
     batch = opt.suggest(n=len(CONFIGURATIONS) - 1)
@@ -183,7 +183,7 @@ def test_a_first_batch_has_every_active_configuration(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_discrete_points_beside_a_continuous_branch_are_not_in_flight_twice(acquisition, seed):
     opt = bl.BayesOpt(MIXED, seed=seed, acquisition=acquisition, initial=3)
-    # The discrete branches have the largest values, so the model prefers them.
+    # The branches with discrete parameters have the largest values, so the model prefers these branches.
     in_flight = []
     for _ in range(24):
         trial = opt.suggest()
@@ -255,8 +255,8 @@ def test_random_search_draws_parents_uniformly():
 
 
 def test_every_configuration_of_a_finite_space_is_counted_once():
-    # There are more flat combinations than the optimizer enumerates, but few active configurations. Each active
-    # configuration is tried before any is repeated.
+    # There are more combinations of all values than the optimizer enumerates, but only few active configurations. Each
+    # active configuration is tried before any is repeated.
     space = {"k": bl.Integer(0, 9)}
     space |= {f"p{i}": bl.Integer(0, 8, when={"k": i}) for i in range(10)}
     batch = bl.BayesOpt(space, seed=0, initial=5).suggest(n=90)

@@ -1,4 +1,4 @@
-"""Known constraints: suggestions satisfy them and are still good; infeasible points and invalid functions raise
+"""Suggestions satisfy known constraints and find good points. Infeasible points and invalid constraints raise
 errors."""
 
 import copy
@@ -30,7 +30,7 @@ def satisfied(params, constraints):
 
 
 def run(optimizer, n, batch=4, lag=2):
-    """Suggest n batches, observe each batch `lag` batches later, and return the params."""
+    """Suggest n batches and observe each batch `lag` batches later; return the suggested params."""
     batches = []
     for _ in range(n):
         batches.append(optimizer.suggest(batch))
@@ -61,7 +61,7 @@ def test_suggestions_of_bayesopt_satisfy_the_constraints(name, arguments):
     suggested = run(optimizer, 8)
     assert len(suggested) == 32 and all(satisfied(params, constraints) for params in suggested)
     assert satisfied(optimizer.recommend(), constraints)
-    assert len({json.dumps(params) for params in suggested}) > 24  # few points are suggested twice
+    assert len({json.dumps(params) for params in suggested}) > 24  # all suggestions differ
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -69,7 +69,7 @@ def test_random_search_is_uniform_over_the_feasible_points(name):
     space, constraints = SPACES[name]
     suggested = [trial.params for trial in make(bl.RandomSearch, space, constraints).suggest(400)]
     assert all(satisfied(params, constraints) for params in suggested)
-    # The mean of each parameter over suggestions agrees with rejection sampling.
+    # The mean of each parameter agrees with the mean under rejection sampling.
     free = [trial.params for trial in bl.RandomSearch(space, seed=2).suggest(20_000)]
     free = [params for params in free if satisfied(params, constraints)]
     for name in space:
@@ -97,23 +97,24 @@ def test_suggestions_satisfy_any_bound_in_any_space(dimensions, bound, seed, kin
                 trial.observe(value(trial.params))
         assert within(optimizer.recommend())
     except bl.InvalidSpace:
-        # The search fails only if hardly any point is feasible: 10,000 tries miss a fraction of 0.003 once in 10^13.
+        # The search for a feasible point makes 10,000 tries. If 0.003 of the points are feasible, it fails once in
+        # 10^13 searches.
         free = bl.RandomSearch(optimizer.space, seed=seed + 1).suggest(20_000)
         assert sum(within(trial.params) for trial in free) / len(free) < 0.005
 
 
 def quadratic(params):
-    """f is largest at (0.7, 0.7, 0.7), and under the constraint at (1/3, 1/3, 1/3)."""
+    """A function with its maximum at (0.7, 0.7, 0.7), and under the constraint at (1/3, 1/3, 1/3)."""
     return -sum((params[name] - 0.7) ** 2 for name in "abc")
 
 
 def skewed(params):
-    """Under the constraint the maximum has two coordinates in the constraint's plane, and the third is 0."""
+    """Under the constraint, the maximum is on the plane of the constraint, and its third coordinate is 0."""
     return 2 * params["a"] + params["b"] - (params["a"] - 0.2) ** 2 * 5 - params["c"] ** 2
 
 
 def on_the_ring(params):
-    """f increases to the upper right, away from the ring's hole."""
+    """A function that increases to the upper right."""
     return 2 * params["x"] + params["y"] - 0.5 * params["x"] ** 2
 
 
@@ -315,7 +316,7 @@ def test_a_constraint_that_uses_its_optimizer_raises_an_error(kind):
         made.append(optimizer)
         with pytest.raises(bl.InvalidSetting, match="use only the params"):
             optimizer.suggest()
-    # A constraint may use another optimizer.
+    # A constraint may call another optimizer.
     other = make(kind, CUBE, [below_one])
     optimizer = make(kind, CUBE, [lambda p: other.n_trials == 0])
     assert optimizer.suggest().number == 0
@@ -426,7 +427,8 @@ def in_disc(params):
 
 
 def test_random_feasible_points_do_not_have_a_much_larger_acquisition():
-    """The acquisition extends beyond the feasible disc, and has narrow maxima on its boundary."""
+    """The acquisition also has large values outside the feasible disc, and has narrow maxima on the boundary of the
+    disc."""
     theta = bl.GP(kernel="squared_exponential", lengthscale=0.25, signal_std=1.0, noise_std=0.05)
     gaps = []
     for seed in range(16):

@@ -1,4 +1,5 @@
-"""Contexts: required by every call if declared, an error otherwise, and used by the model."""
+"""If contexts are declared, every call requires one, and the model uses it. If contexts are not declared, a context
+raises an error."""
 
 import numpy as np
 import pandas as pd
@@ -63,14 +64,14 @@ DOMAINS = {
 
 
 def pair(domain, **settings):
-    """Return two optimizers that differ only in a context."""
+    """Return two optimizers, of which only one has a context."""
     made = dict(DOMAINS[domain]) | {"surrogate": GIVEN, "seed": 3} | settings
     context = {"z": (0.0, 2.0), "ward": ["a", "b"]}
     return bl.BayesOpt(**made), bl.BayesOpt(**made, context=context)
 
 
 def in_lockstep(plain, contextual, n_trials=14):
-    """Run both optimizers with results three suggestions late, and yield their trials."""
+    """Run both optimizers, with results that are three suggestions late, and yield their trials."""
     context = {"z": 1.3, "ward": "b"}
     trials = []
     for _ in range(n_trials):

@@ -1,4 +1,4 @@
-"""Events are in the user's units and sign, as the page on stores describes them."""
+"""Events contain numbers in the user's units and sign, in the form that docs/store.md describes."""
 
 import json
 

@@ -1,4 +1,5 @@
-"""Failed trials: the probability of success in the acquisition, suggestions that avoid failing regions, and copies."""
+"""Failed trials change the acquisition by the probability of success, so suggestions avoid regions where trials
+fail."""
 
 import pickle
 
@@ -11,12 +12,12 @@ from tests.unit.optimizers.definitions import success
 SQUARE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 GIVEN = bl.GP(kernel="matern52", lengthscale=0.3, signal_std=1.0, noise_std=0.1)
 GRID = np.random.default_rng(4).random((50, 2))
-# Candidates are scaled by their ranges.
+# The model scales the columns of candidates by their ranges.
 GRID[:2] = [0.0, 0.0], [1.0, 1.0]
 
 
 def value(x, y):
-    """The maximum of f at (0.6, 0.4) is close to the half of the square where trials fail."""
+    """A function whose maximum at (0.6, 0.4) is close to the half of the square where trials fail."""
     return -((x - 0.6) ** 2) - (y - 0.4) ** 2
 
 
@@ -31,13 +32,12 @@ def states(opt):
 
 @pytest.mark.parametrize("lie_together", [False, True])
 def test_the_logarithm_of_the_probability_of_success_is_added(lie_together):
-    """Compare with an optimizer that has only the observed trials, and with a dense solve that includes the
-    failures."""
+    """Compare an optimizer with two references: an optimizer without the failed trials, and a dense solve with them."""
     opt, twin = (bl.BayesOpt(SQUARE, surrogate=GIVEN, pending="hallucinate", initial=0, seed=0) for _ in range(2))
     rng = np.random.default_rng(1)
     points = rng.random((12, 2))
     if not lie_together:
-        # Every failure has a success as its nearest neighbour.
+        # Each failed point is next to a successful point.
         points[:, 0] = np.where(np.arange(12) % 2, 0.505, 0.495)
         points[1::2, 1] = points[::2, 1]
     for x, y in points:
@@ -48,7 +48,7 @@ def test_the_logarithm_of_the_probability_of_success_is_added(lie_together):
             twin.add({"x": x, "y": y}, value(x, y))
     assert 3 <= states(opt).count("failed") <= 9
     assert np.array_equal(opt.predict(GRID), twin.predict(GRID))
-    # The mode of the prior on lengthscales, 0.29, is below the smallest allowed lengthscale.
+    # The smallest allowed lengthscale is larger than the mode of the prior on lengthscales, 0.29.
     log_p, shortfall, together = success(points, points[:, 0] > 0.5, GRID)
     assert together == lie_together and (shortfall < 0).any()
     expected = np.where((shortfall < 0) & together, -np.inf, log_p)
@@ -73,7 +73,7 @@ def test_suggestions_avoid_regions_where_trials_fail(arguments):
 
 
 def test_a_single_failure_does_not_exclude_points_near_it():
-    """The best point has failed once, at random; later suggestions are close to it again."""
+    """The best point fails once, at random. Later suggestions are close to the best point again."""
     opt = bl.BayesOpt(SQUARE, seed=0)
     opt.add({"x": 0.6, "y": 0.4})
     opt.fail(0)
@@ -88,7 +88,7 @@ LEVELS = ["ucb", "thompson", "max_variance", "ucb_pe"]
 @pytest.mark.parametrize("acquisition", ["log_ei", *LEVELS])
 @pytest.mark.parametrize("pending", ["censor", "hallucinate"])
 def test_a_failure_does_not_change_the_model_of_f(acquisition, pending):
-    """The posterior of f equals the posterior of a twin without the failed trials."""
+    """The posterior of f equals the posterior of an optimizer without the failed trials."""
     if acquisition == "ucb_pe" and pending == "censor":
         return
     opt, twin = (bl.BayesOpt(SQUARE, acquisition=acquisition, pending=pending, surrogate=GIVEN) for _ in range(2))
@@ -107,7 +107,8 @@ def test_a_failure_does_not_change_the_model_of_f(acquisition, pending):
 @pytest.mark.parametrize("acquisition", ["ucb", "max_variance", "ucb_pe"])
 @pytest.mark.parametrize("arguments", [{"space": SQUARE}, {"candidates": GRID}], ids=["box", "candidates"])
 def test_other_acquisitions_are_maximised_over_points_likely_to_succeed(acquisition, arguments):
-    """The suggestion is the best of a grid, by the twin without failures, among the points where P is at least 1/2."""
+    """The suggestion is the best point of a grid among the points whose probability of success is at least 1/2. The
+    values are computed by an optimizer without the failed trials."""
     opt, twin = (bl.BayesOpt(**arguments, acquisition=acquisition, surrogate=GIVEN, initial=0) for _ in range(2))
     rng = np.random.default_rng(1)
     points = GRID[:12] if "candidates" in arguments else rng.random((12, 2))
@@ -135,7 +136,7 @@ def test_failures_do_not_change_the_initial_design():
         failing.suggest().fail()
         plain.suggest()
     assert [trial.params for trial in failing.trials] == [trial.params for trial in plain.trials]
-    # The design continues until a first value is observed.
+    # The initial design continues until a value has been observed.
     failing.suggest().fail()
     assert states(failing) == ["failed"] * 7 and failing.best_value_ is None
 
@@ -151,7 +152,7 @@ def test_failures_do_not_change_the_initial_design():
 )
 @pytest.mark.usefixtures("fixed_time")
 def test_copies_continue_bit_for_bit(arguments):
-    """Some failures are abandoned or amended by a value, and some trials are in flight."""
+    """Some failed trials are abandoned or get a value, and some trials are in flight."""
     context = {"z": 0.5} if "context" in arguments else None
     opt = bl.BayesOpt(seed=2, **arguments)
     rng = np.random.default_rng(0)
@@ -176,8 +177,8 @@ def test_copies_continue_bit_for_bit(arguments):
 
 
 @pytest.mark.parametrize("acquisition", ["log_ei", "ucb"])
-def test_suggestions_resolve_the_border_of_a_failing_region(acquisition):
-    """Trials fail in half of the square; the best other point is on the border."""
+def test_a_border_is_resolved(acquisition):
+    """Trials fail in half of the square, and the best point of the other half is on the border."""
     shares, regrets = [], []
     for seed in range(3):
         opt = bl.BayesOpt(SQUARE, acquisition=acquisition, seed=seed)
@@ -185,14 +186,14 @@ def test_suggestions_resolve_the_border_of_a_failing_region(acquisition):
             report(opt.suggest(), lambda x, y: -((x - 0.3) ** 2) - (y - 0.7) ** 2, lambda x, y: x < 0.5)
         shares.append(states(opt)[60:].count("failed") / 60)
         regrets.append(-0.04 - opt.best_value_)
-    # Over many seeds about a quarter of the trials fails (benchmarks/failures.py); all fail if the border is not
-    # resolved.
+    # Over many seeds about a quarter of the trials fail (benchmarks/failures.py). If the model did not resolve the
+    # border, all trials would fail.
     assert np.median(shares) < 1 / 3 and np.median(regrets) < 1e-4
 
 
 @pytest.mark.parametrize("name", ["ucb", "asy-TS", "GP-BUCB", "GP-EI"])
 def test_random_failures_cost_no_more_than_the_failed_trials(name):
-    """A fifth of the trials fail at random, and the search still converges."""
+    """The search converges although a fifth of the trials fail at random."""
     regrets = []
     for seed in range(3):
         named = bl.algorithm if name != "ucb" else lambda name, *args, **kw: bl.BayesOpt(*args, acquisition=name, **kw)

@@ -35,7 +35,7 @@ def test_default_fidelity_is_full():
     trials = [opt.suggest(), *opt.suggest(n=2), opt.add({"x": 0.5}, 1.0), opt.add({"x": 0.5})]
     assert [trial.fidelity for trial in trials] == [7000] * 5
     assert [type(trial.fidelity) for trial in trials] == [int] * 5
-    # The points equal the points of an optimizer without a fidelity, whose trials have none.
+    # The points equal the points of an optimizer that does not declare a fidelity.
     assert [trial.params for trial in trials[:3]] == [trial.params for trial in plain.suggest(n=3)]
     assert plain.trial(0).fidelity is None
     assert "fidelity" not in repr(plain.trial(0)) and "fidelity" not in plain.trials_dataframe()
@@ -77,7 +77,7 @@ def test_the_log_keeps_fidelities_in_the_units_of_the_user():
     assert opt._log.trial(0).fidelity == 2.0 and type(opt.trial(0).fidelity) is int
 
 
-# Errors that leave the optimizer unchanged.
+# The next tests check errors, which must leave the optimizer unchanged.
 
 
 @pytest.mark.parametrize("wrong", [99, 7001, 500.5, math.nan, "500", True, {"z": 1}])
@@ -216,7 +216,7 @@ def test_the_best_trial_has_the_highest_fidelity_observed(steps, direction):
     for fidelity, value in steps:
         opt.add({"x": 0.5}, value, fidelity=fidelity)
         trials = opt.trials
-        # 7 of 6900 samples are about 1e-3 of the range.
+        # The fidelity is about 7 of 6900 samples, a thousandth of the range.
         highest = max(trial.fidelity for trial in trials)
         those = [trial for trial in trials if (highest - trial.fidelity) / 6900 <= 1e-3]
         best = (max if direction == "maximize" else min)(trial.value for trial in those)
@@ -233,7 +233,7 @@ def test_recommendations_use_the_highest_fidelity():
         assert opt.recommend() == opt.best_params_ == {"x": 0.2}
         opt.add({"x": 0.9}, 0.0)
     assert anywhere.recommend() == {"x": 0.9}
-    # Points that violate the constraints are not recommended at any fidelity.
+    # An infeasible point is not recommended at any fidelity.
     assert below.recommend() == {"x": 0.2}
     below.add({"x": 0.4}, -5.0)
     assert below.recommend() == {"x": 0.4}

@@ -43,7 +43,7 @@ def test_points_of_a_first_batch_differ(seed):
         opt = bl.BayesOpt(seed=seed, **domain)
         batch = opt.suggest(25)
         assert len(set(map(key, batch))) == 25
-        # No untried point is left, so points are repeated.
+        # All points have been tried, so points are repeated.
         assert key(opt.suggest()) in set(map(key, batch))
 
 
@@ -92,7 +92,7 @@ def test_named_algorithms_may_repeat_points():
         for trial in opt.suggest(4):
             trial.observe(float(trial.params["k"] == 2))
         batch = [trial.params["k"] for trial in opt.suggest(4)]
-        assert len(batch) == 4  # named algorithms may repeat points
+        assert len(batch) == 4  # this algorithm may repeat points
 
 
 @pytest.mark.parametrize("space", [{"k": bl.Integer(0, 3)}, {"c": ["p", "q", "r", "s"]}])
@@ -113,12 +113,12 @@ def test_a_point_that_keeps_failing_is_avoided(space):
             trial.fail()
         else:
             trial.observe(0.1 * trial.number % 0.4)
-    # The point is tried a few times, because the first failures may have been random.
+    # The failing point is tried a few times, because its first failures may have been random.
     assert again <= 3
 
 
 def numbers(opt, n):
-    """Return the candidates of n trials, each observed at once and without noise."""
+    """Run n trials, each observed at once and without noise; return the suggested candidates."""
     rows = []
     for _ in range(n):
         trial = opt.suggest()

@@ -1,4 +1,4 @@
-"""Names from other packages: the error message gives the name in belated."""
+"""The error for a name from another package states the name in belated."""
 
 import copy
 import inspect
@@ -172,7 +172,7 @@ def test_attributes(name, advice, tmp_path):
     for optimizer in (bl.BayesOpt(BOX), bl.RandomSearch(BOX), study):
         with pytest.raises(AttributeError, match=f"^'{type(optimizer).__name__}' .*'{name}': {re.escape(advice)}$"):
             getattr(optimizer, name)
-        # Every name that an error message suggests exists in belated.
+        # The names in the hints exist in belated.
         there = re.search(r"(bl\.)?(\w+)(\(.*\))?\??$", advice)
         assert hasattr(bl if there[1] else optimizer, there[2])
 

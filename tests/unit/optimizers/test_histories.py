@@ -28,11 +28,12 @@ def test_the_model_equals_a_dense_solve(history):
                 assert "surrogate__signal_std" not in arguments
                 continue
             model, center, scale, _ = surrogate
-            # Other tests cover units chosen by a fit, and units of values with different noise.
+            # This test leaves out units that a fit chooses, and units of values with different noise; other tests cover
+            # them.
             chosen = "surrogate__signal_std" not in arguments or any(t.std is not None for t in run.opt.trials)
             dense = run.dense(theta_of(model), pending, units=(center, scale) if chosen else None)
             assert model.n_observed == dense.n_rows and len(model.x) == len(dense.x)
-            # An estimated center is the result of a solve, like a prediction.
+            # An estimated center is computed by a linear solve, so it has rounding errors like a prediction.
             tolerance = dense.tolerance()
             reach = tolerance * dense.scale * max(1, np.abs(dense.y).max(initial=0)) if dense.estimated else 1e-12
             assert center == pytest.approx(dense.center, rel=1e-12, abs=reach)
@@ -40,11 +41,13 @@ def test_the_model_equals_a_dense_solve(history):
             z = run.rows(np.random.default_rng(number), 8)
             mean, std = model.predict(z)
             expected, variance = dense.predict(z)
-            # A mean is a weighted sum of targets, and has the rounding errors of the weights.
+            # A posterior mean is a weighted sum of targets, so it has the rounding errors of the weights.
             size = np.abs(dense.y).max(initial=0) * np.maximum(1, dense.weights(z))
             assert (np.abs(mean - expected) <= tolerance * np.maximum(1, size)).all()
-            # Compare variances, because the error of a square root is not bounded near 0.
-            largest = max(dense.covariance(row[None])[0, 0] for row in z)  # not the variance if the kernel is linear
+            # Compare variances instead of standard deviations, because near 0 a square root increases errors without
+            # bound.
+            # With a linear kernel, the largest prior variance is not the signal variance.
+            largest = max(dense.covariance(row[None])[0, 0] for row in z)
             assert np.abs(std**2 - variance).max() <= tolerance * largest
 
 
@@ -60,13 +63,13 @@ def scores(opt, dense, recent, z, context):
     """The acquisition at rows z, from its definition."""
     mean, variance = dense.predict(z)
     opt = settings_of(opt)
-    # Failures exclude points where success is less likely than not.
+    # After failures, points with a probability of success below 1/2 are excluded.
     success = dense.success(z)
     noise = dense.noise if opt.predictive_std else 0.0
     if opt.acquisition == "max_variance":
         return variance + (1e3 * success[1] if success else 0.0)
     if opt.acquisition == "ucb":
-        nu = 1.0  # beta, and under "censor" also the standard deviations at trials that may still arrive
+        nu = 1.0  # nu_t is beta, under "censor" plus the standard deviations at trials that may still arrive
         if opt.pending == "censor":
             nu += np.sqrt(np.maximum(dense.predict(recent)[1], 0) + noise).sum()
         bound = mean + nu * np.sqrt(np.maximum(variance, 0) + noise)
@@ -86,7 +89,7 @@ THETA = {"surrogate__lengthscale": 0.3, "surrogate__signal_std": 1.0, "surrogate
 
 
 def recently_abandoned(opt):
-    """Trials that were abandoned after the last result, by the log."""
+    """Return the trials that were abandoned after the last result, read from the log."""
     numbers = []
     for event in reversed(opt._log.events(0)):
         [(kind, facts)] = json.loads(event).items()
@@ -98,7 +101,8 @@ def recently_abandoned(opt):
 
 
 def shortfalls(arguments, steps):
-    """Return how much worse each suggestion is than the best of all candidates, or of 300 random points of the box."""
+    """Return how much worse each suggestion is than the best candidate, or on a box than the best of 300 random
+    points."""
     run = Run(arguments | THETA)
     opt = run.opt
     its = settings_of(opt)
@@ -108,7 +112,7 @@ def shortfalls(arguments, steps):
         before = None
         if what == "suggest" and informed and opt.n_trials >= its.n_initial:
             width = columns + 3 * (opt.context is not None)
-            # Other tests cover units of values with different noise.
+            # Units of values with different noise are covered by other tests.
             surrogate = run.surrogate(True) if any(t.std is not None for t in opt.trials) else None
             units = None if surrogate is None else surrogate[1:3]
             before = run.dense((np.full(width, 0.3), 1.0, 0.01), True, units=units, suggests=True)
@@ -121,7 +125,8 @@ def shortfalls(arguments, steps):
                 and (window is None or now - t.suggested_at <= window)
             ]
             recent = np.array(recent).reshape(-1, width)
-            # Candidates in flight, and abandoned ones before the next result, are skipped while others are left.
+            # Candidates in flight, and candidates abandoned after the last result, are not suggested while other
+            # candidates are left.
             avoided = [
                 (t.index, t.context)
                 for t in opt.trials
@@ -158,7 +163,7 @@ def test_suggested_candidates_are_the_best_by_the_definition(history):
 @policies
 @pytest.mark.parametrize("acquisition", ["ucb", "log_ei"])
 def test_suggestions_in_a_box_are_rarely_worse_than_random_points(pending, acquisition):
-    # The search of a box may sometimes miss the maximum by a little.
+    # On a box, the search may sometimes miss the maximum by a little.
     found = []
     for seed in range(60 if FULL else 3):
         rng = np.random.default_rng(seed)

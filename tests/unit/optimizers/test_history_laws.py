@@ -46,7 +46,7 @@ def test_given_theta_the_order_of_arrival_does_not_matter(n, seed, pending, targ
             for what in fates[i].split(", then "):
                 if what != "none":
                     getattr(opt, what)(i, *([values[i]] if what == "observe" else []))
-            if suggest_between:  # each suggestion extends the factor and is abandoned at once
+            if suggest_between:  # each suggestion extends the Cholesky factor and is abandoned at once
                 extra.append(opt.suggest())
                 extra[-1].abandon()
         return opt
@@ -77,7 +77,8 @@ def test_hallucinations_reduce_the_std_without_changing_the_mean(space, theta):
 @pytest.mark.parametrize("acquisition", ["ucb", "log_ei", "thompson"])
 @pytest.mark.parametrize("theta", [{"surrogate__n_restarts": 1}, GIVEN], ids=["fitted", "given"])
 def test_without_delay_all_policies_are_equal(space, acquisition, theta):
-    # Targets are raw, because policies standardise to different units. Without a window nu_t sums over pending trials.
+    # Targets are not standardised, because each policy would standardise them differently. Without a window nu_t sums
+    # over pending trials.
     for seed in range(20 if FULL else 2):
         records = []
         failures = seed % 2 == 0
@@ -93,7 +94,7 @@ def test_without_delay_all_policies_are_equal(space, acquisition, theta):
             rng = np.random.default_rng(seed)
             for k in range(25):
                 trial = opt.suggest()
-                # The first trial is not compared, because a policy with a floor already has a target for it.
+                # The first trial is left out, because a policy with a floor already uses a target for this trial.
                 trial.fail() if failures and k and rng.random() < 0.1 else trial.observe(rng.normal())
             records.append([opt._log.trial(i).place for i in range(25)])
         assert all(record == records[0] for record in records)
@@ -103,7 +104,7 @@ def test_without_delay_all_policies_are_equal(space, acquisition, theta):
 @pytest.mark.parametrize("targets", ["standardized", "raw"])
 @pytest.mark.parametrize("fate", ["fail", "abandon", "fail, then abandon", "abandon, then fail", "window passes"])
 def test_a_late_value_is_used_from_every_state(pending, targets, fate):
-    """In the end the model equals the model of a second optimizer that received the value at once."""
+    """At the end, the model equals the model of a second optimizer that received the late value at once."""
     opt, twin = (
         make(space=BOX, pending=pending, window=4, surrogate__targets=targets, seed=0, **GIVEN) for _ in range(2)
     )
@@ -122,7 +123,7 @@ def test_a_late_value_is_used_from_every_state(pending, targets, fate):
     else:
         for what in fate.split(", then "):
             getattr(missing, what)()
-            opt.suggest().abandon()  # this suggestion makes the model use the value
+            opt.suggest().abandon()  # the model already contains the value
     missing.observe(2.5)
     twin.add(missing.params, 2.5)
     assert missing.state == "observed" and missing.value == 2.5 and opt.best_trial_ == missing
@@ -154,7 +155,7 @@ def test_late_discard_keeps_late_values_without_using_them():
     for one in (opt, twin):
         one.observe(1, 7.0)
         assert one.best_value_ == 7.0
-    # In the optimizer `one` the late trial stays at the floor; in `twin` it has its value.
+    # In `one` the trial's target stays the floor; in `twin` it is the value.
     model = opt._log.surrogate(None, False)[0]
     assert sorted(np.round(model.y, 9)) == [-1.0, 0.0, 0.2, 0.3, 0.4]
     assert 7.0 in np.round(twin._log.surrogate(None, False)[0].y, 9)

@@ -1,4 +1,4 @@
-"""Ctrl-C during a long suggestion, and other threads that run meanwhile."""
+"""A long suggestion can be interrupted by Ctrl-C, and other threads run during it."""
 
 import os
 import pickle
@@ -12,7 +12,7 @@ import pytest
 import belated as bl
 
 N, D = 500, 6
-GENEROUS = 2.0  # seconds; benchmarks/interrupt.py measures the actual time
+GENEROUS = 2.0  # limit in seconds; benchmarks/interrupt.py measures the latency
 
 BOX = {f"x{i}": (0.0, 1.0) for i in range(D)}
 POINTS = np.random.default_rng(0).random((N, D))
@@ -25,7 +25,7 @@ in_main_thread = pytest.mark.skipif(
 
 
 class Stopped(Exception):
-    """Raised by the handler of these tests in place of KeyboardInterrupt, which would stop pytest."""
+    """The exception that the signal handler of these tests raises; KeyboardInterrupt would stop pytest."""
 
 
 def observed(**arguments):
@@ -48,13 +48,14 @@ LONG = {
 
 
 def endless(opt):
-    """Request so many suggestions that the interrupt comes first. The log has either all suggestions of a batch or
-    none."""
+    """Request a batch that cannot be completed before the interrupt. The log contains either all suggestions of the
+    batch or none."""
     return opt.suggest(n=1_000_000)
 
 
 def interrupted(call, after):
-    """Return the seconds from a SIGINT, sent `after` seconds into the call, to the exception of its handler."""
+    """Send SIGINT `after` seconds after the start of the call; return the seconds from the signal to the handler's
+    exception."""
     sent = []
 
     def send():
@@ -93,7 +94,7 @@ def test_ctrl_c_stops_a_call_and_leaves_the_optimizer_unchanged(what):
 def test_suggestions_after_ctrl_c_are_unchanged():
     opt = observed()
     twin = pickle.loads(pickle.dumps(opt))
-    for after in (0.01, 0.05, 0.2):  # the signal comes during the fit or during a later suggestion
+    for after in (0.01, 0.05, 0.2):  # the interrupt comes during the fit or during a later suggestion
         interrupted(lambda: endless(opt), after)
     assert opt.suggest().params == twin.suggest().params
 
@@ -105,7 +106,7 @@ def test_ctrl_c_stops_a_call_while_another_thread_suggests():
     other.start()
     time.sleep(0.05)
     interrupted(lambda: opt.observe(0, VALUES[0]), 0.05)
-    assert other.is_alive()  # the other thread still holds the lock, so the interrupted call was waiting
+    assert other.is_alive()  # the other call still holds the lock
     other.join()
     assert opt.n_trials == N + 1
 
@@ -129,4 +130,4 @@ def test_other_threads_run_during_a_suggestion():
         ticker.join()
     during = sum(start < t < end for t in ticks)
     print(f"{during} ticks in {end - start:.3f} s")
-    assert during > 10 * (end - start)  # a thread can tick every 1 to 2 ms only if the suggestion releases the GIL
+    assert during > 10 * (end - start)  # a thread can tick every 1 to 2 ms only if the GIL is free

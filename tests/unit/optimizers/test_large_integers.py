@@ -1,4 +1,4 @@
-"""Integers with more digits than Python converts to text: the error names them, and the optimizer is unchanged."""
+"""Integers with more digits than Python converts to text raise an error and leave the optimizer unchanged."""
 
 import pytest
 
@@ -11,7 +11,7 @@ SPACE = {"x": (0.0, 1.0), "kind": ["a", "b"]}
 def refused(call):
     with pytest.raises(bl.BelatedError) as refusal:
         call()
-    # The message can be shown and does not contain thousands of digits.
+    # Check that a message can be printed and does not contain thousands of digits.
     assert len(str(refusal.value)) < 1000
 
 

@@ -1,4 +1,4 @@
-"""The life cycle of trials under any order of reports, in copies of an optimizer, and from several threads."""
+"""The states of trials are right after reports in any order, in copies of an optimizer, and with several threads."""
 
 import math
 import pickle
@@ -12,7 +12,7 @@ import belated as bl
 
 
 class LifeCycle(RuleBasedStateMachine):
-    """After any order of reports, every trial has the same state as in a simple dictionary."""
+    """After reports in any order, the state of every trial equals the state in a dictionary that follows the rules."""
 
     def __init__(self):
         super().__init__()

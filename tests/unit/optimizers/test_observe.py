@@ -1,4 +1,4 @@
-"""`observe`: the values, trials and standard deviations that are accepted and refused."""
+"""The values, trials and standard deviations that `observe` accepts and refuses."""
 
 import math
 import pickle
@@ -127,5 +127,5 @@ def test_the_model_weights_values_by_their_std(direction):
     assert abs(mean[0] - np.sin(3.0)) < 0.1 and std[0] < 0.1
     opt.observe(12, 8.0, amend=True, std=0.01)
     opt.add({"x": 0.97}, np.sin(6 * 0.97), std=0.01)
-    opt.suggest()  # the model is fitted again, because the earlier fit is too smooth for the data
+    opt.suggest()  # this suggestion fits again, because the earlier model is too smooth for the data
     assert abs(opt.predict([{"x": 0.5}])[0][0] - 8.0) < 0.5

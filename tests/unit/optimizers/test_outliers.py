@@ -1,4 +1,4 @@
-"""Outliers, corrected values and crowded trials do not spoil the model until the next fit."""
+"""Between two fits, the model stays good after outliers, corrected values and many close trials."""
 
 import pickle
 
@@ -13,7 +13,7 @@ RANGE = 308.0
 
 
 def branin(x, y):
-    """A function on the unit square with maximum 0."""
+    """A function on the unit square whose maximum is 0."""
     x, y = 15 * x - 5, 15 * y
     bowl = (y - 5.1 / (4 * np.pi**2) * x * x + 5 / np.pi * x - 6) ** 2
     return -(bowl + 10 * (1 - 1 / (8 * np.pi)) * np.cos(x) + 10) + 0.39788735772973816
@@ -45,7 +45,8 @@ def regret(opt):
 
 
 def allowed(points, values, seed):
-    """Return ten times the regret of an optimizer without the outlier, or a millionth of the range."""
+    """Return the allowed regret: ten times the regret of an optimizer without the outlier, but at least a millionth of
+    the range."""
     return max(10 * regret(added(points, values, seed)), 1e-6 * RANGE)
 
 
@@ -86,7 +87,8 @@ def test_values_stay_distinct_if_most_trials_are_near_the_optimum(h):
 
 
 def test_predictions_elsewhere_stay_calibrated_if_trials_crowd_near_the_optimum():
-    """Without noise, 95 % intervals contain f at 90 % of random points, averaged over functions and designs."""
+    """Without noise, the 95 % intervals contain f at 90 % or more of random points, on average over functions and
+    designs."""
     points = np.random.default_rng(99).random((200, 2))
     covered = []
     for f, best in ((branin, (0.9617, 0.15)), (bowl, (0.3, 0.7)), (six_hump, (0.5225, 0.1437))):

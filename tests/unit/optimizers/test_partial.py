@@ -1,4 +1,4 @@
-"""Partial points, which `enqueue` completes and `add` rejects; and arrays of points."""
+"""`enqueue` completes points with missing parameters, and `add` rejects them; both accept arrays of points."""
 
 import pickle
 
@@ -21,7 +21,7 @@ SPACE = {
 
 
 def ordered(params):
-    """A constraint that a tenth of the points satisfies."""
+    """A constraint that holds for a tenth of the points."""
     return params["x"] + params["n"] / 9 >= 1.55
 
 

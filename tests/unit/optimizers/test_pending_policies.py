@@ -1,8 +1,8 @@
-"""The values assumed for pending trials: expected improvement compared with joint draws, and the constant liar.
+"""Pending policies: expected improvement agrees with joint draws of the pending values, and the constant liar is right.
 
-Notation: D are the points of the draws. Observed points are moved to the query's context c; pending points keep their
-contexts. The value of x is log E max(0, f(x, c) − f*). The incumbent f* is the largest of E[f(x_D, c) | f(D)] over D
-(Letham et al. 2019 and Balandat et al. 2020). If there is only one context, f* is the largest f(D).
+Notation: D are the points of the draws. An observed point is evaluated in the query's context c, and a pending point in
+its own context. The value of x is log E max(0, f(x, c) − f*). The incumbent f* is the largest of E[f(x_D, c) | f(D)]
+over D (Letham et al. 2019 and Balandat et al. 2020). If there is only one context, f* is the largest f(D).
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ import belated as bl
 from tests.unit.optimizers.dense_posterior import DensePosterior
 
 VARIANCE = 1.0
-LENGTHSCALE = np.array([0.3, 0.3, 0.8])  # for the two columns of x and for the context
+LENGTHSCALE = np.array([0.3, 0.3, 0.8])  # one lengthscale for each of the two columns of x, and one for the context
 N_OBSERVED, N_PENDING = 6, 3
 
 
@@ -38,7 +38,7 @@ def optimizer(candidates, noise, n):
 
 
 def liar(lie, direction="maximize"):
-    """A model whose prior mean is estimated, and that passes through its values."""
+    """Settings of a model whose prior mean is estimated and whose predictions equal the observed values."""
     return bl.BayesOpt(
         {"x": (0.0, 1.0)},
         acquisition="ucb",
@@ -55,7 +55,8 @@ def in_context(rows, c):
 
 
 def log_values(dense, observed, pending, candidates, c):
-    """Return the value of each candidate from 2¹² draws of f(D); `pending` are rows with their contexts."""
+    """Return the expected improvement of each candidate, computed from 2¹² draws of f(D); `pending` are rows with their
+    contexts."""
     drawn = np.vstack([in_context(observed, c), pending])
     here = in_context(drawn[:, :2], c)
     z = norm.ppf(np.clip(qmc.Sobol(len(drawn), seed=3).random_base2(12), 1e-12, 1 - 1e-12))
@@ -77,14 +78,14 @@ def log_values(dense, observed, pending, candidates, c):
 
 
 def shortfall(seed, noise, context_of_pending):
-    """Return how much worse the candidate suggested in context 0 is than the best candidate that is not in flight."""
+    """Suggest a candidate in context 0; return how much worse it is than the best candidate that is not in flight."""
     rng = np.random.default_rng(seed)
     candidates = rng.random((50, 2))
-    candidates[:2] = [[0.0, 0.0], [1.0, 1.0]]  # so encoded and plain coordinates are the same
+    candidates[:2] = [[0.0, 0.0], [1.0, 1.0]]  # encoded and plain coordinates are then equal
     order = rng.permutation(np.arange(2, 50))
     tried, waiting = order[:N_OBSERVED], order[N_OBSERVED : N_OBSERVED + N_PENDING]
     contexts = rng.choice([0.0, 1.0], size=N_OBSERVED)
-    # Context 1 is far better, so every point in context 1 is an improvement on context 0.
+    # f is far larger in context 1, so every point in context 1 improves on every point in context 0.
     values = 2.0 * contexts - 1.0 + np.sqrt(noise) * rng.normal(size=N_OBSERVED)
     opt = optimizer(candidates, noise, 1024)
     for i, c, y in zip(tried, contexts, values, strict=True):
@@ -95,7 +96,8 @@ def shortfall(seed, noise, context_of_pending):
 
     observed = candidates[tried]
     dense = DensePosterior(np.column_stack([observed, contexts]), values, LENGTHSCALE, VARIANCE, noise)
-    # The optimizer draws at the observed points that may be best. In this test every observed point may be the best.
+    # The optimizer draws f at the observed points that may be the best. In this test every observed point may be the
+    # best.
     here = in_context(observed, 0.0)
     mean, sigma = dense.mean(here), np.sqrt(dense.variances(here))
     if (mean + 2 * sigma).min() < mean.max() - 2 * sigma[mean.argmax()]:
@@ -116,7 +118,8 @@ def test_noisy_expected_improvement_averages_joint_draws_in_the_querys_context(n
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize(("lie", "truth"), [("min", np.min), ("mean", np.mean), ("max", np.max), (4.5, lambda y: 4.5)])
 def test_the_constant_liar_keeps_its_value_if_the_prior_mean_is_estimated(direction, lie, truth):
-    """Ten equal points count little more than one, so the estimated mean is far from the mean of the values."""
+    """Ten equal points have little more weight than one point, so the estimated prior mean is far from the mean of the
+    values."""
     opt = liar(lie, direction)
     x = np.append(np.linspace(0.1, 0.12, 10), 0.9)
     y = np.append(np.full(10, 7.0) + np.linspace(0, 0.1, 10), 1.0)

@@ -1,4 +1,4 @@
-"""`predict` and `recommend`: before the first suggestion that fits, at data and candidates, without side effects."""
+"""`predict` and `recommend` work before the first fit, at data and at candidates, and do not have side effects."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Optimizers in other processes, and one optimizer in several threads."""
+"""An optimizer works after a copy to another process, after a fork, and with several threads."""
 
 import multiprocessing
 import pickle
@@ -12,7 +12,7 @@ import belated as bl
 
 ROWS = np.random.default_rng(0).random((200, 3))
 KINDS = [bl.RandomSearch, bl.BayesOpt]
-SECONDS = 120  # a forked child would wait forever for threads that exist only in its parent
+SECONDS = 120  # a child that waits for threads of its parent would never end
 
 METHODS = pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 
@@ -37,7 +37,7 @@ def add(opt, rows):
 def test_children_suggest_after_the_parent_suggested(method):
     opt = observed(160)
     opt.suggest()  # starts the threads
-    add(opt, ROWS[160:])  # enough data for another fit at the next suggestion
+    add(opt, ROWS[160:])  # with these data the next suggestion fits again
     with multiprocessing.get_context(method).Pool(2) as pool:
         results = [pool.apply_async(opt.suggest) for _ in range(2)]
         suggested = [result.get(timeout=SECONDS) for result in results]
@@ -116,7 +116,7 @@ def test_threads_share_an_optimizer(kind):
     assert [trial.number for trial in opt.trials] == sorted(numbers)
     by_state = {state: sum(trial.state == state for trial in opt.trials) for state in ("pending", "observed", "failed")}
     assert sum(by_state.values()) == opt.n_trials and all(by_state.values())
-    # The order of the threads is in the log, which determines the next suggestions.
+    # The log contains the order of the threads' calls, and the log determines the next suggestions.
     assert pickle.loads(pickle.dumps(opt)).suggest().params == opt.suggest().params
 
 

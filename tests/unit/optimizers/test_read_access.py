@@ -1,4 +1,4 @@
-"""Optimizers, studies and results of runs have the same members for reading."""
+"""Optimizers, studies and results of runs have the same attributes and methods for reading."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""Points without new information are not suggested: exact values seen before, and points just abandoned."""
+"""Points that would not give new information are not suggested: points with an exact value, and points just
+abandoned."""
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ def quadratic(x, y):
 
 
 def suggested(opt, n, f=quadratic, std=None):
-    """n points, each observed at once."""
+    """Suggest n points, observe each of them at once, and return the points."""
     points = []
     for _ in range(n):
         trial = opt.suggest()

@@ -1,4 +1,5 @@
-"""Reports that contradict or correct an earlier report, and reports that raise an error without any effect."""
+"""Reports that contradict or correct an earlier report, and reports that raise an error and leave the optimizer
+unchanged."""
 
 import math
 
@@ -17,7 +18,8 @@ def optimizer(**arguments):
 
 
 def history(final, between, **arguments):
-    """Return an optimizer with four values and a trial with these reports; a suggestion may be made in between."""
+    """Return an optimizer with four values, and a trial with these reports. With `between`, a suggestion is made
+    between two reports."""
     opt = optimizer(**arguments)
     opt.add([{"x": x} for x in (0.1, 0.4, 0.7, 0.9)], [1.0, -2.0, 3.0, 0.5])
     opt.enqueue({"x": 0.2})
@@ -49,7 +51,7 @@ def test_a_failed_trial_that_is_abandoned_leaves_the_model(arguments, between, p
     assert other.state == "abandoned"
     for ours, theirs in zip(opt.predict(POINTS, pending=pending), never.predict(POINTS, pending=pending), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
-    # After the failure, the model does not have data at the trial's point.
+    # The model does not contain data at the point of the trial.
     assert opt.surrogate_.n_observed == 4
 
 
@@ -61,7 +63,7 @@ def test_a_failed_trial_counts_until_it_is_abandoned(arguments):
     if not arguments:
         never, _ = history(["abandon"], False)
         lost = never.acquisition_at(POINTS) - opt.acquisition_at(POINTS)
-        # Labels minus 1, with as much noise as signal; the probability of success is Φ.
+        # The labels minus 1 are the targets, with as much noise as signal. The probability of success is a value of Φ.
         dense = DensePosterior([[0.1], [0.4], [0.7], [0.9], [0.2]], [0, 0, 0, 0, -2], 0.5, 1.0, 1.0)
         points = np.array([[each["x"]] for each in POINTS])
         expected = -norm.logcdf((1 + dense.mean(points)) / np.sqrt(dense.variances(points) + 0.01))

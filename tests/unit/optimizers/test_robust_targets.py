@@ -1,4 +1,4 @@
-"""Robust targets: a long tail of bad values is compressed if the data support it; predictions are not compressed."""
+"""Robust targets compress a long tail of bad values if the data support it. Predictions are in the original units."""
 
 import json
 import math
@@ -14,7 +14,7 @@ SPACE = {"x": (-2.0, 2.0), "y": (-2.0, 2.0)}
 
 
 def cliff(params, bad):
-    """A smooth function, except for a corner in which everything is bad."""
+    """A smooth function with very bad values in one corner."""
     x, y = params["x"], params["y"]
     return bad if x > 0.8 and y > -0.5 else -((x - 0.4) ** 2) - (y + 0.3) ** 2
 
@@ -41,7 +41,7 @@ def last_warp(opt):
 
 @pytest.mark.parametrize("seed", [21, 22, 23])
 def test_values_stay_compressed_at_later_fits(seed):
-    """A search that starts only from the hyperparameters of the untransformed values ends in a poor optimum."""
+    """A fit that starts only from the hyperparameters of the untransformed values would end in a poor local optimum."""
     opt = bl.BayesOpt(HARTMANN6.space, seed=seed)
     bad = 0
     for _ in range(50):
@@ -67,7 +67,7 @@ def test_targets_follow_the_formula(direction):
     below = np.maximum(k - np.where(y < warp["diverging"], warp["limit"], y), 0.0)
     t = np.where(y < k, k - w * np.log1p(below / w), y)
     np.testing.assert_allclose(model.y, (t - note["center"]) / note["scale"], atol=1e-9)
-    # The unit follows from the values at the fit.
+    # The values at the time of the fit determine the unit.
     fitted = t[: note["rows"]]
     np.testing.assert_allclose([note["center"], note["scale"]], [fitted.mean(), fitted.std()], rtol=1e-9)
 
@@ -81,7 +81,7 @@ def test_predictions_are_in_units_of_f_and_follow_the_good_values():
 
 @pytest.mark.parametrize("bad", [-1e5, -1e12, -1e100])
 def test_the_scale_of_bad_values_does_not_matter(bad):
-    """Values far below the others are all equal to the model."""
+    """For the model, all values far below the others are equal."""
     points = [trial.params for trial in searched(n=20).trials]
     targets = []
     for value in (-1e6, bad):

@@ -1,5 +1,5 @@
-"""`observe(params=)`: trials that were run at other points than suggested; the model uses the value at the point
-run."""
+"""Trials that were run at other points than suggested, reported by `observe(params=)`. The model uses the point that
+was run."""
 
 import pickle
 
@@ -10,7 +10,7 @@ import belated as bl
 from tests.unit.optimizers.problem import BOX, ROWS, both
 
 GRID = [{"x": x, "n": n} for x in np.linspace(-1, 1, 7) for n in (1, 4, 8)]
-# θ is given, so results do not depend on the time of a fit.
+# θ is given, so results do not depend on the moment of a fit.
 GIVEN = {"surrogate": bl.GP(lengthscale=0.4, signal_std=1.0, noise_std=0.1), "initial": 0}
 ELSEWHERE = {"x": -0.25, "n": 3}
 
@@ -20,7 +20,7 @@ def bits(opt, pending=False):
 
 
 def pair(**arguments):
-    """Two optimizers with the same values."""
+    """Return two optimizers with the same observed values."""
     twins = [bl.BayesOpt(BOX, seed=3, **GIVEN, **arguments) for _ in range(2)]
     for opt in twins:
         opt.add(GRID[:3], [0.1, 0.4, -0.2])
@@ -40,7 +40,7 @@ def test_the_model_has_the_value_at_the_point_where_it_was_measured(direction, b
     twin.add(ELSEWHERE, 2.0)
     if before == "pending":
         assert bits(opt) == bits(twin)
-    # In the other states the rows are factorised in another order.
+    # In the other states, the rows are factorised in another order, so results differ by rounding.
     assert np.allclose(opt.predict(GRID), twin.predict(GRID), rtol=0, atol=1e-9)
     assert trial.params == given_up.params != ELSEWHERE and trial.params_run == ELSEWHERE
     assert f"params_run={ELSEWHERE}" in repr(trial)
@@ -54,7 +54,7 @@ def test_amending_moves_the_value_and_back():
     trial, same = opt.suggest(), twin.suggest()
     trial.observe(2.0)
     same.observe(2.0)
-    opt.predict(GRID)  # this prediction gives the model a state that the next report makes out of date
+    opt.predict(GRID)  # the model is now in a state that later reports make out of date
     there = opt.predict(GRID)
     trial.observe(2.0, params=ELSEWHERE, amend=True)
     assert not np.allclose(opt.predict(GRID), there) and trial.params_run == ELSEWHERE
@@ -64,7 +64,7 @@ def test_amending_moves_the_value_and_back():
     assert trial.params_run == ELSEWHERE
     trial.observe(2.0, params=trial.params, amend=True)
     assert np.allclose(opt.predict(GRID), there, rtol=0, atol=1e-9) and trial.params_run == trial.params
-    # The result does not depend on intermediate reports, because the rows are factorised again each time.
+    # Intermediate reports do not change the result, because the rows are factorised again after each report.
     for k in (4, 5):
         same.observe(2.0, params=GRID[k], amend=True)
     same.observe(2.0, params=same.params, amend=True)
@@ -159,7 +159,7 @@ def test_candidates_by_index_or_row(kind):
 
 
 def test_candidates_that_were_run_are_not_suggested_again_without_noise():
-    """The point that was run has its value; the point that was suggested instead is still untried."""
+    """The point that was run has a value, and the suggested point counts as untried."""
     opt = bl.BayesOpt(candidates=ROWS, seed=0, surrogate=bl.GP(noise_std=0.0), initial=2)
     first = opt.suggest()
     ran = (first.index + 5) % len(ROWS)

@@ -1,4 +1,4 @@
-"""Settings: values and their shorthand, nested names, hints for unknown names, and definitions."""
+"""Settings are values with a shorthand, nested names, hints for unknown names, and a form in definitions."""
 
 import dataclasses
 import inspect
@@ -78,7 +78,8 @@ def test_defaults_equal_those_of_the_core():
     for name, cls in bl.Optimizer.registry.items():
         required = REQUIRED.get(name, {})
         ours[name] = cls(SPACE, **required)._definition()["strategy"] | dict.fromkeys(required)
-    # As text, because 1, 1.0 and True are equal to Python; the core writes 2.0 for a float as well.
+    # Definitions are compared as text, because 1, 1.0 and True are equal in Python. The core also writes a float as
+    # 2.0.
     defaults = json.loads(_core.defaults())
     assert json.dumps(ours, sort_keys=True) == json.dumps(defaults, sort_keys=True)
 

@@ -1,4 +1,5 @@
-"""`suggest`: points of the domain in the requested number, determined by the seed; directions and clocks."""
+"""`suggest` returns the requested number of points of the domain, determined by the seed, for both directions and
+clocks."""
 
 import math
 import warnings

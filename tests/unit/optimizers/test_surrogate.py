@@ -72,8 +72,8 @@ def test_a_fitted_category_has_one_lengthscale_for_all_its_choices():
 
 
 def test_fitted_hyperparameters_follow_the_unit_of_f():
-    """If the values are four times as large, the model is the same except for its unit, and the density of each value
-    is a quarter."""
+    """If all values are multiplied by four, only the unit of the model changes, and the density of each value is
+    divided by four."""
     one, four = filled().surrogate_, filled(scale=4.0).surrogate_
     assert four.lengthscales == one.lengthscales
     for name in ("signal_std", "noise_std", "mean"):
@@ -116,8 +116,8 @@ def test_lengthscales_of_ordinals_are_in_steps_and_constants_have_none():
 
 @pytest.mark.parametrize("seed", [16, 25, 32])
 def test_a_fit_does_not_use_rounding_errors_as_noise(seed):
-    # The linear model cannot explain these values with so little noise. With a large signal variance the rounding
-    # errors of the covariance matrix are larger than the noise, and could explain them.
+    # A linear function plus this little noise cannot explain the values. With a large signal variance, rounding errors
+    # of the covariance matrix exceed the noise and could explain the values.
     rng = np.random.default_rng(seed)
     space = {"x": (0.0, 1.0), "y": (0.0, 1.0), "n": (0, 3)}
     surrogate = bl.GP(kernel="linear", noise_std=math.sqrt(1e-3), targets="raw")

@@ -1,4 +1,4 @@
-"""Tree search from Python: its results, its refusals, and the public view of its trees."""
+"""Tree search through the Python interface: results, errors, and the attributes that show the trees."""
 
 import math
 import pickle
@@ -48,7 +48,8 @@ def test_minimizing_is_maximizing_the_negative():
 
 
 def test_the_unit_of_the_values_does_not_change_suggestions():
-    # The settings are computed from the values, and a power of two scales the values without rounding.
+    # Settings are estimated from the values. Scaling by a power of two does not round values, so it must not change
+    # suggestions.
     plain = run(bl.TreeSearch(SPACE, seed=3), 400, lambda p: -sphere(p))
     scaled = run(bl.TreeSearch(SPACE, seed=3), 400, lambda p: -sphere(p) * 1024.0)
     assert [t.params for t in scaled.trials] == [t.params for t in plain.trials]
@@ -59,8 +60,7 @@ def test_the_front_is_used_only_if_no_setting_is_given():
     def points(**arguments):
         return [t.params for t in run(bl.TreeSearch(SPACE, seed=5, **arguments), 60, lambda p: -sphere(p)).trials]
 
-    # In two dimensions rho is 0.5 by default. If rho is given, it declares how f varies, so the front is not used by
-    # default.
+    # In two dimensions rho is 0.5 by default. By default the front is not used if rho is given.
     assert points() == points(front=True) == points(rho=0.5, front=True)
     assert points(rho=0.5) == points(front=False) != points()
 
@@ -78,7 +78,7 @@ def test_trees_are_shown_and_several_share_the_trials():
     run(optimizer, 200, lambda p: -sphere(p))
     trees = optimizer.trees_
     assert [tree.rho for tree in trees] == [0.9, 0.7, 0.5] and {tree.nu for tree in trees} == {1.0}
-    # In each turn, an instance visits one cell. The total number of turns exceeds the number of trials.
+    # Each instance has visited one cell in each of its turns. The total number of turns exceeds the number of trials.
     assert all(tree.n_cells > 200 / 3 for tree in trees) and sum(tree.n_cells for tree in trees) > 200
     assert trees[0].depth <= trees[2].depth <= 200
     one = run(bl.TreeSearch(SPACE, seed=0), 50, lambda p: -sphere(p)).trees_
@@ -123,7 +123,7 @@ def test_cells_of_one_value_in_flight_are_not_suggested_while_others_are_left():
 
 
 def regret(optimizer, n, f, fails):
-    """Return the smallest f of n trials, and the share of trials that failed."""
+    """Return the smallest value of f in n trials, and the share of trials that failed."""
     smallest, n_failed = math.inf, 0
     for _ in range(n):
         trial = optimizer.suggest()
@@ -187,7 +187,7 @@ def test_random_failures_increase_the_regret_only_moderately(d, decades):
             runs.append(regret(bl.TreeSearch(box(d), seed=seed), 800, distance, lambda u: rng.random() < share)[0])  # noqa: B023
         return np.log10(np.median(runs))
 
-    # In two dimensions the regret after 560 trials without failures is 1.4 decades larger than after 800.
+    # Without failures, in two dimensions, log10 of the regret is 1.4 larger after 560 trials than after 800.
     assert median(0.3) < median(0.0) + decades
 
 
@@ -210,7 +210,7 @@ def test_search_covers_the_box_while_every_trial_fails():
     for _ in range(200):
         optimizer.suggest().fail()
     failed = np.array([list(trial.params.values()) for trial in optimizer.trials])
-    # Every sixteenth of the box was tried: 12 of 200 random points fall into each.
+    # Every sixteenth of the box was tried; about 12 of 200 random points are in each of them.
     counts = np.histogram2d(*failed.T, bins=4, range=[[0, 1], [0, 1]])[0]
     assert counts.min() >= 4
 
@@ -234,7 +234,7 @@ def test_value_belongs_to_the_cell_where_the_trial_was_run():
     optimizer = bl.TreeSearch({"x": (0.0, 1.0)}, nu=1e-3, bound=bl.DUCBV(b=0.0), seed=0)
     for _ in range(40):
         trial = optimizer.suggest()
-        # Every suggestion is run at the mirrored point; larger x are better.
+        # Every suggestion is run at the mirrored point, and f increases with x.
         x = 1.0 - trial.params["x"]
         optimizer.observe(trial, x, params={"x": x})
     later = [t.params["x"] for t in optimizer.trials[20:]]
@@ -303,7 +303,7 @@ def test_the_bias_is_estimated_from_two_trials_at_the_centre():
     first, second = optimizer.suggest(n=2)
     assert first.params == second.params == {"x": 0.5, "y": -0.5}
     assert (first.fidelity, second.fidelity) == (0.8, 0.2)
-    # Until both values are known, trials are full evaluations.
+    # Until bias and nu are known, trials are full evaluations.
     assert optimizer.suggest().fidelity == 1.0
     first.observe(1.0)
     second.observe(0.4)

@@ -1,4 +1,4 @@
-"""Trials are views: they show the present state, belong to one optimizer, and are safe to display."""
+"""A trial shows its present state, belongs to one optimizer, and can be displayed safely."""
 
 import pickle
 
@@ -48,7 +48,7 @@ def test_delay_in_suggestions_started():
     at_once = late.delay
     opt.suggest(n=3)
     prompt.observe(1.0)
-    # Four trials were started between the suggestion and the observation.
+    # `late` and three further trials were started before the value of `prompt` was observed.
     assert prompt.delay == at_once + 4
 
 
@@ -65,10 +65,10 @@ def test_a_trial_is_pickled_with_its_optimizer():
     trial = opt.suggest()
     again = pickle.loads(pickle.dumps(trial))
     assert again == trial and again.params == trial.params
-    # The unpickled trial has a copy of the optimizer.
+    # The unpickled trial belongs to a copy of the optimizer.
     again.observe(1.0)
     assert again.state == "observed" and trial.state == "pending"
-    # The original optimizer still accepts the trial.
+    # The original optimizer also accepts the unpickled trial.
     opt.observe(again, 1.0)
     assert trial.state == "observed"
     both = pickle.loads(pickle.dumps((opt, trial)))

@@ -1,4 +1,5 @@
-"""Suggestions by upper confidence bounds compared with a dense solve: the noise in sigma, and the sum in nu_t.
+"""Suggestions by upper confidence bounds, compared with a dense solve that has the right noise in sigma and the right
+sum in nu_t.
 
 Notation follows Verma, Dai and Low 2022, Algorithm 1: m the window,
 nu_t = Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta.
@@ -14,7 +15,8 @@ LENGTHSCALE, VARIANCE = 0.25, 1.0
 
 
 def optimizer(candidates, noise, beta, predictive_std=False, **arguments):
-    """Return UCB on candidates with a given kernel and raw targets; `noise` is a variance."""
+    """Return an optimizer on candidates with UCB, a given kernel and targets that are not standardised; `noise` is a
+    variance."""
     return bl.BayesOpt(
         candidates=candidates,
         acquisition=bl.UCB(beta, predictive_std=predictive_std),
@@ -33,14 +35,14 @@ def optimizer(candidates, noise, beta, predictive_std=False, **arguments):
 
 
 def candidates(seed, n=200):
-    """Return points that span the unit square, so encoded and plain coordinates are the same."""
+    """Return points that span the unit square, so encoded and plain coordinates are equal."""
     rows = np.random.default_rng(seed).random((n, 2))
     rows[:2] = [[0.0, 0.0], [1.0, 1.0]]
     return rows
 
 
 class Bound:
-    """Return mu + nu_t sigma at the untried candidates, from its definition."""
+    """Return mu + nu_t sigma at the untried candidates, computed from the definition."""
 
     def __init__(self, rows, tried, y, noise):
         self.rows, self.tried, self.noise = rows, tried, noise
@@ -49,13 +51,14 @@ class Bound:
         self.mean, self.variance = dense.mean(rows), dense.variances(rows)
 
     def values(self, beta, n_recent, in_sigma=False, in_nu=False):
-        """Return the bounds with nu_t = beta + the sum over the last trials; sigmas with or without the noise."""
+        """Return the bounds with nu_t = beta + the sum over the last trials, where each sigma is computed with or
+        without the noise."""
         recent = self.tried[len(self.tried) - n_recent :]
         nu = beta + np.sqrt(self.variance[recent] + self.noise * in_nu).sum()
         return self.mean + nu * np.sqrt(self.variance + self.noise * in_sigma)
 
     def shortfall(self, values, chosen):
-        """Return how much worse the choice is than the best untried candidate."""
+        """Return how much worse the suggested candidate is than the best untried candidate."""
         return values[self.free].max() - values[chosen]
 
     def best(self, values):
@@ -92,7 +95,7 @@ def test_predictive_std_counts_the_noise_in_every_sigma(pending, beta, predictiv
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("arrived", [True, False])
 def test_nu_sums_over_exactly_the_last_m_trials(clock, m, arrived):
-    """Trials up to age m count in nu_t, and older trials do not. Pending trials are rows at the floor."""
+    """The sum contains trials up to age m, but no older trials. Pending trials are rows whose target is the floor."""
     noise, floor, differ = 1.0, -1.0, np.zeros(2, dtype=int)
     for seed in range(20):
         rows, tried, y = history(seed, 7)

@@ -1,4 +1,4 @@
-"""The views of an optimizer: the best trial, the table of its trials, its repr and its HTML."""
+"""The best trial, the table of trials, the repr and the HTML of an optimizer."""
 
 import math
 

@@ -1,7 +1,9 @@
-"""How often GP-TS-SDF chooses a point: draws deviate nu_t times as far from the mean as the posterior.
+"""The frequency with which GP-TS-SDF suggests a point. Its draws deviate nu_t times as far from the mean as draws of
+the posterior.
 
 Verma, Dai and Low 2022, Algorithm 1: f_t ~ GP(mu, nu_t² Sigma), nu_t = sum of sigma(x_s) over the last m trials + beta.
-Three points so far apart that their values are independent; two of them were observed, with as much noise as signal.
+Three points are so far apart that their values are independent. Two of them were observed, with as much noise as
+signal.
 """
 
 import numpy as np
@@ -36,7 +38,7 @@ def chosen(kind, widen, seed):
 
 
 def probabilities(scale):
-    """P(point j has the largest of three independent values), by quadrature."""
+    """Compute the probability that point j has the largest of three independent values, by quadrature."""
     mean = np.array([VALUES[0] / 2, 0.0, VALUES[2] / 2])
     std = scale * np.sqrt([0.5, 1.0, 0.5])
     f = np.linspace(-15.0, 15.0, 20_001)[:, None]
@@ -53,5 +55,5 @@ def test_points_are_chosen_as_often_as_by_widened_draws(kind, widen):
     expected, other = (probabilities(scale) for scale in ((nu, 1.0) if widen else (1.0, nu)))
     error = np.sqrt(expected * (1 - expected) / N_SEEDS)
     assert (abs(counts / N_SEEDS - expected) < 4 * error).all()
-    # Draws that are not widened, or widened without need, would fail the test.
+    # The test fails for draws of the other width.
     assert (abs(counts / N_SEEDS - other) > 4 * error).any()

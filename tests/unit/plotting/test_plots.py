@@ -1,4 +1,4 @@
-"""The artists and data of the plots, on axes of a figure that is never shown."""
+"""The tests read the artists and the data of plots on a figure that is not shown."""
 
 import math
 from bisect import bisect_right
@@ -36,7 +36,7 @@ def f(params):
 
 
 def late(search, n=14, lag=3):
-    """Run n trials, each observed `lag` suggestions later; trial 2 fails, and trial 4 is abandoned."""
+    """Run n trials and observe each of them `lag` suggestions later; trial 2 fails, and trial 4 is abandoned."""
     for i in range(n):
         search.suggest()
         if i >= lag:
@@ -56,7 +56,7 @@ def opt():
 
 
 def drawn(ax):
-    """Return the lines of the axes by label."""
+    """Return a dict of the axes' lines by label."""
     return {line.get_label(): line for line in ax.lines}
 
 
@@ -73,7 +73,7 @@ def test_results_studies_and_optimizers_are_drawn_alike(plot, tmp_path):
     searches = [bl.minimize(f, optimizer=new(), n_trials=7), bl.minimize(f, optimizer=study, n_trials=7), study]
     found = []
     for search in searches:
-        # Wall-clock times differ between the searches.
+        # The two searches have different wall-clock times.
         clock = {"clock": "iterations"} if plot in (plotting.plot_trials, plotting.plot_delays) else {}
         axes = plot(search, **clock)
         axes = axes if isinstance(axes, list) else [axes]
@@ -128,7 +128,7 @@ def test_there_are_as_many_lanes_as_simultaneous_trials(spans):
     for lane in set(lanes):
         own = [span for span, each in zip(spans, lanes, strict=True) if each == lane]
         assert all(one[1] <= other[0] for one, other in zip(own, own[1:], strict=False))
-    # A trial that ends when it starts needs a lane in addition to the trials that run at that moment.
+    # A trial that ends at its start needs one row in addition to the rows of the trials that run at that moment.
     at_once = max((sum(s <= t < e for s, e in spans) for t in range(30)), default=0)
     assert set(lanes) == set(range(1, len(set(lanes)) + 1))
     assert at_once <= max(lanes, default=0) <= at_once + any(s == e for s, e in spans)
@@ -179,7 +179,7 @@ def test_delays_are_kaplan_meier_estimates(known, ages):
         expected = reference.cdf.probabilities[place - 1] if place else 0.0
         assert share == pytest.approx(expected)
     if 0 < arrived[1] < 1:
-        z = 0.6744897501960817  # a normal variate is within ± z with probability 1/2
+        z = 0.6744897501960817  # half of a normal distribution is within ± z standard deviations
         low = reference.cdf.confidence_interval(confidence_level=0.5).low.probabilities
         expected = (arrived[1] - low[steps.index(at[1])]) / z
         if low[steps.index(at[1])] > 0:
@@ -190,7 +190,8 @@ def test_delays_with_trials_in_flight(opt):
     ax = plotting.plot_delays(opt, clock="iterations")
     assert labels(ax) == ("Delay (suggestions started)", "Share of trials ended")
     lines = drawn(ax)
-    # Ten trials ended after 4 suggestions, the abandoned one is censored there, and three have ages 1, 2 and 3.
+    # Ten trials ended after 4 suggestions, the abandoned trial is censored after 4, and three pending trials have the
+    # ages 1, 2 and 3.
     assert lines["ended (10)"].get_xydata().tolist()[:2] == [[0, 0], [4, pytest.approx(10 / 11)]]
     assert sorted(lines["in flight (4)"].get_xdata()) == [1, 2, 3, 4]
     assert "window" not in lines
@@ -207,7 +208,7 @@ def test_times_are_seconds_by_default_and_unknown_times_are_left_out():
             opt.suggest()
         else:
             opt.observe(number, 1.0)
-    opt._log.record(Action.add([0.5], None, None), None)  # as trials of another library without times
+    opt._log.record(Action.add([0.5], None, None), None)  # trials of another library, whose times are not known
     now[0] = 110.0
     bars = [bar for container in plotting.plot_trials(opt).containers for bar in container]
     spans = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars)
@@ -278,7 +279,8 @@ def test_contours_need_two_numeric_parameters(names, opt):
 
 
 def test_importance_of_a_linear_function_is_exact():
-    """In f = 3 a + b, with a and b uniform, a has nine tenths of the variance and b one tenth; c and d have none."""
+    """f = 3 a + b with uniform a and b. Nine tenths of the variance are due to a, one tenth to b, and none to c and
+    d."""
     opt = bl.BayesOpt({"a": (0.0, 1.0), "b": (0.0, 1.0), "c": bl.Integer(1, 5), "d": ["u", "v"]}, initial=30, seed=0)
     for trial in opt.suggest(30):
         trial.observe(3 * trial.params["a"] + trial.params["b"])
@@ -357,7 +359,7 @@ def test_a_parameter_without_a_value_at_the_recommended_point_has_no_line():
 
 
 def test_importance_of_parameters_that_are_not_always_active(conditional):
-    """f = degree + 3 of poly and 0 of rbf, minus log10(C)²: effects by enumeration of the square."""
+    """f is degree + 3 for poly and 0 for rbf, minus log10(C)². The effects are computed by enumeration."""
     ax = plotting.plot_importance(conditional)
     names = [tick.get_text() for tick in ax.get_yticklabels()]
     widths = dict(zip(names, (bar.get_width() for bar in ax.patches), strict=True))
@@ -379,7 +381,7 @@ GIVEN = bl.GP(kernel="matern52", lengthscale=0.4, signal_std=2.0, noise_std=0.5,
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_predictions_equal_those_of_models_without_the_value(direction):
-    """Compare the closed form with one model for each value, fitted without that value."""
+    """The closed form agrees with the predictions of n models, each of which is fitted without one of the values."""
     points = np.random.default_rng(0).random(9)
     values = np.sin(6 * points)
     stds = [0.25 if i % 3 == 0 else None for i in range(9)]

@@ -1,4 +1,4 @@
-"""Shared parts of the tests of runs: a function, a space, and an executor that the test controls."""
+"""A function, a space, and an executor that tests of runs control."""
 
 import multiprocessing
 import os
@@ -14,9 +14,9 @@ import belated as bl
 
 SPACE = {"x": (-1.0, 1.0), "n": bl.Integer(1, 8)}
 ROWS = np.array([[i, i % 3] for i in range(12)], dtype=float)
-SECONDS = 120  # a test takes this long only if it hangs
+SECONDS = 120  # the limit in seconds, reached only by a test that hangs
 
-# "forkserver" starts workers as "spawn" does: they import what they run.
+# As with "spawn", workers of "forkserver" import the functions that they call.
 METHODS = pytest.mark.parametrize(
     "method", [each for each in multiprocessing.get_all_start_methods() if each != "forkserver"]
 )
@@ -48,7 +48,7 @@ def wait_for(event):
 
 @contextmanager
 def killed_if_it_hangs(child):
-    """Kill a program, and the programs it started in its process group, if the ``with`` does not end in time."""
+    """Kill a program and the processes of its group if the ``with`` block does not end in time."""
     timer = threading.Timer(SECONDS, os.killpg, (child.pid, signal.SIGKILL))
     timer.start()
     try:
@@ -58,7 +58,8 @@ def killed_if_it_hangs(child):
 
 
 class ManualExecutor(Executor):
-    """Evaluates calls only on request: script[k] lists the calls to evaluate once call k has been submitted."""
+    """An executor that evaluates calls in a given order. script[k] lists the calls to evaluate once call k has been
+    submitted."""
 
     def __init__(self, script=()):
         self.script = dict(script)

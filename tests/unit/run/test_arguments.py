@@ -1,4 +1,4 @@
-"""The arguments of runs: valid names and values, and the errors for invalid ones."""
+"""The arguments of runs: valid names and values are accepted, and invalid ones raise errors."""
 
 import inspect
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -130,7 +130,7 @@ def test_callbacks_may_be_any_iterable():
     assert [trial.number for trial in seen] == [0, 1]
 
 
-# The number of evaluations at a time.
+# The next tests check the number of evaluations at a time.
 
 
 class Sized(Executor):
@@ -157,7 +157,7 @@ def test_the_size_of_an_executor(attributes, n_workers, size):
 
 
 class ClientExecutor(Sized):
-    """A replacement of Dask's executor, whose client knows the number of threads of each worker."""
+    """A replacement for Dask's executor. Its client reports the number of threads of each worker."""
 
     __module__ = "distributed.cfexecutor"
 

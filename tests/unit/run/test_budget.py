@@ -23,7 +23,7 @@ def at_fidelity(params, trial):
 
 
 def costing(*costs):
-    """A function whose evaluations report these costs, one after the other; None means no report."""
+    """Return an objective that reports these costs, one after the other; None means no report."""
     left = list(costs)
 
     def evaluated(params, trial):
@@ -34,7 +34,7 @@ def costing(*costs):
 
 
 def queued(fidelities, fidelity=SAMPLES):
-    """An optimizer that will suggest trials at these fidelities."""
+    """Return an optimizer whose next trials have these fidelities."""
     opt = search(fidelity)
     opt.enqueue([{"x": 0.0, "n": 1}] * len(fidelities), fidelity=list(fidelities))
     return opt
@@ -82,10 +82,10 @@ def test_an_evaluation_costs_one_by_default(budget, n):
 
 def test_reported_costs_are_charged():
     result = bl.maximize(costing(0.5, 0.25, None, 0.0, 1.0, 9.0), SPACE, budget=3.0, seed=0)
-    # 0.5 + 0.25 + 1 + 0 leave room for one trial of cost 1.
+    # After the costs 0.5 + 0.25 + 1 + 0, one more trial of cost 1 fits into the budget.
     assert [trial.cost for trial in result.trials] == [0.5, 0.25, None, 0.0, 1.0] and result.stop_reason == "budget"
     assert result.cost_ == 2.75
-    # A cost above the declared cost is known only after the evaluation.
+    # The run knows only after an evaluation that its cost was above the declared cost.
     assert len(bl.maximize(costing(7.0), SPACE, budget=3.0, seed=0).trials) == 1
 
 
@@ -96,8 +96,7 @@ def test_declared_costs_are_charged():
     assert cost == pytest.approx(0.1, abs=1e-4)
     assert len(bl.maximize(at_fidelity, optimizer=opt, budget=20 * cost).trials) == 20
     assert len(bl.maximize(at_fidelity, optimizer=opt, budget=10 * cost, n_trials=7).trials) == 7
-    # A full evaluation does not fit into the budget, but nine of the enqueued trials do. The other enqueued trials are
-    # kept.
+    # A full evaluation does not fit into the budget. The enqueued trial fits into the budget and remains in the queue.
     more = bl.maximize(at_fidelity, optimizer=opt, budget=0.9)
     assert len(more.trials) == 9 and opt.suggest().fidelity == tenth
 
@@ -114,7 +113,7 @@ def test_functions_of_the_fidelity_are_charged():
 
 def test_ten_costs_of_a_tenth_fill_a_budget_of_one():
     result = bl.maximize(costing(*[0.1] * 20), SPACE, budget=1.9, seed=0)
-    # The declared cost is 1, so after nine trials of 0.1 another one fits.
+    # The declared cost is 1, so after nine trials of cost 0.1 one more trial fits.
     assert len(result.trials) == 10
     opt = queued([1] * 20, bl.Fidelity(1, 2, cost=bl.PowerCost(0.1)))
     for budget, n in ((0.3, 3), (0.7, 7), (0.29, 2)):
@@ -140,8 +139,7 @@ def test_failures_are_charged_their_declared_cost():
 def test_running_trials_count_with_their_declared_cost():
     pool = ManualExecutor({2: [0, 1, 2], 3: [3]})
     result = bl.maximize(costing(0.5, 0.5, 0.5, 1.0), SPACE, budget=3, n_workers=8, executor=pool, seed=0)
-    # Three trials of declared cost 1 are started. The reported costs of the three trials sum to 1.5, so one more trial
-    # fits.
+    # Three trials of declared cost 1 are started. Their total cost is 1.5, so one more trial fits into the budget.
     assert len(pool.calls) == len(result.trials) == 4 and result.stop_reason == "budget"
 
 
@@ -175,7 +173,7 @@ def test_declared_costs_never_exceed_the_budget(fidelities, budget, n_workers):
     assert spent + SAMPLES.cost_of(opt.suggest().fidelity) > budget * (1 - 1e-9)
 
 
-# Other ends of runs, and studies.
+# The next tests combine a budget with other ends of runs, and with studies.
 
 
 def test_a_budget_applies_to_one_run():
@@ -193,7 +191,7 @@ def test_runs_of_a_study_have_budgets(tmp_path):
     study = bl.Study("s", store, queued([100, 3000, 7000, 7000]))
     result = bl.maximize(at_fidelity, optimizer=study, budget=1.0, n_trials_total=10)
     assert [trial.fidelity for trial in result.trials] == [100, 3000] and result.stop_reason == "budget"
-    # Checking the cost of the next trial does not change suggestions.
+    # The check whether the next trial fits does not change suggestions.
     opt = queued([100, 3000, 7000, 7000])
     opt.suggest(n=2)
     assert study.suggest(n=4) == study.trials[2:] and [t.params for t in opt.suggest(n=4)] == [

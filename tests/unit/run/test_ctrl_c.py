@@ -1,4 +1,4 @@
-"""Ctrl-C during a run: the result is attached to the exception, or returned at a prompt."""
+"""After Ctrl-C during a run, the exception holds the result; at a prompt, the run returns the result."""
 
 import os
 import signal
@@ -64,7 +64,7 @@ def test_ctrl_c(workers, wait, end, prompt):
     if prompt:
         assert (child.returncode, err) == (0, "") and out == f"returned\n{end}\n"
     else:
-        # The exit code of Python after an unhandled Ctrl-C; a shell shows 130.
+        # The exit code of Python after an unhandled KeyboardInterrupt. A shell shows it as 130.
         assert child.returncode == -signal.SIGINT and err.endswith("KeyboardInterrupt\n") and out == end + "\n"
 
 
@@ -93,7 +93,7 @@ if __name__ == "__main__":
 def test_ctrl_c_with_processes(method, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(PROCESSES.format(method=method))
-    # A terminal sends Ctrl-C to all of its foreground processes.
+    # The program gets a new session, so that the test can send SIGINT to all its processes, as a terminal does.
     child = subprocess.Popen(
         [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

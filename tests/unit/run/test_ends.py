@@ -1,4 +1,4 @@
-"""Ends of runs: at once for zero trials, at a total over all processes, by a stopper; and the log."""
+"""The ends of runs: at once for zero trials, at a total over all processes, and by a stopper. The log of a run."""
 
 import copy
 import html
@@ -45,7 +45,7 @@ def test_a_total_counts_suggested_trials_that_are_not_abandoned():
     third.abandon()
     opt.enqueue({"x": 0.25, "n": 2})
     best = bl.maximize(f, optimizer=opt, n_trials_total=8)
-    # Three of the four earlier suggestions count. The enqueued point becomes a suggestion.
+    # Three of the four earlier trials count toward the total. The run evaluates the enqueued point.
     assert len(best.trials) == 5 and best.trials[0].params == {"x": 0.25, "n": 2} and best.stop_reason == "n_trials"
     assert bl.maximize(f, optimizer=opt, n_trials_total=8).trials == []
     assert bl.maximize(f, optimizer=opt, n_trials_total=3).trials == []
@@ -95,7 +95,8 @@ def test_runs_in_threads_never_exceed_a_total(kind, tmp_path):
 
 
 def slow_proposals(study):
-    """A study with slow proposals, which are first computed without the lock while other processes write."""
+    """A study whose suggestions take long. They are first computed without the lock, so other processes can write
+    meanwhile."""
     propose, core = study._log.core.propose, study._log.core
 
     class Core:
@@ -114,7 +115,7 @@ def slow_proposals(study):
     return study
 
 
-# Each method to start a process, with quick and slow proposals.
+# Each start method of processes, with quick and with slow suggestions.
 METHODS_AND_SPEEDS = [
     pair for pair in (("fork", False), ("spawn", True)) if pair[0] in multiprocessing.get_all_start_methods()
 ]
@@ -255,7 +256,7 @@ def run_values(values, stop, direction="maximize", n_trials=None, **arguments):
 def test_no_improvement(values, n, length):
     stop = bl.NoImprovement(n)
     for direction, sign in (("maximize", 1), ("minimize", -1)):
-        # The second run starts its own count.
+        # In the second run, the stopper starts to count again.
         best = run_values([sign * value for value in values], stop, direction)
         assert len(best.trials) == length
         assert best.stop_reason == ("stopped" if length < len(values) or values[-1] != max(values) else "n_trials")

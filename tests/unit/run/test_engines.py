@@ -1,4 +1,4 @@
-"""Runs on executors of the user: the standard library's processes, loky, and a cluster of Dask."""
+"""Runs on the user's executors: processes of the standard library, loky, and a Dask cluster."""
 
 import logging
 import multiprocessing
@@ -21,7 +21,7 @@ ENGINES = ("ProcessPoolExecutor", "loky", "dask")
 
 
 def pool_of(engine):
-    """A new executor with two worker processes."""
+    """Return a new executor of this kind with two worker processes."""
     if engine == "loky":
         loky = pytest.importorskip("loky", reason="loky is not installed")
         return loky.ProcessPoolExecutor(2)
@@ -30,7 +30,7 @@ def pool_of(engine):
 
 @pytest.fixture(scope="module")
 def dask():
-    """The executor of a cluster with two worker processes."""
+    """The executor of a Dask cluster with two worker processes."""
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     arguments = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     cluster = distributed.LocalCluster(**arguments, silence_logs=logging.CRITICAL)
@@ -60,7 +60,8 @@ def by_level(params):
 
 
 class Waits:
-    """A function that records its start and returns once a file named `go_on` exists, so all workers become free."""
+    """An objective that records its start and returns when a file named `go_on` exists. All workers then become
+    free."""
 
     def __init__(self, folder):
         self.folder = str(folder)
@@ -80,7 +81,7 @@ class Waits:
 
 
 class Counts:
-    """A function with a pickled study, which adds the number of stored trials to the value."""
+    """An objective that holds a study and adds the number of its trials to the value."""
 
     def __init__(self, study):
         self.study = study
@@ -91,12 +92,13 @@ class Counts:
 
 
 def to_the_total(study):
-    """The number of trials of a run in a worker."""
+    """Make a run in a worker; return its number of trials."""
     return len(bl.maximize(f, optimizer=study, n_trials_total=12).trials)
 
 
 class KillsOnce:
-    """Ends its worker at the first call with a given trial number; records each call in a file."""
+    """An objective that ends its worker at the first call with a given trial number, and records each call in a
+    file."""
 
     def __init__(self, path, number):
         self.path, self.number = str(path), number
@@ -163,7 +165,7 @@ def test_a_timeout_with_the_number_of_workers_that_the_executor_has(executor, tm
     waits = Waits(tmp_path)
     result = bl.maximize(waits, SPACE, timeout=1.0, executor=executor)
     waits.go_on()
-    # A Dask future does not report that it is running, so it can be cancelled and its trial is abandoned.
+    # A future of Dask does not report that it is running. It can therefore be cancelled, and its trial is abandoned.
     expected = "pending" if isinstance(executor, ProcessPoolExecutor) or is_loky(executor) else "abandoned"
     assert result.stop_reason == "timeout" and states(result) == [expected] * 2
     assert states(bl.maximize(f, SPACE, n_trials=4, executor=executor)) == ["observed"] * 4
@@ -177,7 +179,7 @@ def test_workers_open_a_study_by_its_url(executor, tmp_path):
     study = bl.Study("s", f"sqlite:///{tmp_path / 's.db'}", bl.RandomSearch(SPACE, seed=0))
     result = bl.maximize(Counts(study), optimizer=study, n_trials=6, executor=executor)
     assert states(result) == ["observed"] * 6 and all(2 <= trial.value <= 12 for trial in result.trials)
-    # Each worker runs on the same study.
+    # Each worker makes a run on the same study.
     counts = [executor.submit(to_the_total, study) for _ in range(2)]
     assert sum(count.result(SECONDS) for count in counts) == 6
     assert study.n_trials == 12 and states(study) == ["observed"] * 12
@@ -202,7 +204,7 @@ def test_a_broken_pool_ends_the_run_and_leaves_the_study(engine, tmp_path):
     study = bl.Study.load("s", study.store)
     *first, last = states(study)
     assert first.count("pending") <= 2 and first[3] == "pending"
-    # Trials that have not begun are abandoned.
+    # Trials whose evaluation has not begun are abandoned.
     assert set(first) <= {"observed", "pending", "abandoned"} and last == "abandoned"
     left = [trial.number for trial in study.pending_]
     result = bl.maximize(kills, optimizer=study, n_trials=5)
@@ -269,11 +271,11 @@ def test_ctrl_c(engine, tmp_path):
         with killed_if_it_hangs(child):
             for _ in range(2):
                 assert child.stdout.readline() == "running\n"
-            # A terminal sends Ctrl-C to all of its foreground processes.
+            # As a terminal does, send SIGINT to all processes of the group.
             os.killpg(child.pid, signal.SIGINT)
             line = child.stdout.readline()
     finally:
         child.kill()
         child.wait()
-    # A Dask future does not report that it is running, so it can be cancelled and its trial is abandoned.
+    # A future of Dask does not report that it is running. It can therefore be cancelled, and its trial is abandoned.
     assert line == f"interrupted {' '.join(['abandoned' if engine == 'dask' else 'pending'] * 2)}\n"

@@ -1,4 +1,4 @@
-"""Evaluations that fail: exceptions and invalid results of f, and executors that do not work."""
+"""Evaluations that fail because of an exception or an invalid result of f, or because the executor does not work."""
 
 import copyreg
 import os
@@ -61,7 +61,7 @@ def test_system_exit_is_not_swallowed():
 
 
 class Awkward(Exception):
-    """An exception that cannot be unpickled, like many exceptions with additional arguments."""
+    """An exception that can be pickled but not unpickled, as many exceptions with additional arguments."""
 
     def __init__(self, what, reason):
         super().__init__(f"{what} because {reason}")
@@ -73,7 +73,7 @@ def awkward(params):
 
 @forks
 def test_exceptions_from_processes_have_their_traceback(monkeypatch):
-    # If distributed is imported, tblib pickles all exceptions.
+    # If distributed was imported, tblib can pickle all exceptions.
     monkeypatch.delitem(copyreg.dispatch_table, Awkward, raising=False)
     opt = bl.RandomSearch(SPACE, seed=0)
     with ProcessPoolExecutor(1) as pool:
@@ -82,7 +82,7 @@ def test_exceptions_from_processes_have_their_traceback(monkeypatch):
         assert "in by_params" in str(raised.value.__cause__)
         with pytest.raises(RuntimeError, match="Awkward: nothing works because it is Monday"):
             bl.maximize(awkward, SPACE, n_trials=3, executor=pool, catch=ValueError)
-        # `catch` applies to the class of the original error.
+        # `catch` is compared with the class of the original error.
         with pytest.warns(bl.BelatedWarning, match="Awkward"), pytest.raises(bl.RunError, match="Awkward"):
             bl.maximize(awkward, SPACE, n_trials=3, executor=pool, catch=Awkward)
 
@@ -139,7 +139,7 @@ def test_functions_that_cannot_be_sent():
 
 
 class Sends(ThreadPoolExecutor):
-    """Raises the error of a call that cannot be sent as late as possible."""
+    """An executor that reports the error of a call that cannot be sent as late as possible."""
 
     def submit(self, fn, /, *args):
         return super().submit(pickle.dumps, args)
@@ -169,7 +169,7 @@ def test_a_process_that_dies():
             bl.maximize(die, optimizer=opt, n_trials=50, executor=pool)
         assert isinstance(raised.value.__cause__, BrokenProcessPool)
         assert [trial.state for trial in opt.trials] == ["observed", "pending"]
-        # A broken pool does not accept further trials, so the next trial is abandoned.
+        # A broken pool does not accept another call, so the next trial is abandoned.
         with pytest.raises(bl.RunError, match="trial 2"):
             bl.maximize(die, optimizer=opt, n_trials=50, executor=pool)
         assert opt.trial(2).state == "abandoned" and opt.n_trials == 3

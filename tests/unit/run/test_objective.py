@@ -1,4 +1,4 @@
-"""Users' functions: their calls, their return values, and the functions that are refused."""
+"""Users' functions: how they are called, what they may return, and which functions are refused."""
 
 import functools
 import multiprocessing
@@ -139,7 +139,7 @@ def test_the_trial_can_be_pickled():
     assert pickle.loads(pickle.dumps(trial)) == trial
 
 
-# Functions that are refused before a trial is started.
+# These functions are refused before a trial is started.
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_one_parameter_of_another_name_is_the_params():
 
 
 class Tensor:
-    """A tensor of a package whose arrays numpy cannot convert."""
+    """A tensor of a package that is unknown to numpy."""
 
     def __init__(self, value, shape):
         self.value, self.shape = value, shape
@@ -220,7 +220,7 @@ def test_two_numbers_without_names_are_refused_with_both_readings(returned):
 
 
 class Shaped:
-    """Objects with an invalid shape, or with a shape but without an item."""
+    """Objects whose shape is invalid, and objects with a shape and without the method `item`."""
 
     def __init__(self, shape):
         self.shape = shape

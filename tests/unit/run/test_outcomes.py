@@ -1,4 +1,4 @@
-"""Outcomes of evaluations: the stored parts of values and errors, and their transfer between processes."""
+"""Outcomes of evaluations: the parts of values and errors that are stored, and their transfer between processes."""
 
 import copyreg
 import errno
@@ -30,7 +30,7 @@ def test_missing_fields_are_none():
     assert read_returned(None, {}, 0.5).attrs is None and read_returned(None, {"b": 2}, 0.5).attrs == {"b": 2}
 
 
-# Errors and their transfer between processes.
+# The next tests transfer errors between processes.
 
 
 def raised(call):
@@ -66,14 +66,14 @@ def test_attrs_that_cannot_be_pickled_are_dropped_with_a_reason():
 
 
 class Unreadable(Exception):
-    """An exception that can be pickled but not unpickled."""
+    """An object that can be pickled but not unpickled."""
 
     def __init__(self, a, b):
         super().__init__(f"{a}{b}")
 
 
 def test_errors_that_cannot_be_pickled_become_runtime_errors_with_their_text(monkeypatch):
-    # If distributed is imported, tblib pickles all exceptions.
+    # If distributed was imported, tblib can pickle all exceptions.
     monkeypatch.delitem(copyreg.dispatch_table, Unreadable, raising=False)
 
     def sent(error):
@@ -91,8 +91,8 @@ def test_the_place_of_an_error_is_the_last_line_that_is_not_of_a_library():
     place = last_line_of_user(error)
     line = error.__traceback__.tb_next.tb_lineno
     assert place == Place("numpy.linalg.LinAlgError", __file__, line) and str(place) == f" at {__file__}, line {line}"
-    # If the traceback has no line of the user's code, the place of the error is the last line of a library. An error
-    # without lines does not have a place.
+    # If the traceback does not contain a line of the user, the place is the last line of a library. An error without a
+    # traceback does not have a place.
     error.__traceback__ = error.__traceback__.tb_next.tb_next
     in_numpy = last_line_of_user(error)
     assert "numpy" in in_numpy.file and in_numpy.line > 0
@@ -180,7 +180,7 @@ def test_error_for_a_trial_attribute_of_another_package_gives_advice(names, advi
 
 
 class FailsWith(ManualExecutor):
-    """An executor whose second future ends with the given error."""
+    """An executor whose second call ends with the given error."""
 
     def __init__(self, error):
         super().__init__()
@@ -232,7 +232,7 @@ def test_trials_that_still_run_at_the_timeout_are_named(n, named):
 
 
 class Running(ManualExecutor):
-    """An executor whose evaluations begin and never end."""
+    """An executor whose calls begin and never end."""
 
     def submit(self, fn, /, *args):
         future = super().submit(fn, *args)

@@ -1,6 +1,6 @@
 """The work of a run for one evaluation does not grow with the number of evaluations.
 
-Work is counted, not timed: executed lines and function calls, and the entries of lists that the log returns.
+The tests do not measure time. They count executed lines, function calls, and the entries of lists that the log returns.
 """
 
 import gc
@@ -51,7 +51,8 @@ class Bar:
 
 
 def work(opt, n, **arguments):
-    """(lines and calls, returned entries) of a run of n evaluations, in the calling thread."""
+    """Make a run of n evaluations; return (number of lines and calls, number of returned entries) in the calling
+    thread."""
     counting = vars(opt)["_log"] = CountingLog(opt._log)
     counted = 0
 
@@ -61,7 +62,7 @@ def work(opt, n, **arguments):
         return count
 
     before = sys.gettrace(), sys.getprofile()
-    # Callbacks of the garbage collector are also counted as calls, and happen at arbitrary times.
+    # The garbage collector is disabled, because its callbacks would be counted as calls at arbitrary times.
     gc.disable()
     sys.setprofile(count)
     sys.settrace(count)
@@ -97,7 +98,8 @@ def test_the_work_for_an_evaluation_does_not_grow(arguments, monkeypatch):
         pytest.importorskip("tqdm")
         monkeypatch.setattr("tqdm.auto.tqdm", lambda **_: Bar())
     few, many = (work(random_search(), n, **arguments) for n in (200, 2000))
-    # A tenth more is allowed, because some work is done once in a run and the number of waits for other threads varies.
+    # The tolerance is a tenth, because some work is done once in a run, and the number of waits for other threads
+    # varies.
     at_most = 20 if "n_workers" in arguments or "timeout" in arguments else 11
     assert all(after <= at_most * before for before, after in zip(few, many, strict=True))
 
@@ -140,6 +142,6 @@ def test_a_total_equals_a_count_of_all_trials(steps):
         elif i < opt.n_trials and opt.trial(i).value is None:
             trial = opt.trial(i)
             trial.observe(1.0) if what == "observe" else getattr(trial, what)()
-        if i % 2:  # trials since the last count are counted as well
+        if i % 2:  # the total includes earlier trials
             assert total.left() == 5 - sum(trial.state != "abandoned" for trial in suggested)
     assert total.left() == 5 - sum(trial.state != "abandoned" for trial in suggested)

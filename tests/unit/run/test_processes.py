@@ -1,4 +1,4 @@
-"""Runs in worker processes: workers that die are replaced, and all workers have ended when the run ends."""
+"""Runs in worker processes. The run replaces workers that die, and all workers have ended when the run ends."""
 
 import json
 import multiprocessing
@@ -23,7 +23,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="sends signals to processe
 
 
 def running():
-    """The worker processes of runs. Processes of loky, which other tests leave running, have another class."""
+    """The worker processes of runs. Processes of another class belong to loky; other tests leave them running."""
     children = [process for process in multiprocessing.active_children() if process.is_alive()]
     return [process for process in children if type(process).__module__.startswith("multiprocessing")]
 
@@ -51,7 +51,7 @@ def by_level(params):
 
 
 class Dies:
-    """A function that is killed in some trials, a given number of times, and records each start in a file."""
+    """An objective that kills its worker in some trials, a given number of times, and records each start in a file."""
 
     def __init__(self, path, times, how="SIGKILL"):
         self.path, self.times, self.how = str(path), times, how
@@ -64,7 +64,7 @@ class Dies:
         return f(params)
 
     def begun(self):
-        """The number of starts of each trial's evaluation."""
+        """Return how often the evaluation of each trial was started."""
         with open(self.path, encoding="utf-8") as file:
             return Counter(map(int, file.read().split()))
 
@@ -151,7 +151,7 @@ def test_a_worker_that_dies_while_idle_is_replaced():
         assert process.pid == first
         process.kill()
         process.join(SECONDS)
-        # The executor may not have noticed that the worker died, and may still send the call to it.
+        # The executor may not have noticed the death of the worker yet, and may send the call to this worker.
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             try:
@@ -172,7 +172,7 @@ def test_calls_after_the_end_are_refused():
 
 @posix
 def test_an_evaluation_is_kept_if_a_process_dies_before_it_is_ready(monkeypatch):
-    # The function is sent by name, so the worker calls the original one.
+    # The function is pickled by name, so the worker calls the original function.
     starts, start = [], processes._Worker
 
     class Killed(start):
@@ -196,7 +196,7 @@ def test_an_evaluation_is_kept_if_a_process_dies_before_it_is_ready(monkeypatch)
         assert len(starts) == 3
 
 
-# Functions and results that cannot be sent.
+# The next tests use functions and results that cannot be sent.
 
 
 def test_a_function_that_cannot_be_pickled():
@@ -288,7 +288,7 @@ def test_a_script_that_every_worker_would_run(tmp_path):
     script.write_text(UNGUARDED.format(condition="True"))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)
     assert run.returncode == 1 and 'under if __name__ == "__main__"' in run.stderr.splitlines()[-1]
-    # For any value of retries, three workers are started; each prints the first line of its program.
+    # The run tries three workers for every value of `retries`. Each worker prints the first line of its program.
     assert run.stderr.count('File "<string>", line 1, in <module>') == 3
     script.write_text(UNGUARDED.format(condition='__name__ == "__main__"'))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)
@@ -358,7 +358,7 @@ def test_ctrl_c_while_processes_end_kills_them(tmp_path):
 
 
 class StartsAnother:
-    """A function that starts a program, and then sleeps or is killed."""
+    """An objective that starts a process which continues after its end, and then sleeps or kills its worker."""
 
     def __init__(self, how, is_killed):
         self.how, self.is_killed = how, is_killed
@@ -379,7 +379,7 @@ class StartsAnother:
 @pytest.mark.filterwarnings("ignore:trial 0 failed:belated.BelatedWarning")
 @pytest.mark.filterwarnings("ignore:these trials still ran:belated.BelatedWarning")
 def test_a_run_does_not_wait_for_programs_that_f_started(how):
-    # The started program takes 60 s, and the run must not wait for the program.
+    # The started program takes 60 s. The run must not wait for it.
     begin = time.monotonic()
     result = bl.maximize(StartsAnother(how, False), SPACE, timeout=2.0, n_trials=1, processes=True)
     assert states(result) == ["pending"] and running() == []
@@ -407,7 +407,7 @@ if __name__ == "__main__":
 
 
 def group_ended(group):
-    """Whether a process group ends soon."""
+    """Return whether all processes of a group end soon."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         try:
@@ -423,7 +423,7 @@ def group_ended(group):
 def test_signals(how, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    # A terminal sends Ctrl-C to all of its foreground processes.
+    # The program gets a new session, so that the test can send SIGINT to all its processes, as a terminal does.
     child = subprocess.Popen(
         [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

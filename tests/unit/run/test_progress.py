@@ -24,7 +24,7 @@ def test_progress(capsys):
 
 
 class Bar:
-    """A record of the calls to a bar of tqdm."""
+    """A replacement for tqdm that records its calls."""
 
     def __init__(self, total, unit):
         self.total, self.unit, self.shown, self.drawn, self.n, self.closed = total, unit, [], [], 0, False
@@ -112,7 +112,7 @@ def test_a_tick_updates_only_the_remaining_seconds(bars, monkeypatch):
     assert first["best"] == 1.0 and first["in_flight"] == 1 and len(between) >= 3 and last["in_flight"] == 0
     assert all(facts["best"] == 1.0 and facts["in_flight"] == 1 and "failed" not in facts for facts in between)
     assert all(0 < int(facts["left"].removesuffix("s")) <= SECONDS for facts in bar.shown)
-    # An update with trials draws the bar itself; a tick requests a redraw.
+    # tqdm draws the bar at an update with new trials. At any other update, the run must request a redraw.
     assert bar.drawn == [False, *[True] * len(between), False] and bar.unit == "trial"
 
 

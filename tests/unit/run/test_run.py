@@ -101,7 +101,7 @@ def test_one_worker_is_the_calling_thread():
 
 
 def test_n_workers_evaluations_run_at_a_time():
-    barrier = threading.Barrier(4)  # the barrier opens only if four evaluations run at the same time
+    barrier = threading.Barrier(4)  # evaluations pass the barrier only if four of them run at the same time
     running, largest, lock = 0, 0, threading.Lock()
 
     def together(params):
@@ -198,7 +198,8 @@ def test_processes(method):
 
 @pytest.fixture
 def endless(monkeypatch):
-    """An objective that ends with the test, an optimizer, and a function that sets when the timeout passes."""
+    """Return an objective that blocks until the test ends, an optimizer, and a function that sets the time of the
+    timeout."""
     running, go_on = threading.Semaphore(0), threading.Event()
     opt = bl.RandomSearch(SPACE)
 
@@ -349,7 +350,7 @@ def test_retry_pending_evaluates_trials_pending_before_the_run(kind, tmp_path):
         opt = bl.Study.load("s", store)
     with pytest.warns(bl.BelatedWarning, match="were pending before this run.*: 0, 2;.*retry_pending=True"):
         best = bl.maximize(f, optimizer=opt, n_trials_total=8)
-    # The three earlier trials count toward the total of eight, so the run starts only five trials.
+    # Three earlier trials count toward the total of eight, so five trials are started.
     assert len(best.trials) == 5 and best.pending_ == [] and best.n_pending_ == 2
     params = {trial.number: trial.params for trial in opt.pending_}
     best = bl.maximize(f, optimizer=opt, n_trials_total=8, retry_pending=True)

@@ -1,4 +1,4 @@
-"""Signatures for users and for type checkers."""
+"""Public functions have complete signatures for users and type checkers."""
 
 import inspect
 import pydoc
@@ -87,7 +87,7 @@ def test_signatures_show_the_arguments_of_runs(run):
 def callables():
     for name in bl.__all__:
         thing = getattr(bl, name)
-        # Annotations of classes of the space are tested elsewhere.
+        # Other tests cover the annotations of the space's classes.
         if callable(thing) and not thing.__module__.startswith(("belated.space", "belated._core")):
             yield name, thing
             if inspect.isclass(thing):

@@ -1,4 +1,4 @@
-"""Runs of functions that take longer than any internal wait."""
+"""Runs whose functions take longer than the longest internal wait."""
 
 import time
 

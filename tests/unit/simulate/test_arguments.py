@@ -1,4 +1,4 @@
-"""Delay distributions and `simulate`: limits of valid arguments, and recorded data."""
+"""Delay distributions and `simulate`: the limits of valid arguments, and the recorded data."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_unusable_distributions_are_refused_by_their_arguments(make, message):
 
 
 class Plain:
-    """An optimizer without a clock, a direction or a queue."""
+    """An optimizer that does not have a clock, a direction or a queue."""
 
     def __init__(self):
         self.n, self.observed = 0, {}
@@ -147,7 +147,7 @@ def test_the_noise_is_a_standard_deviation():
 
 
 def test_the_seconds_are_those_of_each_suggestion(monkeypatch):
-    # The k-th reading of the clock is k², and suggestion t is made between the readings 2t and 2t + 1.
+    # The k-th call of the clock returns k². Suggestion t is made between the calls 2t and 2t + 1.
     readings = itertools.count()
     monkeypatch.setattr("belated.simulate.iteration_clock.perf_counter", lambda: next(readings) ** 2)
     np.testing.assert_array_equal(run(1).seconds, [1.0, 5.0, 9.0, 13.0])

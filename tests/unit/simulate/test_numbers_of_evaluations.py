@@ -27,7 +27,8 @@ T = 30.0
 
 @functools.cache
 def renewal(cdf, workers, duration=T, n=3000):
-    """Evaluations that M synchronous workers finish in a duration, including evaluations of unfinished batches.
+    """Return the expected number of evaluations that M synchronous workers finish in a duration, including evaluations
+    of unfinished batches.
 
     A batch starts at each renewal of G(t) = F(t)^M. The expected number of renewals solves
     U(t) = 1 + ∫ U(t − s) dG(s). A batch that starts at s finishes M·F(T − s) evaluations by T on average, so
@@ -37,7 +38,7 @@ def renewal(cdf, workers, duration=T, n=3000):
     steps = np.diff(cdf(np.arange(n + 1) * h) ** workers)
     u = np.ones(n + 1)
     for i in range(1, n + 1):
-        # In the middle of each step of G, U is the mean of its values at the ends; one of these values is U(t).
+        # U in the middle of a step of G is the mean of the values at its two ends; one of these values is U(t).
         middles = 0.5 * (u[1:i] + u[: i - 1])[::-1]
         u[i] = (1 + 0.5 * steps[0] * u[i - 1] + middles @ steps[1:i]) / (1 - 0.5 * steps[0])
     # The first batch starts at 0; the others are assumed to start in the middle of a step of U.
@@ -46,7 +47,7 @@ def renewal(cdf, workers, duration=T, n=3000):
 
 
 class Idle:
-    """An optimizer that takes almost no time."""
+    """An optimizer whose suggestions take almost no time."""
 
     def suggest(self, n=None):
         trial = SimpleNamespace(params=None, x=None)
@@ -57,7 +58,7 @@ class Idle:
 
 
 def evaluations(law, workers, mode):
-    """The mean of N(T) over runs and its standard error."""
+    """Return the mean of N(T) over runs and its standard error."""
     n_runs = {1: 400, 4: 200, 12: 100, 30: 60}[workers]
     counts = []
     for seed in range(n_runs):
@@ -88,7 +89,7 @@ def test_synchronous_workers_follow_the_renewal_equation(name, workers):
 
 
 def test_the_renewal_equation_gives_the_known_numbers():
-    """The reference values are from another simulation with M = 8 and T = 30."""
+    """The expected numbers were computed by another simulation, with M = 8 and T = 30."""
     assert renewal(LAWS["uniform"][1], 8) == pytest.approx(134.7, abs=0.2)
     assert renewal(LAWS["exponential"][1], 8) == pytest.approx(90.2, abs=0.2)
 

@@ -1,4 +1,4 @@
-"""Delay distributions compared with closed forms; the iteration clock and regrets compared with direct definitions."""
+"""Delay distributions agree with closed forms. The iteration clock and regrets agree with their definitions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import belated as bl
 from belated import simulate as sim
 
-# (distribution, a point q, P(d ≤ q) in closed form, variance)
+# Each entry is (distribution, a point q, P(d ≤ q) in closed form, variance).
 DISTRIBUTIONS = [
     (sim.Constant(3.0), 3.0, 1.0, 0.0),
     (sim.Poisson(2.0), 1.0, 3 * math.exp(-2), 2.0),
@@ -29,7 +29,7 @@ names = [type(distribution).__name__ for distribution, *_ in DISTRIBUTIONS]
 
 
 class Recorder:
-    """An optimizer that records the trials that it knew at each suggestion."""
+    """An optimizer that records, at each suggestion, which trials have been observed."""
 
     def __init__(self, direction: str = "maximize") -> None:
         self.direction, self.clock = direction, "iterations"

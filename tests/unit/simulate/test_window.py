@@ -14,7 +14,7 @@ def optimizer(direction):
 @pytest.mark.parametrize(("direction", "best_of"), [("maximize", max), ("minimize", min)])
 @pytest.mark.parametrize("window", [0.0, 1.0, 2.5, 4.0])
 def test_a_result_counts_if_its_delay_is_at_most_the_window_and_its_age(direction, best_of, window):
-    """y_s is converted at t where d_s ≤ min(m, t − s) (Verma, Dai and Low 2022, section 3.1)."""
+    """At time t the value y_s is used if d_s ≤ min(m, t − s) (Verma, Dai and Low 2022, section 3.1)."""
     rng = np.random.default_rng(7)
     delays = rng.choice([0.0, 1.0, 2.0, 2.5, 3.0, 4.0, 5.0], size=40)
     delays[:2] = window, 5.0

@@ -1,4 +1,4 @@
-"""Workers in simulated time: the queue of events compared with a direct definition, modes, regret, and errors."""
+"""Workers in simulated time: the queue of events agrees with a direct definition; modes, regret and errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODES = ["asynchronous", "synchronous", "sequential"]
 
 
 class Recorder:
-    """An optimizer that records the trials that it knew at each suggestion, and the size of each batch."""
+    """An optimizer that records the size of each batch, and which trials have been observed at each suggestion."""
 
     clock = "iterations"
 
@@ -59,12 +59,12 @@ def run(times=1.0, workers=2, **kwargs):
 
 
 def batches(times, size):
-    """The times in groups of a size; the last group may be smaller."""
+    """Split times into groups of a given size; the last group may be smaller."""
     return [times[i : i + size] for i in range(0, len(times), size)]
 
 
 def starts(times, workers, mode):
-    """The start of each trial: when the first worker is free, or when all workers are free."""
+    """Return the start of each trial: the time when one worker is free, or when all workers are free."""
     free, started = [0.0] * workers, []
     for batch in batches(times, workers if mode == "synchronous" else 1):
         now = max(free) if mode == "synchronous" else heapq.heappop(free)
@@ -210,7 +210,7 @@ each_clock = pytest.mark.parametrize("clock", ["iterations", "seconds"])
 
 
 def by_hand(name, clock, times, workers):
-    """Points of a run in which each batch is suggested after the last result of the previous batch."""
+    """Return the points of a run that suggests each batch after the last result of the previous batch."""
     now = 0.0
     opt = optimizers(clock, (lambda: now) if clock == "seconds" else None)[name]
     points = []
@@ -261,7 +261,7 @@ def test_results_that_arrive_one_by_one_give_batches_of_suggest_n(name, clock):
 
 @each_optimizer
 def test_batches_on_the_iteration_clock_equal_suggest_n(name):
-    delays = [3.0, 2.0, 1.0] * 4  # all results are known when the next batch begins
+    delays = [3.0, 2.0, 1.0] * 4  # when the next batch begins, all results of the previous batch are known
     history = sim.simulate(optimizers("iterations")[name], bowl, 12, delays)
     np.testing.assert_equal(history.points, by_hand(name, "iterations", [1.0] * 12, 3))
 
@@ -302,12 +302,12 @@ def test_windows_are_in_simulated_seconds():
         return sim.simulate_workers(opt, lambda p: next(results), workers=2, times=times, n_trials=6).points
 
     values = [0.1, 0.2, 0.4, 0.3, 0.6, 0.5]
-    changed = [0.1, 0.9, 0.4, 0.3, 0.6, 0.5]  # only the second result, which takes two seconds, differs
+    changed = [0.1, 0.9, 0.4, 0.3, 0.6, 0.5]  # the second result, which takes two seconds, is different
     assert points(values, 1.5) == points(changed, 1.5)
     assert points(values, 2.0) != points(changed, 2.0)
 
 
-# Regret as a function of simulated time.
+# The next tests check the regret as a function of simulated time.
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
@@ -386,7 +386,7 @@ def test_unusable_arguments_are_refused_and_change_nothing(arguments, message):
 
 
 class Broken(sim.DelayDistribution):
-    """A distribution whose third time is the given value."""
+    """A distribution of times whose third draw is the given value."""
 
     mean = 1.0
 

@@ -1,4 +1,4 @@
-"""Random spaces of every kind of dimension, with nested conditions, for tests."""
+"""Random spaces with every kind of dimension and with nested conditions, for tests."""
 
 from hypothesis import strategies as st
 
@@ -9,7 +9,7 @@ VALUES = ["u", None, True, 1, (1, "a"), 2.5]
 
 @st.composite
 def dimensions(draw, when=None, continuous=True):
-    """One dimension with the conditions `when`."""
+    """Draw a dimension with the condition `when`."""
     kinds = ["integer", "log integer", "stepped integer", "stepped real", "ordinal", "categorical", "constant"]
     kind = draw(st.sampled_from(kinds + ["real", "log real"] * continuous))
     n, low = draw(st.integers(1, 4)), draw(st.integers(-3, 3))
@@ -32,7 +32,7 @@ def dimensions(draw, when=None, continuous=True):
 
 @st.composite
 def conditional_spaces(draw, continuous=True, max_size=6):
-    """Name → dimension; later dimensions may depend on earlier discrete ones."""
+    """Draw a dict of dimensions by name. A dimension may depend on earlier discrete dimensions."""
     space = {"p0": draw(dimensions(continuous=False).filter(lambda each: each.n_levels > 1))}
     for i in range(1, draw(st.integers(2, max_size))):
         parents = [name for name, each in space.items() if each.n_levels is not None]
@@ -50,7 +50,7 @@ def conditional_spaces(draw, continuous=True, max_size=6):
 
 
 def active_names(space, params):
-    """The expected active names, computed from the declarations; parents come before their children."""
+    """Compute the expected active names from the declarations. A condition names only earlier dimensions."""
     active = []
 
     def holds(parent, values):

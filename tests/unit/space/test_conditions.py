@@ -1,4 +1,5 @@
-"""Conditional parameters: active parameters, their encoding, and errors for impossible conditions and params."""
+"""Conditional parameters: which parameters are active, how they are encoded, and errors for invalid conditions and
+params."""
 
 import itertools
 import pickle
@@ -159,7 +160,7 @@ def test_encoding_is_idempotent_and_inactive_differences_vanish(dimensions, data
         assert value == (pytest.approx(params[name]) if isinstance(space[name], Real) else params[name])
     np.testing.assert_allclose(space.encode(space.decode(point)), point, atol=1e-12)
     assert space.params_at(space.locate(params)) == params
-    # A row that differs only in inactive columns gives the same params and therefore the same point.
+    # Two rows that differ only in inactive columns give the same params, and therefore the same point.
     other, start = np.array(data.draw(columns)), 0
     for name, dimension in space.items():
         if name in params:

@@ -1,4 +1,4 @@
-"""Steps, ordinals and constants: values, encodings and errors."""
+"""The values, encodings and errors of dimensions with steps, ordinals and constants."""
 
 import math
 import time
@@ -18,14 +18,14 @@ decimals = st.decimals(-1000, 1000, places=3)
 
 @given(decimals, st.decimals("0.001", 100, places=3), st.integers(1, 500), st.decimals(0, "0.999", places=3))
 def test_a_stepped_real_has_exact_decimal_values(low, step, n, part):
-    # Exact in decimal arithmetic; low + k * step in floats is not.
+    # The expected values are computed in decimal arithmetic, because low + k * step in floats is not exact.
     dimension = Real(float(low), float(low + n * step + part * step), step=float(step))
     assert dimension.n_levels == n + 1
     for k in {0, 1, n // 2, n}:
         value = dimension.decode(np.array([k / n]))
         assert value == float(low + k * step) and dimension.low <= value <= dimension.high
         assert dimension.encode(value)[0] == k / n and dimension.level(value) == k
-        assert dimension.check(dimension.low + k * dimension.step) == value  # the rounding error of a sum of floats
+        assert dimension.check(dimension.low + k * dimension.step) == value  # with rounding errors
 
 
 @given(st.integers(-(2**30), 2**30), st.integers(1, 1000), st.integers(1, 1000), st.integers(0, 999))
@@ -183,14 +183,14 @@ def test_repeated_choices_are_found_as_by_comparing_all_pairs(members, asked):
 
 
 def test_reading_choices_takes_linear_time():
-    # Comparing all pairs of choices would take more than ten times as long.
+    # If all pairs were compared, this would take more than ten times as long.
     names, start = [f"choice {i}" for i in range(4000)], time.process_time()
     choices = Categorical(names)
     assert [choices.level(name) for name in names] == list(range(4000))
     assert time.process_time() - start < 1.0
 
 
-# Dimensions with one value, and the members nearest to a column.
+# The next tests check dimensions with one value, and the member that is nearest to a column.
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_a_log_integer_is_the_nearest_by_ratio(bounds, u, part):
     dimension = Integer(low, high, log=True)
     value = dimension.decode([u])
     assert low <= value <= high
-    # low * (high / low) ** u lies between the geometric means of the value and its neighbours.
+    # low * (high / low) ** u is between the geometric means of the value and its two neighbours.
     with localcontext() as context:
         context.prec = 60
         at = Decimal(low) * (Decimal(high) / low) ** Decimal(u)

@@ -1,4 +1,4 @@
-"""The share of uniform draws of each member of a discrete dimension."""
+"""The share of the uniform draws that give each member of a discrete dimension."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,8 @@ def optimizer(kind, low, high, seed, **arguments):
 
 
 def shares(low, high):
-    """Integer i stands for [i − ½, i + ½], whose length counts on the logarithmic scale; the ends count in full."""
+    """The share of integer i is the length of [i − ½, i + ½] on the logarithmic scale. The intervals at the two ends
+    are not cut."""
     edges = np.log(np.arange(low, high + 2) - 0.5)
     return np.diff(edges) / (edges[-1] - edges[0])
 
@@ -33,9 +34,9 @@ def test_random_draws_of_a_log_integer_have_the_right_shares(low, high, seed):
 
 @logarithmic
 def test_an_initial_design_gives_each_log_integer_its_share_almost_exactly(low, high):
-    # Every interval contains its length times n of the first n points of the golden-ratio sequence, up to a few points.
+    # Of the first n points of the golden-ratio sequence, an interval of length l contains l n points, up to a few.
     n, p = 300, shares(low, high)
-    # Points in flight may be repeated, so points of the sequence are not skipped.
+    # The design may repeat points in flight, so it does not skip points of the sequence.
     opt = optimizer(bl.BayesOpt, low, high, 0, initial=n, pending=bl.Hallucinate(repeats=True))
     drawn = [trial.params["n"] for trial in opt.suggest(n=n)]
     found = np.bincount(drawn, minlength=high + 1)[low:]

@@ -1,4 +1,4 @@
-"""Declarations of spaces: shorthand, errors with advice, warnings about ambiguous declarations, and the repr."""
+"""Declarations of spaces: shorthand, errors with advice, warnings for ambiguous declarations, and the repr."""
 
 import copy
 import pickle
@@ -69,7 +69,7 @@ def test_unknown_spaces_are_refused_with_advice(given, message):
 
 
 def peer(module, kind, **attributes):
-    """An object of a class of another package."""
+    """An object of another package's class."""
     made = type(kind, (), {"__module__": module})()
     vars(made).update(attributes)
     return made

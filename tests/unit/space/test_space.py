@@ -1,4 +1,4 @@
-"""Encoding and decoding of spaces and candidates, and errors for other points."""
+"""Encoding and decoding of points of spaces and candidates, and errors for other points."""
 
 import math
 import sys
@@ -42,7 +42,7 @@ def test_real_round_trip(bounds, fraction):
     assert low <= value <= high
     column = dimension.encode(value)
     assert column.shape == (1,) and 0.0 <= column[0] <= 1.0
-    # Halves are used, because high - low may overflow.
+    # The differences are taken between halves, because high - low may overflow.
     error = abs(dimension.decode(column) / 2 - value / 2)
     assert error <= 2 * EPS * max(abs(low), abs(high)) + TINY
 
@@ -81,7 +81,7 @@ def test_real_is_exact_at_its_ends(bounds, log):
 def test_real_keeps_order(bounds, columns, log):
     dimension = Real(*bounds, log=log)
     below, above = (dimension.decode(np.array([u])) for u in sorted(columns))
-    # Because of rounding, neighbouring fractions may be equal or change their order within about an ulp.
+    # Rounding may make neighbouring fractions equal, or exchange their order within about an ulp.
     assert below <= above or below == pytest.approx(above, rel=1e-12)
 
 
@@ -114,7 +114,7 @@ def test_log_integer_round_trip(bounds, data):
 
 @given(st.lists(st.one_of(st.text(), st.integers(), st.none(), st.booleans(), st.tuples(st.integers())), unique=True))
 def test_categorical_round_trip(choices):
-    # For hypothesis, as for Python, 1 and True are equal. The choices here all differ.
+    # hypothesis treats 1 and True as equal. The choices here all differ.
     assume(len(choices) >= 2)
     dimension = Categorical(choices)
     for i, choice in enumerate(choices):
@@ -124,7 +124,7 @@ def test_categorical_round_trip(choices):
 
 
 def test_given_params_are_kept_bit_for_bit():
-    # Encoded and decoded, 45 of 76 plain decimals change on this scale.
+    # On this scale, encoding and decoding would change 45 of 76 short decimal numbers.
     space = Space({"C": Real(1e-4, 100, log=True), "n": Integer(1, 10**6, log=True), "c": [None, (1, 2), "u", 1.5]})
     for C in [m * 10.0**k for k in range(-4, 2) for m in (1, 1.1, 1.2, 1.5, 2, 2.5, 3, 5, 7, 9)]:
         given = {"C": C, "n": 123_457, "c": (1, 2)}

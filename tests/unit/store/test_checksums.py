@@ -1,4 +1,4 @@
-"""Every change of a record or header is detected, and the error names it."""
+"""Every change of a record or a header raises an error that names it."""
 
 import json
 
@@ -14,7 +14,7 @@ HEADER = form.header(STUDY, "s", DEFINITION, 1.5)
 
 
 def forged(stored, **changes):
-    """A record or header with the right checksum for its present content."""
+    """Return a record or header with the right checksum for its present content."""
     stored = stored._replace(**changes)
     parts = stored[:-1]
     checksum = form._checksum(STUDY, *parts) if isinstance(stored, form.Record) else form._digest(*parts)

@@ -1,4 +1,4 @@
-"""After Ctrl-C at any moment of a call all locks are released, and a write is complete or absent."""
+"""After Ctrl-C at any moment of a call, all locks are released, and the event is stored completely or not at all."""
 
 import contextlib
 import dis
@@ -16,17 +16,18 @@ from belated.warn import in_package
 
 @functools.cache
 def instructions(code):
-    """For each place in the code of a function: the name of the instruction, and its exception handlers."""
+    """Return, for each place in the bytecode of a function, the name of the instruction and its exception handlers."""
     entries = dis.Bytecode(code).exception_entries
     names = [dis.opname[number] for number in code.co_code[::2]]
     return [(name, [e.target for e in entries if e.start <= 2 * i < e.end]) for i, name in enumerate(names)]
 
 
 class Interrupts:
-    """A context in which KeyboardInterrupt is raised at the `n`-th place of the package where Python checks for
+    """A context manager that raises KeyboardInterrupt at the `n`-th place in the package where Python checks for
     signals.
 
-    Python checks at the start of a function, after a yield, at the next pass of a loop, and after each call.
+    Python checks for signals at the start of a function, after a yield, at the next iteration of a loop, and after each
+    call.
     """
 
     def __init__(self, n):
@@ -49,8 +50,8 @@ class Interrupts:
             nonlocal last
             if event == "opcode":
                 place = places[frame.f_lasti // 2]
-                # An interrupt after a call has the exception handlers of the call. The interrupt can be raised at this
-                # place if the handlers agree.
+                # An interrupt after a call is handled by the exception handlers of the call. The test can raise it at
+                # this place if both places have the same handlers.
                 called = last[0].startswith("CALL") and last[1] == place[1]
                 last = place
                 if called or place[0].startswith(("RESUME", "JUMP_BACKWARD")):
@@ -63,7 +64,7 @@ class Interrupts:
 
 
 def nothing_is_locked(url, postgres):
-    """Raise an error if a writer of the store would have to wait."""
+    """Check that a writer of the store does not have to wait."""
     if postgres is None:
         connection = sqlite3.connect(url.removeprefix("sqlite:///"), timeout=0, isolation_level=None)
         with contextlib.closing(connection):
@@ -75,7 +76,7 @@ def nothing_is_locked(url, postgres):
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def place(request, tmp_path):
-    """The URL of an empty store, and its server or None."""
+    """The URL of an empty store, and the server of the store or None."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'studies.db'}", None
     postgres = request.getfixturevalue("postgres")
@@ -90,14 +91,14 @@ def test_after_an_interrupt_other_processes_write_at_once(place, call):
     store = open_store(url)
     study = bl.Study("s", store, search)
     study.suggest(n=5)
-    # An interactive session also keeps the last traceback, and so all its frames.
+    # Like an interactive session, keep the last traceback, and with it all its frames.
     kept = []
     calls = {
         "create": lambda: bl.Study(f"s{len(kept)}", store, search),
         "suggest": study.suggest,
         "observe": lambda: study.observe(len(kept) % 5, len(kept), amend=True),
     }
-    # Each place takes a few milliseconds, and more with a server.
+    # The test of one place takes a few milliseconds, and longer with a server.
     step = 2 if postgres is None and call != "create" else 7
     while True:
         interrupts = Interrupts(step * len(kept))
@@ -110,7 +111,7 @@ def test_after_an_interrupt_other_processes_write_at_once(place, call):
         if interrupts.left >= 0:
             break
     assert step * len(kept) > 100
-    # Other threads of the process do not have to wait for the lock either.
+    # Another thread must not have to wait either.
     found = []
     thread = threading.Thread(target=lambda: found.append(study.suggest().number), daemon=True)
     thread.start()

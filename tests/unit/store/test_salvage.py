@@ -1,4 +1,4 @@
-"""Salvage finds the same data as SQLite in the bytes of a file, for any layout of the file."""
+"""Salvage finds in the bytes of a file the same data as SQLite, for any layout of the file."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def path(tmp_path):
 
 
 def write(path, headers=(), events=(), page_size=4096):
-    """A store of these headers and (study, record), written by SQLite with a given page size."""
+    """Write a store of these headers and (study, record) by SQLite, with a given page size."""
     store = SqliteStore(path)
     store.create(form.header(5, "first", DEFINITION, 0.5), [])
     store._disconnect()
@@ -45,7 +45,7 @@ def write(path, headers=(), events=(), page_size=4096):
 
 
 def read(path):
-    """The data that SQLite reads, in order."""
+    """Return the data that SQLite reads, in order."""
     connection = sqlite3.connect(path)
     headers = connection.execute("SELECT * FROM studies ORDER BY id").fetchall()
     events = connection.execute("SELECT * FROM events ORDER BY study, seq").fetchall()
@@ -101,7 +101,8 @@ def test_salvaged_events_are_in_order_and_checked(path):
 
 
 def test_the_write_ahead_log_is_read_by_its_latest_pages(path):
-    """A transaction rewrites pages that are already in the log. Only the latest version of each page counts."""
+    """The transaction rewrites pages that are already in the write-ahead log. Salvage must read only the latest version
+    of each page."""
     store = SqliteStore(path)
     store.create(form.header(5, "first", DEFINITION, 0.5), [])
     for seq in range(12):
@@ -124,7 +125,7 @@ def test_the_write_ahead_log_is_found_through_symbolic_links(path, tmp_path, cap
     second.symlink_to("studies.db")
     first.symlink_to(second)
     for link in (first, second, tmp_path / "folder" / "studies.db"):
-        # SQLite has not copied the write-ahead log into the file yet.
+        # The data are still in the write-ahead log, not in the file.
         assert salvage(str(link)) == salvage(path) and len(salvage(str(link))[1]) == 10
         capsys.readouterr()
         assert cli.main(["study", "export", "--salvage", str(link)]) == cli.DONE
@@ -159,7 +160,7 @@ def test_a_file_cut_anywhere_gives_only_written_records(path):
 
 
 def like_records(generator, n):
-    """Bytes like the beginning of a record's header, followed by lengths and types of every kind."""
+    """Generate bytes that look like the beginning of a record's header, followed by lengths and types of every kind."""
 
     def one_of(*values):
         return bytes([generator.choice(values)])

@@ -1,4 +1,4 @@
-"""The SQLite store: connections, waiting for other writers, and the translation of SQLite's errors."""
+"""The SQLite store: connections, waiting for other writers, and SQLite's errors as errors of belated."""
 
 import contextlib
 import os
@@ -33,7 +33,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def opened(path):
-    """A store with one study of two events, and a connection."""
+    """A store with one study of two events, and a connection to it."""
     store = SqliteStore(path)
     store.create(header(), [record(0), record(1)])
     return store
@@ -92,8 +92,8 @@ ERRORS = [
 def test_errors_of_sqlite_have_advice(opened, code, words, message, known):
     error = sqlite3.DatabaseError(words if not known else f"in other words ({words})" if code == 21 else "?")
     if known:
-        # The lowest byte of an extended error code is the primary code. In Python 3.10 the exception has a message but
-        # no error code.
+        # The lowest byte of an extended error code is the primary code. In Python 3.10 the exception has only a
+        # message.
         error.sqlite_errorcode = code | 3 << 8
     if known and code == 21:
         message = "SQLite refused: in other words"
@@ -125,7 +125,7 @@ def test_other_errors_leave_the_connection(opened):
 
 @pytest.fixture
 def waits(monkeypatch):
-    """Return the longest allowed length of each pause. A pause advances the time by its length and `step`."""
+    """Return the maximum length of each pause. A pause advances the time by its length plus `step`."""
     made = {"now": 100.0, "step": 0.0, "pauses": [], "waited": []}
 
     def sleep(seconds):
@@ -147,7 +147,7 @@ BUSY = [(5, "database is locked"), (6, "database table is locked"), (5 | 1 << 8,
 
 
 def busy(code, words, times):
-    """Return an action that fails `times` times because the file is locked."""
+    """Return a function that fails the first `times` times because the file is locked."""
     left = [times]
 
     def action():
@@ -244,7 +244,7 @@ def test_a_file_replaced_while_in_use_is_refused_until_it_is_restored(opened, pa
         with pytest.raises(bl.StoreError, match="the file was moved, removed or replaced while in use"):
             opened.names()
         if not os.path.exists(path):
-            # Another file with this name differs from the opened file.
+            # A new file with the same name is not the file that the store has opened.
             os.rename(path + ".other", path)
     os.replace(path + ".old", path)
     assert opened.names() == ["s"]
@@ -344,7 +344,7 @@ def test_wrong_counts_of_events_are_refused(opened, path, statement, start, mess
 
 
 def lose_the_name(path, name):
-    """Change a name in the index of SQLite, and not in the row itself."""
+    """Change a name in the index of SQLite, but not in the row of the table."""
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     [(page,)] = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_studies_1'")

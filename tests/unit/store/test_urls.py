@@ -1,4 +1,4 @@
-"""URLs with passwords are parsed as by PostgreSQL, and shown without the password."""
+"""belated parses URLs with passwords as PostgreSQL does, and shows them without the password."""
 
 import re
 from urllib.parse import quote, unquote
@@ -42,7 +42,7 @@ def test_urls_are_read_as_libpq_reads_them(user, password, database, named):
     without, secrets = split_passwords(whole)
     expected = conninfo.conninfo_to_dict(f"postgresql://{whole}")
     found = conninfo.conninfo_to_dict(f"postgresql://{without}")
-    # libpq ignores an empty password unless it is given by name.
+    # libpq ignores an empty password unless the URL gives it as `?password=`.
     assert found | {name: text for name, text in secrets.items() if text or named} == expected
     assert unquote(without) == f"{user}@host/{database}"
 

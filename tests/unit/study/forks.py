@@ -1,4 +1,4 @@
-"""A fork while another thread of the parent uses a study."""
+"""Forking a process while another thread of the parent uses a study."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 
 def suggests_in_a_fork(study, *locks):
-    """Whether a child can suggest in a study while a thread of its parent holds these locks."""
+    """Return whether a child can suggest in a study while a thread of its parent holds these locks."""
     holds, done = threading.Event(), threading.Event()
 
     def hold():
@@ -28,7 +28,7 @@ def suggests_in_a_fork(study, *locks):
             code = 0
         finally:
             os._exit(code)
-    # A child that waits for a lock which is never released is killed.
+    # If the child waits forever for a lock, it is killed.
     killer = threading.Timer(20, os.kill, (child, signal.SIGKILL))
     killer.start()
     status = os.waitpid(child, 0)[1]

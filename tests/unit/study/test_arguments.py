@@ -1,4 +1,4 @@
-"""The arguments of a study: names, keys, leases and clocks; and two processes that create a study at once."""
+"""The arguments of a study: names, keys, leases and clocks. Two processes may create a study at the same time."""
 
 import pickle
 
@@ -75,7 +75,7 @@ def test_a_key_holds_for_the_context_and_the_number_of_trials(store):
             message = "^key='job' started 2 trials before, in a request other than this one$"
             with pytest.raises(bl.InvalidSetting, match=message):
                 known.suggest(n, {"age": age}, key="job")
-        # Keys of reports and of suggestions are separate.
+        # A report and a suggestion may have the same key.
         known.observe(0, 1.0, key="job")
     assert study.n_trials == 2 and study.trial(0).value == 1.0
 
@@ -110,7 +110,7 @@ def test_a_study_uses_the_clock_of_its_optimizer(store):
     assert study.suggest(expires_after=10.0).expires_at == 310.0 and study.trial(0).suggested_at == 300.0
     again = pickle.loads(pickle.dumps(study))
     assert again.suggest(expires_after=20.0).expires_at == 320.0
-    # A clock that is given to the study is used by the study.
+    # The study uses a `time` function that is passed to it.
     other = bl.Study("s", store, optimizer(clock="seconds", time=five_past), time=lambda: 400.0)
     assert other.suggest(expires_after=10.0).expires_at == 410.0 and other.trial(2).suggested_at == 400.0
 
@@ -151,11 +151,11 @@ def test_html_shows_the_name_as_text(store):
     assert shown.startswith("<p>Study &#x27;&lt;b&gt;&amp;&#x27;</p>") and "RandomSearch: 0 trials" in shown
 
 
-# Two processes that create a study at once.
+# The next tests simulate two processes that create a study at the same time.
 
 
 class Late(SqliteStore):
-    """A store in which another process creates the study just after this process has looked for the study."""
+    """A store in which another process creates a study just after this process has looked for it."""
 
     create_other = None
 

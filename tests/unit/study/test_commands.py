@@ -1,4 +1,4 @@
-"""`belated study` on a file of several studies: the output and exit code of each command."""
+"""The commands of `belated study` on a file of several studies: output and exit codes."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ NAMES = ("first", "second")
 
 @pytest.fixture
 def path(tmp_path):
-    """A store of two studies, of 3 and 6 events."""
+    """A store with two studies of 3 and 6 events."""
     path = str(tmp_path / "studies.db")
     for i, name in enumerate(NAMES, 1):
         study = bl.Study(name, f"sqlite:///{path}", bl.RandomSearch({"x": (0.0, 1.0)}, seed=i))
@@ -26,7 +26,7 @@ def path(tmp_path):
 
 
 def run(capsys, *arguments):
-    """Exit code, and the lines printed."""
+    """Run a command; return the exit code and the printed lines."""
     code = cli.main(["study", *arguments])
     return code, capsys.readouterr().out.splitlines()
 
@@ -90,7 +90,7 @@ def test_an_export_has_every_column_of_the_tables(path, capsys):
     found = [json.loads(line) for line in lines]
     assert code == cli.DONE and found == expected
     assert [list(each) for each in found] == [list(each) for each in expected]
-    # Salvage gives the same lines, with all definitions first.
+    # `export --salvage` prints the same lines, but all definitions first.
     assert cli.main(["study", "export", "--salvage", path]) == cli.DONE
     out, err = capsys.readouterr()
     assert sorted(out.splitlines()) == sorted(lines) and err == "belated: 2 studies and 11 events are intact\n"

@@ -1,4 +1,4 @@
-"""Studies with constraints store the number and the names of the constraints, not the functions."""
+"""A study stores the number and the names of its constraints, but not the functions."""
 
 import pickle
 import re
@@ -104,7 +104,7 @@ def test_the_wrong_number_is_refused(study, store):
 
 
 def test_other_constraints_are_checked_against_the_suggestions(study, store):
-    # Trial 0 was added, so it may violate the first constraint.
+    # Trial 0 was added by `add`, so it may violate the first constraint.
     with pytest.raises(bl.InvalidSetting, match=r"trial 1 .*violates constraints\[1\] \(never_half\) with params="):
         bl.Study.load("s", store, constraints=[below_one, never_half])
 

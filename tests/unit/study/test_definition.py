@@ -1,4 +1,4 @@
-"""Definitions: the stored facts about an optimizer, and the differences of two definitions."""
+"""Definitions contain everything that a study stores about an optimizer. The tests also compare two definitions."""
 
 import json
 
@@ -13,7 +13,7 @@ ROWS = [[0, 1], [1, 0], [1, 1]]
 
 
 def stored(optimizer):
-    """A definition after a round trip through a store."""
+    """Return a definition after it was written to a store and read again."""
     return json.loads(json.dumps(definition_of(optimizer), allow_nan=False))
 
 
@@ -39,7 +39,7 @@ def store(tmp_path):
 )
 def test_candidates_come_back_exactly(rows):
     again = optimizer_from(stored(bl.RandomSearch(candidates=rows, seed=0)), None).domain_.x
-    # As text, because -0.0 and 0.0 are equal to Python, and so are 1, 1.0 and True.
+    # Values are compared as text, because in Python -0.0 equals 0.0, and 1, 1.0 and True are equal.
     assert repr(again.tolist()) == repr(rows.tolist()) and again.dtype.kind == rows.dtype.kind
 
 

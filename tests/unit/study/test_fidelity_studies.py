@@ -1,4 +1,4 @@
-"""Studies of trials at several fidelities: the stored data, and errors."""
+"""Studies with a fidelity: the stored data, and errors."""
 
 import multiprocessing
 

@@ -42,7 +42,7 @@ def trial_of(params, value=None, **arguments):
 
 
 def conditional(trial):
-    """A function with parameters that depend on others: on a choice, and on a number."""
+    """An objective in which one parameter depends on a choice, and another parameter on a number."""
     if trial.suggest_categorical("model", ["svc", "forest", "none"]) == "svc":
         value = trial.suggest_float("C", 1e-2, 1e2, log=True)
     else:
@@ -59,7 +59,7 @@ def test_every_state_of_optuna_is_converted(storage, direction):
     theirs.add_trial(trial_of({"rate": 0.5}, 1.0, user_attrs={"who": "Ada", "n": [1, 2]}))
     theirs.add_trial(trial_of({"rate": 0.25}, state=TrialState.FAIL))
     theirs.add_trial(trial_of({"rate": 0.125}, state=TrialState.PRUNED, intermediate_values={1: 7.0}))
-    theirs.add_trial(trial_of({}, state=TrialState.FAIL, distributions={}))  # the trial failed before it had a point
+    theirs.add_trial(trial_of({}, state=TrialState.FAIL, distributions={}))  # the trial failed without a point
     theirs.add_trial(trial_of({"rate": 0.75}, user_attrs={"gpu": 3}))
     theirs.add_trial(trial_of({}, distributions={}))
     theirs.add_trial(trial_of({"rate": 0.3}, 2.0, system_attrs={"constraints": [-1.0, 0.5]}))
@@ -102,7 +102,7 @@ def test_user_attributes_that_are_not_json_data_are_changed_with_a_warning(stora
     theirs.add_trial(trial_of({"rate": 0.4}, 5.0, user_attrs={"whole": {"n": [1, None, "é"]}}))
     with pytest.warns(bl.BelatedWarning, match="None") as caught:
         ours = bl.Study.from_optuna(storage, "theirs", tmp_path / "ours.db")
-    # The conversion gives one warning, which names only the changed attributes.
+    # A single warning names the changed attributes, and no others.
     assert len(caught) == 1
     named = set(re.findall(r"'(\w+)'", str(caught[0].message).split(":")[0])) - {"theirs"}
     assert named == {"a", "b", "e", "g", "s", "x", "t", "deep"}
@@ -189,7 +189,7 @@ def test_parameters_of_unknown_condition_are_refused_without_a_space(storage):
     create(storage, trials)
     with pytest.raises(bl.InvalidSpace, match="parameter 'x' is in some trials only, and no other parameter tells"):
         bl.Study.from_optuna(storage, "theirs")
-    # The space of the given optimizer may omit a parameter of the Optuna study.
+    # The space of the optimizer that the caller gives may omit this parameter.
     optimizer = bl.RandomSearch({"rate": bl.Real(1e-3, 1.0, log=True)}, direction="minimize")
     assert bl.Study.from_optuna(storage, "theirs", optimizer=optimizer).n_trials == 2
 
@@ -296,7 +296,7 @@ def test_the_given_optimizer_keeps_no_trials(storage, tmp_path):
         with pytest.raises(bl.InvalidPoint, match="trial 2 of Optuna's study 'theirs': "):
             bl.Study.from_optuna(storage, "theirs", store, given, study_name="second")
     assert given.n_trials == 0
-    assert bl.Study("second", store, given).n_trials == 0  # a refused conversion does not create a study
+    assert bl.Study("second", store, given).n_trials == 0  # a conversion that raises an error does not create a study
 
 
 def test_an_optimizer_is_taken_over_with_its_clock_and_its_constraints(storage):

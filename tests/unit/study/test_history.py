@@ -1,4 +1,4 @@
-"""Data about the events of a study: the times of writing, and the trial of each event."""
+"""A study knows when each event was written, and to which trial it belongs."""
 
 import itertools
 import json
@@ -22,7 +22,7 @@ def test_times_and_changes_agree_with_the_stored_events(tmp_path):
     study.add([{"x": 0.25}, {"x": 0.75}], [5.0, None])
     third.abandon()
     study.suggest()
-    # Some events start a trial, and other events refer to a trial by its number.
+    # Events of some kinds start a trial; events of the other kinds contain the number of their trial.
     times, changes, n = {}, [], 0
     for record in study._store.events("s", 0):
         [(kind, facts)] = json.loads(record.body).items()

@@ -1,4 +1,5 @@
-"""`belated study import` adds an exported study unchanged to another store, or leaves the store unchanged."""
+"""`belated study import` adds an exported study unchanged to another store. If it raises an error, the store is
+unchanged."""
 
 import io
 import json
@@ -14,7 +15,7 @@ EMPTY_AGAIN = "nothing was imported"
 
 @pytest.fixture
 def url(tmp_path):
-    """A store of two studies whose events have all possible fields."""
+    """A store with two studies, whose events contain every field that an event may have."""
     url = f"sqlite:///{tmp_path / 'studies.db'}"
     space = {"x": bl.Real(1e-4, 1.0, log=True), "kind": [("a", 1), "b", None]}
     context = {"day": (0.0, 7.0)}
@@ -33,7 +34,8 @@ def url(tmp_path):
 
 @pytest.fixture
 def run(capsys):
-    """A function that runs `belated study …` and returns the exit code, the printed lines and the error output."""
+    """Return a function that runs `belated study …` and returns the exit code, the printed lines and the error
+    output."""
 
     def run(*arguments):
         code = cli.main(["study", *map(str, arguments)])
@@ -45,7 +47,7 @@ def run(capsys):
 
 @pytest.fixture
 def exported(run, url, tmp_path):
-    """A function that writes lines to a file; by default the lines of the store's export."""
+    """Return a function that writes lines to a file, by default the lines of the store's export."""
 
     def write(lines=None, name="export.json"):
         path = tmp_path / name
@@ -77,7 +79,7 @@ def test_an_imported_study_is_exported_byte_by_byte_and_continues_unchanged(run,
         assert [repr(trial) for trial in new.trials] == [repr(trial) for trial in old.trials]
         context = None if old.context_space_ is None else {"day": 3.0}
         assert new.suggest(context=context).params == old.suggest(context=context).params
-    # After the import, the new store knows the keys of the suggestions.
+    # The new store recognises the keys of requests.
     first = bl.Study.load(open_store(url).names()[0], target)
     n = first.n_trials
     assert [t.number for t in first.suggest(6, {"day": 1.5}, key='k:1, "event": ')] == list(range(6))
@@ -90,7 +92,7 @@ def test_an_existing_name_prevents_the_whole_import(run, url, exported, target):
     code, lines, errors = run("import", exported(), target)
     assert (code, lines) == (cli.FAILED, []) and "['two'] already" in errors and EMPTY_AGAIN in errors
     assert run("export", target)[1] == before
-    # The other study can be imported by its name, but not twice.
+    # The other study of the file can be imported by its name, but not twice.
     name = open_store(url).names()[0]
     assert run("import", exported(), target, name)[0] == cli.DONE
     assert run("import", exported(), target, name)[0] == cli.FAILED
@@ -113,7 +115,7 @@ def test_salvaged_lines_are_imported_in_any_order_and_if_repeated(run, url, expo
 
 
 def changed(line, **facts):
-    """A line of an export with other facts and the old checksum."""
+    """Return a line of an export with changed fields and the old checksum."""
     found = json.loads(line) | facts
     return json.dumps(found) + "\n"
 
@@ -162,16 +164,16 @@ def test_a_file_truncated_anywhere_is_refused(run, exported, tmp_path):
     for cut in sorted(cuts | {len(text) - 2}):
         code, printed, errors = run("import", exported([text[:cut]]), other)
         assert (code, printed) == (cli.FAILED, []) and errors.startswith("belated: ") and not other.exists()
-    # A study that is complete can be imported by its name.
+    # A study whose lines are complete can still be imported by its name.
     file = exported(lines[:5])
     for name, code in zip(names, (cli.DONE, cli.DONE, cli.FAILED), strict=True):
         assert run("import", file, other, name)[0] == code
-    # The last line of an export may lack its line feed.
+    # The last line of the file may lack its line feed.
     assert run("import", exported([text[:-1]]), tmp_path / "another.db")[0] == cli.DONE
 
 
 def study_as_lines(name="s", study=7, at=1.0, keys=(None,), definition=None, made=None, n_studies=1):
-    """Lines of a study as `export` writes them, with the right checksums."""
+    """Return the lines of a study as `export` prints them, with the right checksums."""
     from belated.store.checksums import header, with_checksum
     from belated.study.commands import event_line, header_line
     from belated.study.definition import definition_of
@@ -183,7 +185,7 @@ def study_as_lines(name="s", study=7, at=1.0, keys=(None,), definition=None, mad
         optimizer.suggest()
     bodies = optimizer._log.events(0)
     records = [with_checksum(study, i, key, at, body) for i, (key, body) in enumerate(zip(keys, bodies, strict=True))]
-    # `made` is the time of the header if only the events are to have an infinite time.
+    # The header has the time `made`. Tests with an infinite time of the events set it to a finite time.
     made = header(study, name, definition, at if made is None else made)
     lines = [header_line(made, len(records), n_studies)]
     return [f"{line}\n" for line in lines + [event_line(name, study, record) for record in records]]
@@ -225,7 +227,7 @@ def test_a_key_of_two_events_is_refused(run, exported, tmp_path):
     file = exported(study_as_lines(keys=("suggest:0:k", "suggest:1:k", "suggest:0:k")))
     code, _, errors = run("import", file, tmp_path / "other.db")
     assert code == cli.FAILED and f"{file}: line 4 has event 2 with the key 'suggest:0:k' of event 0" in errors
-    # Keys are separate for each study.
+    # Two studies may have the same keys.
     lines = study_as_lines(keys=("suggest:0:k",)) + study_as_lines("t", 8, keys=("suggest:0:k",))
     assert run("import", exported(lines), tmp_path / "other.db")[0] == cli.DONE
 

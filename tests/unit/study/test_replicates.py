@@ -1,4 +1,4 @@
-"""Replicates are several measurements of one point, each with its own noise."""
+"""Replicates are repeated measurements of one point, each with independent noise."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`SharedLog` replaces its copy of the log as a whole, and reads the log again after an interrupted call."""
+"""The events that a study has read are replaced all at once, and read again after an interrupted call."""
 
 import gc
 

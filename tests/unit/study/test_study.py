@@ -1,4 +1,4 @@
-"""Studies: the optimizer's life cycle on a shared log, across objects, processes, threads and time."""
+"""A study has the life cycle of an optimizer, shared by several objects, processes and threads."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_several_studies_share_a_store(store):
         studies[1].observe(trial, 1.0)
 
 
-# No call is lost or counted twice.
+# Each call has exactly one event.
 
 
 def test_refused_calls_leave_the_study_unchanged(store):
@@ -310,7 +310,8 @@ STEPS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 12), st.integers(-2
 @settings(max_examples=30)
 @given(STEPS)
 def test_histories_agree_after_repeated_and_reopened_calls(tmp_path_factory, steps):
-    """Two studies take turns and are reopened; an optimizer that gets each report once agrees with both."""
+    """Two open instances of a study take turns and are reopened. An optimizer that gets each report once agrees with
+    both."""
     store = f"sqlite:///{tmp_path_factory.mktemp('history') / 'a.db'}"
     plain = random_search()
     both = [bl.Study("s", store, random_search()), bl.Study.load("s", store)]
@@ -387,7 +388,8 @@ def test_threads_share_a_study_object(store):
 
 @pytest.mark.parametrize("quick", [0.0, 1e9])
 def test_simultaneous_suggestions_equal_sequential_suggestions(store, monkeypatch, quick):
-    """If another process suggests during a proposal, the proposal is made again with the other point pending."""
+    """If another process suggests while a proposal is computed, the proposal is computed again with the other point
+    pending."""
     monkeypatch.setattr("belated.study.shared_log._QUICK", quick)
 
     def make():
@@ -411,7 +413,7 @@ def test_simultaneous_suggestions_equal_sequential_suggestions(store, monkeypatc
     def now():
         nonlocal asked
         asked += 1
-        if not locked:  # other processes may write
+        if not locked:  # this process does not hold the write lock, so other processes may write
             one.suggest()
         return seconds()
 

@@ -16,5 +16,5 @@ def quiet():
 
 @pytest.fixture
 def url(tmp_path):
-    """The storage of an SQLite file."""
+    """An Optuna storage in an SQLite file."""
     return f"sqlite:///{tmp_path / 'optuna.db'}"

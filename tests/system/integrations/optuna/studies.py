@@ -1,4 +1,4 @@
-"""A function, its space in both packages' terms, and studies with a `BelatedSampler`."""
+"""An objective, its space as declared for Optuna and for belated, and studies with a `BelatedSampler`."""
 
 import json
 
@@ -40,7 +40,7 @@ def sampler_of(**arguments):
 
 
 def study_of(storage=None, name="s", direction="minimize", **arguments):
-    """The study of this name, opened again with a new sampler."""
+    """Open the study with this name again, with a new sampler."""
     if isinstance(storage, str):
         storage = optuna.storages.RDBStorage(storage)
     return optuna.create_study(
@@ -53,7 +53,7 @@ def study_of(storage=None, name="s", direction="minimize", **arguments):
 
 
 def log_of(study):
-    """The events that a new sampler derives from a study, without the note of the last suggestion."""
+    """Return the events that a new sampler derives from a study, without the note of the last suggestion."""
     sampler = sampler_of()
     copy = optuna.create_study(direction=study.direction, sampler=sampler)
     copy.add_trials(study.trials)
@@ -62,5 +62,5 @@ def log_of(study):
 
 
 def events(core):
-    """The events of a log, without their wall-clock times."""
+    """Return the events of a log without their wall-clock times."""
     return [json.loads(without_time(event)) for event in core.events(0)]

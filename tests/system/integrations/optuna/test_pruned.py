@@ -107,7 +107,7 @@ def test_trials_of_all_brackets_are_known():
 
 
 def test_another_process_continues_bit_for_bit_with_a_pruner():
-    """The estimates of earlier trials change with each result."""
+    """Each new result changes the estimates of trials that were pruned before."""
 
     def run(study, n):
         study.pruner = optuna.pruners.SuccessiveHalvingPruner(1, reduction_factor=2)
@@ -139,7 +139,7 @@ COMPLETED = st.lists(st.builds(Curve, REPORTS, NUMBERS), max_size=6)
 
 
 def stops_of(pruned):
-    """The trials that have a last value, by number."""
+    """Return the last reported value of each trial that has one, by number."""
     found = {}
     for number, reported in enumerate(pruned):
         if reported and math.isfinite(reported[max(reported)]):

@@ -1,4 +1,5 @@
-"""BelatedSampler in Optuna: Optuna's tests of samplers, comparisons with belated's loop, and arguments."""
+"""BelatedSampler in Optuna: `BelatedSampler` passes Optuna's tests of samplers, chooses the points of `BayesOpt`, and
+checks its arguments."""
 
 import functools
 import importlib.util
@@ -45,7 +46,7 @@ else:
 
 @pytest.fixture(params=["memory", "journal", "database"])
 def opened(request, url, tmp_path):
-    """A function that opens a storage, as a new process would."""
+    """Return a function that opens the storage again, as a new process would."""
     if request.param == "database":
         return lambda: optuna.storages.RDBStorage(url)
     if request.param == "journal":
@@ -75,12 +76,12 @@ def test_points_equal_the_points_of_belateds_loop_with_late_or_missing_values(op
             study.tell(k, state=TrialState.FAIL)
         elif k % 7 == 5:
             own.fail(k)
-            study.tell(k, state=TrialState.PRUNED)  # the trial did not report a value
+            study.tell(k, state=TrialState.PRUNED)  # the trial ends without a reported value
         else:
             own.observe(k, value)
             study.tell(k, value)
     derived = log_of(study)
-    # All samplers agree bit for bit, including the fitted hyperparameters.
+    # All samplers have the same events, bit for bit, including the fitted hyperparameters.
     assert events(derived) == events(own._log)
     assert sum("note" in event.get("Suggested", {}) for event in events(own._log)) > 5
 

@@ -1,4 +1,4 @@
-"""Spaces of Optuna studies: which parameters are sampled together, distributions."""
+"""Spaces of Optuna studies: the parameters that are sampled together, and the distributions."""
 
 import warnings
 
@@ -102,11 +102,11 @@ def distributions(draw):
 @settings(max_examples=60)
 def test_values_pass_between_distributions_and_dimensions(distribution, seed, u):
     dimension = dimension_of("x", distribution)
-    # belated accepts the values that Optuna samples, and does not change them.
+    # The dimension accepts the distribution's values and does not change them.
     study = optuna.create_study(study_name="s", sampler=optuna.samplers.RandomSampler(seed=seed))
     theirs = study.ask({"x": distribution}).params["x"]
     assert dimension.check(theirs) == (pytest.approx(theirs, rel=1e-9) if isinstance(theirs, float) else theirs)
-    # Optuna accepts the values that belated suggests.
+    # The distribution contains the values of the dimension.
     columns = [u] if dimension.width == 1 else np.eye(dimension.width)[int(u * (dimension.width - 1))]
     ours = dimension.decode(columns)
     assert distribution._contains(distribution.to_internal_repr(ours))

@@ -1,4 +1,4 @@
-"""How `BelatedSampler` reads the trials of an Optuna study, from other processes and in each state."""
+"""`BelatedSampler` reads the trials of an Optuna study in every state, including trials of other processes."""
 
 import functools
 import itertools
@@ -35,7 +35,7 @@ def test_trials_that_start_at_the_same_time_are_chosen_as_one_batch():
         own.observe(mine, f(mine.params))
     batch = [trial.params for trial in own.suggest(n=3)]
     trials = [study.ask() for _ in range(3)]
-    # The samplers of three processes; the last process chooses first.
+    # Each of three processes has a sampler, and the last process is the first to choose a point.
     points = {}
     for i in (2, 0, 1):
         points[i] = sampler_of().sample_relative(study, trials[i]._cached_frozen_trial, DISTRIBUTIONS)
@@ -51,7 +51,7 @@ def test_trials_that_start_at_the_same_time_are_chosen_as_one_batch():
 @pytest.mark.parametrize("optimizer", [bl.BayesOpt, bl.RandomSearch])
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_trials_that_sample_in_another_order_have_the_points_of_their_numbers(optimizer, order):
-    """The objective computes before its first ``suggest_*``, which chooses the point."""
+    """The objective computes before its first call of ``suggest_*``. This call chooses the point of the trial."""
     own = optimizer(SPACE, direction="minimize", seed=3)
     study = study_of(optimizer=optimizer)
     trials = [study.ask() for _ in order]
@@ -59,7 +59,7 @@ def test_trials_that_sample_in_another_order_have_the_points_of_their_numbers(op
         for name, distribution in DISTRIBUTIONS.items():
             trials[number]._suggest(name, distribution)
     assert [trial.params for trial in study.trials] == [trial.params for trial in own.suggest(n=4)]
-    # The next point also equals the point of belated's loop.
+    # The next point also equals the next suggestion of `BayesOpt`.
     assert study.ask(DISTRIBUTIONS).params == own.suggest().params
 
 
@@ -70,7 +70,7 @@ def test_trials_that_sample_in_another_order_have_the_points_of_their_numbers(op
 )
 @settings(max_examples=20)
 def test_no_point_is_suggested_twice_in_any_order_of_sampling(optimizer, n_results, steps):
-    """On a continuous space, some of the drafted points are never used."""
+    """The space is continuous, so equal points would be an error. Some drafted points are never used."""
     study = study_of(optimizer=optimizer)
     for _ in range(n_results):
         trial = study.ask(DISTRIBUTIONS)
@@ -108,7 +108,7 @@ def test_objectives_that_compute_before_they_sample_have_different_points():
 
 @pytest.mark.parametrize("hours", [-5, 0, 5])
 def test_a_trial_without_a_point_is_drafted_for_a_minute_only(monkeypatch, hours):
-    """The time is read from the clock of this process."""
+    """The sampler uses the clock of its process, so the trial's start time does not matter."""
     seconds = 1000.0
     monkeypatch.setattr(optuna_log, "monotonic", lambda: seconds)
     study, own = study_of(), bl.BayesOpt(SPACE, direction="minimize", seed=3)
@@ -122,13 +122,13 @@ def test_a_trial_without_a_point_is_drafted_for_a_minute_only(monkeypatch, hours
     drafted.add_trial(dead)
     # The second drafted point is not used, so the next trial has the third drafted point.
     assert study.ask(DISTRIBUTIONS).params == own.suggest().params
-    # A process that has not seen the trial drafts its point.
+    # A process that has not seen the dead trial drafts a point for it.
     assert drafted.ask(DISTRIBUTIONS).params == batch[1].params
     seconds += 61
     alone = study_of(name="u")
     alone.sampler = drafted.sampler
     alone.add_trial(dead)
-    # This process ignores the dead trial, so the next point is the first point of the batch.
+    # In this process the dead trial does not have an effect any more: the next point is the first point of the batch.
     assert alone.ask(DISTRIBUTIONS).params == batch[0].params
 
 
@@ -186,7 +186,7 @@ STEPS = st.sampled_from(["ask", "ask", "start", "sample", "complete", "complete"
 @given(st.lists(st.tuples(STEPS, st.integers(0, 9), st.booleans()), max_size=30))
 @settings(max_examples=40)
 def test_a_log_updated_step_by_step_equals_one_derived_at_once(steps):
-    """Events come in any order, and either of two processes samples."""
+    """Trials of two processes start, sample and end in random order."""
     ends = {"complete": TrialState.COMPLETE, "fail": TrialState.FAIL, "prune": TrialState.PRUNED}
     study = study_of(optimizer=functools.partial(bl.BayesOpt, initial=3))
     samplers = [study.sampler, sampler_of(optimizer=functools.partial(bl.BayesOpt, initial=3))]
@@ -248,11 +248,11 @@ def test_notes_of_another_optimizer_are_ignored():
     assert reference.suggest().params == study.trials[12].params
 
 
-# These tests are about the state of each trial in the sampler's log.
+# Return the state of each trial in the sampler's optimizer.
 
 
 def states_of(study, **arguments):
-    """The state of each trial in the log that the next point is chosen from."""
+    """Return the state of each trial in the log from which the next point is chosen."""
     study.sampler = sampler_of(**arguments)
     study.ask(DISTRIBUTIONS)
     core = study.sampler._log._core
@@ -312,7 +312,7 @@ def test_given_points_are_observed_where_they_were_run():
     study = study_of()
     point = {"decay": 0.5, "kind": "b", "layers": 3, "rate": 0.25, "share": 0.2}
     study.enqueue_trial(point)
-    study.enqueue_trial({"rate": 1.5})  # the enqueued point has only one of the parameters
+    study.enqueue_trial({"rate": 1.5})  # values of the other parameters are sampled
     for _ in range(2):
         study.tell(study.ask(DISTRIBUTIONS), 1.0)
     assert states_of(study) == ["observed", "observed"]
@@ -328,7 +328,7 @@ def test_a_trial_that_optuna_runs_again_counts_as_given():
     trial = study.ask(DISTRIBUTIONS)
     study.tell(trial, state=TrialState.FAIL)
     study.tell(study.ask(DISTRIBUTIONS), 2.0)
-    # The names of the states in Optuna from 4.9 on, and before 4.9.
+    # The names of this attribute from Optuna 4.9 on, and in earlier versions.
     names = ("RetryHeartbeatStaleTrialCallback", "RetryFailedTrialCallback")
     callback = next(getattr(optuna.storages, name) for name in names if hasattr(optuna.storages, name))
     callback()(study, study.trials[0])
