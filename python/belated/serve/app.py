@@ -123,9 +123,7 @@ router = APIRouter(
 )
 
 
-def _route(
-    method: str, path: str, model: type[Any], summary: str, problems: Any = None, status_code: int = 200
-) -> Any:
+def _route(method: str, path: str, model: type[Any], summary: str, problems: Any = None, status_code: int = 200) -> Any:
     """Decorate the function that answers requests for a path; the other arguments describe its answers."""
     return router.api_route(
         path, methods=[method], response_model=model, summary=summary, responses=problems, status_code=status_code

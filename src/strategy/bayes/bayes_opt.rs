@@ -14,7 +14,7 @@ use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member};
 use crate::random::{Call, Rng};
-use crate::strategy::bayes::acquisitions::any::Acquisition;
+use crate::strategy::bayes::acquisitions::Acquisition;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};
 use crate::strategy::bayes::choose::addition::Addition;
 use crate::strategy::bayes::choose::design::{initial_design, most_uncertain, standing};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::problem::Direction;
-use crate::strategy::bayes::acquisitions::any::Acquisition;
+use crate::strategy::bayes::acquisitions::Acquisition;
 use crate::strategy::bayes::settings::pending::{Hallucinate, Integrate, Pending};
 use crate::strategy::bayes::settings::search::{BoxSearch, Search};
 use crate::strategy::bayes::settings::surrogate::{

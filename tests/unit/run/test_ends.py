@@ -31,7 +31,9 @@ def test_a_run_of_zero_trials_returns_at_once(arguments):
 
 # A total.
 
-total_names_pending = pytest.mark.filterwarnings("ignore:these trials were pending before this run:belated.BelatedWarning")
+total_names_pending = pytest.mark.filterwarnings(
+    "ignore:these trials were pending before this run:belated.BelatedWarning"
+)
 
 
 @total_names_pending

@@ -1,10 +1,9 @@
 //! Acquisitions, with their settings, defaults and formulas.
 //!
 //! To add an acquisition, write a file with its settings, its [`rule::Rule`] and its formula, and add a variant to
-//! [`any::Acquisition`].
+//! [`Acquisition`].
 //!
 //! * [`rule`]: the interface of an acquisition
-//! * [`any`]: one type that contains all acquisitions
 //! * [`log_ei`], [`ucb`], [`ucb_pe`], [`thompson_sampling`], [`max_variance`]: one acquisition each
 //! * [`bound`]: the multiplier of sigma without delays; [`draws`]: settings of draws from the posterior
 //! * [`formula`]: the interface of a formula, and its use in a search
@@ -12,7 +11,6 @@
 //! * [`log_success_probability`]: the terms that the model of success adds
 //! * [`incumbents`]: the values from which improvement is measured
 
-pub mod any;
 pub mod bound;
 pub mod draws;
 pub mod formula;
@@ -28,3 +26,66 @@ pub mod ucb_pe;
 
 #[cfg(test)]
 mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use log_ei::LogEI;
+use max_variance::MaxVariance;
+use rule::Rule;
+use thompson_sampling::ThompsonSampling;
+use ucb::UCB;
+use ucb_pe::UCBPE;
+
+/// The function that is maximised to choose a point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", deny_unknown_fields)]
+pub enum Acquisition {
+    LogEI(LogEI),
+    UCB(UCB),
+    ThompsonSampling(ThompsonSampling),
+    /// Pure exploration.
+    MaxVariance(MaxVariance),
+    /// GP-UCB-PE. It is an upper confidence bound if all trials have ended. While trials are in flight, it is pure
+    /// exploration of the region that may contain the maximum.
+    UCBPE(UCBPE),
+}
+
+impl Default for Acquisition {
+    fn default() -> Self {
+        Acquisition::LogEI(LogEI::default())
+    }
+}
+
+impl Acquisition {
+    /// Every acquisition with its defaults.
+    pub fn defaults() -> Vec<Self> {
+        vec![
+            Acquisition::LogEI(LogEI::default()),
+            Acquisition::UCB(UCB::default()),
+            Acquisition::ThompsonSampling(ThompsonSampling::default()),
+            Acquisition::MaxVariance(MaxVariance::default()),
+            Acquisition::UCBPE(UCBPE::default()),
+        ]
+    }
+
+    /// The acquisition as a [`Rule`].
+    pub fn rule(&self) -> &dyn Rule {
+        match self {
+            Acquisition::LogEI(rule) => rule,
+            Acquisition::UCB(rule) => rule,
+            Acquisition::ThompsonSampling(rule) => rule,
+            Acquisition::MaxVariance(rule) => rule,
+            Acquisition::UCBPE(rule) => rule,
+        }
+    }
+
+    /// Returns an error if a setting is invalid.
+    pub fn check(&self, candidates: bool) -> Result<()> {
+        let rule = self.rule();
+        if let Some(bound) = rule.bound() {
+            bound.check()?;
+        }
+        rule.check(candidates)
+    }
+}

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::gp::Target;
 use crate::problem::Direction;
-use crate::strategy::bayes::acquisitions::any::Acquisition;
+use crate::strategy::bayes::acquisitions::Acquisition;
 use crate::strategy::checks::{VALUE_OF_F, check, check_count, check_given};
 use crate::strategy::from_settings::as_json;
 
