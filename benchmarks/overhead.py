@@ -5,12 +5,15 @@ processor time of all threads are printed. Other programs on the machine affect 
 """
 
 import argparse
+import itertools
 import json
 import os
 import platform
 import sys
 import time
 from collections import deque
+
+import numpy as np
 
 import belated as bl
 from belated._core import Action
@@ -29,6 +32,14 @@ def random_search():
     return bl.RandomSearch(SPACE, seed=0)
 
 
+def tree_search():
+    return bl.TreeSearch(SPACE, seed=0)
+
+
+def bayes_opt():
+    return bl.BayesOpt(SPACE, seed=0)
+
+
 def run(n, **arguments):
     """Return a function that makes a run of n evaluations."""
 
@@ -38,22 +49,30 @@ def run(n, **arguments):
     return call
 
 
-def pairs(n, params):
+def pairs(n, params, new=random_search, before=0, in_flight=IN_FLIGHT):
     """Return a function that makes n calls of suggest and of observe, with 1,000 trials in flight.
 
-    If `params` is True, the function also reads the params of each trial.
+    If `params` is True, the function also reads the params of each trial. `new` makes the optimizer. The first `before`
+    trials are observed before the time is measured.
     """
-    optimizer = random_search()
-    waiting = deque(optimizer.suggest(n=IN_FLIGHT))
+    optimizer = new()
+    waiting = deque(optimizer.suggest(n=in_flight))
+    values = itertools.cycle(np.random.default_rng(0).random(1009).tolist())
 
-    def call():
+    def call(n=n):
         for _ in range(n):
             waiting.append(optimizer.suggest())
             trial = waiting.popleft()
             if params:
                 _ = trial.params
-            optimizer.observe(trial, 0.5)
+            optimizer.observe(trial, next(values))
 
+    if new is bayes_opt:
+        points = np.random.default_rng(0).random((before, D))
+        optimizer.add(points, -points.sum(axis=1))
+        call(1)  # the first suggestion fits the hyperparameters
+    else:
+        call(before)
     return call
 
 
@@ -84,8 +103,10 @@ def cost(make, n, repeat):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--evaluations", type=int, nargs="+", default=[1000, 10_000, 100_000])
+    parser.add_argument("--evaluations", type=int, nargs="*", default=[1000, 10_000, 100_000])
     parser.add_argument("--workers", type=int, nargs="*", default=[2, 4, 8], help="numbers of threads, with 10000 each")
+    parser.add_argument("--tree", type=int, default=0, help="also TreeSearch after this number of trials")
+    parser.add_argument("--bayes", type=int, default=0, help="also BayesOpt after this number of trials")
     parser.add_argument("--repeat", type=int, default=3)
     arguments = parser.parse_args()
     run(100)()  # this run loads the modules that every first run imports
@@ -103,6 +124,16 @@ def main():
         measure("suggest, observe", lambda n=n: pairs(n, params=False), n)
         measure("suggest, params, observe", lambda n=n: pairs(n, params=True), n)
         measure("suggest, observe of the core", lambda n=n: pairs_of_the_core(n), n)
+    if arguments.tree:
+        n = arguments.tree
+        for params in (False, True):
+            what = f"TreeSearch after {n}, suggest, {'params, ' * params}observe"
+            measure(what, lambda params=params: pairs(20_000, params, tree_search, n), 20_000)
+    if arguments.bayes:
+        n = arguments.bayes
+        for in_flight, calls in ((8, 50), (IN_FLIGHT, 3)):
+            what = f"BayesOpt after {n}, {in_flight} in flight, suggest, observe"
+            measure(what, lambda p=in_flight, calls=calls: pairs(calls, False, bayes_opt, n, p), calls)
     machine = {"machine": platform.machine(), "processors": os.cpu_count(), "python": platform.python_version()}
     print(json.dumps({"belated": bl.__version__, **machine, "d": D, "costs": results}, indent=2))
 
