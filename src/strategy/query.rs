@@ -5,9 +5,9 @@ use crate::maximize::feasible::Feasible;
 /// The request for a proposal.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Query<'a> {
-    /// The time on the clock of the ledger.
+    /// The current time on the clock of the ledger.
     pub now: f64,
-    /// The wall-clock time in seconds, if leases are used.
+    /// The current wall-clock time in seconds. It is needed only if leases are used.
     pub wall_time: Option<f64>,
     /// The encoded context. The slice is empty if a context is not declared.
     pub context: &'a [f64],
