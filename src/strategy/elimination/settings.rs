@@ -17,7 +17,7 @@ use crate::strategy::theory::{Constants, Theory};
 pub use crate::strategy::elimination::schedule::{Lengths, SubExponential, Tail};
 
 /// The smallest noise variance, divided by the signal variance. The model uses this noise variance if the given noise
-/// is 0.
+/// variance is smaller.
 const MIN_NOISE: f64 = 1e-10;
 
 /// The settings of BPE-Delay. A setting is required if its default is `None`.
@@ -147,7 +147,7 @@ impl Settings {
         Ok(theta)
     }
 
-    /// The σ that the theorems use. If the given noise is 0, this is the noise that the model uses instead.
+    /// The σ that the theorems use. It is at least the smallest standard deviation of the noise in the model.
     pub fn theory_noise(&self) -> f64 {
         self.row_noise(self.noise_std.unwrap_or(f64::NAN)).sqrt()
     }
