@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 const WIDTHS: [f64; 3] = [4.0, 1.0, 0.25];
 
 /// Values diverge if they are below the knee by more than this distance, in the same units as the widths. A distance of
-/// 16 was too small: ordinary values of smooth functions counted as diverging, because optimizers prefer good points
-/// and the quartiles are therefore close together.
+/// 16 was too small: ordinary values of smooth functions counted as diverging, because optimizers evaluate mostly good
+/// points.
 const DIVERGING: f64 = 100.0;
 
 /// The smallest distance between the knee and the limit that replaces diverging values, in the same units as the

@@ -1,5 +1,5 @@
-//! The region of a cell. A region is a box that contains an interval of each coordinate. This module halves regions,
-//! and samples points in regions.
+//! The region of a cell. A region consists of one part of each coordinate: an interval or a range of levels. This
+//! module halves regions, and samples points in regions.
 
 use std::ops::Range;
 
@@ -44,8 +44,8 @@ impl Space {
     }
 
     /// The coordinate along which a region should be halved next. Only coordinates that can be halved and are active in
-    /// the whole region are considered. The longest of these coordinates is chosen, and the first among equally long
-    /// coordinates. The result is `None` if the region cannot be halved.
+    /// the whole region are considered. The longest of these coordinates is chosen. Among equally long coordinates, the
+    /// first is chosen. The result is `None` if the region cannot be halved.
     pub fn longest_side(&self, region: &Region) -> Option<usize> {
         let mut longest = (0.0, None);
         for (i, coordinate) in self.product.iter().enumerate() {

@@ -253,7 +253,7 @@ fn play(opt: &mut Optimizer, rng: &mut Rng, n_steps: usize, abandons: bool) {
     }
 }
 
-/// Returns the events of the next n suggestions. The suggestions are removed from the log again.
+/// Returns the events of the next n suggestions. The suggestions are not kept in the log.
 fn next(opt: &mut Optimizer, n: usize) -> Vec<Event> {
     let mut go_on = || ControlFlow::Continue(());
     let proposed = opt.propose(n, Request::default(), &mut go_on);
