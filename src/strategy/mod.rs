@@ -1,7 +1,7 @@
 //! The trait [`Strategy`], whose implementations propose the next trial. This module also contains the arguments and
 //! results of the methods of the trait.
 //!
-//! * [`registry`]: all strategies by name; [`from_settings`]: the trait that makes a strategy from settings in JSON
+//! * [`registry`]: all strategies by name; [`from_settings`]: the trait for making a strategy from settings in JSON
 //! * [`checks`]: checks of settings; [`theory`]: the constants of the theorems
 //! * [`random_search`]: uniformly random points
 //! * [`bayes`]: Bayesian optimisation with a Gaussian process
@@ -169,7 +169,8 @@ pub trait Strategy: Send {
     /// not change other state.
     fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal>;
 
-    /// Returns an error if this strategy cannot have written this note for the next trial after the log.
+    /// Returns an error if this strategy cannot have written this note. The log ends before the suggestion to which the
+    /// note belongs.
     fn check_note(&mut self, _log: &Ledger, note: &str) -> Result<()> {
         Err(Error::Corrupt(format!(
             "the note {note:?} is not valid: this strategy writes no notes"

@@ -15,12 +15,12 @@ pub struct Units {
     pub(crate) warp: Option<Warp>,
 }
 
-/// The prior mean may change by at most this amount, in units of the targets, before θ is no longer valid. The amount
-/// is half of the prior standard deviation of f.
+/// If the prior mean changes by more than this amount, in units of the targets, θ is no longer valid. The amount is
+/// half of the prior standard deviation of f.
 const MAX_MOVE: f64 = 0.5;
 
-/// The scale may change by at most this factor before θ is no longer valid. A factor of 2 changes log σ_f² by log 4 =
-/// 1.4, which is 1.4 standard deviations of the N(0, 1) prior of log σ_f².
+/// If the scale changes by more than this factor, θ is no longer valid. A factor of 2 changes log σ_f² by log 4 = 1.4,
+/// which is 1.4 standard deviations of the N(0, 1) prior of log σ_f².
 const MAX_FACTOR: f64 = 2.0;
 
 /// The interval of this many standard deviations on both sides of the mean contains 95 % of a normal distribution.

@@ -4,8 +4,8 @@
 //!
 //! For y ≥ k, t(y) = y. For y < k, t(y) = k − w log(1 + (k − y)/w). The slope of t at such a y is 1/(1 + (k − y)/w),
 //! which is between 0 and 1. Therefore good values do not change, bad values move closer together, and the order of the
-//! values is kept. Values that are far below all others are called diverging. A diverging value is replaced by the
-//! worst value that does not diverge, because a loss of 1e12 is not more informative than a loss of 1e6.
+//! values is kept. Values that are extremely far below the knee are called diverging. A diverging value is replaced by
+//! the worst value that does not diverge, because a loss of 1e12 is not more informative than a loss of 1e6.
 
 use serde::{Deserialize, Serialize};
 

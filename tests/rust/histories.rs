@@ -1,4 +1,4 @@
-//! Generates random optimizers of every kind, and random histories of steps. The tests of general properties use both.
+//! Generates random optimizers of every kind, and random histories of steps, for the property tests.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -88,8 +88,7 @@ pub fn is_numerical(error: &Error) -> bool {
     )
 }
 
-/// Generates the values of one history. The values may all be equal, differ only in the last digits, all have the same
-/// extreme size, or be arbitrary.
+/// Generates the values of one history. The values are all equal, almost equal, all of one extreme size, or arbitrary.
 fn values() -> impl Strategy<Value = Union<proptest::strategy::BoxedStrategy<f64>>> {
     let size = select(vec![1.0, -7.5, 1e300, 1e-300, 5e-324]);
     let near = size.clone().prop_map(|v: f64| {
@@ -344,8 +343,7 @@ impl Place {
         }
     }
 
-    /// Returns None, a low fidelity or the full fidelity. The result is None if the problem does not declare a
-    /// fidelity.
+    /// Returns None, a low fidelity or the full fidelity. If no fidelity is declared, returns None.
     fn fidelity(self, optimizer: &Optimizer) -> Option<f64> {
         let declared = optimizer.definition().problem.fidelity.is_some();
         [None, Some(0.25), Some(1.0)][self.seed as usize % 3].filter(|_| declared)

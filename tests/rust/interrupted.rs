@@ -11,8 +11,8 @@ use serde_json::json;
 use crate::cases;
 use crate::histories::{Step, case, cube, definition, go_on};
 
-/// Returns a callback that a call uses to ask whether to stop. The callback answers "continue" `n` times, and "stop"
-/// from then on.
+/// Returns a callback for a call that can be stopped. The callback answers "continue" `n` times, and "stop" from then
+/// on.
 fn after(n: usize) -> impl FnMut() -> ControlFlow<()> {
     let mut left = n;
     move || match left {
@@ -52,7 +52,7 @@ proptest! {
     }
 }
 
-/// This model has so many rows that a fit runs its searches on other threads.
+/// Tests a model with many rows. With this number of rows, a fit runs its searches on other threads.
 #[test]
 fn a_stopped_fit_on_several_threads_changes_nothing() {
     for acquisition in ["UCB", "LogEI", "ThompsonSampling"] {

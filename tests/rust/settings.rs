@@ -160,7 +160,7 @@ fn is_valid(settings: &Value) -> bool {
     Optimizer::new(definition).is_ok()
 }
 
-/// Changes the settings so that all hyperparameters are fitted, values stay in their units and covariances are bounded.
+/// Changes the settings so that all hyperparameters are fitted, targets are standardized and covariances are bounded.
 /// The linear kernel is replaced, because the covariances of this kernel overflow for very large points.
 pub fn fitted(mut settings: Value) -> Value {
     let gp = &mut settings["surrogate"];

@@ -22,8 +22,8 @@ pub mod surrogate;
 /// The smallest number of dimensions for which `NamedMean::Auto` is `Estimated`.
 const MANY_DIMENSIONS: usize = 5;
 
-/// The default number of initial points is at most this number. With a limit of 20 instead of 10, a fifth of a run of a
-/// hundred trials in nine parameters was spent on initial points (docs/defaults.md).
+/// The default number of initial points is at most this number. When the limit was 20, a run with a hundred trials and
+/// nine parameters spent a fifth of the trials on initial points (docs/defaults.md).
 pub const MAX_INITIAL: usize = 10;
 
 /// The settings of Bayesian optimisation.
@@ -96,7 +96,7 @@ impl Settings {
         check(n <= MAX_COUNT, "initial.n", n, COUNT_OR_NONE)
     }
 
-    /// Converts the settings to values of f for which larger is better.
+    /// Converts the settings that are values of f, so that larger values are better.
     pub fn oriented(mut self, direction: Direction) -> Self {
         self.pending = self.pending.map(|pending| pending.oriented(direction));
         let Surrogate::GP(gp) = &mut self.surrogate;

@@ -27,7 +27,7 @@ pub struct Confidence {
     pub delta: f64,
     /// The number of rounds R.
     pub n_rounds: usize,
-    /// σ, the standard deviation of the noise. The next field is λ, the standard deviation of the noise in the model.
+    /// σ, the standard deviation of the noise. `regularization` is λ, the standard deviation of the noise in the model.
     pub noise_std: f64,
     pub regularization: f64,
 }
@@ -38,7 +38,7 @@ impl Confidence {
         self.rkhs_bound + self.noise_std / self.regularization * (2.0 * log).sqrt()
     }
 
-    /// The width of Theorem 6.1, for |X| points.
+    /// Returns the parameters of the bounds in Theorem 6.1, for |X| points.
     pub fn on_points(&self, n_points: usize) -> Width {
         let log = (4.0 * self.n_rounds as f64 * n_points as f64 / self.delta).ln();
         Width {
@@ -47,8 +47,9 @@ impl Confidence {
         }
     }
 
-    /// The width of Theorem 6.2 for round r. Its multiplier is β~' = β(δ'/2Γ) with δ' = δ/4R. A discretisation has Γ =
-    /// c C~^d q_r^d points (Lemma 4.3). Here C~ = C_k + max(σ, k_max) √q_r/λ·√(2 log(4 q_r/δ')).
+    /// Returns the parameters of the bounds in Theorem 6.2, for round r. The multiplier is β~' = β(δ'/2Γ) with δ' =
+    /// δ/4R. A discretisation has Γ = c C~^d q_r^d points (Lemma 4.3). Here C~ = C_k + max(σ, k_max) √q_r/λ·√(2 log(4
+    /// q_r/δ')).
     pub fn on_a_box(&self, cover: Cover, q: usize) -> Width {
         let q = q as f64;
         let delta = self.delta / (4.0 * self.n_rounds as f64);

@@ -2,7 +2,7 @@
 //! round.
 //!
 //! Only trials that the strategy proposed belong to a round. Enqueued and added trials do not belong to a round. The
-//! data of a round are final when the next round begins. Later events of the trials of the round are ignored.
+//! data of a round are final when the next round begins. Later events about trials in the round are ignored.
 
 use std::collections::BTreeMap;
 

@@ -32,8 +32,8 @@ pub enum Tail {
 pub enum Lengths {
     /// t_r = ⌈q_r + u_T(δ)⌉, and the last round ends at the horizon.
     Paper,
-    /// t_r = ⌊q_r + E τ + 2b·log(3s/2δ)⌋ at step s, as in the code of the authors. Rounds are added until Σ q_r ≥ T,
-    /// and the last round is completed.
+    /// t_r = ⌊q_r + E τ + 2b·log(3s/2δ)⌋, as in the code of the authors. Here, s is q_r plus the number of steps before
+    /// the round. Rounds are added until Σ q_r ≥ T, and the last round is completed.
     Code,
 }
 
@@ -71,7 +71,8 @@ impl Schedule {
         q as usize
     }
 
-    /// Returns the length t_r of a round that starts after `before` steps. The length may exceed the horizon.
+    /// Returns the length t_r of a round that starts after `before` steps. The planned end of the round may exceed the
+    /// horizon.
     pub fn length(&self, round: usize, before: usize, delay: SubExponential) -> f64 {
         let q = self.explored(round) as f64;
         match self.lengths {

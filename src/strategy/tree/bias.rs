@@ -25,7 +25,7 @@ pub enum Bias {
 /// The estimate of C from two trials.
 #[derive(Debug, Clone)]
 pub struct Estimate {
-    /// The fidelities of the two trials from which C is estimated. The next field contains the numbers of these trials.
+    /// The fidelities of the two trials from which C is estimated. `probes` contains the numbers of these trials.
     fidelities: [f64; 2],
     probes: Vec<TrialNumber>,
     constant: Option<f64>,

@@ -4,7 +4,7 @@
 use crate::strategy::tree::moments::Moments;
 use crate::strategy::tree::settings::Bound;
 
-/// Quantities that all bounds of an instance use. They are refreshed only from time to time.
+/// Quantities that all bounds of an instance use. These quantities are not updated after every trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frozen {
     /// log t, or log t⁺, where t⁺ is the next power of two.

@@ -181,7 +181,7 @@ impl Partition {
         }
     }
 
-    /// The mean by which the front compares a cell, or `None` before the cell has a result.
+    /// The mean that the front uses to rank a cell, or `None` before the cell has a result.
     ///
     /// For a failed cell, this is the mean of the smallest enclosing cell that has values. If more than [`MAX_FAILED`]
     /// nested cells have failed, the result is −∞.

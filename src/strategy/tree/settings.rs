@@ -101,7 +101,7 @@ impl Rho {
     }
 }
 
-/// How a point is chosen in the cell that is evaluated next.
+/// How to choose the suggested point in a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sample {
@@ -109,7 +109,7 @@ pub enum Sample {
     Centre,
 }
 
-/// How the leaf is chosen whose best point is recommended.
+/// How to choose the leaf from which a point is recommended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recommended {
@@ -119,7 +119,7 @@ pub enum Recommended {
     Mean,
 }
 
-/// When the bounds update log t.
+/// How often the bounds update log t.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refresh {

@@ -21,7 +21,8 @@ mod plain;
 
 use plain::{Constants, Path, Plain};
 
-/// The condition of a parameter: for each parent, its name and the levels for which the parameter is active.
+/// The condition of a parameter. It lists the name of each parent, and the levels of the parent for which the parameter
+/// is active.
 type When<'a> = &'a [(&'a str, &'a [u64])];
 
 fn space(parameters: Vec<(Parameter, When)>) -> Space {

@@ -1,5 +1,5 @@
-//! The multiplier of sigma in upper confidence bounds and in widened draws. The term that accounts for delays is added
-//! elsewhere.
+//! The multiplier of sigma in upper confidence bounds and in widened draws.
+//! [`crate::strategy::bayes::choose::multiplier`] adds the term that accounts for delays.
 //!
 //! Notation follows Verma et al. 2022: beta_t is the multiplier before the term for delays is added, and B_y is the
 //! bound on |y| in the units of the model.
@@ -44,7 +44,7 @@ pub struct Bound {
     pub beta: Beta,
     pub constants: Constants,
     pub predictive_std: bool,
-    /// Whether all points of a batch use the same j. If so, j does not count trials in flight.
+    /// Whether all points of a batch use the same trial number j. If so, trials in flight are not counted in j.
     pub per_batch: bool,
     /// Whether the multiplier widens draws (true) or scales sigma in a bound (false).
     pub draws: bool,
@@ -77,8 +77,8 @@ impl Bound {
         self
     }
 
-    /// beta_t for trial j = 1, 2, … in d dimensions. beta_t depends on gamma, λ and B_y only for `Beta::Theory`. B_y is
-    /// `None` if trials are not censored.
+    /// beta_t for trial j = 1, 2, … in d dimensions. Only the schedule `Theory` uses gamma, λ and B_y. B_y is `None` if
+    /// trials are not censored.
     pub fn multiplier(
         self,
         d: usize,

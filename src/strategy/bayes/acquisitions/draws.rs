@@ -12,8 +12,7 @@ pub enum DrawMethod {
 /// The settings of a draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draws {
-    /// The method for draws that cannot be exact. The next field is the number of random features that this method
-    /// uses.
+    /// The method for draws that cannot be exact. This method uses `n_features` random features.
     pub method: DrawMethod,
     pub n_features: usize,
     /// Whether the deviation of a draw from the posterior mean is multiplied by nu_t under `Censor`.

@@ -30,9 +30,9 @@ pub trait Formula: Send + Sync {
     /// unit of the targets, measured in units of f, and `value_of` maps a target to a value of f.
     fn in_units_of_f(&self, value: f64, scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64;
 
-    /// The effort of the search of a box when the model has n rows, relative to the default effort. The default
-    /// implementation returns a small effort, because an evaluation of the acquisition costs O(n²) and the surface is
-    /// smooth. With many rows, an evaluation also needs more memory than the processor's cache.
+    /// How much effort the search in a box spends when the model has n rows, relative to the default effort. The
+    /// default implementation returns a small effort, because an evaluation of the acquisition costs O(n²) and the
+    /// surface is smooth. With many rows, an evaluation also needs more memory than the processor's cache.
     fn effort(&self, n: usize) -> f64 {
         (300.0 / n as f64).clamp(0.1, 0.4)
     }

@@ -1,4 +1,4 @@
-//! The incumbents, which are the values that expected improvement compares with.
+//! Incumbents. The improvement of a point is measured relative to an incumbent.
 //!
 //! Notation: mu and sigma are the posterior mean and standard deviation of f(x), without noise. f* is an incumbent: the
 //! improvement at a point is max(0, f − f*).

@@ -2,7 +2,9 @@
 //!
 //! * [`Repeats::excluded`]: the rule for points without an active continuous coordinate
 //! * [`repeats_exact_value`]: the rule for points with an active continuous coordinate
-//! * Notation: an observed value is *exact* if its noise is declared to be zero, or if the fitted noise is negligible.
+//!
+//! Notation: an observed value is called *exact* if its noise is declared to be zero, or if the fitted noise is
+//! negligible.
 
 use std::collections::HashSet;
 

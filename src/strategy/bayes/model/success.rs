@@ -47,7 +47,8 @@ const MAX_ISOLATED: f64 = 0.4;
 /// fail. With the label −1, about half of these points would fail.
 const LABEL_IN_REGION: f64 = -4.25;
 
-/// The noise variance if failures lie together. It is small because the same point always fails.
+/// The noise variance of labels if failures lie together. The noise variance is small, because a trial in the failing
+/// region always fails.
 const NOISE_IN_REGION: f64 = 1e-4;
 
 impl Failures {
@@ -85,8 +86,9 @@ impl Failures {
         }
     }
 
-    /// The noise variance. A single failure may be an accident, so the noise variance then equals the signal variance,
-    /// which gives P = ½ at the point of the failure. The noise variance decreases with the number of failures.
+    /// The noise variance. If only one trial has failed, the failure may be an accident. In this case, the noise
+    /// variance equals the signal variance, so that P = ½ at the point of the failure. The noise variance decreases
+    /// with the number of failures.
     fn noise_variance(self, n_failed: usize) -> f64 {
         match self {
             Self::Scattered => SIGNAL_VARIANCE / n_failed as f64,

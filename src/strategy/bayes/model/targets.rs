@@ -47,8 +47,8 @@ impl Targets {
         Self::in_units(trials, settings, units)
     }
 
-    /// Computes the targets of trials in the given units, in the order of the trials. The target of a discarded trial
-    /// is the target of the floor.
+    /// Computes the targets of trials in the given units, in the order of the trials. For a discarded trial, the floor
+    /// replaces the value.
     pub fn in_units<'a>(
         trials: impl Iterator<Item = (&'a Trial, bool)> + Clone,
         settings: &Settings,
@@ -170,9 +170,9 @@ fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64
 /// a value. The results are divided by the largest absolute value.
 ///
 /// Let c be the mean with weights 1/(S² + σ²). S solves Σ (y − c)²/(S² + σ²) = n, so a value that is mostly noise has
-/// little weight. S is at least the smallest σ, because in a smaller unit all values would be mostly noise. S is at
-/// most the `plain` standard deviation. If all values with σ = 0 are equal, σ = 0 is not used as the lower bound,
-/// because S could then be 0.
+/// little weight. S is at least the smallest σ: if the unit were smaller than every σ, all values would be mostly
+/// noise. S is at most the `plain` standard deviation. If all values with σ = 0 are equal, σ = 0 is not used as the
+/// lower bound, because S could then be 0.
 fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)) -> (f64, f64) {
     let values = || {
         observed

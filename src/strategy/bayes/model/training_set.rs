@@ -365,7 +365,7 @@ impl TrainingSet {
 }
 
 impl Kept {
-    /// Whether this posterior was computed from these rows or from the first of these rows.
+    /// Whether this posterior was computed from the rows of the fold, or from an initial part of these rows.
     fn is_for(&self, fit: &Arc<Fit>, fold: &Fold, noise: &[Option<f64>], base: usize) -> bool {
         let n = self.rows.len();
         let same_theta = Arc::ptr_eq(&self.fit, fit)

@@ -19,13 +19,13 @@ pub enum Pending {
     /// The variance at pending trials is removed, and the mean does not change (GP-BUCB, GP-BTS, asyHTS; Desautels et
     /// al. 2014).
     Hallucinate(Hallucinate),
-    /// The value of a pending trial counts as the floor, even after the window of the trial has passed (GP-UCB-SDF,
+    /// The assumed value of a pending trial is the floor, even after the window of the trial has passed (GP-UCB-SDF,
     /// GP-TS-SDF; Verma et al. 2022).
     Censor(Censor),
-    /// The values of all pending trials count as the same number (the constant liar of Ginsbourger et al. 2010).
+    /// The assumed value is the same for all pending trials (the constant liar of Ginsbourger et al. 2010).
     Liar(Liar),
-    /// The value of a pending trial is the average of the posterior mean over the k nearest observed points (Verma et
-    /// al. 2022, footnote 3).
+    /// The assumed value of a pending trial is the average of the posterior mean over the k nearest observed points
+    /// (Verma et al. 2022, footnote 3).
     Nearest(Nearest),
     /// The acquisition is averaged over quasi-random outcomes of pending trials (Snoek et al. 2012, section 3.2).
     Integrate(Integrate),
@@ -142,7 +142,8 @@ impl Pending {
         ]
     }
 
-    /// Returns an error if the settings are invalid for this acquisition. Some settings also require a window.
+    /// Returns an error if the policy does not suit the acquisition or if a setting is invalid. Some settings require a
+    /// window.
     pub fn check(&self, acquisition: &Acquisition, has_window: bool) -> Result<()> {
         let rule = acquisition.rule();
         check(
@@ -180,7 +181,7 @@ impl Pending {
         }
     }
 
-    /// Converts the policy to values of f for which larger is better.
+    /// Converts the settings that are values of f, so that larger values are better.
     pub fn oriented(mut self, direction: Direction) -> Self {
         let minimizes = direction == Direction::Minimize;
         match &mut self {
@@ -262,8 +263,8 @@ impl Pending {
         }
     }
 
-    /// The value of f that the policy assumes for pending trials, if this value does not depend on the model. `floor`
-    /// is the floor in use.
+    /// The value of f that the policy assumes for pending trials, if this value does not depend on the model. Under
+    /// `Censor`, the assumed value is `floor`.
     pub fn assumed_value(&self, floor: f64) -> Option<f64> {
         match self {
             Pending::Censor(_) => Some(floor),

@@ -12,7 +12,7 @@ use crate::strategy::checks::{COUNT_OR_NONE, MAX_COUNT, check, check_count};
 const MIN_EFFORT: f64 = 0.01;
 const MAX_EFFORT: f64 = 100.0;
 
-/// A search method from the literature for boxes. The method evaluates uniformly random points, and then runs L-BFGS-B
+/// A search method from the literature, for boxes. The method evaluates uniformly random points, and then runs L-BFGS-B
 /// from other uniformly random points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Multistart(

@@ -46,8 +46,8 @@ pub struct GP {
     pub priors: bool,
     pub targets: TargetScale,
     pub inputs: Inputs,
-    /// The number of starting points of the first fit. The next field is the number of starting points of later fits,
-    /// whose first starting point is the last θ.
+    /// The number of starting points of the first fit. Later fits use `n_refit_restarts` starting points, and their
+    /// first starting point is the last θ.
     pub n_restarts: usize,
     pub n_refit_restarts: usize,
     pub refit_every: usize,

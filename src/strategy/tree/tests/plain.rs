@@ -15,13 +15,12 @@ pub type Path = Vec<usize>;
 /// The plain tree. All quantities are recomputed from the trials of each cell.
 pub struct Plain {
     pub space: Space,
-    /// The visited cells, in the order in which they were created. The next field contains the trials of each cell, by
-    /// path.
+    /// The visited cells, in the order in which they were created. `trials` contains the trials of each cell.
     pub created: Vec<Path>,
     pub trials: BTreeMap<Path, Vec<usize>>,
     homes: Vec<Path>,
     /// The scale, which is the best value minus the median. The scale is computed again when the number of values
-    /// reaches the next field.
+    /// reaches `next_scale`.
     pub scale: f64,
     next_scale: usize,
 }
@@ -120,7 +119,7 @@ impl Plain {
         }
     }
 
-    /// The mean by which the front compares a cell. The result is `None` unless the cell has a result, can be halved
+    /// The mean that the front uses to rank a cell. The result is `None` unless the cell has a result, can be halved
     /// and has a half that does not exist yet. A failed cell takes the mean of the smallest enclosing cell that has
     /// values, as long as at most four nested cells have failed.
     pub fn open_mean(&self, path: &Path, optimizer: &Optimizer) -> Option<f64> {

@@ -21,8 +21,8 @@ pub struct Fold {
     pub(super) stds: Vec<Option<f64>>,
     /// The value of each row, or `None` if the trial failed or its window has passed.
     pub(super) values: Vec<Option<f64>>,
-    /// The observed and failed trials, in the order in which they ended. A trial that ended several times is listed at
-    /// its first end.
+    /// The observed and failed trials, in the order in which they ended. If a trial ended several times, the first time
+    /// counts.
     pub ended: Vec<TrialNumber>,
     /// Pending trials whose values will be discarded if the window passes first. For each trial, the time of its
     /// suggestion is stored.
