@@ -12,7 +12,7 @@ use belated::{
 /// The maximum number of neurons, summed over all layers.
 const MOST_NEURONS: f64 = 600.0;
 
-/// The error of a network. Its unconstrained minimum violates the constraint.
+/// The error of a network. The unconstrained minimum violates the constraint.
 fn error(rate: f64, layers: f64, width: f64) -> f64 {
     (rate / 3e-3).ln().powi(2) + (layers - 4.0).powi(2) + (width / 256.0 - 1.0).powi(2)
 }

@@ -8,7 +8,7 @@ use belated::{Action, Clock, Definition, Optimizer, Point, Problem, Request, Res
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// A function on the unit square. Its maximum is 0, at (0.3, 0.7).
+/// A function on the unit square. The maximum of the function is 0, at (0.3, 0.7).
 fn f(point: &Point) -> f64 {
     match point {
         Point::Numbers(numbers) => {

@@ -55,7 +55,7 @@ pub(super) fn is_not_negative(x: f64) -> bool {
     x >= 0.0 && x.is_finite()
 }
 
-/// Whether `x` and its square, the variance, are finite and above 0.
+/// Whether the standard deviation `x` and the variance x² are finite and above 0.
 pub(super) fn is_std(x: f64) -> bool {
     x > 0.0 && is_positive(x * x)
 }

@@ -11,8 +11,8 @@
 //! [`query`] contains the arguments of a proposal. [`model_based`] contains the trait of strategies that have a
 //! posterior. The targets of the posterior have [`units`] and a [`warp`].
 //!
-//! A strategy processes the log event by event to update its state. It computes a proposal from the state. Comments
-//! call this update *folding* the log.
+//! A strategy reads the log event by event and updates a state, which is called *folding* the log. The strategy
+//! computes a proposal from the state.
 
 pub mod bayes;
 pub mod checks;

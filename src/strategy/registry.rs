@@ -1,5 +1,4 @@
-//! The registry of strategies. It makes a strategy from the name of the strategy in [`STRATEGIES`] and settings in
-//! JSON.
+//! The registry of strategies. The registry makes a strategy from a name in [`STRATEGIES`] and settings in JSON.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -54,9 +54,9 @@ impl Units {
     }
 
     /// The mean and standard deviation of f, given the mean and standard deviation of the target. Under a warp, f is
-    /// not normally distributed. In this case, the median is returned instead of the mean, and the standard deviation
-    /// is the half width of the central 95 % interval of f, divided by the half width of this interval for a standard
-    /// normal distribution.
+    /// not normally distributed. For a warp, the median replaces the mean. The standard deviation is computed from the
+    /// half width of the central 95 % interval of f: the half width is divided by 1.96, which is the half width for a
+    /// standard normal distribution.
     pub fn moments(&self, mean: f64, std: f64) -> (f64, f64) {
         match self.warp {
             None => (self.value(mean), self.scale * std),

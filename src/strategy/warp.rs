@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 /// width, mainly values far below the median change. With the smallest width, all values below the median change.
 const WIDTHS: [f64; 3] = [4.0, 1.0, 0.25];
 
-/// Values diverge if they are below the knee by more than this distance, in the same units as the widths. A distance of
-/// 16 was too small: ordinary values of smooth functions counted as diverging, because optimizers evaluate mostly good
-/// points.
+/// A value diverges if its distance below the knee is larger than this number, in the same units as the widths. A
+/// distance of 16 was too small: ordinary values of smooth functions counted as diverging, because optimizers evaluate
+/// mostly good points.
 const DIVERGING: f64 = 100.0;
 
 /// The smallest distance between the knee and the limit that replaces diverging values, in the same units as the
@@ -103,8 +103,8 @@ impl Warp {
         }
     }
 
-    /// log dt/dy. The limit is not applied to diverging values here. If it were, a transformation that makes several
-    /// values equal would have an infinite advantage over other transformations.
+    /// log dt/dy. The slope at a diverging value is computed as if the value did not diverge. Otherwise, a
+    /// transformation that makes several values equal would have an infinite advantage over other transformations.
     pub fn log_slope(&self, y: f64) -> f64 {
         -self.excess(y).ln_1p()
     }

@@ -25,7 +25,7 @@ use crate::settings::{bpe_delay, settings, tree_search};
 #[derive(Debug, Clone)]
 pub struct Case {
     pub definition: Definition,
-    /// The settings of Bayesian optimisation. They are None for random search, BPE-Delay and tree search.
+    /// The settings of Bayesian optimisation, or None if the optimizer is random search, BPE-Delay or tree search.
     pub settings: Option<Value>,
     pub steps: Vec<Step>,
 }
@@ -130,7 +130,7 @@ fn parameter() -> impl Strategy<Value = Parameter> {
     ]
 }
 
-/// Returns a space of these parameters. Their names are x0, x1, ….
+/// Returns a space of these parameters. The names of the parameters are x0, x1, ….
 pub fn space(parameters: Vec<Parameter>) -> Result<Space, Error> {
     let named = parameters.into_iter().enumerate();
     let declared = named.map(|(i, parameter)| Declaration {

@@ -16,8 +16,8 @@ use proptest::prelude::{Strategy, prop_oneof};
 use proptest::sample::select;
 use proptest::test_runner::Config;
 
-/// Returns the configuration of a property test. It runs `cases` cases, unless the environment variable PROPTEST_CASES
-/// is set.
+/// Returns the configuration of a property test. The test runs `cases` cases, unless the environment variable
+/// PROPTEST_CASES is set.
 fn cases(cases: u32) -> Config {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     let config = Config {

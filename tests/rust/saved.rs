@@ -53,8 +53,8 @@ fn apply(damage: &Damage, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Computes the checksum independently of the core. It is FNV-1a over all words of 8 bytes, the remaining bytes and the
-/// length.
+/// Computes the checksum independently of the core. The checksum is FNV-1a over all words of 8 bytes, the remaining
+/// bytes and the length.
 fn checksum(bytes: &[u8]) -> u64 {
     let mut hash: u64 = 14_695_981_039_346_656_037;
     let mut mix = |word: u64| {

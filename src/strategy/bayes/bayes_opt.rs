@@ -41,7 +41,7 @@ use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports
 const EXHAUSTED: &str = "every point has been observed without noise: the one of the largest posterior mean is \
                          suggested again; stop here, or add points to the space";
 
-/// The strategy. It contains the settings and the state that is kept between suggestions.
+/// The strategy, with the settings and the state that is kept between suggestions.
 pub struct BayesOpt {
     pub(super) domain: Arc<Domain>,
     pub(super) settings: Settings,

@@ -12,13 +12,13 @@ pub struct Columns {
     /// The number of dimensions.
     pub dimensions: usize,
     /// For each dimension, the root mean square distance between two random points, measured in the columns of the
-    /// dimension. It is divided by the root mean square distance between two uniform numbers in [0, 1].
+    /// dimension. Spreads are divided by the root mean square distance between two uniform numbers in [0, 1].
     pub spreads: Vec<f64>,
     /// The columns of each category with two or more choices.
     pub categories: Vec<Range<usize>>,
     /// Whether a parameter of the point is discrete.
     pub discrete: bool,
-    /// The columns that a monotone map may stretch. These are the columns of numeric parameters in a box.
+    /// The columns that a monotone map may stretch, which are the columns of numeric parameters in a box.
     pub numbers: Vec<usize>,
 }
 

@@ -1,7 +1,8 @@
 //! The settings of Bayesian optimisation and their defaults. The fields have the names that are used in JSON.
 //!
-//! Values of f and standard deviations are in units of f, except that the settings of the surrogate are in units of the
-//! targets. By default, the targets are standardized values of f. Lengthscales are in units of the encoded columns.
+//! Values of f and standard deviations are in units of f, except that the standard deviations of the surrogate are in
+//! units of the targets. By default, the targets are standardized values of f. Lengthscales are in units of the encoded
+//! columns.
 
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +59,7 @@ impl Default for Initial {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct InitialDesign {
-    /// The number of initial points. If it is `None`, the number depends on the dimension.
+    /// The number of initial points. If `n` is `None`, the number depends on the dimension.
     pub n: Option<usize>,
     pub how: DesignMethod,
 }

@@ -77,7 +77,7 @@ pub struct Cover {
 }
 
 impl Cover {
-    /// Computes the cover of the unit cube. The result is `None` if functions in the space of the kernel are not
+    /// Computes the cover of the unit cube. A cover does not exist if functions in the space of the kernel are not
     /// Lipschitz continuous.
     ///
     /// |f(x) − f(x')| ≤ C_k √(k(x,x) − 2k(x,x') + k(x',x')) ≤ C_k σ_f g |(x − x')/ℓ|, where g² is

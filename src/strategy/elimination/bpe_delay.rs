@@ -1,5 +1,5 @@
-//! The strategy BPE-Delay. It works in rounds of pure exploration. Each round explores the points that the confidence
-//! bounds at the end of the previous round did not eliminate.
+//! The strategy BPE-Delay, which works in rounds of pure exploration. Each round explores the points that the
+//! confidence bounds at the end of the previous round did not eliminate.
 //!
 //! The state is computed from the log. A note marks the start of a round. When a round starts, the data of the previous
 //! round become final. The set X_r and the variances of a round are caches.
@@ -139,7 +139,7 @@ impl BPEDelay {
         Ok(left)
     }
 
-    /// The points that remain after the elimination at the end of a round. Here, `round` is counted from 0.
+    /// The points that remain after the elimination at the end of a round. The argument `round` is counted from 0.
     fn left_after(&self, round: usize, stop: &mut Stop) -> Result<Left> {
         let set = &self.sets[round];
         let points = self.points().select(Axis(0), set);

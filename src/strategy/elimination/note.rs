@@ -14,7 +14,7 @@ pub struct Note {
     /// The number of the round, counted from 1.
     pub round: usize,
     /// The delay model that determined the length of the previous round. The delay model is given in the settings, or
-    /// was estimated at the end of the previous round. It is `None` if no delay model was available.
+    /// was estimated at the end of the previous round. The field is `None` if no delay model was available.
     pub delay: Option<SubExponential>,
 }
 

@@ -20,9 +20,9 @@ pub struct SubExponential {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tail {
-    /// The larger term is used. It is a valid bound.
+    /// The larger term, which is a valid bound.
     Max,
-    /// The smaller term is used, as printed in the paper. It is not a valid bound.
+    /// The smaller term, as printed in the paper. The smaller term is not a valid bound.
     Min,
 }
 

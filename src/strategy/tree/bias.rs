@@ -1,4 +1,4 @@
-//! The bias constant C of low fidelities. It bounds the bias: |f_z − f| ≤ ζ(z) = C·(1 − z). C is declared, or estimated
+//! The bias constant C of low fidelities. C bounds the bias: |f_z − f| ≤ ζ(z) = C·(1 − z). C is declared, or estimated
 //! from two trials at the same point.
 //!
 //! As in the code of Wang et al. 2022, the initial estimate is C = √2·|f_0.8 − f_0.2|/0.6 at the centre of the box. Two
@@ -46,7 +46,7 @@ impl Bias {
         }
     }
 
-    /// The constant C, or `None` if it is not known.
+    /// The constant C, or `None` if C is not known.
     pub fn constant(&self) -> Option<f64> {
         match self {
             Self::None => None,

@@ -4,7 +4,7 @@
 use crate::strategy::tree::moments::Moments;
 use crate::strategy::tree::settings::Bound;
 
-/// Quantities that all bounds of an instance use. These quantities are not updated after every trial.
+/// Quantities that all bounds of an instance use. The quantities are not updated after every trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frozen {
     /// log t, or log t⁺, where t⁺ is the next power of two.
@@ -53,8 +53,8 @@ impl Bound {
     }
 }
 
-/// p⁺, an upper confidence bound on the rate of success. It is the upper limit of the score interval of Wilson (1927),
-/// for two standard deviations.
+/// p⁺, an upper confidence bound on the rate of success. p⁺ is the upper limit of Wilson's score interval (1927), for
+/// two standard deviations.
 pub fn success_bound(n_values: u32, n_failed: u32) -> f64 {
     if n_failed == 0 {
         return 1.0;

@@ -12,7 +12,7 @@ use crate::strategy::tree::settings::Bound;
 /// The default of ν for full evaluations, as a multiple of the scale. docs/tree_search.md describes the experiments.
 const NU_SHARE: f64 = 0.1;
 
-/// The front is used every N turns. This constant is N. docs/tree_search.md describes the experiments.
+/// The front is used once every `FRONT_EVERY` turns. docs/tree_search.md describes the experiments.
 const FRONT_EVERY: u64 = 2;
 
 /// The data that an instance stores for a cell of the partition.
@@ -50,7 +50,8 @@ pub enum Nu {
     Given(f64),
     /// A fixed multiple of the current scale. The scale decreases as the search converges, and so does ν.
     Scale,
-    /// The largest scale so far. This ν does not decrease, so the search uses low fidelities until cells are small.
+    /// The largest scale so far. Because the largest scale never decreases, the search uses low fidelities until cells
+    /// are small.
     Spread(f64),
 }
 
@@ -159,8 +160,8 @@ impl Instance {
         [0, 1].map(|side| {
             let child = partition.node(node).child(side);
             let has_values = child.is_some_and(|child| self.moments(child).count > 0);
-            // The slot of a half is +∞ until a trial in the half has ended. It is −∞ if the points of the half cannot
-            // be suggested.
+            // The slot of a half is +∞ until a trial in the half has ended. The slot is −∞ if the points of the half
+            // cannot be suggested.
             if moments.count == 0 || has_values || slots[side].is_infinite() {
                 return slots[side];
             }

@@ -1,5 +1,5 @@
-//! The partition of the domain into cells. It also stores the observations in each cell. The cells are the nodes of a
-//! binary tree, which is stored in one array. Every parent precedes its children in the array.
+//! The partition of the domain into cells. The partition also stores the observations in each cell. The cells are the
+//! nodes of a binary tree, which is stored in one array. Every parent precedes its children in the array.
 
 use std::collections::HashMap;
 
@@ -13,8 +13,8 @@ use crate::strategy::tree::region::{Region, Side, Space};
 const NONE: u32 = u32::MAX;
 /// The value of `split` for a cell that cannot be halved.
 const WHOLE: u16 = u16::MAX;
-/// In the front, a failed cell takes the mean of the cell that encloses it. This is done for at most this number of
-/// nested failed cells. docs/tree_search.md describes the experiments.
+/// In the front, a failed cell takes the mean of the cell that encloses the failed cell. At most this number of nested
+/// failed cells take the mean of an enclosing cell. docs/tree_search.md describes the experiments.
 const MAX_FAILED: u32 = 4;
 /// The number of the cell that contains the whole box.
 pub const ROOT: u32 = 0;
@@ -80,8 +80,8 @@ pub struct Partition {
     nodes: Vec<Node>,
     /// For each cell with more than one observed trial, the observed trials in order of arrival.
     repeats: HashMap<u32, Vec<u32>>,
-    /// The half that will most likely be created next. The half is stored when it is chosen, because its region is
-    /// known then.
+    /// The half that will most likely be created next. The half is stored when it is chosen, because the region of the
+    /// half is known at that time.
     next: Option<Next>,
 }
 
@@ -183,8 +183,8 @@ impl Partition {
 
     /// The mean that the front uses to rank a cell, or `None` before the cell has a result.
     ///
-    /// For a failed cell, this is the mean of the smallest enclosing cell that has values. If more than [`MAX_FAILED`]
-    /// nested cells have failed, the result is −∞.
+    /// A failed cell takes the mean of the smallest enclosing cell that has values. If more than [`MAX_FAILED`] nested
+    /// cells have failed, the result is −∞.
     pub fn worth(&self, node: u32) -> Option<f64> {
         let mut own = &self.node(node).own;
         if own.moments.count == 0 && own.n_failed == 0 {
@@ -250,8 +250,8 @@ impl Partition {
         region
     }
 
-    /// Finds the cell to which a new trial at x belongs. This is the first cell on the path to x that does not exist
-    /// yet. If all cells on the path exist, it is the leaf.
+    /// Finds the cell to which a new trial at x belongs. The trial belongs to the first cell on the path to x that does
+    /// not exist yet. If all cells on the path exist, the trial belongs to the leaf.
     pub fn find(&self, x: &[f64]) -> Place {
         let (mut at, mut region) = (ROOT, self.space.whole());
         loop {

@@ -8,11 +8,11 @@ use crate::strategy::checks::{check, check_given, is_not_negative, refuse};
 /// The largest number of instances that share one partition.
 const MAX_INSTANCES: usize = 256;
 
-/// The default of ρ_max, the largest ρ of POO. It is the value in the experiments of Wang et al. 2022.
+/// The default of ρ_max, the largest ρ of POO. The default is the value in the experiments of Wang et al. 2022.
 const MAX_RHO: f64 = 0.95;
 
-/// The defaults of ρ^d. The first constant is used for full evaluations, and the second constant is used if a fidelity
-/// is declared. When every side of a cell is halved once, the bound on the variation of f is multiplied by ρ^d.
+/// The defaults of ρ^d. `DECAY` is used for full evaluations, and `DECAY_WITH_FIDELITY` is used if a fidelity is
+/// declared. When every side of a cell is halved once, the bound on the variation of f is multiplied by ρ^d.
 /// docs/tree_search.md describes the experiments.
 const DECAY: f64 = 0.25;
 const DECAY_WITH_FIDELITY: f64 = 0.7;
@@ -22,17 +22,17 @@ const DECAY_WITH_FIDELITY: f64 = 0.7;
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     pub bound: Bound,
-    /// ν in units of f. If it is `None`, ν is computed from the observed values.
+    /// ν in units of f. If `nu` is `None`, ν is computed from the observed values.
     pub nu: Option<f64>,
-    /// The value of ρ of each instance. If it is `None`, a single ρ is computed from the number of dimensions.
+    /// The value of ρ of each instance. If `rho` is `None`, a single ρ is computed from the number of dimensions.
     pub rho: Option<Rho>,
-    /// The total number of trials. If it is given, the search is POO, whose instances use ρ_max and smaller values of
-    /// ρ.
+    /// The total number of trials. If `horizon` is given, the search is POO, whose instances use ρ_max and smaller
+    /// values of ρ.
     pub horizon: Option<u64>,
     pub sample: Sample,
     pub recommendation: Recommended,
     pub refresh: Refresh,
-    /// Whether the front is used every second turn. If it is `None`, the front is used unless ν, ρ, a horizon or a
+    /// Whether the front is used every second turn. If `front` is `None`, the front is used unless ν, ρ, a horizon or a
     /// fidelity is given.
     pub front: Option<bool>,
 }
@@ -65,7 +65,7 @@ pub enum Bound {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DUCB1 {
-    /// R, the range of the values in units of f. If it is `None`, the observed range is used.
+    /// R, the range of the values in units of f. If `range` is `None`, the observed range is used.
     pub range: Option<f64>,
 }
 
@@ -80,7 +80,7 @@ pub struct DUCB1Sigma {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DUCBV {
-    /// b, a bound on the values in units of f. If it is `None`, b is computed from the observed values.
+    /// b, a bound on the values in units of f. If `b` is `None`, b is computed from the observed values.
     pub b: Option<f64>,
 }
 

@@ -21,8 +21,8 @@ mod plain;
 
 use plain::{Constants, Path, Plain};
 
-/// The condition of a parameter. It lists the name of each parent, and the levels of the parent for which the parameter
-/// is active.
+/// The condition of a parameter. The condition lists the name of each parent, and the levels of the parent for which
+/// the parameter is active.
 type When<'a> = &'a [(&'a str, &'a [u64])];
 
 fn space(parameters: Vec<(Parameter, When)>) -> Space {
@@ -324,7 +324,7 @@ proptest! {
 
 #[test]
 fn points_satisfy_the_constraints_and_empty_cells_are_skipped() {
-    // The feasible set is a ring. Its area is about a twentieth of the area of the square.
+    // The feasible set is a ring that covers about a twentieth of the square.
     let ring = |rows: ndarray::ArrayView2<f64>| {
         let radius = |row: ndarray::ArrayView1<f64>| (row[0] - 0.5).hypot(row[1] - 0.5);
         let inside = rows.rows().into_iter().map(|row| {

@@ -1,4 +1,4 @@
-//! The strategy. It computes the next point and the recommended point from the tree.
+//! The strategy, which computes the next point and the recommended point from the tree.
 
 use ndarray::{Array2, ArrayView1};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports
 use rand::RngExt;
 
 /// The maximum number of points that are tried in a cell when a feasible point is sought. The points are tried in
-/// batches. The second constant contains the sizes of the first and of the largest batch.
+/// batches. `BATCHES` contains the sizes of the first and of the largest batch.
 const CELL_TRIES: usize = 512;
 const BATCHES: (usize, usize) = (4, 128);
 
@@ -35,7 +35,7 @@ pub struct TreeSearch {
     forest: Forest,
 }
 
-/// A suggested point, and the steps that led to it.
+/// A suggested point, and the steps that led to the suggestion.
 struct Advanced {
     steps: Vec<Step>,
     x: Vec<f64>,

@@ -44,7 +44,8 @@ pub struct Bound {
     pub beta: Beta,
     pub constants: Constants,
     pub predictive_std: bool,
-    /// Whether all points of a batch use the same trial number j. If so, trials in flight are not counted in j.
+    /// Whether all points of a batch use the same j. If all points use the same j, trials in flight are not counted in
+    /// j.
     pub per_batch: bool,
     /// Whether the multiplier widens draws (true) or scales sigma in a bound (false).
     pub draws: bool,

@@ -155,7 +155,7 @@ impl<F: OfMoments> Formula for F {
 pub struct Scorer<'a> {
     gp: &'a GaussianProcess,
     formula: &'a dyn Formula,
-    /// The values of the context columns. They follow the columns of the domain in a row of the model.
+    /// The values of the context columns. In a row of the model, the context columns follow the columns of the domain.
     context: &'a [f64],
     /// Buffers for rows of the model. The buffers already contain the context.
     rows: Array2<f64>,

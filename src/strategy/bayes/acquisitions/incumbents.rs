@@ -42,8 +42,8 @@ pub fn largest_feasible(gp: &GaussianProcess, values: &[f64], query: Query) -> R
     Ok(values[feasible_rows(gp, &best_first(values), 1, query)?[0]])
 }
 
-/// The incumbent f*. It is the largest posterior mean at the observed points, each combined with the context of the
-/// query. Without observed points, f* is the prior mean.
+/// The incumbent f*, which is the largest posterior mean at the observed points. Every observed point is combined with
+/// the context of the query. Without observed points, f* is the prior mean.
 pub fn incumbent(gp: &GaussianProcess, query: Query) -> Result<f64> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, query.context);

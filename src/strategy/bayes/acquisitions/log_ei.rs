@@ -19,7 +19,8 @@ use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LogEI {
-    /// The incumbent. This setting is ignored if the improvement is averaged over sampled outcomes of pending trials.
+    /// The incumbent. The setting `incumbent` is ignored if the improvement is averaged over sampled outcomes of
+    /// pending trials.
     pub incumbent: Incumbent,
 }
 

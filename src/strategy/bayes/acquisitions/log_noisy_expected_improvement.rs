@@ -84,8 +84,8 @@ fn log_mean_improvement(
 ) -> (f64, f64) {
     let (m, std) = (means.len(), floored_std(variance));
     let leads = means.iter().zip(incumbents).map(|(mean, f)| mean - f);
-    // Multiply by 1/sigma here and in the computation of u_i, because a division would round differently, and the
-    // exponent of e^r amplifies this difference. The limit prevents an overflow when numbers are squared.
+    // Multiply by 1/sigma, as in the computation of u_i. A division would round differently, and the exponent of e^r
+    // would amplify the difference. The lower limit prevents an overflow when `largest` is squared.
     let precision = 1.0 / std;
     let largest = (leads.fold(f64::MIN, f64::max) * precision).clamp(-1e150, 0.0);
     let reference = -0.5 * largest * largest;

@@ -1,6 +1,6 @@
 //! The logarithm of the probability that a trial succeeds. The probability is computed from a Gaussian process that is
-//! fitted to labels. The label is 1 for an observed trial and −1 for a failed trial. This method is least-squares
-//! classification (Rasmussen & Williams 2006, section 6.5).
+//! fitted to labels. The label is 1 for an observed trial and −1 for a failed trial. Fitting a Gaussian process to
+//! labels is called least-squares classification (Rasmussen & Williams 2006, section 6.5).
 //!
 //! Notation: mu and sigma² are the posterior mean and variance of (label at x) − 1; u = (1 + mu)/sqrt(sigma² + c); φ
 //! and Φ are the standard normal density and distribution. The prior mean of the labels is 1, because a trial far from

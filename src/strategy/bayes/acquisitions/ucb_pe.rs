@@ -65,7 +65,8 @@ impl Rule for UCBPE {
     }
 }
 
-/// The acquisition is sigma² ≥ 0 inside the region. Outside the region, it is the margin mu + 2β·s − y• ≤ 0.
+/// Inside the region, the acquisition is sigma² ≥ 0. Outside the region, the acquisition is the margin mu + 2β·s − y• ≤
+/// 0.
 #[derive(Debug, Clone)]
 pub struct PureExploration {
     /// The multiplier β.

@@ -80,7 +80,7 @@ fn designed_points_come_first_and_continue_until_the_first_observation() {
     }
     act(&mut log, Action::observe(0, 1.0, None, false));
     assert_ne!(suggest(&mut bayes, &mut log), design[5]);
-    // Every trial is observed before the next suggestion, so the design ends after its three points.
+    // Every trial is observed before the next suggestion, so the design ends after three points.
     let (mut bayes, mut log) = (strategy(0), empty());
     for (number, point) in design[..4].iter().enumerate() {
         assert_eq!(suggest(&mut bayes, &mut log) == *point, number < 3);

@@ -60,7 +60,7 @@ impl<'a> Addition<'a> {
         }
     }
 
-    /// Replaces this term by a penalty that suits the variance of f as the acquisition.
+    /// Replaces the added term by the penalty for an acquisition that is the variance of f.
     pub fn into_penalty(self, gp: &GaussianProcess) -> Self {
         Self::penalty(self.model, gp, 0.0)
     }

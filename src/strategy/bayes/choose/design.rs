@@ -41,7 +41,7 @@ pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rn
 }
 
 /// Uncertainty sampling (Kandasamy et al. 2017, proposition 2). Return the point with the largest variance in this
-/// context, given the rows `before`. The variance depends on the points of these rows, and not on their values.
+/// context, given the rows `before`. The variance depends on the points of the rows, and not on the observed values.
 pub fn most_uncertain(
     mut prior: GaussianProcess,
     before: ArrayView2<f64>,

@@ -21,7 +21,7 @@ use crate::random::Rng;
 const N_BOX: usize = 512;
 const MAX_CANDIDATES: usize = 4096;
 
-/// The gains of greedy choices among a set of points, for one θ. Gains are computed when they are needed.
+/// The gains of greedy choices among a set of points, for one θ. Gains are computed on demand.
 pub struct InformationGain {
     kernel: Kernel,
     noise: f64,

@@ -1,5 +1,5 @@
-//! The multiplier of sigma in upper confidence bounds and in widened draws. It includes a term that accounts for
-//! delays.
+//! The multiplier of sigma in upper confidence bounds and in widened draws. The multiplier includes a term that
+//! accounts for delays.
 //!
 //! Notation follows Verma et al. 2022: m is the window, nu_t is the multiplier, and beta_t is the multiplier before the
 //! term for delays is added. B_y is the bound on |y| in the units of the model.
@@ -125,7 +125,7 @@ mod tests {
         let log = log(&[1.75, 2.0, 1.75, 2.0, 3.0, 3.0, 3.0]);
         let censor = json!({"kind": "Censor"});
         let windowed = settings(censor.clone(), Some(5.0));
-        // A trial still counts at the second in which its lease ends. A trial whose age is exactly m is in the window.
+        // At the time when its lease ends, a trial still counts. A trial whose age is exactly m is in the window.
         for (wall_time, expected) in [
             (None, vec![1, 3, 4, 6]),
             (Some(9.0), vec![1, 3, 4, 6]),

@@ -67,9 +67,9 @@ pub struct Repeats<'a> {
 
 impl Repeats<'_> {
     /// The points that are excluded while other points are left. Only points without an active continuous coordinate
-    /// are excluded. A point is excluded if, in this context, it is in flight, was abandoned after the last result, or
-    /// has an exact value. Among the initial points, and in small domains whose noise is unknown, every point is tried
-    /// once before any point is repeated.
+    /// are excluded. A point is excluded if it is in flight, was abandoned after the last result, or has an exact
+    /// value. Only trials in the context of the query count. Among the initial points, and in small domains whose noise
+    /// is unknown, every point is tried once before any point is repeated.
     pub fn excluded(&self, log: &Ledger, query: Query, first: bool) -> Excluded {
         let mut excluded = self.in_flight(log, query);
         if self.settings.pending().repeats() || !self.domain.can_repeat() {
@@ -122,8 +122,8 @@ impl Repeats<'_> {
         !self.settings.pending().repeats() && self.covers_domain(&tried)
     }
 
-    /// Whether the last trial repeated a point with an exact value. If so, the domain was already exhausted at the last
-    /// suggestion.
+    /// Whether the last trial repeated a point with an exact value. If the last trial repeated such a point, the domain
+    /// was already exhausted before the last suggestion.
     pub fn repeats_already(&self, log: &Ledger, query: Query) -> bool {
         let Some(last) = log.trials().len().checked_sub(1) else {
             return false;
@@ -189,8 +189,8 @@ impl Repeats<'_> {
 /// information.
 ///
 /// The criterion is the standard deviation of f at the row, given only the most informative observation. The standard
-/// deviation given all observations is not used, because it is also small at new points where the model is certain. A
-/// trial at such a new point can still improve the last digits of the maximum.
+/// deviation given all observations would also be small at new points where the model is certain. A trial at such a new
+/// point can still improve the last digits of the maximum.
 pub fn repeats_exact_value(gp: &GaussianProcess, row: ArrayView2<f64>, log: &Ledger) -> bool {
     let (noise, largest) = (gp.row_noise()[..gp.n_observed()].iter(), exact_noise(log));
     let exact = noise.map(|noise| *noise <= largest);

@@ -78,7 +78,7 @@ impl<'a, 'c> Search<'a, 'c> {
         })
     }
 
-    /// The best point of the domain and its value. The point is random if every value is NaN.
+    /// The best point of the domain, and the value at this point. The point is random if every value is NaN.
     fn best(&mut self, objective: &mut dyn Objective, maximizer: &Maximizer) -> Result<Argmax> {
         let allowed = Allowed {
             excluded: &self.excluded,
@@ -146,8 +146,8 @@ impl<'a, 'c> Search<'a, 'c> {
         Ok(best.member())
     }
 
-    /// Searches with an objective that computes values and gradients. This method is used in a box, and for a list of
-    /// candidates that is too long to keep solutions.
+    /// Searches with an objective that computes values and gradients. A box is searched by this method, and so is a
+    /// list of candidates for which solutions cannot be kept.
     pub fn functions(
         &mut self,
         posterior: &Posterior,
@@ -166,7 +166,7 @@ impl<'a, 'c> Search<'a, 'c> {
             Scorer::new(gp, acquisition.as_ref(), context),
             success.as_ref().map(|success| success.scorer(context)),
         );
-        // If the settings request a search from the literature, return its result unchanged.
+        // The result of a search from the literature is returned unchanged.
         if search.is_literature() {
             return Ok(self.best(&mut scorer, &maximizer)?.member());
         }
@@ -238,8 +238,8 @@ impl<'a, 'c> Search<'a, 'c> {
         Ok(farthest.0)
     }
 
-    /// The largest mu(x) − nu·sigma(x) among points where trials succeed. This value is a lower bound on the maximum of
-    /// f.
+    /// The largest mu(x) − nu·sigma(x) among points where trials succeed. Because mu(x) − nu·sigma(x) is a lower bound
+    /// on f(x), the result is a lower bound on the maximum of f.
     pub fn largest_lower_bound(
         &mut self,
         gp: &GaussianProcess,

@@ -15,7 +15,7 @@ pub fn discarded(trial: &Trial, settings: &Settings) -> bool {
         }
 }
 
-/// Whether a pending trial still counts as arriving. It counts as arriving until its window has passed, or until its
+/// Whether a pending trial still counts as arriving. A trial counts as arriving until its window has passed or its
 /// lease, if any, has ended.
 pub fn is_arriving(trial: &Trial, query: Query, settings: &Settings) -> bool {
     let lease_expired = trial

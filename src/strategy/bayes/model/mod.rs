@@ -1,4 +1,4 @@
-//! The model. It consists of the rows and targets computed from the log, the fit of the hyperparameters, and the
+//! The model, which consists of the rows and targets computed from the log, the fit of the hyperparameters, and the
 //! posterior.
 //!
 //! * [`targets`]: the targets computed from observed values

@@ -22,8 +22,8 @@ pub struct Fit {
     pub success: Option<SuccessFit>,
 }
 
-/// The fit of the model of success. It contains one lengthscale per column, and the number of rows in the fit. The rows
-/// are all observed and failed trials.
+/// The fit of the model of success: one lengthscale per column, and the number of rows in the fit. The rows are all
+/// observed and failed trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuccessFit {

@@ -1,5 +1,5 @@
-//! The model of success. It predicts the probability that a trial succeeds, and is fitted to the observed and the
-//! failed trials.
+//! The model of success, which predicts the probability that a trial succeeds. The model is fitted to the observed and
+//! the failed trials.
 //!
 //! The model is a Gaussian process of labels with a prior mean of 1. Labels are positive for observed trials and
 //! negative for failed trials (see [`crate::strategy::bayes::acquisitions::log_success_probability`]). If failures are
@@ -30,7 +30,7 @@ const MIN_LENGTHSCALE: f64 = 0.5;
 /// The arrangement of failed trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Failures {
-    /// Failures lie among successes, so the failures may be accidents. This variant is also used if there are too few
+    /// Failures lie among successes, so the failures may be accidents. `Scattered` is also used if there are too few
     /// failures to decide.
     Scattered,
     /// Failures lie near each other, and form a region with a border.
@@ -86,9 +86,9 @@ impl Failures {
         }
     }
 
-    /// The noise variance. If only one trial has failed, the failure may be an accident. In this case, the noise
-    /// variance equals the signal variance, so that P = ½ at the point of the failure. The noise variance decreases
-    /// with the number of failures.
+    /// The noise variance. If only one trial has failed, the failure may be an accident. For a single failure, the
+    /// noise variance equals the signal variance, so that P = ½ at the point of the failure. The noise variance
+    /// decreases with the number of failures.
     fn noise_variance(self, n_failed: usize) -> f64 {
         match self {
             Self::Scattered => SIGNAL_VARIANCE / n_failed as f64,
@@ -105,7 +105,7 @@ impl Failures {
     }
 }
 
-/// The model of success. It is kept between suggestions. The rows of its last fit are factorised together, and later
+/// The model of success, which is kept between suggestions. The rows of the last fit are factorised together, and later
 /// rows are appended one by one.
 pub struct Success {
     pub gp: GaussianProcess,

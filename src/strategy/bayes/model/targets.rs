@@ -1,4 +1,5 @@
-//! The targets of the model. This module computes their center and scale, and the targets of discarded trials.
+//! The targets of the model. This module computes the center and the scale of the targets, and the targets of discarded
+//! trials.
 //!
 //! A target is (t(y) − center)/scale, where t is the identity or a [`Warp`]. The prior mean of the model is 0, so the
 //! center is the prior mean of t(f). A fit chooses the center and the scale, which are the units of the targets. The
@@ -11,7 +12,7 @@ use crate::strategy::bayes::settings::surrogate::{NamedMean, PriorMean, TargetSc
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
 
-/// The targets of rows and their units.
+/// The targets of rows, and the units of the targets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Targets {
     pub values: Vec<f64>,

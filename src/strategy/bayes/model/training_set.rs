@@ -72,7 +72,7 @@ pub struct TrainingSet {
 /// The posterior given the rows, the targets of the rows, and the tail. The tail contains the pending trials that the
 /// policy adds to the model.
 pub struct Posterior<'a> {
-    /// The posterior. It does not include the tail until `set_tail` is called.
+    /// The posterior. The tail is not included until `set_tail` is called.
     pub gp: &'a mut GaussianProcess,
     pub targets: Targets,
     /// The trial of each row.
@@ -298,8 +298,8 @@ impl TrainingSet {
     /// Updates the posterior for the current rows and these targets. If the prior mean is estimated, the estimate is
     /// subtracted from the targets. Before the first θ is known, this method does nothing.
     ///
-    /// The declared noise of values is converted to the unit of the last fit. If all hyperparameters are given, it is
-    /// converted to the current unit, which changes with every value.
+    /// The declared noise of values is converted to the unit of the last fit. If all hyperparameters are given, the
+    /// declared noise is converted to the current unit, which changes with every value.
     fn update_posterior(
         &mut self,
         log: &Ledger,

@@ -45,7 +45,7 @@ pub struct Censor {
     /// The known or assumed minimum of f. `None` means the worst observed value.
     pub floor: Option<f64>,
     pub late: Late,
-    /// Whether points in flight may be suggested again. This setting has the same meaning as in `Hallucinate`.
+    /// Whether points in flight may be suggested again, as in `Hallucinate`.
     pub repeats: bool,
 }
 
@@ -244,7 +244,7 @@ impl Pending {
     }
 
     /// The value that the constant liar uses, given the observed values. The result is `None` for all other policies.
-    /// It is also `None` if the value is a statistic and `observed` is empty.
+    /// The result is also `None` if the value is a statistic and `observed` is empty.
     pub fn lie(&self, observed: &[f64]) -> Option<f64> {
         let Pending::Liar(liar) = self else {
             return None;

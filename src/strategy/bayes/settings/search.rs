@@ -41,8 +41,8 @@ pub struct BoxSearch {
     /// The effort of the default search. The default effort is 1.
     pub effort: f64,
     pub multistart: Option<Multistart>,
-    /// If given, the box is searched with DIRECT, another method from the literature. This number is the approximate
-    /// number of points that DIRECT evaluates.
+    /// If `direct` is given, the box is searched with DIRECT, another method from the literature. `direct` is the
+    /// approximate number of points that DIRECT evaluates.
     pub direct: Option<usize>,
 }
 

@@ -1,7 +1,7 @@
 //! The settings of the surrogate.
 //!
-//! Values of f and standard deviations are in units of the targets. By default, the targets are standardized values of
-//! f. Lengthscales are in units of the encoded columns.
+//! Standard deviations are in units of the targets. By default, the targets are standardized values of f. A given prior
+//! mean is a value of f. Lengthscales are in units of the encoded columns.
 
 use serde::{Deserialize, Serialize};
 
@@ -133,7 +133,7 @@ pub enum PriorMean {
 #[serde(rename_all = "snake_case")]
 pub enum NamedMean {
     /// The prior mean of the targets is 0. In units of f, the prior mean is the mean of the observed values. Under
-    /// `Censor`, it is the floor, and for raw targets, it is 0.
+    /// `Censor`, the prior mean is the floor. For raw targets, the prior mean is 0.
     Zero,
     /// The median of the observed values.
     Median,
@@ -172,7 +172,7 @@ pub enum Inputs {
 /// numeric column.
 const MAX_WARPABLE: usize = 20;
 
-/// How to determine when a refit is due.
+/// The rule that determines when a refit is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefitClock {
@@ -305,7 +305,7 @@ impl GP {
         self.kernel == KernelChoice::Auto(Auto::Auto) || !given || self.noise_std.is_none()
     }
 
-    /// Whether a fit chooses the units of the targets. If so, the units do not change until the next fit.
+    /// Whether a fit chooses the units of the targets. Units that a fit chooses do not change until the next fit.
     pub fn keeps_units(&self) -> bool {
         self.fits() && self.refit_clock == RefitClock::Observations
     }

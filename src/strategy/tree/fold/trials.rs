@@ -24,8 +24,8 @@ impl Forest {
         self.update_in_flight(node);
     }
 
-    /// Updates B values after the number of trials in flight in a cell has changed. This number matters only for leaves
-    /// that cannot be halved.
+    /// Updates B values after the number of trials in flight in a cell has changed. Trials in flight change B values
+    /// only in leaves that cannot be halved.
     pub(super) fn update_in_flight(&mut self, node: u32) {
         if self.partition.node(node).split().is_none() {
             self.update_from(node);

@@ -1,5 +1,5 @@
-//! The plain tree, which is a simple reference implementation of tree search. It stores only the trials of each cell,
-//! and recomputes all other quantities.
+//! The plain tree, which is a simple reference implementation of tree search. The plain tree stores only the trials of
+//! each cell, and recomputes all other quantities.
 
 use std::collections::BTreeMap;
 
@@ -251,8 +251,8 @@ impl Plain {
         (!values.is_empty()).then_some((mean, bonus + width))
     }
 
-    /// Checks that the cell is a leaf, and that every cell on the path to the leaf has a B value at least as large as
-    /// the B value of the other half.
+    /// Checks that the cell is a leaf, and that on the path to the leaf, the chosen half always has a B value at least
+    /// as large as the other half.
     pub fn is_best_leaf(
         &self,
         path: &Path,

@@ -27,7 +27,8 @@ pub struct Fold {
     /// Pending trials whose values will be discarded if the window passes first. For each trial, the time of its
     /// suggestion is stored.
     pub(super) waiting: BTreeMap<TrialNumber, f64>,
-    /// Whether a row was removed or changed since the last suggestion. If so, all rows are factorised again.
+    /// Whether a row was removed or changed since the last suggestion. After such a change, all rows are factorised
+    /// again.
     pub(super) reordered: bool,
     /// The number of times that the point of an ended trial was corrected to the point that was actually run.
     pub n_moves: usize,
@@ -137,8 +138,8 @@ impl Fold {
                 let number = *number as usize;
                 self.waiting.remove(&number);
                 self.add_ended(number);
-                // A failed trial does not have a value of f. The trial may have been a row at the floor, if its window
-                // had passed.
+                // A failed trial does not have a value of f. If the window of the trial had passed, the trial was a row
+                // at the floor.
                 self.remove_row(number);
             }
             Entry::Abandoned { number, .. } => {
