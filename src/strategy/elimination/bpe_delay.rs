@@ -175,8 +175,8 @@ impl BPEDelay {
         self.observations(data.map(|datum| (&datum.x[..], datum.value, datum.std)))
     }
 
-    /// Collects observations. `data` contains the point, the value, and the standard deviation of the noise of each
-    /// observation.
+    /// Collects observations. For each observation, `data` contains the point, the value and the standard deviation of
+    /// the noise.
     fn observations<'a>(
         &self,
         data: impl Iterator<Item = (&'a [f64], f64, Option<f64>)>,

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use crate::error::{Error, Result};
 use crate::strategy::tree::region::Side;
 
-/// A cell, given by its number or as a half of its parent.
+/// A cell. An existing cell is given by a number, and a new cell is given as a half of the parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Old(u32),

@@ -13,8 +13,8 @@ use crate::strategy::tree::region::{Region, Side, Space};
 const NONE: u32 = u32::MAX;
 /// The value of `split` for a cell that cannot be halved.
 const WHOLE: u16 = u16::MAX;
-/// In the front, a failed cell takes the mean of the cell that encloses the failed cell. At most this number of nested
-/// failed cells take the mean of an enclosing cell. docs/tree_search.md describes the experiments.
+/// In the front, a failed cell takes the mean of an enclosing cell. If more than this number of nested cells have
+/// failed, the innermost cell no longer takes a mean. docs/tree_search.md describes the experiments.
 const MAX_FAILED: u32 = 4;
 /// The number of the cell that contains the whole box.
 pub const ROOT: u32 = 0;

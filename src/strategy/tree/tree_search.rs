@@ -22,8 +22,8 @@ use crate::strategy::tree::settings::{
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports};
 use rand::RngExt;
 
-/// The maximum number of points that are tried in a cell when a feasible point is sought. The points are tried in
-/// batches. `BATCHES` contains the sizes of the first and of the largest batch.
+/// The maximum number of points that are tried in a cell to find a feasible point. The points are tried in batches.
+/// `BATCHES` contains the sizes of the first and of the largest batch.
 const CELL_TRIES: usize = 512;
 const BATCHES: (usize, usize) = (4, 128);
 

@@ -93,8 +93,8 @@ pub fn noisy_expected_improvement(
 /// The baseline points, which are the observed points that may be the best points in this context. The points are
 /// sorted by mu.
 ///
-/// A point may be the best point if its upper bound mu + 2 sigma is at least the lower bound mu − 2 sigma of the point
-/// with the largest mu.
+/// Let l be mu − 2 sigma at the point with the largest mu. A point may be the best point if mu + 2 sigma at the point
+/// is at least l.
 fn baseline_points(gp: &GaussianProcess, query: Query) -> Result<Array2<f64>> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, query.context);

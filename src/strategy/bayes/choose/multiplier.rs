@@ -13,8 +13,8 @@ use crate::strategy::bayes::acquisitions::bound::Bound;
 use crate::strategy::bayes::model::expiry::is_arriving;
 use crate::strategy::bayes::settings::Settings;
 
-/// The trials over which the formula of nu_t sums. In Algorithm 1 of Verma et al. 2022, these are the last m trials,
-/// whether or not they were observed.
+/// The trials over which the formula of nu_t sums. In Algorithm 1 of Verma et al. 2022, the sum includes the last m
+/// trials, whether observed or pending.
 ///
 /// If no window is set, the sum includes only pending trials, because only pending trials are censored, and a sum over
 /// all trials would grow without bound. A pending trial is included while it counts as arriving.
@@ -125,7 +125,7 @@ mod tests {
         let log = log(&[1.75, 2.0, 1.75, 2.0, 3.0, 3.0, 3.0]);
         let censor = json!({"kind": "Censor"});
         let windowed = settings(censor.clone(), Some(5.0));
-        // At the time when its lease ends, a trial still counts. A trial whose age is exactly m is in the window.
+        // A trial still counts at the exact time when the lease ends. A trial whose age is exactly m is in the window.
         for (wall_time, expected) in [
             (None, vec![1, 3, 4, 6]),
             (Some(9.0), vec![1, 3, 4, 6]),

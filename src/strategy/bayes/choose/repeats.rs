@@ -21,7 +21,8 @@ use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 use crate::strategy::bayes::settings::{MAX_INITIAL, Settings};
 
-/// The largest noise variance of an exact value, in the units of the model.
+/// The threshold for exact values, in the units of the model. A value is exact if the noise variance is at most this
+/// threshold.
 ///
 /// If any trial has failed, values are exact only if their noise is declared to be zero. A fitted noise near zero is
 /// not sufficient: if repeats were excluded, only the failing region might be left for the search, and repeating a
@@ -35,8 +36,8 @@ fn exact_noise(log: &Ledger) -> f64 {
     }
 }
 
-/// A point counts as new if the standard deviation of f at this point is larger than the standard deviation of the
-/// jitter multiplied by this factor.
+/// The standard deviation of f at a point is compared with this multiple of the standard deviation of the jitter. If
+/// the standard deviation of f is larger, the point counts as new.
 const TIMES_JITTER: f64 = 10.0;
 
 /// Whether a domain has at most [`MAX_INITIAL`] members. Equal candidates count as one member.

@@ -101,7 +101,7 @@ impl<'a, 'c> Search<'a, 'c> {
         enforce_separation(objective, domain, best, pending, feasible, self.call.rng)
     }
 
-    /// The factor by which the deviation of a draw from the posterior mean is multiplied. GP-TS-SDF draws from GP(mu,
+    /// The factor that scales the deviation of a draw from the posterior mean. GP-TS-SDF draws from GP(mu,
     /// nu_t²·Sigma). All other algorithms draw from the posterior.
     fn draw_scale(&self, draws: Draws) -> f64 {
         match draws.widen && self.scope.settings.pending().is_censor() {
@@ -146,8 +146,8 @@ impl<'a, 'c> Search<'a, 'c> {
         Ok(best.member())
     }
 
-    /// Searches with an objective that computes values and gradients. A box is searched by this method, and so is a
-    /// list of candidates for which solutions cannot be kept.
+    /// Searches with an objective that computes values and gradients. The domain is a box, or a list of candidates for
+    /// which solutions cannot be kept.
     pub fn functions(
         &mut self,
         posterior: &Posterior,

@@ -5,9 +5,9 @@
 //! k(x_i, x_i) − |v_i|². A draw from the posterior is mu_i + ν·(g_i − v_iᵀL⁻¹(g(X) + ε)), where g is an exact draw from
 //! the prior (Matheron's rule).
 //!
-//! V and the factor of the prior grow in the same steps as the factor of the rows: the base is added first, later rows
-//! are added one by one, and finally a tail is added and then dropped again. Therefore V and the factor of the prior
-//! depend, bit for bit, only on the rows, and not on the order of suggestions and predictions.
+//! V and the factor of the prior grow in the same steps as the factor of the rows. First, the base is added. Later rows
+//! are added one by one. Finally, a tail is added, and dropped again afterwards. Therefore V and the factor of the
+//! prior depend, bit for bit, only on the rows, and not on the order of suggestions and predictions.
 
 use ndarray::{Array2, Axis, s};
 

@@ -46,8 +46,8 @@ pub struct GP {
     pub priors: bool,
     pub targets: TargetScale,
     pub inputs: Inputs,
-    /// The number of starting points of the first fit. Later fits use `n_refit_restarts` starting points, and their
-    /// first starting point is the last θ.
+    /// The number of starting points of the first fit. Later fits start from the last θ, and use `n_refit_restarts`
+    /// starting points in total.
     pub n_restarts: usize,
     pub n_refit_restarts: usize,
     pub refit_every: usize,
@@ -286,8 +286,8 @@ impl GP {
         }
     }
 
-    /// Returns the spread of each of the [`Self::groups`]. If all columns share a lengthscale, the only spread is the
-    /// root mean square of the spreads of all dimensions.
+    /// Returns the spread of each of the [`Self::groups`]. If all columns share a lengthscale, the result is a single
+    /// number, the root mean square of all spreads.
     fn spreads(&self, columns: &Columns) -> Vec<f64> {
         match (&self.lengthscale, self.ard) {
             (Some(_), _) => vec![1.0; columns.width()],
@@ -305,7 +305,8 @@ impl GP {
         self.kernel == KernelChoice::Auto(Auto::Auto) || !given || self.noise_std.is_none()
     }
 
-    /// Whether a fit chooses the units of the targets. Units that a fit chooses do not change until the next fit.
+    /// Whether a fit chooses the units of the targets. The units that the fit has chosen do not change until the next
+    /// fit.
     pub fn keeps_units(&self) -> bool {
         self.fits() && self.refit_clock == RefitClock::Observations
     }

@@ -9,7 +9,7 @@ use crate::problem::Domain;
 use crate::strategy::tree::note::Place;
 use crate::strategy::tree::region::{Region, Space};
 
-/// A cell, given by the sides that are taken on the path from the root to the cell.
+/// The path from the root to a cell, as a list of sides.
 pub type Path = Vec<usize>;
 
 /// The plain tree. All quantities are recomputed from the trials of each cell.
