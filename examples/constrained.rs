@@ -1,4 +1,5 @@
-//! Minimises a function under a known constraint. The constraint is a predicate over the user's numbers.
+//! Minimises a function under a known constraint. The constraint is a predicate over the parameter values in the user's
+//! units.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -8,10 +9,10 @@ use belated::{
     Problem, Real, Request, Result, Role, Space,
 };
 
-/// The maximum total number of neurons of all layers.
+/// The maximum number of neurons, summed over all layers.
 const MOST_NEURONS: f64 = 600.0;
 
-/// The error of a network. Its unconstrained minimum violates the constraint.
+/// The error of a network. The unconstrained minimum violates the constraint.
 fn error(rate: f64, layers: f64, width: f64) -> f64 {
     (rate / 3e-3).ln().powi(2) + (layers - 4.0).powi(2) + (width / 256.0 - 1.0).powi(2)
 }
@@ -63,7 +64,7 @@ fn main() -> Result<()> {
             optimizer.ledger().value(best),
         );
         println!("rate, layers, width: {point:?}, error {value:?}");
-        // The smallest error under the constraint is 0.171, for 4 layers of 150 neurons and a rate of 0.003.
+        // The smallest feasible error is 0.171, with 4 layers of 150 neurons and a learning rate of 0.003.
         assert!(value < Some(0.25));
     }
     Ok(())

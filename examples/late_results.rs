@@ -8,7 +8,7 @@ use belated::{Action, Clock, Definition, Optimizer, Point, Problem, Request, Res
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// A function on the unit square with maximum 0 at (0.3, 0.7).
+/// A function on the unit square. The maximum of the function is 0, at (0.3, 0.7).
 fn f(point: &Point) -> f64 {
     match point {
         Point::Numbers(numbers) => {
@@ -43,7 +43,7 @@ fn main() -> Result<()> {
             optimizer.record(action, None)?;
         }
         if step == 30 {
-            // The restored optimizer makes the same suggestions bit for bit, also with trials in flight.
+            // The restored optimizer makes the same suggestions bit for bit, even while trials are in flight.
             optimizer = Optimizer::from_bytes(&optimizer.to_bytes()?)?;
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-/// The largest count in settings. Larger counts are refused, because memory would run out.
+/// The largest count that is allowed in settings. Larger counts are refused, because memory would run out.
 pub const MAX_COUNT: usize = 1_000_000;
 
 const COUNT: &str = "give a number of 1 or above, and no more than 1,000,000";
@@ -31,7 +31,7 @@ pub(super) fn check(
     }
 }
 
-/// Checks a number if it is given. The number must be finite.
+/// Checks an optional number. If the number is given, it must be finite and satisfy the condition.
 pub(super) fn check_given(
     value: Option<f64>,
     name: &'static str,
@@ -55,7 +55,7 @@ pub(super) fn is_not_negative(x: f64) -> bool {
     x >= 0.0 && x.is_finite()
 }
 
-/// Whether `x` and its square, the variance, are finite and above 0.
+/// Whether the standard deviation `x` and the variance x² are finite and above 0.
 pub(super) fn is_std(x: f64) -> bool {
     x > 0.0 && is_positive(x * x)
 }

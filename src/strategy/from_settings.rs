@@ -12,16 +12,16 @@ use crate::strategy::{Setup, Strategy};
 pub trait FromSettings: Strategy + Sized + 'static {
     type Settings: Default + Serialize + DeserializeOwned;
 
-    /// Makes the strategy. `rng` is used for draws that are made once, such as an initial design.
+    /// Makes the strategy. `rng` is used for random draws that are made only once, such as the initial design.
     fn new(setup: &Setup, settings: Self::Settings, rng: &mut Rng) -> Result<Self>;
 
-    /// The structured values of the settings, each with its defaults.
+    /// The structured values that the settings may contain. Every field of these values has its default.
     fn values() -> Vec<Value> {
         Vec::new()
     }
 }
 
-/// A value of settings as JSON.
+/// Converts a value of the settings to JSON.
 pub fn as_json(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }

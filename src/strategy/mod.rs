@@ -1,16 +1,18 @@
-//! The trait of strategies, which propose the next trial, and the arguments and results of its methods.
+//! The trait [`Strategy`], whose implementations propose the next trial. This module also contains the arguments and
+//! results of the methods of the trait.
 //!
-//! * [`registry`]: strategies by name; [`from_settings`]: how a strategy is made from settings in JSON
+//! * [`registry`]: all strategies by name; [`from_settings`]: the trait for making a strategy from settings in JSON
 //! * [`checks`]: checks of settings; [`theory`]: the constants of the theorems
 //! * [`random_search`]: uniformly random points
 //! * [`bayes`]: Bayesian optimisation with a Gaussian process
 //! * [`elimination`]: rounds of pure exploration with elimination
 //! * [`tree`]: optimistic search of a tree of cells
 //!
-//! [`query`] has the arguments of a proposal. [`model_based`] is the trait of strategies with a posterior, whose
-//! targets have [`units`] and a [`warp`].
+//! [`query`] contains the arguments of a proposal. [`model_based`] contains the trait of strategies that have a
+//! posterior. The targets of the posterior have [`units`] and a [`warp`].
 //!
-//! A strategy folds the log into its state, and proposes a point from the state.
+//! A strategy reads the log event by event and updates a state, which is called *folding* the log. The strategy
+//! computes a proposal from the state.
 
 pub mod bayes;
 pub mod checks;
@@ -48,7 +50,8 @@ pub struct Setup {
     /// The declared fidelity, if any.
     pub fidelity: Option<Fidelity>,
     pub clock: Clock,
-    /// Strategies maximise. They convert settings in units of f by this direction when they are made.
+    /// The direction of the optimisation. Strategies always maximise. When a strategy is made, it uses the direction to
+    /// convert settings that are in units of f.
     pub direction: Direction,
 }
 
@@ -69,17 +72,17 @@ impl Setup {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposal {
     pub point: Member,
-    /// The fidelity in [0, 1]. A full evaluation has fidelity 1. It is `None` if a fidelity is not declared.
+    /// The fidelity in [0, 1], where 1 is a full evaluation. The value is `None` if a fidelity is not declared.
     pub fidelity: Option<f64>,
-    /// The note that the strategy reads when it folds the event. The log stores this note, and does not store other
-    /// results of the computation.
+    /// The note that the log stores with the suggestion. The strategy reads the note when it folds the suggestion.
+    /// Other results of the computation are not stored in the log.
     pub note: Option<String>,
     /// A warning for the user.
     pub warning: Option<String>,
 }
 
 impl Proposal {
-    /// A proposal with only a point.
+    /// Creates a proposal that consists of a point only.
     pub fn at(point: Member) -> Self {
         Self {
             point,
@@ -148,32 +151,34 @@ impl Supports {
     }
 }
 
-/// A rule that chooses the next point from the log alone.
+/// A strategy chooses the next point. The choice depends only on the log, the settings and the random stream.
 ///
-/// Two strategies with the same settings, log and random stream propose exactly the same point. The state between calls
-/// is either computed from the log, or a cache that does not change results.
+/// Two strategies with the same settings, log and random stream propose exactly the same point. Between calls, a
+/// strategy stores only state that is computed from the log, and caches that do not change results.
 pub trait Strategy: Send {
     /// The supported features.
     fn supports(&self) -> Supports;
 
-    /// Folds the new events of the log.
+    /// Updates the state with the new events of the log.
     fn catch_up(&mut self, log: &Ledger) -> Result<()>;
 
-    /// Restores the state for a truncated log, as if the removed events had not been folded.
+    /// Restores the state that belongs to a truncated log, as if the removed events had never been folded.
     fn rewind(&mut self, log: &Ledger);
 
-    /// Proposes the next point, after `catch_up` with this log. The call may update caches. It does not change other
-    /// state.
+    /// Proposes the next point. `catch_up` must have been called with this log. This method may update caches, but does
+    /// not change other state.
     fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal>;
 
-    /// Returns an error if this strategy cannot have written the note for the next trial of the log.
+    /// Returns an error if this strategy cannot have written this note. The log ends before the suggestion to which the
+    /// note belongs.
     fn check_note(&mut self, _log: &Ledger, note: &str) -> Result<()> {
         Err(Error::Corrupt(format!(
             "the note {note:?} is not valid: this strategy writes no notes"
         )))
     }
 
-    /// The recommended point, after `catch_up` with this log. The default is the point with the best value.
+    /// The recommended point. `catch_up` must have been called with this log. The default implementation returns the
+    /// point with the best value.
     fn recommend(
         &mut self,
         log: &Ledger,
@@ -183,18 +188,19 @@ pub trait Strategy: Send {
         best_by_value(log, query.feasible, call.stop)
     }
 
-    /// The status of a strategy that works in rounds, as JSON, after `catch_up` with this log.
+    /// The status of a strategy that works in rounds, as JSON. `catch_up` must have been called with this log.
     fn status(&mut self, _log: &Ledger, _stop: &mut Stop) -> Result<Option<Value>> {
         Ok(None)
     }
 
-    /// Access to the posterior, for strategies with a model.
+    /// Access to the posterior, or `None` if the strategy does not have a model.
     fn model_based(&mut self) -> Option<&mut dyn ModelBased> {
         None
     }
 }
 
-/// The feasible point with the largest value, at the highest fidelity that has a feasible trial.
+/// The feasible point with the largest value. Only trials at the highest fidelity that has a feasible trial are
+/// considered.
 pub(crate) fn best_by_value(
     log: &Ledger,
     feasible: Feasible,
@@ -211,7 +217,8 @@ pub(crate) fn best_by_value(
     }))
 }
 
-/// The feasible trial with the largest value, at the highest fidelity that has a feasible trial.
+/// The feasible trial with the largest value. Only trials at the highest fidelity that has a feasible trial are
+/// considered.
 fn best_feasible(log: &Ledger, feasible: Feasible, stop: &mut Stop) -> Result<Option<TrialNumber>> {
     let values = log.trials().iter().enumerate();
     let values = values.filter_map(|(number, trial)| Some((trial.value?, number)));
@@ -232,7 +239,7 @@ fn best_feasible(log: &Ledger, feasible: Feasible, stop: &mut Stop) -> Result<Op
     Ok(None)
 }
 
-/// A uniformly random point of a domain.
+/// Draws a uniformly random point of a domain.
 pub(crate) fn uniform_point(domain: &Domain, rng: &mut Rng) -> Member {
     let (x, index) = domain.sample_uniform(rng);
     Member::new(x, index)

@@ -1,4 +1,4 @@
-//! Access to the posterior of strategies that have a posterior.
+//! The trait of strategies that have a posterior, and access to this posterior.
 
 use ndarray::ArrayView2;
 
@@ -12,8 +12,8 @@ use crate::strategy::units::Units;
 /// The posterior of f, which a strategy with a model computes from the log.
 ///
 /// The rows of `gp` are encoded points ([`Problem::encode`](crate::Problem::encode)) followed by encoded contexts
-/// ([`Problem::encode_context`](crate::Problem::encode_context)). Its values are targets, which `units` converts.
-/// Larger targets are better, also in a minimisation.
+/// ([`Problem::encode_context`](crate::Problem::encode_context)). The values of `gp` are targets, and `units` converts
+/// targets to values of f. Larger targets are better, even if f is minimised.
 pub struct Surrogate<'a> {
     /// The posterior of the targets.
     pub gp: &'a GaussianProcess,
@@ -21,16 +21,17 @@ pub struct Surrogate<'a> {
     pub(crate) rows: &'a [TrialNumber],
     /// The conversion between targets and values of f.
     pub units: Units,
-    /// The log density of the observed values minus the log density of their targets, which is Σ log d target/dy.
+    /// The log density of the observed values minus the log density of their targets. This difference is Σ log d
+    /// target/dy.
     pub(crate) log_slope: f64,
 }
 
 /// A strategy that has a posterior.
 pub trait ModelBased {
-    /// The posterior over (x, context) rows, after `catch_up` with this log. The result is `None` before the first
-    /// observation.
+    /// The posterior, whose rows contain a point and a context. `catch_up` must have been called with this log. The
+    /// result is `None` before the first observation.
     ///
-    /// With `pending`, the result is the posterior that the next suggestion would use.
+    /// If `pending` is true, the posterior includes the pending trials, as in the next suggestion.
     fn surrogate(
         &mut self,
         log: &Ledger,
@@ -39,8 +40,9 @@ pub trait ModelBased {
         call: &mut Call,
     ) -> Result<Option<Surrogate<'_>>>;
 
-    /// The acquisition of the next suggestion at the rows of `points`, in units of f. The result is `None` before the
-    /// first observation. `rng` is the generator of the next suggestion. `rewind` undoes the changes of the fold.
+    /// The acquisition that the next suggestion would maximise, evaluated at the rows of `points`, in units of f. The
+    /// result is `None` before the first observation. `rng` is the random generator of the next suggestion. This method
+    /// changes the state of the strategy; `rewind` undoes the change.
     fn acquisition(
         &mut self,
         log: &Ledger,

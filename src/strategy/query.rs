@@ -5,13 +5,13 @@ use crate::maximize::feasible::Feasible;
 /// The request for a proposal.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Query<'a> {
-    /// The time on the clock of the ledger.
+    /// The current time on the clock of the ledger.
     pub now: f64,
-    /// The wall-clock time in seconds, if leases are used.
+    /// The current wall-clock time in seconds, which is needed only if leases are used.
     pub wall_time: Option<f64>,
     /// The encoded context. The slice is empty if a context is not declared.
     pub context: &'a [f64],
-    /// The requested fidelity in [0, 1]. If it is `None`, the strategy chooses the fidelity.
+    /// The requested fidelity in [0, 1]. If the requested fidelity is `None`, the strategy chooses the fidelity.
     pub fidelity: Option<f64>,
     /// The constraints that the point must satisfy.
     pub feasible: Feasible<'a>,

@@ -1,4 +1,4 @@
-//! Random search. Points are uniformly random. In finite domains, they are drawn without replacement.
+//! Random search. Points are uniformly random. In finite domains, points are drawn without replacement.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::random::{Call, Rng};
 use crate::strategy::from_settings::FromSettings;
 use crate::strategy::{Proposal, Query, Setup, Strategy, Supports};
 
-/// Random search has no settings.
+/// The settings of random search. There are none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {}
 
-/// The largest domain in which points are drawn without replacement. In larger domains, repeated points are rare, and
-/// avoiding repeated points is expensive.
+/// Points are drawn without replacement if the domain has at most this number of members. In larger domains, repeated
+/// points are rare, and avoiding repeated points would be expensive.
 const MAX_MEMBERS: u64 = 100_000;
 
 /// Random search on a domain. In a finite domain, points are drawn from the members that have not been tried.
@@ -28,24 +28,26 @@ pub struct RandomSearch {
     domain: Arc<Domain>,
     /// The random generator of the pool.
     pool_rng: Rng,
-    /// The pool of feasible points. It is computed at the first suggestion under constraints.
+    /// The pool of feasible points. The pool is computed at the first suggestion under constraints.
     pool: Option<Pool>,
-    /// The default fidelity of trials. It is 1 if a fidelity is declared, and `None` otherwise.
+    /// The default fidelity of trials: 1 if a fidelity is declared, and `None` otherwise.
     fidelity: Option<f64>,
     tried: Tried,
 }
 
-/// The points of the trials, folded from the log. An abandoned point counts as tried until the next result arrives.
+/// The points that count as tried, computed from the log event by event. The point of an abandoned trial counts as
+/// tried until the next result arrives.
 #[derive(Default)]
 struct Tried {
     n_folded: usize,
-    /// The points in each context. The set is empty if the domain is too large to draw without replacement.
+    /// The tried points in each context. The map is empty if the domain is too large to draw points without
+    /// replacement.
     by_context: HashMap<Key, Excluded>,
-    /// For each trial, the context and the member that are counted in `by_context`.
+    /// For each trial, the context and the member under which the trial is counted in `by_context`.
     counted: Vec<Option<(Key, Key)>>,
     /// The trials that were abandoned after the last result.
     abandoned: BTreeSet<TrialNumber>,
-    /// The points in a new context.
+    /// An empty set, which is used for a context without trials.
     none: Excluded,
 }
 
@@ -79,7 +81,7 @@ impl Tried {
         }
     }
 
-    /// Counts a trial at the point where it was run, if the point counts as tried.
+    /// Counts the point where a trial was run, if this point counts as tried.
     fn count(&mut self, number: TrialNumber, domain: &Domain, log: &Ledger) {
         let trial = &log.trials()[number];
         let is_tried = trial.state != State::Abandoned || self.abandoned.contains(&number);
@@ -133,7 +135,7 @@ impl FromSettings for RandomSearch {
 }
 
 impl RandomSearch {
-    /// A random feasible point. It is a draw, a point of the pool, or the point of an earlier trial.
+    /// Returns a random feasible point: a new draw, a point of the pool, or the point of an earlier trial.
     fn feasible_point(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Vec<f64>> {
         let (domain, feasible) = (&self.domain, query.feasible);
         let excluded = self.tried.in_context(query.context);
@@ -201,7 +203,7 @@ mod tests {
     use proptest::prelude::{prop, prop_assert_eq, proptest};
     use rand::SeedableRng;
 
-    /// The points of the trials in a context, computed from the whole log.
+    /// The points that count as tried in a context, computed from the whole log.
     fn tried_of(domain: &Domain, log: &Ledger, context: &[f64]) -> Excluded {
         let trials = log.trials().iter().enumerate();
         let tried = trials.filter(|(_, trial)| trial.state != State::Abandoned);
@@ -217,7 +219,8 @@ mod tests {
     }
 
     proptest! {
-        /// The folded points equal the points of the whole log after every kind of event and after a rewind.
+        /// After every kind of event, and after a rewind, the points updated event by event equal the points computed
+        /// from the whole log.
         #[test]
         fn tried_points_are_folded(steps in prop::collection::vec((0..6u8, 0..8usize, 0..5usize, 0..2u8), 1..60)) {
             let list = Candidates::new(ndarray::arr2(&[[0.0], [1.0], [1.0], [2.0], [3.0]])).unwrap();

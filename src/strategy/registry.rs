@@ -1,5 +1,4 @@
-//! The registry of strategies. It makes a strategy from settings in JSON, by the name of the strategy in
-//! [`STRATEGIES`].
+//! The registry of strategies. The registry makes a strategy from a name in [`STRATEGIES`] and settings in JSON.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -67,7 +66,7 @@ pub fn definition(kind: &str, settings: impl Serialize) -> Value {
     Value::Object(fields)
 }
 
-/// All strategies and the structured values of their settings, by kind, each with its defaults.
+/// All strategies, and the structured values of their settings, by kind. Every field has its default.
 pub fn defaults() -> Map<String, Value> {
     let strategies = STRATEGIES
         .iter()

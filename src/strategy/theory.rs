@@ -1,11 +1,11 @@
-//! The constants of the theorems that bound regrets. All strategies use the same type.
+//! The constants in the theorems that bound regrets. All strategies use the same type.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::strategy::checks::{NOT_NEGATIVE, check, check_given, is_std};
 
-/// The constants of the theorems, with their kind in JSON.
+/// The constants in the theorems, tagged with their kind in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", deny_unknown_fields)]
 pub enum Theory {
@@ -28,15 +28,17 @@ impl Theory {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Constants {
-    /// A bound on the norm of f in the space of the kernel. If it is `None`, upper confidence bounds and draws use 1,
-    /// and BPE-Delay refuses `beta="theory"`.
+    /// A bound on the norm of f in the space of the kernel. If `rkhs_bound` is `None`, upper confidence bounds and
+    /// draws use 1, and BPE-Delay refuses `beta="theory"`.
     pub rkhs_bound: Option<f64>,
     /// δ, the probability that a bound fails.
     pub delta: f64,
-    /// B_y, a bound on |y| in the units of the model. If it is `None`, B_y is the largest |y| so far for
-    /// `beta="theory"`, and 1 otherwise, as in the experiments of Verma et al. 2022. Only `Censor` uses it.
+    /// B_y, a bound on |y| in the units of the model. If `value_bound` is `None` and `beta="theory"`, B_y is the
+    /// largest |y| so far. If `value_bound` is `None` and `beta` is different, B_y is 1, as in the experiments of Verma
+    /// et al. 2022. Only `Censor` uses B_y.
     pub value_bound: Option<f64>,
-    /// λ of BPE-Delay, whose kernel matrix is K + λ²I. `None` means the standard deviation of the noise.
+    /// λ of BPE-Delay, where the regularised kernel matrix is K + λ²I. If `regularization` is `None`, λ is the standard
+    /// deviation of the noise.
     pub regularization: Option<f64>,
 }
 

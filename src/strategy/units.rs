@@ -1,28 +1,29 @@
 //! The units of the targets of a model, and the conversion between values and targets.
 //!
-//! A target is (t(y) − center)/scale, and t is the identity or a [`Warp`].
+//! A target is (t(y) − center)/scale, where t is the identity or a [`Warp`].
 
 use crate::strategy::warp::Warp;
 
-/// The units of targets. Here, values of f are oriented so that larger values are better: in a minimisation, they have
-/// the opposite of the user's sign.
+/// The units of targets. In this module, larger values of f are better. If the user minimises f, the sign of the user's
+/// values has already been changed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Units {
     /// The value of t(f) that has target 0.
     pub center: f64,
-    /// The difference of two values of t(f) whose targets differ by 1. It is above 0.
+    /// The difference between two values of t(f) whose targets differ by 1. The scale is positive.
     pub scale: f64,
     pub(crate) warp: Option<Warp>,
 }
 
-/// The largest change of the prior mean, in units of the targets. It is half of the prior standard deviation of f.
+/// If the prior mean changes by more than this amount, in units of the targets, θ is no longer valid. The amount is
+/// half of the prior standard deviation of f.
 const MAX_MOVE: f64 = 0.5;
 
-/// The largest factor by which the unit may change. A factor of 2 changes log σ_f² by log 4 = 1.4, which is 1.4 standard
-/// deviations of its N(0, 1) prior.
+/// If the scale changes by more than this factor, θ is no longer valid. A factor of 2 changes log σ_f² by log 4 = 1.4,
+/// which is 1.4 standard deviations of the N(0, 1) prior of log σ_f².
 const MAX_FACTOR: f64 = 2.0;
 
-/// The number of standard deviations that contain 95 % of a normal distribution.
+/// The interval of this many standard deviations on both sides of the mean contains 95 % of a normal distribution.
 const NORMAL: f64 = 1.96;
 
 impl Units {
@@ -52,9 +53,10 @@ impl Units {
         self.warp.map_or(t, |warp| warp.invert(t))
     }
 
-    /// The mean and standard deviation of f, given the mean and standard deviation of the target. With a warp, f is not
-    /// normal. Then the median replaces the mean. The standard deviation is computed from the half width of the central
-    /// 95 % interval, divided by the half width for a standard normal.
+    /// The mean and standard deviation of f, given the mean and standard deviation of the target. Under a warp, f is
+    /// not normally distributed. For a warp, the median replaces the mean. The standard deviation is computed from the
+    /// half width of the central 95 % interval of f: the half width is divided by 1.96, which is the half width for a
+    /// standard normal distribution.
     pub fn moments(&self, mean: f64, std: f64) -> (f64, f64) {
         match self.warp {
             None => (self.value(mean), self.scale * std),
@@ -70,7 +72,7 @@ impl Units {
         self.warp.map_or(0.0, |warp| warp.log_slope(y)) - self.scale.ln()
     }
 
-    /// The standard deviation of the target of y, if the standard deviation of y is `std`.
+    /// Converts `std`, the standard deviation of the noise of y, to units of the targets.
     pub(crate) fn std_of_target(&self, y: f64, std: f64) -> f64 {
         let slope = self.warp.map_or(1.0, |warp| warp.log_slope(y).exp());
         std / self.scale * slope

@@ -2,24 +2,27 @@
 //!
 //! Notation: y is a value of f, t(y) is its transform, k is the knee, and w is the width.
 //!
-//! For y ≥ k, t(y) = y. For y < k, t(y) = k − w log(1 + (k − y)/w), with the slope 1/(1 + (k − y)/w), which is below 1.
-//! Therefore good values do not change, and the order of all values is kept. A diverging value counts as the worst
-//! value that does not diverge, because a loss of 1e12 is not more informative than a loss of 1e6.
+//! For y ≥ k, t(y) = y. For y < k, t(y) = k − w log(1 + (k − y)/w). The slope of t at such a y is 1/(1 + (k − y)/w),
+//! which is between 0 and 1. Therefore good values do not change, bad values move closer together, and the order of the
+//! values is kept. Values that are extremely far below the knee are called diverging. A diverging value is replaced by
+//! the worst value that does not diverge, because a loss of 1e12 is not more informative than a loss of 1e6.
 
 use serde::{Deserialize, Serialize};
 
-/// Widths that are compared, in units of the distance between the median and the upper quartile. The largest width
-/// changes mainly values far below the median. The smallest width changes all values below the median.
+/// The widths w that are compared, in units of the distance between the median and the upper quartile. With the largest
+/// width, mainly values far below the median change. With the smallest width, all values below the median change.
 const WIDTHS: [f64; 3] = [4.0, 1.0, 0.25];
 
-/// The distance below the knee at which values diverge, in the same units. With a distance of 16, values of smooth
-/// functions diverged, because optimizers prefer good points.
+/// A value diverges if its distance below the knee is larger than this number, in the same units as the widths. A
+/// distance of 16 was too small: ordinary values of smooth functions counted as diverging, because optimizers evaluate
+/// mostly good points.
 const DIVERGING: f64 = 100.0;
 
-/// The least distance between the knee and the limit, in the same units. Diverging values count as the limit.
+/// The smallest distance between the knee and the limit that replaces diverging values, in the same units as the
+/// widths.
 const LEAST_LIMIT: f64 = 16.0;
 
-/// The smallest number of values. Fewer values do not show a tail.
+/// A warp is considered only if there are at least this many values. Fewer values do not show a tail.
 const MIN_VALUES: usize = 5;
 
 /// The transformation, in units of f.
@@ -30,12 +33,12 @@ pub struct Warp {
     pub width: f64,
     /// Values below this value diverge.
     pub diverging: f64,
-    /// The limit. Diverging values count as this value.
+    /// The limit, which replaces diverging values.
     pub limit: f64,
 }
 
 impl Warp {
-    /// Transformations that may suit these weighted values. Values above the weighted median do not change.
+    /// Proposes transformations that may suit these weighted values. Values above the weighted median do not change.
     pub fn proposals(values: &[f64], weights: &[f64]) -> Vec<Self> {
         let mut sorted: Vec<_> = values.iter().copied().zip(weights).collect();
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -56,7 +59,7 @@ impl Warp {
                 .map_or(sorted[n - 1].0, |it| it.0)
         };
         let knee = quantile(0.5);
-        // If the median equals the upper quartile, the distance from the median to the best value is used.
+        // If the median equals the upper quartile, use the distance between the median and the best value instead.
         let spread = [quantile(0.75), sorted[n - 1].0]
             .map(|upper| upper - knee)
             .into_iter()
@@ -75,7 +78,7 @@ impl Warp {
         proposals.filter(Self::is_valid).collect()
     }
 
-    /// Whether a note may contain this warp.
+    /// Whether the parameters are valid, so that a note may contain this warp.
     pub fn is_valid(&self) -> bool {
         self.knee.is_finite()
             && self.width.is_normal()
@@ -100,13 +103,13 @@ impl Warp {
         }
     }
 
-    /// log dt/dy. Diverging values are treated as if they did not diverge. Otherwise, a transformation that makes
-    /// values equal would have an infinite advantage over other transformations.
+    /// log dt/dy. The slope at a diverging value is computed as if the value did not diverge. Otherwise, a
+    /// transformation that makes several values equal would have an infinite advantage over other transformations.
     pub fn log_slope(&self, y: f64) -> f64 {
         -self.excess(y).ln_1p()
     }
 
-    /// The value y with transform t, limited from below by the value at which values diverge.
+    /// Returns the value y whose transform is t. The result is at least the value below which values diverge.
     pub fn invert(&self, t: f64) -> f64 {
         let excess = (self.knee - t) / self.width;
         if excess > 0.0 {
@@ -172,8 +175,8 @@ mod tests {
         let found = Warp::proposals(&values, &[1.0; 9]);
         let widths: Vec<_> = found.iter().map(|w| (w.knee, w.width)).collect();
         assert_eq!(widths, [(4.0, 8.0), (4.0, 2.0), (4.0, 0.5)]);
-        // The three cases are: more than half of the values are equal, all values are equal, and there are too few
-        // values.
+        // The following cases are tested: more than half of the values are equal, all values are equal, and there are
+        // too few values.
         assert_eq!(
             Warp::proposals(&[0.0, 1.0, 1.0, 1.0, 1.0, 3.0], &[1.0; 6])[1].width,
             2.0

@@ -1,4 +1,4 @@
-//! Random optimizers of every kind, and random histories of their trials, for the tests of general properties.
+//! Generates random optimizers of every kind, and random histories of steps, for the property tests.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -25,12 +25,12 @@ use crate::settings::{bpe_delay, settings, tree_search};
 #[derive(Debug, Clone)]
 pub struct Case {
     pub definition: Definition,
-    /// The settings of Bayesian optimisation, or None for random search, BPE-Delay and tree search.
+    /// The settings of Bayesian optimisation, or None if the optimizer is random search, BPE-Delay or tree search.
     pub settings: Option<Value>,
     pub steps: Vec<Step>,
 }
 
-/// A step of a history. A step names its trial by a number, which is taken modulo the number of trials.
+/// A step of a history. If a step reports on a trial, the number of the trial is taken modulo the number of trials.
 #[derive(Debug, Clone)]
 pub enum Step {
     Suggest {
@@ -41,7 +41,7 @@ pub enum Step {
         which: usize,
         value: f64,
         again: Again,
-        /// The point where the trial was run.
+        /// The point where the trial was actually run.
         place: Option<Place>,
     },
     Fail(usize),
@@ -59,7 +59,7 @@ pub enum Step {
     Restore,
 }
 
-/// The kind of a point (or context), and the seed of its coordinates.
+/// How to generate a point or a context: the kind, and the seed of the coordinates.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
     kind: PlaceKind,
@@ -72,7 +72,7 @@ enum PlaceKind {
     Inside,
     /// The point of an earlier trial.
     Repeated,
-    /// The point of an earlier trial with every real number changed by one ulp.
+    /// The point of an earlier trial, after changing every real number by one unit in the last place.
     Adjacent,
 }
 
@@ -80,7 +80,7 @@ pub fn go_on() -> impl FnMut() -> ControlFlow<()> {
     || ControlFlow::Continue(())
 }
 
-/// Returns whether an error is numerical. Such errors are allowed if the numbers are extreme.
+/// Returns whether an error is numerical. Numerical errors are allowed if the numbers are extreme.
 pub fn is_numerical(error: &Error) -> bool {
     matches!(
         error,
@@ -88,7 +88,7 @@ pub fn is_numerical(error: &Error) -> bool {
     )
 }
 
-/// Generates the values of one history. The values are all equal, all adjacent, all of one extreme size, or arbitrary.
+/// Generates the values of one history. The values are all equal, almost equal, all of one extreme size, or arbitrary.
 fn values() -> impl Strategy<Value = Union<proptest::strategy::BoxedStrategy<f64>>> {
     let size = select(vec![1.0, -7.5, 1e300, 1e-300, 5e-324]);
     let near = size.clone().prop_map(|v: f64| {
@@ -130,7 +130,7 @@ fn parameter() -> impl Strategy<Value = Parameter> {
     ]
 }
 
-/// Returns a space of these parameters under the names x0, x1, ….
+/// Returns a space of these parameters. The names of the parameters are x0, x1, ….
 pub fn space(parameters: Vec<Parameter>) -> Result<Space, Error> {
     let named = parameters.into_iter().enumerate();
     let declared = named.map(|(i, parameter)| Declaration {
@@ -147,8 +147,8 @@ pub fn cube(width: usize) -> Members {
     problem.members
 }
 
-/// Generates lists of candidates. The candidates may be spread out, repeated, adjacent, on one line or at one point,
-/// and very small or very large.
+/// Generates lists of candidates. The candidates may be spread out, repeated, almost equal, on a line or all at the
+/// same point, and may be very small or very large.
 fn candidates() -> impl Strategy<Value = Members> {
     let count = prop_oneof![8 => 1..30usize, 1 => Just(300)];
     (count, 1..4usize, 0..7, any::<u64>()).prop_map(|(n, d, kind, seed)| {
@@ -171,7 +171,7 @@ fn candidates() -> impl Strategy<Value = Members> {
 }
 
 pub fn members() -> impl Strategy<Value = Members> {
-    // A space of constants only is refused, so it is not generated.
+    // A space is refused if all its parameters are constants, so such a space is not generated.
     let space = |parameters| space(parameters).ok().map(Members::Space);
     prop_oneof![
         1 => candidates(),
@@ -210,8 +210,8 @@ fn step(value: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Step
     ]
 }
 
-/// Returns the definition of an optimizer. Without settings, the optimizer is random search. Contexts are points of a
-/// unit cube.
+/// Returns the definition of an optimizer. If `settings` is None, the optimizer is random search. Contexts are points
+/// in a unit cube.
 pub fn definition(
     members: Members,
     context_width: usize,
@@ -245,7 +245,7 @@ pub fn definition(
     })
 }
 
-/// Generates optimizers over small domains, each with a history of up to `most` steps whose last step is a suggestion.
+/// Generates an optimizer on a small domain, and a history of at most `most` steps. The last step is a suggestion.
 pub fn case(most: usize) -> impl Strategy<Value = Case> {
     (
         members(),
@@ -304,7 +304,7 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
         )
 }
 
-/// Returns a uniformly random point of the problem: the first suggestion of random search.
+/// Returns a uniformly random point of the problem, which is the first suggestion of random search.
 pub fn uniform_point(problem: &Problem, seed: u64) -> Point {
     let definition = Definition {
         problem: Arc::new(Problem {
@@ -343,7 +343,7 @@ impl Place {
         }
     }
 
-    /// Returns None, a low fidelity or the full fidelity if the problem declares a fidelity, and None otherwise.
+    /// Returns None, a low fidelity or the full fidelity. If no fidelity is declared, returns None.
     fn fidelity(self, optimizer: &Optimizer) -> Option<f64> {
         let declared = optimizer.definition().problem.fidelity.is_some();
         [None, Some(0.25), Some(1.0)][self.seed as usize % 3].filter(|_| declared)
@@ -378,7 +378,7 @@ impl Place {
     }
 }
 
-/// Chooses the trial for a report, usually a pending trial.
+/// Chooses the trial on which a step reports. Usually, this is a pending trial.
 fn pick(which: usize, optimizer: &Optimizer) -> Option<usize> {
     let ledger = optimizer.ledger();
     let pending: Vec<usize> = ledger.pending().iter().copied().collect();
@@ -390,8 +390,8 @@ fn pick(which: usize, optimizer: &Optimizer) -> Option<usize> {
 }
 
 impl Step {
-    /// Makes the step on an optimizer and returns its warnings. Ignores the errors "already observed" and "horizon
-    /// reached".
+    /// Performs the step on an optimizer, and returns the warnings. The errors "already observed" and "horizon reached"
+    /// are ignored.
     pub fn take(&self, optimizer: &mut Optimizer, stop: &mut Stop) -> Result<Vec<String>, Error> {
         let later = Some(optimizer.ledger().len() as f64);
         let mut report =
@@ -490,7 +490,7 @@ impl Step {
     }
 }
 
-/// Returns whether the log's pending trials and values agree with the states of its trials.
+/// Returns whether the pending trials and the values in the log agree with the states of the trials.
 pub fn is_consistent(optimizer: &Optimizer) -> bool {
     let ledger = optimizer.ledger();
     ledger.trials().iter().enumerate().all(|(number, trial)| {

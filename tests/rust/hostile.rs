@@ -1,5 +1,5 @@
-//! Tests with arbitrary values in arbitrary order. Calls must not panic or return NaN, and every suggestion must be in
-//! the domain.
+//! Tests with arbitrary values that arrive in arbitrary order. Calls must not panic or return NaN, and every suggestion
+//! must be in the domain.
 
 use std::ops::ControlFlow;
 
@@ -14,8 +14,8 @@ use crate::histories::{
 };
 use crate::settings::fitted;
 
-/// Checks that every suggested point is in the domain, and that an optimizer that reads the log again accepts every
-/// note.
+/// Checks that every suggested point is in the domain. Also checks that a new optimizer that reads the log accepts
+/// every note.
 fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
     let problem = &optimizer.definition().problem;
     let ledger = optimizer.ledger();
@@ -37,7 +37,7 @@ proptest! {
         for step in &case.steps {
             match (step, step.take(&mut optimizer, &mut go_on())) {
                 (_, Ok(_)) => {}
-                // Unlike a suggestion, these two calls may return a numerical error.
+                // A recommendation or a surrogate may fail with a numerical error. A suggestion must not.
                 (Step::Recommend(_) | Step::Surrogate { .. }, Err(error)) if is_numerical(&error) => {}
                 (_, Err(error)) => return Err(TestCaseError::fail(format!("{step:?}: {error}"))),
             }
@@ -83,7 +83,8 @@ proptest! {
             let warnings = step.take(&mut optimizer, &mut go_on()).map_err(|error| {
                 TestCaseError::fail(format!("{step:?}: {error}"))
             })?;
-            // If all points of the domain were observed, the warning is a different one.
+            // Only the warning about a random point is forbidden. There is a different warning if all points of the
+            // domain were observed.
             let random = warnings.iter().any(|warning| warning.contains("random point"));
             prop_assert!(!random, "{warnings:?}");
         }
@@ -117,7 +118,7 @@ fn huge_sizes_are_refused_before_memory_is_allocated() {
             "{refused}"
         );
     }
-    // A huge batch that is stopped at once. The call must not reserve memory for trials before it creates them.
+    // A huge batch is requested and stopped at once. The call must not reserve memory for trials that do not exist yet.
     let mut optimizer = made(0, plain).unwrap();
     let stopped = optimizer.suggest(usize::MAX, Request::default(), &mut || {
         ControlFlow::Break(())

@@ -11,7 +11,8 @@ use serde_json::json;
 use crate::cases;
 use crate::histories::{Step, case, cube, definition, go_on};
 
-/// Returns a callback that lets a call continue `n` times and then requests a stop each time.
+/// Returns a callback for a call that can be stopped. The callback answers "continue" `n` times, and "stop" from then
+/// on.
 fn after(n: usize) -> impl FnMut() -> ControlFlow<()> {
     let mut left = n;
     move || match left {
@@ -31,7 +32,7 @@ proptest! {
         let mut stopped = Optimizer::new(case.definition.clone()).unwrap();
         let mut twin = Optimizer::new(case.definition).unwrap();
         for (step, n) in case.steps.iter().zip(stops.iter().cycle()) {
-            // Only these two steps may take long, so only they call `stop`.
+            // Only suggestions and recommendations may take long, so only these steps call `stop`.
             if matches!(step, Step::Suggest { .. } | Step::Recommend(_)) {
                 let before = stopped.to_bytes().unwrap();
                 match step.take(&mut stopped, &mut after(*n)) {
@@ -51,7 +52,7 @@ proptest! {
     }
 }
 
-/// Tests with more rows. With this number of rows, the searches of a fit run on other threads.
+/// Tests a model with many rows. With this number of rows, a fit runs its searches on other threads.
 #[test]
 fn a_stopped_fit_on_several_threads_changes_nothing() {
     for acquisition in ["UCB", "LogEI", "ThompsonSampling"] {

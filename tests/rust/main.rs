@@ -1,10 +1,10 @@
-//! Property tests of the core for arbitrary input, through its public interface.
+//! Property tests of the core. The tests use the public interface and arbitrary input.
 //!
-//! * [`histories`]: random optimizers of every kind, and random histories
-//! * [`settings`]: settings of every kind for these optimizers
-//! * [`hostile`]: a panic or a NaN never occurs, and every suggestion is in the domain
-//! * [`interrupted`]: an interruption at any moment does not change the optimizer
-//! * [`saved`]: saved optimizers are restored bit for bit, and damaged bytes are refused
+//! * [`histories`]: generates random optimizers of every kind, and random histories
+//! * [`settings`]: generates the settings of these optimizers
+//! * [`hostile`]: tests that calls never panic or return NaN, and that every suggestion is in the domain
+//! * [`interrupted`]: tests that an interruption at any moment does not change the optimizer
+//! * [`saved`]: tests that saved optimizers are restored bit for bit, and that damaged bytes are refused
 
 mod histories;
 mod hostile;
@@ -16,7 +16,8 @@ use proptest::prelude::{Strategy, prop_oneof};
 use proptest::sample::select;
 use proptest::test_runner::Config;
 
-/// Returns a configuration with `cases` cases. The environment variable PROPTEST_CASES overrides `cases`.
+/// Returns the configuration of a property test. The test runs `cases` cases, unless the environment variable
+/// PROPTEST_CASES is set.
 fn cases(cases: u32) -> Config {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     let config = Config {
@@ -33,7 +34,7 @@ fn cases(cases: u32) -> Config {
     }
 }
 
-/// Generates numbers of ordinary size, and numbers at the limits of a double.
+/// Generates numbers of ordinary size, and numbers near the limits of a double.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => -1.0..1.0,

@@ -12,7 +12,7 @@ use crate::histories::{Step, case, cube, definition, go_on, is_consistent};
 /// The size of the header in bytes: 8 for the name and the version, and 8 for the checksum.
 const HEAD: usize = 8 + 8;
 
-/// A change of the bytes. A position is taken modulo the number of bytes.
+/// A way to damage saved bytes. The position of the damage is taken modulo the number of bytes.
 #[derive(Debug, Clone)]
 enum Damage {
     Changed(usize, u8),
@@ -53,7 +53,8 @@ fn apply(damage: &Damage, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Computes the checksum independently of the core: FNV-1a over the words, the remaining bytes and the length.
+/// Computes the checksum independently of the core. The checksum is FNV-1a over all words of 8 bytes, the remaining
+/// bytes and the length.
 fn checksum(bytes: &[u8]) -> u64 {
     let mut hash: u64 = 14_695_981_039_346_656_037;
     let mut mix = |word: u64| {
@@ -70,19 +71,19 @@ fn checksum(bytes: &[u8]) -> u64 {
     hash
 }
 
-/// Returns a saved optimizer.
+/// Returns the bytes of a saved optimizer.
 fn saved() -> Vec<u8> {
     let definition = definition(cube(1), 0, Clock::Iterations, 3, None).unwrap();
     Optimizer::new(definition).unwrap().to_bytes().unwrap()
 }
 
-/// Returns the number of the format, the byte after the name.
+/// Returns the format number, which is the byte after the name.
 fn format() -> u8 {
     static FORMAT: OnceLock<u8> = OnceLock::new();
     *FORMAT.get_or_init(|| saved()[7])
 }
 
-/// Returns the bytes of a body after a header with the right checksum.
+/// Returns a header with the right checksum, followed by the body.
 fn with_header(body: &[u8]) -> Vec<u8> {
     [
         b"belated".as_slice(),
@@ -123,7 +124,8 @@ proptest! {
         }
     }
 
-    /// Damaged bytes with the right checksum are either refused or give a consistent optimizer.
+    /// If bytes are damaged and the checksum is then corrected, either the bytes are refused or the restored optimizer
+    /// is consistent.
     #[test]
     fn a_restored_optimizer_is_consistent(case in case(8), damages in vec(damage(), 1..4)) {
         let bytes = bytes_after(&case);
@@ -137,7 +139,7 @@ proptest! {
         }
     }
 
-    /// Random bytes are refused, also after a header with the right checksum.
+    /// Random bytes are refused, even if a header with the right checksum precedes them.
     #[test]
     fn random_bytes_are_refused(noise in vec(any::<u8>(), 0..300), forged: bool) {
         let bytes = if forged { with_header(&noise) } else { noise };
@@ -169,7 +171,7 @@ fn a_different_format_is_refused() {
 fn bytes_after(case: &crate::histories::Case) -> Vec<u8> {
     let mut optimizer = Optimizer::new(case.definition.clone()).unwrap();
     for step in &case.steps {
-        // Saving and restoring does not change the bytes, so these steps are left out.
+        // Steps that save and restore the optimizer are skipped, because they do not change the bytes.
         if !matches!(step, Step::Restore) {
             step.take(&mut optimizer, &mut go_on()).ok();
         }

@@ -1,4 +1,4 @@
-//! Generates the settings of optimizers for random histories, as the JSON of a definition.
+//! Generates the settings of optimizers for random histories. The settings are in JSON, as in a definition.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const KERNELS: [&str; 5] = [
     "linear",
 ];
 
-/// Generates settings of Bayesian optimisation. Settings that the domain does not allow are replaced.
+/// Generates settings of Bayesian optimisation. If the domain does not allow a setting, the setting is replaced.
 pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Value> {
     let window = option::weighted(0.6, select(vec![1e-300, 1.0, 3.5, 20.0, f64::MAX]));
     let how = select(vec!["quasi_random", "uniform", "uncertainty"]);
@@ -56,7 +56,7 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Value> {
         )
 }
 
-/// Generates settings of tree search, with every kind of bound and up to three instances.
+/// Generates settings of tree search. The settings include every kind of bound, and up to three instances.
 pub fn tree_search() -> impl Strategy<Value = Value> {
     let constant = || option::weighted(0.5, positive(0.3));
     let bound = (
@@ -88,7 +88,8 @@ pub fn tree_search() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Generates settings of BPE-Delay with short and long horizons. Delays that are too long for the horizon are replaced.
+/// Generates settings of BPE-Delay, with short and long horizons. If the delays are too long for the horizon, the
+/// delays are replaced.
 pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = Value> {
     let known = (0.0..20.0, 0.0..5.0, 0.0..2.0).prop_map(
         |(mean, xi, b)| json!({"kind": "SubExponential", "mean": mean, "xi": xi, "b": b}),
@@ -119,8 +120,8 @@ pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = Value> {
     (model, rounds, delay, beta).prop_map(move |(model, rounds, delay, beta)| {
         let (lengthscale, signal, noise, mean, kernel) = model;
         let (horizon, keep_rounds, tail, lengths) = rounds;
-        // On a box the theorem requires Lipschitz continuous functions. Functions of the kernel `matern12` are not
-        // Lipschitz continuous, so `beta` is a number.
+        // On a box, the theorem requires Lipschitz continuous functions. Functions in the space of the kernel
+        // `matern12` are not Lipschitz continuous, so `beta` is a number for this kernel.
         let beta = match kernel {
             "matern12" if !candidates => json!(2.0),
             _ => beta,
@@ -129,7 +130,7 @@ pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = Value> {
             "kind": "BPEDelay",
             "horizon": horizon,
             "lengthscale": lengthscale,
-            // Variances are drawn; the settings are standard deviations.
+            // The generator draws variances, but the settings are standard deviations.
             "signal_std": signal.sqrt(),
             "noise_std": noise.sqrt(),
             "kernel": kernel,
@@ -159,8 +160,8 @@ fn is_valid(settings: &Value) -> bool {
     Optimizer::new(definition).is_ok()
 }
 
-/// Changes the settings so that all hyperparameters are fitted, values stay in their units and covariances are bounded.
-/// The linear kernel is replaced, because its covariances overflow for very large points.
+/// Changes the settings so that all hyperparameters are fitted, targets are standardized and covariances are bounded.
+/// The linear kernel is replaced, because the covariances of this kernel overflow for very large points.
 pub fn fitted(mut settings: Value) -> Value {
     let gp = &mut settings["surrogate"];
     if gp["kernel"] == "linear" {
@@ -220,7 +221,8 @@ fn gp() -> impl Strategy<Value = Value> {
     (model, refits).prop_map(|(model, refits)| {
         let (kernel, ard, (lengthscale, signal, noise), priors, mean, (targets, inputs)) = model;
         let (n_restarts, refit_every, refit_clock, fit_rows, initial_theta) = refits;
-        // Variances are drawn, so that they reach the limits of a double; the settings are standard deviations.
+        // The generator draws variances, so that variances reach the limits of a double. The settings are standard
+        // deviations.
         let std = |variance: f64| variance.sqrt();
         json!({
             "kind": "GP",
@@ -243,7 +245,8 @@ fn gp() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Generates settings of the acquisition's search. For candidates, only the effort differs from the default.
+/// Generates settings for the search that maximises the acquisition. For candidates, only the effort may differ from
+/// its default.
 fn search(candidates: bool) -> impl Strategy<Value = Value> {
     let literature = prop_oneof![
         4 => Just(None),

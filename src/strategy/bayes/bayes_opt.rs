@@ -1,4 +1,5 @@
-//! Bayesian optimisation with pending trials. A suggestion folds the log, refits, and maximises an acquisition.
+//! Bayesian optimisation with pending trials. To make a suggestion, the strategy reads the new events of the log,
+//! refits the model if a fit is due, and maximises an acquisition.
 //!
 //! Notation follows Verma et al. 2022: nu_t is the multiplier of sigma.
 
@@ -40,33 +41,33 @@ use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports
 const EXHAUSTED: &str = "every point has been observed without noise: the one of the largest posterior mean is \
                          suggested again; stop here, or add points to the space";
 
-/// The strategy, with its settings and the state that is kept between suggestions.
+/// The strategy, with the settings and the state that is kept between suggestions.
 pub struct BayesOpt {
     pub(super) domain: Arc<Domain>,
     pub(super) settings: Settings,
-    /// The columns of point and context.
+    /// The columns of a point and its context.
     pub(super) columns: Columns,
     /// The number of parameters. A parameter may have several columns.
     d: usize,
-    /// The initial points, and further points for trials that start before the first observation.
+    /// The initial points, followed by more points for trials that start before the first observation.
     design: Vec<Member>,
     n_initial: usize,
-    /// The random stream of the pool, which is also the stream of the initial points.
+    /// The random generator of the pool. The initial points come from the same random stream.
     pool_rng: Rng,
-    /// Feasible points. They are computed at the first suggestion under constraints.
+    /// The pool of feasible points. The pool is computed at the first suggestion under constraints.
     pub(super) pool: Option<Pool>,
     pub(super) training: TrainingSet,
-    /// The model of failures, if any trial has failed.
+    /// The model of success, if any trial has failed.
     pub(super) success: Option<Success>,
     candidates: Option<SolvedCandidates>,
     information: Option<InformationGain>,
-    /// A fit for predictions, which is not logged, and the length of the log at the time of the fit.
+    /// A fit that was made only for predictions and is not logged, with the length of the log at the time of the fit.
     pub(super) preview: Option<(usize, Arc<Fit>)>,
-    /// Whether the domain has few members. Equal candidates are counted once.
+    /// Whether the domain has few members. Equal candidates count as one member.
     pub(super) has_few_members: bool,
 }
 
-/// The inputs of the choice of a point.
+/// The data from which the next point is chosen.
 pub(super) struct Prepared<'a> {
     pub(super) posterior: Posterior<'a>,
     nu: f64,
@@ -78,8 +79,8 @@ pub(super) struct Prepared<'a> {
 }
 
 impl BayesOpt {
-    /// A point of the initial design, or `None` if the model chooses the point. The result is not `None` before the
-    /// model has data.
+    /// A point of the initial design, or `None` if the model should choose the point. Before the model has data, the
+    /// result is always a point.
     fn initial_point(&self, log: &Ledger, query: Query, call: &mut Call) -> Result<Option<Member>> {
         let number = log.trials().len();
         let informed = log.n_observed() > 0 || self.settings.pending().floor().is_some();
@@ -126,7 +127,7 @@ impl BayesOpt {
         let designed = designed.map(|row| Member::new(row.to_vec(), None));
         match designed.filter(is_left) {
             Some(point) => Ok(Some(point)),
-            // The model may contain an observed feasible point that is missing from the pool.
+            // The pool is empty, but the model may contain an observed feasible point that is not in the pool.
             None if informed && points.is_empty() => Ok(None),
             None => {
                 let (domain, feasible) = (&self.domain, query.feasible);
@@ -161,7 +162,7 @@ impl BayesOpt {
         Ok(prior.with_categories(&self.columns.categories))
     }
 
-    /// Makes the pool if there are constraints, and drops the pool otherwise.
+    /// Creates the pool if there are constraints, and deletes the pool otherwise.
     fn update_pool(&mut self, query: Query, stop: &mut Stop) -> Result<()> {
         if !query.feasible.is_constrained() {
             self.pool = None;
@@ -176,7 +177,8 @@ impl BayesOpt {
         Ok(())
     }
 
-    /// The proposal of the model, which must have data. The fit is written to `fitted` as soon as the fit is made.
+    /// The point that the model proposes. The model must have data. If the hyperparameters are refitted, the fit is
+    /// written to `fitted` immediately.
     fn point_by_model(
         &mut self,
         log: &Ledger,
@@ -226,7 +228,7 @@ impl BayesOpt {
         Ok((point, warning))
     }
 
-    /// The posterior for a suggestion, with pending trials, and the acquisition.
+    /// Prepares the posterior, which includes the pending trials, and the acquisition for a suggestion.
     pub(super) fn prepare(
         &mut self,
         log: &Ledger,
@@ -247,7 +249,7 @@ impl BayesOpt {
                 })?;
         let (rule, pending) = (settings.acquisition.rule(), settings.pending());
         let explores = rule.explores() && !posterior.tail.trials.is_empty();
-        // Do not set the tail for noisy expected improvement, which replaces it.
+        // Noisy expected improvement sets a different tail later, so the tail is not set here in this case.
         if !explores && pending.n_outcomes().is_none() {
             posterior.set_tail()?;
         }
@@ -310,7 +312,7 @@ impl BayesOpt {
 impl FromSettings for BayesOpt {
     type Settings = Settings;
 
-    /// A strategy that has not folded a log. `rng` is the generator of the initial points.
+    /// Creates a strategy that has not yet read a log. `rng` generates the initial points.
     fn new(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
         let domain = setup.domain.clone();
         let columns = Columns::of(&domain, &setup.context);
@@ -421,7 +423,7 @@ impl Strategy for BayesOpt {
             return Ok(None);
         };
         let (gp, targets) = (&*posterior.gp, &posterior.targets);
-        // The mean does not depend on failures. Therefore a penalty excludes failing regions from the search.
+        // Failures do not change the posterior mean. Therefore a penalty excludes failing regions from the search.
         let penalty = success.map(|success| Addition::penalty(success, gp, 0.0));
         let scope = Scope {
             domain: &self.domain,

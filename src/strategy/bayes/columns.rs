@@ -1,4 +1,4 @@
-//! The columns of a row of the model, which contain the encoded point and the encoded context.
+//! The columns of the rows of the model. A row contains the encoded point followed by the encoded context.
 
 use std::ops::Range;
 
@@ -11,19 +11,19 @@ pub struct Columns {
     pub dimension: Vec<usize>,
     /// The number of dimensions.
     pub dimensions: usize,
-    /// For each dimension, the root mean square distance of two random points in its columns. The unit is the root mean
-    /// square distance of two uniform numbers in [0, 1].
+    /// For each dimension, the root mean square distance between two random points, measured in the columns of the
+    /// dimension. Spreads are divided by the root mean square distance between two uniform numbers in [0, 1].
     pub spreads: Vec<f64>,
     /// The columns of each category with two or more choices.
     pub categories: Vec<Range<usize>>,
     /// Whether a parameter of the point is discrete.
     pub discrete: bool,
-    /// The columns that a monotone map may stretch, which are the columns of the numeric parameters in a box.
+    /// The columns that a monotone map may stretch, which are the columns of numeric parameters in a box.
     pub numbers: Vec<usize>,
 }
 
 impl Columns {
-    /// The columns of a point followed by the columns of a context.
+    /// Creates the columns of a point followed by the columns of its context.
     pub fn of(domain: &Domain, context: &[Coordinate]) -> Self {
         let (mut dimension, mut spreads) = (Vec::new(), Vec::new());
         let mut add = |width: usize, spread: f64| {
@@ -60,7 +60,7 @@ impl Columns {
         }
     }
 
-    /// Columns that each belong to a separate dimension.
+    /// Creates columns for which every column is a separate dimension.
     #[cfg(test)]
     pub fn plain(width: usize) -> Self {
         Self {
@@ -78,16 +78,17 @@ impl Columns {
     }
 }
 
-/// Integers with at least this many levels are treated as uniform.
+/// Integers with at least this many levels are treated as continuous and uniformly distributed.
 const MANY_LEVELS: u64 = 32;
 
-/// Whether a map may stretch the coordinate. Coarse steps are not stretched.
+/// Whether a monotone map may stretch the coordinate. A coordinate with few levels is not stretched.
 fn is_number(coordinate: &Coordinate) -> bool {
     coordinate.is_ordered() && coordinate.levels().is_none_or(|n| n >= MANY_LEVELS)
 }
 
-/// The spread of a coordinate, as in [`Columns::spreads`]. The mean square distance of two uniform numbers is 1/6. For
-/// two of n choices it is 2(1 − 1/n), and for two independent numbers it is twice the variance.
+/// The spread of a coordinate, as in [`Columns::spreads`]. The mean square distance between two independent numbers is
+/// twice their variance, which is 1/6 for uniform numbers. The mean square distance between two random choices out of n
+/// is 2(1 − 1/n).
 fn spread(coordinate: &Coordinate) -> f64 {
     let mean_square = match (coordinate.choices(), coordinate.levels()) {
         (Some(n @ 2..), _) => 2.0 - 2.0 / n as f64,

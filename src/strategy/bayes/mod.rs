@@ -1,8 +1,8 @@
 //! Bayesian optimisation with a Gaussian process.
 //!
 //! * [`columns`]: the dimension of each column of a row
-//! * [`acquisitions`]: the functions that are maximised; [`settings`]: all settings
-//! * [`model`]: the rows computed from the log, their targets, the fit and the posterior
+//! * [`acquisitions`]: the functions that are maximised to choose a point; [`settings`]: all settings
+//! * [`model`]: the rows and targets computed from the log, the fit of the hyperparameters and the posterior
 //! * [`choose`]: the choice of a point from the posterior
 //! * [`bayes_opt`]: the strategy; `model_access`: access to its model
 

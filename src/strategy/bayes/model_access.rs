@@ -15,8 +15,8 @@ use crate::strategy::bayes::acquisitions::rule::Maximand;
 use crate::strategy::model_based::{ModelBased, Surrogate};
 
 impl BayesOpt {
-    /// Fits θ for predictions if there are data, and if θ was not fitted before or the last fit no longer describes the
-    /// data. The fit is only cached. The next suggestion fits θ again and logs its fit.
+    /// If there are data, fits θ for predictions, unless the last fit still describes the data. The fit is only cached:
+    /// the next suggestion fits θ again and logs the new fit.
     pub(super) fn preview_fit(
         &mut self,
         log: &Ledger,

@@ -1,7 +1,8 @@
-//! The settings of Bayesian optimisation and their defaults, as in JSON.
+//! The settings of Bayesian optimisation and their defaults. The fields have the names that are used in JSON.
 //!
-//! Values of f and standard deviations are in units of f. In the settings of the surrogate they are in units of the
-//! targets. By default, the targets are standardized values of f. Lengthscales are in units of the encoded columns.
+//! Values of f and standard deviations are in units of f, except that the standard deviations of the surrogate are in
+//! units of the targets. By default, the targets are standardized values of f. Lengthscales are in units of the encoded
+//! columns.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +23,8 @@ pub mod surrogate;
 /// The smallest number of dimensions for which `NamedMean::Auto` is `Estimated`.
 const MANY_DIMENSIONS: usize = 5;
 
-/// The largest default number of initial points. With 2·d initial points up to 20, a run of a hundred trials in nine
-/// parameters spent a fifth of the trials on initial points (docs/defaults.md).
+/// The default number of initial points is at most this number. When the limit was 20, a run with a hundred trials and
+/// nine parameters spent a fifth of the trials on initial points (docs/defaults.md).
 pub const MAX_INITIAL: usize = 10;
 
 /// The settings of Bayesian optimisation.
@@ -37,11 +38,12 @@ pub struct Settings {
     pub pending: Option<Pending>,
     pub surrogate: Surrogate,
     pub initial: Initial,
-    /// The time for which a pending trial counts as arriving, in units of the clock. `None` means without limit.
+    /// The window m: a pending trial counts as arriving for this time, in units of the clock. `None` means that there
+    /// is no limit.
     pub window: Option<f64>,
 }
 
-/// The trials before the model has data.
+/// The design of the trials that start before the model has data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", deny_unknown_fields)]
 pub enum Initial {
@@ -57,7 +59,7 @@ impl Default for Initial {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct InitialDesign {
-    /// The number of initial points. `None` means a number that depends on the dimension.
+    /// The number of initial points. If `n` is `None`, the number depends on the dimension.
     pub n: Option<usize>,
     pub how: DesignMethod,
 }
@@ -95,7 +97,7 @@ impl Settings {
         check(n <= MAX_COUNT, "initial.n", n, COUNT_OR_NONE)
     }
 
-    /// The settings for values that are oriented so that larger values are better.
+    /// Converts the settings that are values of f, so that larger values are better.
     pub fn oriented(mut self, direction: Direction) -> Self {
         self.pending = self.pending.map(|pending| pending.oriented(direction));
         let Surrogate::GP(gp) = &mut self.surrogate;
@@ -107,8 +109,8 @@ impl Settings {
 
     /// The policy for pending trials.
     pub fn pending(&self) -> Pending {
-        // An upper bound averaged over outcomes equals the hallucinated bound. With `Ignore`, draws would often be
-        // largest at points in flight.
+        // For an upper confidence bound, averaging over outcomes has the same result as `Hallucinate`. `Ignore` is not
+        // the default for draws, because draws would often be largest at points in flight.
         let averages = self.acquisition.rule().averages_outcomes();
         self.pending.unwrap_or(match averages {
             true => Pending::Integrate(Integrate::default()),
@@ -137,11 +139,11 @@ impl Settings {
 
     /// Whether a warp may be applied to shorten a long tail of bad values.
     pub fn warps(&self) -> bool {
-        // The targets of `Censor` are distances from the floor.
+        // Under `Censor`, values are not warped, because targets are distances from the floor.
         self.gp().targets == TargetScale::Robust && !self.pending().is_censor()
     }
 
-    /// Whether the prior mean is estimated, in d dimensions of point and context.
+    /// Whether the prior mean is estimated. d is the number of dimensions of the point and the context together.
     pub fn estimates_mean(&self, d: usize) -> bool {
         let wanted = match self.gp().mean {
             PriorMean::Named(NamedMean::Estimated) => true,

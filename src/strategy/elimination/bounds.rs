@@ -1,9 +1,10 @@
-//! The confidence bounds at the end of a round, and the points that are kept.
+//! The confidence bounds at the end of a round, and the elimination of points.
 //!
-//! mu~ and σ~ are the posterior mean and standard deviation given the arrived observations of the round. The bounds for
-//! finite sets (Theorem 6.1) are mu~ ± β~ σ~ with β~ = C_k + σ/λ·√(2 log(4R|X|/δ)). The bounds for boxes (Theorem 6.2)
-//! are mu~ ± (2/q_r + β~' (σ~ + 2/√q_r)). For Theorem 6.2, the paper prints u_r instead of q_r, and two upper bounds
-//! instead of an upper and a lower bound. A fixed β gives mu~ ± β σ~ for both kinds of domain.
+//! mu~ and σ~ are the posterior mean and standard deviation given the observations of the round that have arrived. The
+//! bounds for finite sets (Theorem 6.1) are mu~ ± β~ σ~ with β~ = C_k + σ/λ·√(2 log(4R|X|/δ)). The bounds for boxes
+//! (Theorem 6.2) are mu~ ± (2/q_r + β~' (σ~ + 2/√q_r)). For Theorem 6.2, the paper prints u_r instead of q_r, and two
+//! upper bounds instead of an upper and a lower bound. If β is a number, the bounds are mu~ ± β σ~ for finite sets and
+//! for boxes.
 
 use ndarray::{Array2, ArrayView2};
 
@@ -11,7 +12,7 @@ use crate::error::{Result, Stop, check};
 use crate::gp::kernel::KernelFamily;
 use crate::gp::{GaussianProcess, Hyperparameters};
 
-/// The width of the bounds U, L = mu~ ± (slack + multiplier·σ~).
+/// The parameters of the bounds U, L = mu~ ± (slack + multiplier·σ~).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Width {
     pub multiplier: f64,
@@ -26,7 +27,7 @@ pub struct Confidence {
     pub delta: f64,
     /// The number of rounds R.
     pub n_rounds: usize,
-    /// σ, the standard deviation of the noise, and λ, the standard deviation in the model.
+    /// σ, the standard deviation of the noise. `regularization` is λ, the standard deviation of the noise in the model.
     pub noise_std: f64,
     pub regularization: f64,
 }
@@ -37,7 +38,7 @@ impl Confidence {
         self.rkhs_bound + self.noise_std / self.regularization * (2.0 * log).sqrt()
     }
 
-    /// The width of Theorem 6.1, for |X| points.
+    /// Returns the parameters of the bounds in Theorem 6.1, for |X| points.
     pub fn on_points(&self, n_points: usize) -> Width {
         let log = (4.0 * self.n_rounds as f64 * n_points as f64 / self.delta).ln();
         Width {
@@ -46,8 +47,9 @@ impl Confidence {
         }
     }
 
-    /// The width of Theorem 6.2 for round r. Its multiplier is β~' = β(δ'/2Γ) with δ' = δ/4R. A discretisation has Γ =
-    /// c C~^d q_r^d points (Lemma 4.3). Here C~ = C_k + max(σ, k_max) √q_r/λ·√(2 log(4 q_r/δ')).
+    /// Returns the parameters of the bounds in Theorem 6.2, for round r. The multiplier is β~' = β(δ'/2Γ) with δ' =
+    /// δ/4R. A discretisation has Γ = c C~^d q_r^d points (Lemma 4.3). Here C~ = C_k + max(σ, k_max) √q_r/λ·√(2 log(4
+    /// q_r/δ')).
     pub fn on_a_box(&self, cover: Cover, q: usize) -> Width {
         let q = q as f64;
         let delta = self.delta / (4.0 * self.n_rounds as f64);
@@ -63,7 +65,8 @@ impl Confidence {
     }
 }
 
-/// The size of a discretisation of a box (Assumption 4.2). With c·C_k^d·t^d points, `|f(x) − f([x])| ≤ 1/t`.
+/// The size of a discretisation of a box (Assumption 4.2). If the discretisation has c·C_k^d·t^d points, `|f(x) −
+/// f([x])| ≤ 1/t`, where [x] is the point nearest to x.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cover {
     pub log_c: f64,
@@ -74,7 +77,8 @@ pub struct Cover {
 }
 
 impl Cover {
-    /// The cover of the unit cube. The result is `None` for a kernel whose functions are not Lipschitz continuous.
+    /// Computes the cover of the unit cube. A cover does not exist if functions in the space of the kernel are not
+    /// Lipschitz continuous.
     ///
     /// |f(x) − f(x')| ≤ C_k √(k(x,x) − 2k(x,x') + k(x',x')) ≤ C_k σ_f g |(x − x')/ℓ|, where g² is
     /// [`KernelFamily::squared_lipschitz`]. Cells of width 2ℓ_i/(C_k σ_f g √d t) in column i satisfy the assumption.
@@ -103,7 +107,7 @@ pub struct Arrived {
     pub noise: Vec<f64>,
 }
 
-/// The points with U(x) ≥ max L. Return an error if all bounds are NaN.
+/// Returns the indices of the points with U(x) ≥ max L. If all bounds are NaN, the result is empty.
 pub fn surviving(
     family: KernelFamily,
     theta: &Hyperparameters,
@@ -129,7 +133,7 @@ pub fn surviving(
         .collect())
 }
 
-/// mu~ and σ~² at the points, both (N,).
+/// Returns mu~ and σ~² at the points. Both have shape (N,).
 pub fn posterior(
     family: KernelFamily,
     theta: &Hyperparameters,

@@ -1,8 +1,8 @@
-//! BPE-Delay, which works in rounds of pure exploration. Each round explores the points that the bounds of the previous
-//! round keep.
+//! The strategy BPE-Delay, which works in rounds of pure exploration. Each round explores the points that the
+//! confidence bounds at the end of the previous round did not eliminate.
 //!
-//! The state is computed from the log. A note marks the start of a round. From then on, the data of the previous round
-//! do not change. The set X_r and the variances of a round are caches.
+//! The state is computed from the log. A note marks the start of a round. When a round starts, the data of the previous
+//! round become final. The set X_r and the variances of a round are caches.
 
 use std::sync::Arc;
 
@@ -38,12 +38,12 @@ pub struct BPEDelay {
     theta: Hyperparameters,
     /// The points that represent a box. The array is empty for candidates.
     discretization: Array2<f64>,
-    /// The cover of the box. It is `None` if the points are all members of the domain.
+    /// The cover of the box, or `None` if every member of the domain is one of the points.
     cover: Option<Cover>,
     rounds: Rounds,
-    /// The set X_r of each round that has begun, as row numbers of the points. X_1 contains all points.
+    /// The set X_r of each round that has begun, stored as indices of points. X_1 contains all points.
     sets: Vec<Arc<Vec<usize>>>,
-    /// A cache of the set of the next round, with the length of the log from which the set was computed.
+    /// A cache of the set X_r of the next round, and the length of the log from which this set was computed.
     ahead: Option<(usize, Left)>,
     exploration: Option<Explored>,
 }
@@ -55,7 +55,7 @@ struct Left {
     warning: Option<String>,
 }
 
-/// The posterior variances over the set of a round.
+/// The posterior variances at the points of the set X_r of a round.
 struct Explored {
     round: usize,
     set: Arc<Vec<usize>>,
@@ -74,19 +74,19 @@ impl BPEDelay {
         self.settings.kernel
     }
 
-    /// The delay model at time `now`. It is either given or estimated from the log.
+    /// The delay model at time `now`. The delay model is given in the settings or estimated from the log.
     fn delay(&self, log: &Ledger, now: f64) -> Option<SubExponential> {
         let known = self.settings.known_delay();
         known.or_else(|| estimate(log, now, self.schedule.log_term()))
     }
 
-    /// The number of steps of the rounds before the current round.
+    /// The total number of steps in the rounds before the current round.
     fn steps_before(&self) -> usize {
         let last = self.rounds.all().last();
         self.rounds.steps() - last.map_or(0, |round| round.trials.len())
     }
 
-    /// Whether the next suggestion begins a round. Return an error if the horizon is reached.
+    /// Whether the next suggestion begins a round. Returns an error if the horizon is reached.
     fn begins_round(&self, delay: Option<SubExponential>) -> Result<bool> {
         let (begun, steps) = (self.rounds.all().len(), self.rounds.steps());
         let own = steps - self.steps_before();
@@ -96,7 +96,8 @@ impl BPEDelay {
                     let length = self.schedule.length(begun, self.steps_before(), delay);
                     own as f64 >= length
                 });
-        // In the paper, the last round ends at the horizon. In the code of the authors, the last round is complete.
+        // In the paper, the last round ends at the horizon. In the code of the authors, the last round is completed
+        // even if it exceeds the horizon.
         let cut = self.settings.lengths == Lengths::Paper;
         if begun > 0 && (cut || is_over) && self.schedule.is_last(begun, steps) {
             let horizon = self.schedule.horizon;
@@ -105,7 +106,7 @@ impl BPEDelay {
         Ok(is_over)
     }
 
-    /// Computes the sets of all rounds that have begun.
+    /// Computes the set X_r of every round that has begun.
     fn update_sets(&mut self, stop: &mut Stop) -> Result<()> {
         while self.sets.len() < self.rounds.all().len() {
             let round = self.sets.len();
@@ -120,7 +121,7 @@ impl BPEDelay {
         Ok(())
     }
 
-    /// The set that the next round would have if it began now.
+    /// The set X_r that the next round would have if the next round began now.
     fn left_now(&mut self, log: &Ledger, stop: &mut Stop) -> Result<Left> {
         if let Some((len, left)) = &self.ahead
             && *len == log.len()
@@ -138,7 +139,7 @@ impl BPEDelay {
         Ok(left)
     }
 
-    /// The points that the bounds of a round (counted from 0) keep.
+    /// The points that remain after the elimination at the end of a round. The argument `round` is counted from 0.
     fn left_after(&self, round: usize, stop: &mut Stop) -> Result<Left> {
         let set = &self.sets[round];
         let points = self.points().select(Axis(0), set);
@@ -168,13 +169,14 @@ impl BPEDelay {
         })
     }
 
-    /// The observations that are used at the end of a round.
+    /// The observations from which the bounds at the end of a round are computed.
     fn arrived(&self, round: usize) -> Result<Arrived> {
         let data = self.rounds.all()[round].data.values();
         self.observations(data.map(|datum| (&datum.x[..], datum.value, datum.std)))
     }
 
-    /// Observations from their points, values and standard deviations of the noise.
+    /// Collects observations. For each observation, `data` contains the point, the value and the standard deviation of
+    /// the noise.
     fn observations<'a>(
         &self,
         data: impl Iterator<Item = (&'a [f64], f64, Option<f64>)>,
@@ -190,7 +192,7 @@ impl BPEDelay {
         Ok(Arrived { x, y, noise })
     }
 
-    /// The width of the bounds at the end of a round.
+    /// The parameters of the bounds at the end of a round.
     fn width(&self, round: usize) -> Width {
         match (self.settings.beta, self.settings.constants().rkhs_bound) {
             (Beta::Fixed(multiplier), _) => Width {
@@ -216,7 +218,7 @@ impl BPEDelay {
         }
     }
 
-    /// The posterior variances over the set of a round, given the trials of the round so far.
+    /// Updates the posterior variances at the points of a round, given the trials of the round so far.
     fn explore(
         &mut self,
         round: usize,
@@ -255,7 +257,8 @@ impl BPEDelay {
     }
 }
 
-/// Returns an error for `beta="theory"` on a box if functions of the kernel are not Lipschitz continuous.
+/// For a box and `beta="theory"`, returns an error if functions in the space of the kernel are not Lipschitz
+/// continuous.
 fn check_lipschitz(settings: &Settings) -> Result<()> {
     match settings.beta {
         Beta::Fixed(_) => Ok(()),
@@ -271,7 +274,7 @@ fn check_lipschitz(settings: &Settings) -> Result<()> {
 impl FromSettings for BPEDelay {
     type Settings = Settings;
 
-    /// A strategy without rounds. `rng` draws the points that represent a box.
+    /// Creates a strategy for which no round has begun. `rng` draws the points that represent a box.
     fn new(setup: &Setup, mut settings: Settings, rng: &mut Rng) -> Result<Self> {
         let domain = setup.domain.clone();
         let (schedule, theta) = settings.check(domain.width())?;
@@ -322,7 +325,8 @@ impl FromSettings for BPEDelay {
 
 impl Strategy for BPEDelay {
     fn supports(&self) -> Supports {
-        // The theory assumes one function on one set, and the lengths of rounds are counted in suggestions.
+        // Contexts and fidelities are not supported, because the theory assumes a single function on a single set. The
+        // clock in seconds is not supported, because the lengths of rounds are counted in suggestions.
         Supports {
             contexts: false,
             candidates: true,
@@ -390,7 +394,7 @@ impl Strategy for BPEDelay {
         Note::check(note, log)
     }
 
-    /// The point of the current set with the largest posterior mean, given all values.
+    /// The point of the current set X_r with the largest posterior mean. The posterior is computed from all values.
     fn recommend(
         &mut self,
         log: &Ledger,
@@ -433,7 +437,8 @@ impl Strategy for BPEDelay {
         let now = log.now(None)?;
         let begun = self.rounds.all().len();
         let known = self.settings.known_delay();
-        // The numbers of steps before a round and at its planned end.
+        // `before` is the number of steps before a round, and `end` is the number of steps at the planned end of the
+        // round.
         let (mut before, mut end) = (0, 0);
         let mut rounds = Vec::new();
         for (r, round) in self.rounds.all().iter().enumerate() {

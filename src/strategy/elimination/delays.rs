@@ -1,24 +1,24 @@
-//! Estimates of the delay statistics from the log. The statistics are the mean, ξ and b of Assumption 3.3, for trials
-//! that return a result.
+//! Estimation of the delay model from the log. The delay model consists of the mean, ξ and b in Assumption 3.3. The
+//! delay model describes trials that return a result.
 //!
 //! The delay of an observed trial is known. The delay of a trial that is in flight, failed or abandoned is at least the
-//! age of the trial (right-censored). The distribution of finite delays is the estimate of Kaplan and Meier 1958, which
+//! age of the trial (right-censored). The distribution of delays is estimated as in Kaplan and Meier 1958. The estimate
 //! has probability p_j at the observed delay τ_j. A result that arrives before the next suggestion has delay 0. If all
 //! results have delay 0, t_r = q_r.
 
 use crate::ledger::{Ledger, State};
 use crate::strategy::elimination::settings::SubExponential;
 
-/// The grid of candidates for b. The constants are the largest b in standard deviations, the number of candidates, and
-/// the number of candidates per factor of 2.
+/// The grid on which b is chosen. The three constants are the largest b (in standard deviations of the delay), the
+/// number of values of b, and the number of values of b per factor of 2.
 const B_LARGEST: f64 = 16.0;
 const N_B: usize = 24;
 const B_PER_OCTAVE: f64 = 3.0;
-/// The number of arguments η on each side of 0 at which the moment-generating function is evaluated.
+/// The moment-generating function is evaluated at this number of arguments η on each side of 0.
 const N_ETA: usize = 12;
 
-/// The estimated delay model for a bound at `log_term` = log(3T/δ). The result is `None` before the first result has
-/// arrived.
+/// Estimates the delay model. ξ and b are chosen for a bound with `log_term` = log(3T/δ). Before the first result has
+/// arrived, this function returns `None`.
 pub fn estimate(log: &Ledger, now: f64, log_term: f64) -> Option<SubExponential> {
     let distribution = kaplan_meier(delays(log, now));
     if distribution.is_empty() {
@@ -39,9 +39,10 @@ fn delays(log: &Ledger, now: f64) -> Vec<(f64, bool)> {
         .collect()
 }
 
-/// The pairs (τ_j, p_j) in increasing order of τ_j, with Σ p_j = 1. The list is empty if all delays are censored.
+/// Returns the pairs (τ_j, p_j) in increasing order of τ_j. The probabilities are normalised: Σ p_j = 1. The list is
+/// empty if all delays are censored.
 fn kaplan_meier(mut delays: Vec<(f64, bool)>) -> Vec<(f64, f64)> {
-    // Delays of results are sorted before equal ages of other trials.
+    // If the delay of a result equals the age of a trial without a result, the delay comes first.
     delays.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
     let (mut surviving, mut at_risk) = (1.0, delays.len());
     let mut distribution = Vec::new();
@@ -59,7 +60,8 @@ fn kaplan_meier(mut delays: Vec<(f64, bool)>) -> Vec<(f64, f64)> {
     distribution
 }
 
-/// The pair ξ, b with the smallest bound on delays among all pairs that satisfy Assumption 3.3.
+/// Returns the pair ξ, b that gives the smallest bound on delays. Only pairs that satisfy Assumption 3.3 are
+/// considered.
 fn sub_exponential(distribution: &[(f64, f64)], log_term: f64) -> SubExponential {
     let mean: f64 = distribution.iter().map(|(tau, p)| p * tau).sum();
     let variance: f64 = distribution
@@ -85,7 +87,8 @@ fn sub_exponential(distribution: &[(f64, f64)], log_term: f64) -> SubExponential
     let mut best: Option<(f64, SubExponential)> = None;
     for i in 0..N_B {
         let b = std * B_LARGEST * libm::exp2(-(i as f64) / B_PER_OCTAVE);
-        // ξ² = sup of 2 log E exp(η(τ − E τ)) / η² over |η| ≤ 1/b. The limit of the quotient at η = 0 is the variance.
+        // ξ² is the supremum of 2 log E exp(η(τ − E τ)) / η² over |η| ≤ 1/b. The limit of the quotient at η = 0 is the
+        // variance.
         let squared = (1..=N_ETA).fold(variance, |largest, j| {
             let eta = j as f64 / (N_ETA as f64 * b);
             let of = |eta: f64| 2.0 * log_mgf(eta) / (eta * eta);
@@ -118,8 +121,8 @@ mod tests {
 
     #[test]
     fn ages_are_right_censored() {
-        // There are five trials. The second age is larger than the first delay. The probabilities are 1/5, then 4/5 ·
-        // 1/3 and 8/15 · 1/2, divided by 11/15.
+        // The data are three delays and the ages of two trials without results. Before normalisation, the probabilities
+        // of the delays are 1/5, 4/5 · 1/3 and 8/15 · 1/2. Their sum is 11/15.
         let delays = vec![
             (7.0, false),
             (2.0, true),

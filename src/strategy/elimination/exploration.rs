@@ -1,7 +1,7 @@
-//! The posterior variance at a set of points. It is updated for each added row, at a cost of O(n) per point.
+//! The posterior variance at a set of points. When a row is added, the variance at every point is updated in O(n).
 //!
-//! Notation: x_1 … x_n are the rows of a round, λ is the noise variance, and K + λI = L Lᵀ. v_j(x) are the entries of
-//! L⁻¹k(X, x). Then σ_n²(x) = k(x, x) − Σ_j v_j(x)², and L_ij = v_j(x_i) for j < i. For a new row x_n, compute its row
+//! Notation: x_1 … x_n are the rows of a round, λ is the noise variance, and K + λI = L Lᵀ. The entries of L⁻¹k(X, x)
+//! are v_j(x). Then σ_n²(x) = k(x, x) − Σ_j v_j(x)², and L_ij = v_j(x_i) for j < i. For a new row x_n, compute its row
 //! of L, and then v_n(x) = (k(x_n, x) − Σ_{j<n} L_nj v_j(x)) / L_nn at every point.
 
 use ndarray::{Array2, ArrayView2, Axis};
@@ -15,7 +15,7 @@ use crate::numerics::growing_cholesky::GrowingCholesky;
 use crate::numerics::simd::add_multiple;
 use crate::random::Rng;
 
-/// The rows and the points, with v_j at every point for each row j.
+/// The rows, the points, and the value v_j(x) for every row j and every point x.
 pub struct Exploration {
     kernel: Kernel,
     noise_variance: f64,
@@ -29,7 +29,7 @@ pub struct Exploration {
 }
 
 impl Exploration {
-    /// The prior variance at `points` (N, d), without rows.
+    /// Creates the state before any row is added. The variance at `points` (N, d) is the prior variance.
     pub fn new(kernel: Kernel, theta: &Hyperparameters, points: ArrayView2<f64>) -> Self {
         let prior = points.rows().into_iter().map(|x| kernel.prior_variance(x));
         let prior: Vec<f64> = prior.collect();
@@ -51,7 +51,7 @@ impl Exploration {
         &self.trials
     }
 
-    /// Adds the point of a trial.
+    /// Adds a row for the point of a trial.
     pub fn push(&mut self, trial: TrialNumber, x: &[f64], stop: &mut Stop) -> Result<()> {
         check(stop)?;
         let n = self.v.len();
@@ -77,7 +77,7 @@ impl Exploration {
         Ok(())
     }
 
-    /// Keeps the first n rows. The variance then has the same bits as if the other rows had not been added.
+    /// Keeps the first n rows and removes the later rows. The variance is restored bit for bit.
     pub fn keep(&mut self, n: usize) {
         if n >= self.trials.len() {
             return;
@@ -94,7 +94,7 @@ impl Exploration {
         }
     }
 
-    /// The point with the largest variance (Eq. 7). Exact ties are broken uniformly at random.
+    /// Returns the index of the point with the largest variance (Eq. 7). Exact ties are broken uniformly at random.
     pub fn most_uncertain(&self, rng: &mut Rng) -> usize {
         let (mut best, mut most, mut n_ties) = (0, f64::NEG_INFINITY, 0);
         for (i, &variance) in self.variance.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! The note of the first suggestion of a round. It contains the number of the round, and the delay model at that time.
+//! The note that is logged with the first suggestion of a round. The note contains the number of the round, and the
+//! delay model at the start of the round.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +13,8 @@ use crate::strategy::elimination::settings::SubExponential;
 pub struct Note {
     /// The number of the round, counted from 1.
     pub round: usize,
-    /// The delay model that determined the length of the previous round. It is given, or estimated at the end of that
-    /// round. It is `None` if a delay model was not available.
+    /// The delay model that determined the length of the previous round. The delay model is given in the settings, or
+    /// was estimated at the end of the previous round. The field is `None` if no delay model was available.
     pub delay: Option<SubExponential>,
 }
 
@@ -36,7 +37,7 @@ impl Note {
         Ok(note)
     }
 
-    /// Returns an error if a note is not valid for the next suggestion of this log.
+    /// Returns an error if a note is not valid for the next suggestion after this log.
     pub fn check(text: &str, log: &Ledger) -> Result<()> {
         let note = Self::from_text(text)?;
         let begun = log.trials().iter().filter(|trial| trial.note().is_some());

@@ -1,8 +1,8 @@
-//! The rounds computed from the log, with the trials of each round and the values that had arrived at the end of the
+//! The rounds, computed from the log. Each round contains its trials, and the values that had arrived at the end of the
 //! round.
 //!
 //! Only trials that the strategy proposed belong to a round. Enqueued and added trials do not belong to a round. The
-//! data of a round are final when the next round begins. Later events of the trials of the round are ignored.
+//! data of a round are final when the next round begins. Later events about trials in the round are ignored.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use crate::strategy::elimination::settings::SubExponential;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Datum {
     pub value: f64,
-    /// The standard deviation of the noise of the value, if reported.
+    /// The reported standard deviation of the noise, if any.
     pub std: Option<f64>,
-    /// The point at which the trial was run.
+    /// The point at which the trial was actually run.
     pub x: Vec<f64>,
 }
 
@@ -26,27 +26,28 @@ pub struct Datum {
 pub struct Round {
     /// The index of the log entry that begins the round.
     pub begin: usize,
-    /// The trials of the steps of the round, in order.
+    /// The trials of the round in order. Each step of the round is one trial.
     pub trials: Vec<TrialNumber>,
     /// The delay model when the round began.
     pub delay: Option<SubExponential>,
-    /// The values used at the end of the round, by trial. The values come from this round, or from all rounds so far.
+    /// The values that are used at the end of the round, by trial. Depending on the settings, the values come from this
+    /// round only or from all rounds so far.
     pub data: BTreeMap<TrialNumber, Datum>,
 }
 
-/// The rounds computed from the log, and the number of log entries folded so far.
+/// All rounds, computed from the entries of the log that have been processed so far.
 #[derive(Debug, Clone, Default)]
 pub struct Rounds {
     keep: bool,
     all: Vec<Round>,
-    /// The failed trials, with the number of steps at the time of failure.
+    /// For each failed trial, the total number of steps at the time of the failure.
     failed: BTreeMap<TrialNumber, usize>,
-    /// The number of entries of the log that are folded.
+    /// The number of entries of the log that have been processed.
     folded: usize,
 }
 
 impl Rounds {
-    /// Rounds before any entry of the log. With `keep`, the data of earlier rounds are also used in later rounds.
+    /// Creates the state for an empty log. If `keep` is true, later rounds also use the data of earlier rounds.
     pub fn new(keep: bool) -> Self {
         Self {
             keep,
@@ -59,13 +60,13 @@ impl Rounds {
         &self.all
     }
 
-    /// The number of suggestions in all rounds.
+    /// The total number of suggestions in all rounds.
     pub fn steps(&self) -> usize {
         self.all.iter().map(|round| round.trials.len()).sum()
     }
 
-    /// The trials whose points count as explored in a round. A failed trial counts until its point should be tried
-    /// again.
+    /// The trials whose points count as explored in a round. The point of a failed trial counts as explored until the
+    /// point should be tried again.
     pub fn explored(&self, round: usize, log: &Ledger) -> Vec<TrialNumber> {
         let first = if self.keep { 0 } else { round };
         let rounds = self.all.iter().take(round + 1).skip(first);
@@ -75,8 +76,8 @@ impl Rounds {
             .collect()
     }
 
-    /// Whether the point of a failed trial should be tried again. The point is tried again 2 steps after its first
-    /// failure, 4 steps after its second failure, 8 steps after its third failure, and so on.
+    /// Whether the point of a failed trial should be tried again. A point is tried again 2 steps after the first
+    /// failure at this point, 4 steps after the second failure, 8 steps after the third failure, and so on.
     fn is_tried_again(&self, number: TrialNumber, log: &Ledger) -> bool {
         if !self.failed.contains_key(&number) {
             return false;
@@ -89,7 +90,7 @@ impl Rounds {
         self.steps() >= last.saturating_add(1usize << n_failures.min(62))
     }
 
-    /// Folds the new entries of the log.
+    /// Updates the rounds with the new entries of the log.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         for (i, entry) in log.entries().iter().enumerate().skip(self.folded) {
             match entry {

@@ -1,7 +1,8 @@
 //! The lengths of rounds.
 //!
-//! q_0 = 1, q_r = ⌈√(T q_{r−1})⌉ (Algorithm 1). During the other steps of a round, the results of the first q_r steps
-//! arrive. With probability 1 − δ/2, the first q_r results of every round have arrived at the end of the round.
+//! q_0 = 1, q_r = ⌈√(T q_{r−1})⌉ (Algorithm 1). A round has more than q_r steps, so that the results of the first q_r
+//! steps can arrive before the round ends. With probability 1 − δ/2, these results have arrived at the end of the
+//! round, for every round.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,13 +16,13 @@ pub struct SubExponential {
     pub b: f64,
 }
 
-/// The term of Eq. 6 that is used as the bound on delays.
+/// Which of the two terms in Eq. 6 is used as the bound on delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tail {
     /// The larger term, which is a valid bound.
     Max,
-    /// The smaller term, as printed, which is not a valid bound.
+    /// The smaller term, as printed in the paper. The smaller term is not a valid bound.
     Min,
 }
 
@@ -31,8 +32,8 @@ pub enum Tail {
 pub enum Lengths {
     /// t_r = ⌈q_r + u_T(δ)⌉, and the last round ends at the horizon.
     Paper,
-    /// t_r = ⌊q_r + E τ + 2b·log(3s/2δ)⌋ at step s, as in the code of the authors. Rounds follow until Σ q_r ≥ T, and
-    /// the last round is complete.
+    /// t_r = ⌊q_r + E τ + 2b·log(3s/2δ)⌋, as in the code of the authors. Here, s is q_r plus the number of steps before
+    /// the round. Rounds are added until Σ q_r ≥ T, and the last round is completed.
     Code,
 }
 
@@ -41,7 +42,7 @@ pub enum Lengths {
 pub struct Schedule {
     /// The horizon T.
     pub horizon: usize,
-    /// The probability of failure δ.
+    /// δ, the probability that a bound fails.
     pub delta: f64,
     pub tail: Tail,
     pub lengths: Lengths,
@@ -57,7 +58,7 @@ pub struct Planned {
 }
 
 impl Schedule {
-    /// q_r of round r.
+    /// Returns q_r for round r.
     pub fn explored(&self, round: usize) -> usize {
         let mut q = 1.0_f64;
         for _ in 0..round {
@@ -70,7 +71,8 @@ impl Schedule {
         q as usize
     }
 
-    /// t_r of a round that starts after `before` steps. The length is not limited by the horizon.
+    /// Returns the length t_r of a round that starts after `before` steps. The planned end of the round may exceed the
+    /// horizon.
     pub fn length(&self, round: usize, before: usize, delay: SubExponential) -> f64 {
         let q = self.explored(round) as f64;
         match self.lengths {
@@ -85,8 +87,8 @@ impl Schedule {
         }
     }
 
-    /// u_T(δ) = E τ + ψ_T(δ/2) (Eq. 6). ψ_t(δ) is the larger of √(2ξ² log(3t/2δ)) and 2b log(3t/2δ). The paper prints
-    /// the smaller of these terms.
+    /// u_T(δ) = E τ + ψ_T(δ/2) (Eq. 6). ψ_t(δ) is the larger of √(2ξ² log(3t/2δ)) and 2b log(3t/2δ). The formula
+    /// printed in the paper takes the smaller of these two terms.
     pub fn longest_delay(&self, delay: SubExponential) -> f64 {
         let log = self.log_term();
         let gaussian = delay.xi * (2.0 * log).sqrt();
@@ -103,7 +105,7 @@ impl Schedule {
         (3.0 * self.horizon as f64 / self.delta).ln()
     }
 
-    /// Whether this round, which ends after `steps` steps, is the last round.
+    /// Whether this round is the last round, if the round ends after `steps` steps.
     pub fn is_last(&self, round: usize, steps: usize) -> bool {
         match self.lengths {
             Lengths::Paper => steps >= self.horizon,
@@ -114,7 +116,8 @@ impl Schedule {
         }
     }
 
-    /// The rounds under this delay model, from round `first`, which starts after `before` steps.
+    /// Plans the rounds under this delay model. The first planned round is round `first`, which starts after `before`
+    /// steps.
     pub fn plan(&self, first: usize, before: usize, delay: SubExponential) -> Vec<Planned> {
         let mut planned = Vec::new();
         let mut steps = before;
@@ -136,8 +139,8 @@ impl Schedule {
         planned
     }
 
-    /// The number of rounds R. If delays are estimated, the result is the number of rounds without delay, which is an
-    /// upper bound on R.
+    /// The number of rounds R. If the delay model is not given, this method returns the number of rounds that would be
+    /// needed without delays, which is an upper bound on R.
     pub fn n_rounds(&self, delay: Option<SubExponential>) -> usize {
         self.plan(1, 0, delay.unwrap_or_default()).len()
     }

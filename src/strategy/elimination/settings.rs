@@ -1,4 +1,4 @@
-//! The settings of BPE-Delay with their defaults, as in JSON, and their checks.
+//! The settings of BPE-Delay, their defaults and their checks. The fields have the names that are used in JSON.
 //!
 //! Values of f and standard deviations are in units of f. Lengthscales are in units of the encoded columns.
 
@@ -16,14 +16,15 @@ use crate::strategy::theory::{Constants, Theory};
 
 pub use crate::strategy::elimination::schedule::{Lengths, SubExponential, Tail};
 
-/// The smallest noise variance relative to the signal variance. This noise variance replaces 0.
+/// The smallest noise variance, divided by the signal variance. The model uses this noise variance if the given noise
+/// variance is smaller.
 const MIN_NOISE: f64 = 1e-10;
 
-/// The settings of BPE-Delay. A setting with default `None` is required.
+/// The settings of BPE-Delay. A setting is required if its default is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// The horizon T, which is the total number of suggestions.
+    /// The horizon T: the total number of suggestions.
     pub horizon: Option<usize>,
     /// ℓ: one lengthscale per column, or one lengthscale for all columns.
     pub lengthscale: Option<Lengthscale>,
@@ -31,14 +32,15 @@ pub struct Settings {
     pub noise_std: Option<f64>,
     pub signal_std: f64,
     pub kernel: KernelFamily,
-    /// The prior mean of f. The constant `rkhs_bound` of the theorems bounds the norm of f − mean.
+    /// The prior mean of f. In the theorems, the constant `rkhs_bound` bounds the norm of f − mean.
     pub mean: f64,
     pub delay: Delay,
     pub beta: Beta,
     pub theory: Theory,
     /// The number of points that represent a box.
     pub n_points: usize,
-    /// Whether the data of earlier rounds are used. The theorems assume that they are not used.
+    /// Whether the data of earlier rounds are used. The theorems assume that only the data of the current round are
+    /// used.
     pub keep_rounds: bool,
     pub tail: Tail,
     pub lengths: Lengths,
@@ -78,7 +80,7 @@ pub enum Delay {
 #[serde(deny_unknown_fields, default)]
 pub struct EstimatedDelay {}
 
-/// Every result arrives before the next suggestion. Then the strategy is BPE.
+/// Every result arrives before the next suggestion. With this delay model, the strategy is BPE.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NoDelay {}
@@ -99,7 +101,7 @@ pub enum Theorem {
 }
 
 impl Settings {
-    /// The schedule of rounds. Return an error if T is missing or out of range.
+    /// The schedule of rounds. Returns an error if T is missing or out of range.
     pub fn schedule(&self) -> Result<Schedule> {
         const EXPECTED: &str =
             "give the total number of suggestions of the search, from 1 to 1,000,000,000";
@@ -116,7 +118,7 @@ impl Settings {
         })
     }
 
-    /// The given θ for rows of `width` columns.
+    /// The hyperparameters θ from the settings, for rows with `width` columns.
     pub fn theta(&self, width: usize) -> Result<Hyperparameters> {
         const EXPECTED: &str = "the theory assumes a known kernel: give one finite number above 0, or one for every \
              encoded column";
@@ -145,12 +147,12 @@ impl Settings {
         Ok(theta)
     }
 
-    /// σ of the theorems. It is at least the noise that the model uses instead of 0.
+    /// The σ that the theorems use. σ is at least the smallest standard deviation of the noise in the model.
     pub fn theory_noise(&self) -> f64 {
         self.row_noise(self.noise_std.unwrap_or(f64::NAN)).sqrt()
     }
 
-    /// The noise variance of a value with standard deviation `std`.
+    /// The noise variance of a value whose noise has standard deviation `std`.
     pub fn row_noise(&self, std: f64) -> f64 {
         (std * std).max(MIN_NOISE * self.signal_std * self.signal_std)
     }
@@ -202,7 +204,7 @@ impl Settings {
         self.theory.constants()
     }
 
-    /// The given delay model, or `None` if the delay model is estimated.
+    /// The delay model from the settings, or `None` if the delay model is estimated.
     pub fn known_delay(&self) -> Option<SubExponential> {
         match self.delay {
             Delay::EstimatedDelay(_) => None,

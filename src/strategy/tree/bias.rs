@@ -1,21 +1,22 @@
-//! The bias constant C of low fidelities: |f_z − f| ≤ ζ(z) = C·(1 − z). C is declared, or estimated from two trials at
-//! the same point.
+//! The bias constant C of low fidelities. C bounds the bias: |f_z − f| ≤ ζ(z) = C·(1 − z). C is declared, or estimated
+//! from two trials at the same point.
 //!
-//! As in the code of Wang et al. 2022, the initial estimate is C = √2·|f_0.8 − f_0.2|/0.6 at the centre of the box. C
-//! is multiplied by 1.4 when the difference of two values in a cell is too large for C and the width of the cell.
+//! As in the code of Wang et al. 2022, the initial estimate is C = √2·|f_0.8 − f_0.2|/0.6 at the centre of the box. Two
+//! values in the same cell may differ by at most C times the difference of their fidelities, plus the width of the
+//! cell. If two values differ by more, C is multiplied by 1.4.
 
 use crate::ledger::{Ledger, TrialNumber};
 use crate::problem::Fidelity;
 
 /// The fidelities of the two trials from which C is estimated.
 const PROBES: [f64; 2] = [0.8, 0.2];
-/// The factor by which C grows when the difference of two values is too large for C.
+/// The factor by which C is multiplied if two values differ by more than C allows.
 const GROWTH: f64 = 1.4;
 
-/// The bias constant, which is absent, given or estimated.
+/// The bias constant C, which is absent, declared or estimated.
 #[derive(Debug, Clone)]
 pub enum Bias {
-    /// Every trial is a full evaluation, so the bias is 0.
+    /// Every trial is a full evaluation, so there is no bias.
     None,
     Declared(f64),
     Estimated(Estimate),
@@ -24,7 +25,7 @@ pub enum Bias {
 /// The estimate of C from two trials.
 #[derive(Debug, Clone)]
 pub struct Estimate {
-    /// The fidelities of the two trials, and the numbers of the trials.
+    /// The fidelities of the two trials from which C is estimated. `probes` contains the numbers of these trials.
     fidelities: [f64; 2],
     probes: Vec<TrialNumber>,
     constant: Option<f64>,
@@ -45,7 +46,7 @@ impl Bias {
         }
     }
 
-    /// C, if known.
+    /// The constant C, or `None` if C is not known.
     pub fn constant(&self) -> Option<f64> {
         match self {
             Self::None => None,
@@ -54,7 +55,7 @@ impl Bias {
         }
     }
 
-    /// The fidelity of the next of the two trials, or `None` if both trials have started.
+    /// The fidelity of the next trial from which C is estimated, or `None` if both trials have started.
     pub fn next_probe(&self) -> Option<f64> {
         match self {
             Self::Estimated(estimate) => {
@@ -65,7 +66,7 @@ impl Bias {
         }
     }
 
-    /// Registers a suggestion as one of the two trials, unless both trials have started.
+    /// If fewer than two trials for the estimate of C have started, registers this trial as one of the two.
     pub fn start(&mut self, number: TrialNumber, log: &Ledger) {
         if let Self::Estimated(estimate) = self
             && estimate.probes.len() < PROBES.len()
@@ -75,8 +76,9 @@ impl Bias {
         }
     }
 
-    /// Updates C with the value of a trial. `others` contains the other trials with values in the same cell. f varies
-    /// by at most `width` over the cell. `measured` returns the value of a trial, if any, and its fidelity.
+    /// Updates C with the value of a trial. `others` contains the other trials in the same cell that have values. f
+    /// varies by at most `width` over the cell. `measured` returns the value of a trial, if any, and the fidelity of
+    /// the trial.
     pub fn update(
         &mut self,
         number: TrialNumber,

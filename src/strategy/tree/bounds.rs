@@ -1,19 +1,20 @@
-//! Upper confidence bounds on the mean of f over a cell, from all observations in its subtree (Wang et al. 2022).
+//! Upper confidence bounds on the mean of f over a cell, computed from all observations in the subtree of the cell
+//! (Wang et al. 2022).
 
 use crate::strategy::tree::moments::Moments;
 use crate::strategy::tree::settings::Bound;
 
-/// Quantities that all bounds of an instance use until the quantities are refreshed.
+/// Quantities that all bounds of an instance use. The quantities are not updated after every trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frozen {
-    /// log t, or log t⁺ for the next power of two t⁺.
+    /// log t, or log t⁺, where t⁺ is the next power of two.
     pub log_t: f64,
-    /// The best value minus the median of the values. The scale is the unit of constants that are not given in units of
-    /// f.
+    /// The best value minus the median of all values. Constants that are not given in units of f are multiples of this
+    /// scale.
     pub scale: f64,
 }
 
-/// The default of b in units of the scale. docs/tree_search.md describes the experiments.
+/// The default of b, as a multiple of the scale. docs/tree_search.md describes the experiments.
 const B_SHARE: f64 = 0.3;
 
 impl Bound {
@@ -26,7 +27,7 @@ impl Bound {
         }
     }
 
-    /// The upper bound U, given at least one observation.
+    /// The upper bound U. There must be at least one observation.
     pub fn upper(self, moments: Moments, frozen: Frozen) -> f64 {
         let Frozen { log_t, scale } = frozen;
         let Moments { count, mean, m2 } = moments;
@@ -52,7 +53,7 @@ impl Bound {
     }
 }
 
-/// p⁺, an upper confidence bound on the rate of success. It is the upper end of the score interval of Wilson (1927) at
+/// p⁺, an upper confidence bound on the rate of success. p⁺ is the upper limit of Wilson's score interval (1927), for
 /// two standard deviations.
 pub fn success_bound(n_values: u32, n_failed: u32) -> f64 {
     if n_failed == 0 {
@@ -68,12 +69,13 @@ pub fn success_bound(n_values: u32, n_failed: u32) -> f64 {
     (rate + Z2 / (2.0 * n) + spread) / (1.0 + Z2 / n)
 }
 
-/// The next power of two. log t is frozen at this t.
+/// The next power of two t⁺, which replaces t in log t until t exceeds t⁺.
 pub fn next_power(t: u64) -> u64 {
     t.max(1).next_power_of_two()
 }
 
-/// The best of these values minus their median. The result is `None` if the difference is 0 or not finite.
+/// The best of these values minus the median of these values. The result is `None` if this difference is 0 or not
+/// finite.
 pub fn scale_of(values: &mut [f64]) -> Option<f64> {
     let n = values.len();
     let best = values.iter().copied().reduce(f64::max)?;

@@ -1,4 +1,5 @@
-//! The partition and the instances, computed from the log. The visits of drafted suggestions can be undone.
+//! The partition and the instances, computed from the log. Changes made by suggestions that are later dropped from the
+//! log can be undone.
 //!
 //! The state depends only on the entries of the log and their order, so replaying a log gives the same tree. The
 //! moments of a cell are merged from the moments of its halves. Therefore the moments do not depend on the order in
@@ -18,7 +19,7 @@ use crate::strategy::tree::settings::Refresh;
 /// The cell and the state of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Placed {
-    /// The cell in which the trial counts.
+    /// The cell to which the trial belongs.
     node: u32,
     state: State,
 }
@@ -34,17 +35,17 @@ enum State {
 /// A change made by a suggestion. Changes are recorded so that they can be undone.
 #[derive(Debug, Clone, PartialEq)]
 enum Change {
-    /// A trial was started in cell `node`. The highest fidelity of the cell before this trial was `z`.
+    /// A trial was started in cell `node`. Before this trial, the highest fidelity of a trial in the cell was `z`.
     Started {
         node: u32,
         z: f32,
     },
-    /// A marker of the first change of a suggestion.
+    /// A marker that precedes the changes made by a suggestion.
     Begin {
         n_turns: u64,
     },
     Created,
-    /// The depth of the front increased. `depth` is the earlier depth.
+    /// The depth of the front increased. `depth` is the depth before the change.
     FrontDeepened {
         instance: usize,
         depth: usize,
@@ -53,7 +54,7 @@ enum Change {
         instance: usize,
         node: u32,
     },
-    /// An instance took a step. `frozen` is the earlier state.
+    /// An instance made a step. `frozen` contains the frozen quantities before the step.
     Stepped {
         instance: usize,
         frozen: Frozen,
@@ -64,17 +65,18 @@ enum Change {
     },
 }
 
-/// The tree after the folded entries of the log.
+/// The tree, computed from the entries of the log that have been processed.
 pub struct Forest {
     pub partition: Partition,
     pub instances: Vec<Instance>,
     refresh: Refresh,
     trials: Vec<Placed>,
     n_observed: u64,
-    /// The number of values at which the scale is next computed.
+    /// The scale is computed again when the number of values reaches this number.
     next_scale: u64,
     bias: Bias,
-    /// The number of turns. The instances take turns in order.
+    /// The number of turns so far. The instances take turns in a fixed order, and an instance chooses a cell in each of
+    /// its turns.
     n_turns: u64,
     /// The changes made by the suggestions at the end of the log.
     changes: Vec<Change>,
@@ -105,12 +107,12 @@ impl Forest {
         }
     }
 
-    /// The index of the instance of the next turn.
+    /// The index of the instance that takes the next turn.
     pub fn next_instance(&self) -> usize {
         (self.n_turns % self.instances.len() as u64) as usize
     }
 
-    /// Folds the new entries of the log.
+    /// Updates the tree with the new entries of the log.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         for entry in &log.entries()[self.folded.min(log.len())..] {
             self.fold(entry, log)?;
@@ -170,7 +172,7 @@ impl Forest {
         Ok(())
     }
 
-    /// Applies the steps of a suggestion and returns its cell.
+    /// Applies the steps of a suggestion, and returns the cell of the suggestion.
     fn apply(&mut self, steps: &[Step]) -> Result<u32> {
         let mut last = ROOT;
         for step in steps {
@@ -182,7 +184,7 @@ impl Forest {
         Ok(last)
     }
 
-    /// Returns an error if the steps are not valid for the next suggestion.
+    /// Returns an error if these steps are not valid for the next suggestion.
     pub fn check(&mut self, steps: &[Step]) -> Result<()> {
         self.begin();
         let applied = self.apply(steps);
@@ -190,7 +192,7 @@ impl Forest {
         applied.map(drop)
     }
 
-    /// Takes the turn of the next instance, which visits this cell.
+    /// Performs the turn of the next instance. The instance visits this cell.
     pub fn turn(&mut self, place: Place) -> Result<u32> {
         let instance = self.next_instance();
         let node = self.node_at(place)?;
@@ -206,15 +208,15 @@ impl Forest {
         Ok(node)
     }
 
-    /// Finds the cell of a new trial that was not chosen by an instance, and counts a step for all instances.
+    /// Finds the cell of a new trial whose point was not chosen by an instance. A step is counted for every instance.
     fn settle_new(&mut self, x: &[f64]) -> u32 {
         let node = self.settle(x);
         (0..self.instances.len()).for_each(|i| self.step(i));
         node
     }
 
-    /// Finds the cell of a point that was not chosen by an instance. All instances that have visited the parent visit
-    /// the cell.
+    /// Finds the cell of a point that was not chosen by an instance. The cell is then visited by every instance that
+    /// has visited the parent of the cell.
     fn settle(&mut self, x: &[f64]) -> u32 {
         let place = match self.trials.is_empty() {
             true => Place::Old(ROOT),
@@ -286,7 +288,7 @@ impl Forest {
         }
     }
 
-    /// Marks a cell as empty, because a feasible point was not found in the cell. Points of an empty cell are not
+    /// Marks a cell as empty, because a feasible point was not found in the cell. Points in an empty cell are not
     /// suggested.
     pub fn mark_empty(&mut self, place: Place) -> Result<()> {
         let partition = &self.partition;
@@ -321,7 +323,7 @@ impl Forest {
         }
     }
 
-    /// Freezes the current log t⁺ for the bounds of an instance.
+    /// Stores the current value of log t⁺, which the bounds of the instance then use.
     fn freeze(&mut self, i: usize) {
         let t = match self.refresh {
             Refresh::Frozen => next_power(self.instances[i].t),
@@ -344,14 +346,14 @@ impl Forest {
         }
     }
 
-    /// Marks where the changes of a suggestion begin.
+    /// Marks the beginning of the changes made by a suggestion.
     pub fn begin(&mut self) {
         self.changes.push(Change::Begin {
             n_turns: self.n_turns,
         });
     }
 
-    /// Undoes the changes of the last suggestion.
+    /// Undoes the changes made by the last suggestion.
     pub fn undo(&mut self) {
         while let Some(change) = self.changes.pop() {
             match change {
@@ -389,7 +391,7 @@ impl Forest {
         }
     }
 
-    /// Undoes the suggestions that are no longer in the log.
+    /// Undoes the changes made by suggestions that are no longer in the log.
     pub fn rewind(&mut self, log: &Ledger) {
         self.folded = self.folded.min(log.len());
         while self.trials.len() > log.trials().len() && !self.changes.is_empty() {

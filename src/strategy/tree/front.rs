@@ -1,13 +1,13 @@
-//! The front, which contains the best cells of every size that can be halved. The choice among these cells does not
-//! depend on ν, ρ or b.
+//! The front, which contains the best cells of every size that can be halved. The choice of a cell from the front does
+//! not depend on ν, ρ or b.
 //!
-//! For a given smoothness of f, the best cell above a certain size should be halved. If the smoothness is unknown, the
-//! best cells for every smoothness are halved in turn (Jones, Perttunen and Stuckman 1993; Munos 2011).
+//! If the smoothness of f is known, the best cell above a certain size should be halved. If the smoothness is unknown,
+//! the best cells for every possible smoothness are halved in turn (Jones, Perttunen and Stuckman 1993; Munos 2011).
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// A cell, with its mean at the time when the cell was offered.
+/// A cell, and the mean of the cell at the time when the cell was offered to the front.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
     pub mean: f64,
@@ -35,20 +35,20 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// Candidates by depth. A candidate that reaches the top is dropped if it cannot be halved again. Otherwise its mean is
-/// updated.
+/// The front: one heap of candidates for each depth. When a candidate reaches the top of its heap, its mean is updated.
+/// If the cell can no longer be halved, the candidate is dropped instead.
 #[derive(Debug, Clone, Default)]
 pub struct Front {
     depths: Vec<BinaryHeap<Candidate>>,
 }
 
 impl Front {
-    /// The largest depth of all candidates so far, plus one.
+    /// The largest depth of any candidate so far, plus one.
     pub fn depth(&self) -> usize {
         self.depths.len()
     }
 
-    /// Drops the candidates at `depth` and below, and restores the depth of the front.
+    /// Drops all candidates at depth `depth` or deeper, and restores the depth of the front.
     pub fn truncate(&mut self, depth: usize) {
         self.depths.truncate(depth);
     }
@@ -62,8 +62,8 @@ impl Front {
         self.depths[depth].push(candidate);
     }
 
-    /// The candidate with the largest mean down to `depth`. Among equal means, the smallest depth is chosen. `mean`
-    /// returns the current mean of a candidate. Candidates without a mean are dropped.
+    /// Returns the cell with the largest mean among the candidates down to `depth`. Among equal means, the smallest
+    /// depth is chosen. `mean` returns the current mean of a candidate, or `None` if the candidate should be dropped.
     pub fn best(
         &mut self,
         depth: usize,
@@ -109,7 +109,7 @@ mod tests {
             let expected = best.map(|(node, _)| node as u32).or((depth == 5).then_some(99));
             let keep = |candidate: Candidate| all.get(candidate.node as usize).is_none_or(|(_, _, kept)| *kept);
             let keep = |candidate: Candidate| keep(candidate).then_some(candidate.mean);
-            // Dropped candidates stay dropped.
+            // The second search must give the same result, because dropped candidates do not return.
             for _ in 0..2 {
                 prop_assert_eq!(front.best(depth, keep), expected);
             }

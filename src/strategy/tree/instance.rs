@@ -1,5 +1,5 @@
-//! An instance, which is a search of the tree with one ν and one ρ. The instance stores the visited cells, and the
-//! moments and B values of subtrees.
+//! An instance: a search of the tree with one value of ν and one value of ρ. The instance stores the visited cells, and
+//! the moments and B values of subtrees.
 
 use crate::problem::fidelity::TOLERANCE;
 use crate::strategy::tree::bounds::{Frozen, success_bound};
@@ -9,10 +9,10 @@ use crate::strategy::tree::partition::{Partition, ROOT};
 use crate::strategy::tree::region::Side;
 use crate::strategy::tree::settings::Bound;
 
-/// The default of ν in units of the scale, for full evaluations. docs/tree_search.md describes the experiments.
+/// The default of ν for full evaluations, as a multiple of the scale. docs/tree_search.md describes the experiments.
 const NU_SHARE: f64 = 0.1;
 
-/// The number of turns N between uses of the front. docs/tree_search.md describes the experiments.
+/// The front is used once every `FRONT_EVERY` turns. docs/tree_search.md describes the experiments.
 const FRONT_EVERY: u64 = 2;
 
 /// The data that an instance stores for a cell of the partition.
@@ -22,10 +22,11 @@ struct Subtree {
     moments: Moments,
     n_failed: u32,
     is_visited: bool,
-    /// Whether the cell is a candidate of the front with its current mean.
+    /// Whether the front already contains the cell with its current mean.
     is_offered: bool,
-    /// The B values of both halves. B is +∞ if the half was not visited, and −∞ if its points cannot be suggested. A
-    /// half without values has a factor instead of B (see [`Instance::b_value`]).
+    /// The B values of the two halves. The B value of a half is +∞ if the half was not visited, and −∞ if the points of
+    /// the half cannot be suggested. If a half does not have values, a factor is stored instead of the B value (see
+    /// [`Instance::b_value`]).
     slots: [f64; 2],
 }
 
@@ -47,29 +48,30 @@ impl Subtree {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Nu {
     Given(f64),
-    /// A fixed share of the scale. The scale decreases as the search converges.
+    /// A fixed multiple of the current scale. The scale decreases as the search converges, and so does ν.
     Scale,
-    /// The largest scale so far. With this ν, evaluations at low fidelity are used until cells are small.
+    /// The largest scale so far. Because the largest scale never decreases, the search uses low fidelities until cells
+    /// are small.
     Spread(f64),
 }
 
-/// A search with its own smoothness parameters.
+/// A search of the tree with one pair of smoothness parameters ν and ρ.
 #[derive(Debug, Clone)]
 pub struct Instance {
     nu: Nu,
     rho: f64,
     bound: Bound,
-    /// The number of visits of cells, including repeated visits.
+    /// The number t of visits to cells. Repeated visits to a cell are counted.
     pub t: u64,
     pub frozen: Frozen,
-    /// Whether all B values must be recomputed.
+    /// Whether all B values need to be recomputed.
     pub is_stale: bool,
     /// The constant C of ζ(z) = C·(1 − z), if trials have a fidelity and C is known.
     pub bias: Option<f64>,
     subtrees: Vec<Subtree>,
     /// The front, if it is used.
     front: Option<Front>,
-    /// ρ^h for each depth h, up to the depth of the deepest cell plus one.
+    /// ρ^h for every depth h from 0 to the depth of the deepest cell plus one.
     powers: Vec<f64>,
 }
 
@@ -92,7 +94,7 @@ impl Instance {
         }
     }
 
-    /// The instance with a front. The front is used every [`FRONT_EVERY`] turns.
+    /// Adds a front to the instance. The front is used every [`FRONT_EVERY`] turns.
     pub fn with_front(mut self) -> Self {
         self.front = Some(Front::default());
         self
@@ -139,7 +141,7 @@ impl Instance {
         })
     }
 
-    /// The bound ν·ρ^h + ζ(z_h) on the difference of f from a mean over the cell.
+    /// The bound ν·ρ^h + ζ(z_h) on the difference between f at a point of a cell and the mean of values in the cell.
     pub fn slack(&self, depth: u32) -> f64 {
         let zeta = self
             .bias
@@ -151,13 +153,15 @@ impl Instance {
         self.subtrees[node as usize].is_visited
     }
 
-    /// The B values of both halves of a cell. Factors of subtrees without values are converted to B values.
+    /// The B values of the two halves of a cell. A factor that is stored for a half without values is converted to a B
+    /// value.
     pub fn slots(&self, node: u32, partition: &Partition) -> [f64; 2] {
         let Subtree { moments, slots, .. } = self.subtrees[node as usize];
         [0, 1].map(|side| {
             let child = partition.node(node).child(side);
             let has_values = child.is_some_and(|child| self.moments(child).count > 0);
-            // A slot is +∞ before a trial of the half has ended, and −∞ if points of the half cannot be suggested.
+            // The slot of a half is +∞ until a trial in the half has ended. The slot is −∞ if the points of the half
+            // cannot be suggested.
             if moments.count == 0 || has_values || slots[side].is_infinite() {
                 return slots[side];
             }
@@ -170,10 +174,11 @@ impl Instance {
         self.subtrees[node as usize].moments
     }
 
-    /// Adds an entry for a new cell at this depth.
+    /// Adds an entry for a new cell, which has this depth.
     pub fn push(&mut self, depth: u32) {
         self.subtrees.push(Subtree::UNVISITED);
-        // The width of the halves is needed before the halves are created.
+        // The power for the next depth is stored too, because the width of the halves is needed before the halves are
+        // created.
         while self.powers.len() <= depth as usize + 1 {
             self.powers
                 .push(self.powers[self.powers.len() - 1] * self.rho);
@@ -203,7 +208,7 @@ impl Instance {
         }
     }
 
-    /// Sets the B value of a half of a cell, unless the half is empty.
+    /// Sets the B value of one half of a cell. If the half is marked as empty, the B value is −∞.
     pub fn set_slot(&mut self, node: u32, side: Side, b: f64, partition: &Partition) {
         let b = match partition.node(node).empty[side] {
             true => f64::NEG_INFINITY,
@@ -212,14 +217,14 @@ impl Instance {
         self.subtrees[node as usize].slots[side] = b;
     }
 
-    /// Offers a cell to the front, unless the cell is already a candidate or cannot be halved.
+    /// Offers a cell to the front. The cell is ignored if it is already a candidate or cannot be halved.
     pub fn offer(&mut self, node: u32, partition: &Partition) {
         if !self.subtrees[node as usize].is_offered {
             self.offer_changed(node, partition);
         }
     }
 
-    /// Offers a cell whose mean changed to the front, if the cell can be halved.
+    /// Offers a cell to the front after the mean of the cell has changed. The cell is ignored if it cannot be halved.
     pub fn offer_changed(&mut self, node: u32, partition: &Partition) {
         let mean = partition
             .worth(node)
@@ -232,12 +237,12 @@ impl Instance {
         }
     }
 
-    /// Whether a cell was visited and has an open half.
+    /// Whether a cell was visited and at least one of its halves is open.
     fn can_be_halved(&self, node: u32, partition: &Partition) -> bool {
         self.is_visited(node) && self.open_halves(node, partition) != [false; 2]
     }
 
-    /// Whether each half of a cell is open, that is, neither empty nor visited.
+    /// For each half of a cell, whether the half is open. A half is open if it is neither marked as empty nor visited.
     pub fn open_halves(&self, node: u32, partition: &Partition) -> [bool; 2] {
         let cell = partition.node(node);
         [0, 1].map(|side| {
@@ -247,25 +252,26 @@ impl Instance {
         })
     }
 
-    /// The largest depth of a candidate of the front, plus one.
+    /// The largest depth of any candidate of the front so far, plus one.
     pub fn front_depth(&self) -> usize {
         self.front.as_ref().map_or(0, Front::depth)
     }
 
-    /// Drops the candidates of the front from `depth` on.
+    /// Drops all candidates of the front at depth `depth` or deeper.
     pub fn truncate_front(&mut self, depth: usize) {
         if let Some(front) = &mut self.front {
             front.truncate(depth);
         }
     }
 
-    /// The depth of the front (exclusive) if the front is used in this turn. Otherwise `None`.
+    /// If the front is used in this turn, returns the largest depth of its candidates plus one. Otherwise, returns
+    /// `None`.
     pub fn front_turn(&self) -> Option<usize> {
         let depth = self.front_depth();
         (depth > 0 && self.t % FRONT_EVERY == FRONT_EVERY - 1).then_some(depth)
     }
 
-    /// The best cell down to `depth` that can be halved.
+    /// Returns the best cell of the front down to `depth` that can be halved.
     pub fn best_down_to(&mut self, depth: usize, partition: &Partition) -> Option<u32> {
         let mut front = self.front.take()?;
         let best = front.best(depth, |candidate| {
@@ -323,19 +329,20 @@ impl Instance {
         subtree.n_failed = n_failed;
     }
 
-    /// The bound U + ν·ρ^h + ζ(z_h) of a cell with values. Failures are not included.
+    /// The bound U + ν·ρ^h + ζ(z_h) of a cell. The cell must have values. Failures are ignored.
     fn upper(&self, node: u32, partition: &Partition) -> f64 {
         let moments = self.subtrees[node as usize].moments;
         self.bound.upper(moments, self.frozen) + self.slack(partition.node(node).depth)
     }
 
     /// B(h, l) = min{ U + ν·ρ^h + ζ(z_h), max over both halves of B }. For a leaf that cannot be halved, B is the first
-    /// term.
+    /// term of the minimum.
     ///
-    /// Failures do not change the mean. With failures, the optimism U + ν·ρ^h + ζ(z_h) − mean is multiplied by p⁺, the
-    /// upper bound on the rate of success. For a subtree without values, the mean and the optimism are taken from the
-    /// smallest enclosing cell that has values. The optimism is multiplied by the odds p⁺/(1 − p⁺), which are +∞ before
-    /// the first failure. The function returns these odds. [`Self::slots`] converts the odds to a B value.
+    /// The difference U + ν·ρ^h + ζ(z_h) − mean is called the *optimism* of the cell. If trials in the cell have
+    /// failed, the optimism is multiplied by p⁺, the upper bound on the rate of success. Failures do not change the
+    /// mean. For a subtree without values, the mean and the optimism are taken from the smallest enclosing cell that
+    /// has values, and the optimism is multiplied by the odds p⁺/(1 − p⁺), which are +∞ before the first failure. For
+    /// such a subtree, this method returns the odds, and [`Self::slots`] converts the odds to a B value.
     fn b_value(&self, node: u32, partition: &Partition) -> f64 {
         let Subtree {
             moments, n_failed, ..
@@ -352,7 +359,7 @@ impl Instance {
                 let [first, second] = self.slots(node, partition);
                 upper.min(first.max(second))
             }
-            // In this case, all points of the cell are in flight.
+            // A cell that cannot be halved has only one distinct point, and this point is in flight.
             None if cell.own.n_in_flight > 0 => f64::NEG_INFINITY,
             None => upper,
         }

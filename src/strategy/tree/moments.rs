@@ -19,7 +19,7 @@ impl Moments {
         }
     }
 
-    /// The moments of the union of both sets (Chan, Golub and LeVeque 1979).
+    /// The moments of the union of two sets of values (Chan, Golub and LeVeque 1979).
     pub fn merge(self, other: Self) -> Self {
         if other.count == 0 {
             return self;
@@ -29,7 +29,8 @@ impl Moments {
         }
         let (n_a, n_b) = (f64::from(self.count), f64::from(other.count));
         let share = n_b / (n_a + n_b);
-        // Differences and squares of huge values may overflow. The bound may be infinite, but it must not be NaN.
+        // Differences and squares of huge values may overflow. An infinite bound is allowed, but a bound must not be
+        // NaN.
         let delta = other.mean - self.mean;
         Self {
             count: self.count + other.count,
@@ -38,7 +39,7 @@ impl Moments {
         }
     }
 
-    /// The biased variance.
+    /// The variance, computed with the divisor n.
     pub fn variance(self) -> f64 {
         self.m2 / f64::from(self.count)
     }

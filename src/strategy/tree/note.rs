@@ -1,23 +1,24 @@
-//! The note of a suggestion. It contains the cell of the suggestion, and the steps before the suggestion.
+//! The note that is logged with a suggestion. The note contains the steps that led to the suggestion. The last step
+//! names the cell of the suggestion.
 //!
-//! The text contains steps separated by spaces. The name of an existing cell is its number. The name of a new cell is
-//! the number of its parent and its side: `12l` or `12r`. The last step names the cell of the suggestion. An earlier
-//! step names a cell whose evaluation an instance shares with other instances, in the order of turns. A step with a
-//! minus names a cell in which a feasible point was not found.
+//! The text of a note is a list of steps separated by spaces. A step names a cell. An existing cell is named by its
+//! number. A new cell is named by the number of its parent followed by its side: `12l` or `12r`. Before the last step,
+//! a step without a minus sign is the turn of an instance that shares an evaluation made for another instance; these
+//! steps are in the order of the turns. A step with a minus sign names a cell in which a feasible point was not found.
 
 use std::fmt::Write;
 
 use crate::error::{Error, Result};
 use crate::strategy::tree::region::Side;
 
-/// A cell, by its number or as a half of another cell.
+/// A cell. An existing cell is given by a number, and a new cell is given as a half of the parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Old(u32),
     New { parent: u32, side: Side },
 }
 
-/// A step before a suggestion.
+/// A step that leads to a suggestion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// An instance took its turn in this cell.
@@ -26,7 +27,7 @@ pub enum Step {
     Empty(Place),
 }
 
-/// The text of these steps.
+/// Returns the text of these steps.
 pub fn to_text(steps: &[Step]) -> String {
     let mut text = String::with_capacity(8 * steps.len());
     for (i, step) in steps.iter().enumerate() {
@@ -49,7 +50,7 @@ pub fn to_text(steps: &[Step]) -> String {
     text
 }
 
-/// Reads the steps of a text. The last step must be a turn.
+/// Reads the steps from a text. The last step must be a turn.
 pub fn from_text(text: &str) -> Result<Vec<Step>> {
     let steps: Option<Vec<Step>> = text.split(' ').map(step).collect();
     match steps {

@@ -1,5 +1,5 @@
-//! The partition, which contains the cells and their observations. The cells are the nodes of a binary tree in one
-//! array. Parents precede their children.
+//! The partition of the domain into cells. The partition also stores the observations in each cell. The cells are the
+//! nodes of a binary tree, which is stored in one array. Every parent precedes its children in the array.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,13 @@ use crate::strategy::tree::region::{Region, Side, Space};
 const NONE: u32 = u32::MAX;
 /// The value of `split` for a cell that cannot be halved.
 const WHOLE: u16 = u16::MAX;
-/// The largest number of nested failed cells that take the mean of their enclosing cell in the front.
-/// docs/tree_search.md describes the experiments.
+/// In the front, a failed cell takes the mean of an enclosing cell. If more than this number of nested cells have
+/// failed, the innermost cell no longer takes a mean. docs/tree_search.md describes the experiments.
 const MAX_FAILED: u32 = 4;
-/// The number of the cell of the whole box.
+/// The number of the cell that contains the whole box.
 pub const ROOT: u32 = 0;
 
-/// A cell. A half of the cell is created when the half receives its first trial.
+/// A cell. Each half of the cell is created when the half receives its first trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     parent: u32,
@@ -27,18 +27,19 @@ pub struct Node {
     pub depth: u32,
     /// The coordinate along which the cell is halved.
     split: u16,
-    /// Whether each half is marked as empty, because a feasible point was not found in it.
+    /// For each half, whether the half is marked as empty. A half is empty if a feasible point was not found in the
+    /// half.
     pub empty: [bool; 2],
     pub own: Own,
 }
 
-/// The trials that belong to a cell itself and not to its halves.
+/// The trials that belong to the cell itself. Trials that belong to the halves of the cell are not included.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Own {
     pub moments: Moments,
     pub n_failed: u32,
     pub n_in_flight: u32,
-    /// The highest fidelity of a trial.
+    /// The highest fidelity of a trial that belongs to the cell.
     pub z: f32,
     /// The first trial that has a value.
     first: u32,
@@ -48,7 +49,7 @@ pub struct Own {
 pub type Measured = (f64, f64);
 
 impl Own {
-    /// Whether the cell has a trial that has a value, has failed or is in flight.
+    /// Whether the cell has at least one trial that is observed, failed or in flight.
     pub fn has_trial(&self) -> bool {
         self.first != NONE || self.n_failed > 0 || self.n_in_flight > 0
     }
@@ -60,7 +61,7 @@ impl Node {
         (self.parent != NONE).then_some(self.parent)
     }
 
-    /// The half on this side, if it exists.
+    /// The half on this side, or `None` if this half does not exist.
     pub fn child(&self, side: Side) -> Option<u32> {
         (self.children[side] != NONE).then_some(self.children[side])
     }
@@ -77,14 +78,14 @@ impl Node {
 pub struct Partition {
     space: Space,
     nodes: Vec<Node>,
-    /// The trials with values in order of arrival, for cells with more than one such trial.
+    /// For each cell with more than one observed trial, the observed trials in order of arrival.
     repeats: HashMap<u32, Vec<u32>>,
-    /// The half that will most likely be created next. It is stored at the time of its choice, because its region is
-    /// known at this time.
+    /// The half that will most likely be created next. The half is stored when it is chosen, because the region of the
+    /// half is known at that time.
     next: Option<Next>,
 }
 
-/// A half that does not exist yet, and the coordinate along which it would be halved.
+/// A half that does not exist yet, and the coordinate along which this half would be halved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Next {
     parent: u32,
@@ -93,7 +94,7 @@ struct Next {
 }
 
 impl Partition {
-    /// A partition whose only cell is the whole box.
+    /// Creates a partition whose only cell is the whole box.
     pub fn new(space: Space) -> Self {
         let mut partition = Self {
             nodes: Vec::new(),
@@ -122,7 +123,7 @@ impl Partition {
         &mut self.nodes[node as usize]
     }
 
-    /// The side of the parent on which the node lies.
+    /// The side of a node: whether the node is the lower or the upper half of its parent.
     pub fn side(&self, node: u32) -> Side {
         let parent = self.node(node).parent;
         usize::from(parent != NONE && self.node(parent).children[1] == node)
@@ -146,12 +147,12 @@ impl Partition {
         self.nodes.len() as u32 - 1
     }
 
-    /// Whether a cell can be halved. Its halves may be marked as empty.
+    /// Whether a cell can be halved, even if its halves are marked as empty.
     pub fn can_halve(&self, node: u32) -> bool {
         self.node(node).split != WHOLE
     }
 
-    /// Creates a half of a cell that can be halved.
+    /// Creates one half of a cell. The cell must be one that can be halved.
     pub fn create(&mut self, parent: u32, side: Side) -> u32 {
         let known = self.next.take();
         let split = match known.filter(|next| (next.parent, next.side) == (parent, side)) {
@@ -168,7 +169,7 @@ impl Partition {
         node
     }
 
-    /// Stores the coordinate along which a half that does not exist yet would be halved.
+    /// If this place is a half that does not exist yet, stores the coordinate along which the half would be halved.
     pub fn expect(&mut self, place: Place, region: &Region) {
         if let Place::New { parent, side } = place {
             let split = self.space.longest_side(region);
@@ -180,7 +181,7 @@ impl Partition {
         }
     }
 
-    /// The mean of a cell in the front, or `None` before the cell has a result.
+    /// The mean that the front uses to rank a cell, or `None` before the cell has a result.
     ///
     /// A failed cell takes the mean of the smallest enclosing cell that has values. If more than [`MAX_FAILED`] nested
     /// cells have failed, the result is −∞.
@@ -201,7 +202,7 @@ impl Partition {
         Some(own.moments.mean)
     }
 
-    /// The failed cells whose mean in the front can depend on the trials of this cell.
+    /// Returns the failed cells inside this cell that may take the mean of this cell in the front.
     pub fn failed_inside(&self, node: u32) -> Vec<u32> {
         let (mut found, mut left) = (Vec::new(), vec![(node, 0)]);
         while let Some((at, n_failed)) = left.pop() {
@@ -225,7 +226,7 @@ impl Partition {
         found
     }
 
-    /// Removes the last cell created.
+    /// Removes the cell that was created last.
     pub fn pop(&mut self) {
         let last = self.nodes.len() as u32 - 1;
         let side = self.side(last);
@@ -234,7 +235,7 @@ impl Partition {
         }
     }
 
-    /// The region of a cell.
+    /// Computes the region of a cell.
     pub fn region(&self, node: u32) -> Region {
         let mut path = Vec::with_capacity(self.node(node).depth as usize);
         let mut at = node;
@@ -249,8 +250,8 @@ impl Partition {
         region
     }
 
-    /// The cell of a trial at x. This is the first cell on the path to x that does not exist, or the leaf if all cells
-    /// exist.
+    /// Finds the cell to which a new trial at x belongs. The trial belongs to the first cell on the path to x that does
+    /// not exist yet. If all cells on the path exist, the trial belongs to the leaf.
     pub fn find(&self, x: &[f64]) -> Place {
         let (mut at, mut region) = (ROOT, self.space.whole());
         loop {
@@ -268,7 +269,7 @@ impl Partition {
         }
     }
 
-    /// Adds a trial to the trials of a cell that have values. `measured` returns the value and fidelity of a trial.
+    /// Adds a trial to the observed trials of a cell. `measured` returns the value and fidelity of a trial.
     pub fn add_value(
         &mut self,
         node: u32,
@@ -293,7 +294,7 @@ impl Partition {
         }
     }
 
-    /// Removes a trial from the trials of a cell that have values.
+    /// Removes a trial from the observed trials of a cell.
     pub fn remove_value(
         &mut self,
         node: u32,
@@ -314,7 +315,7 @@ impl Partition {
         }
     }
 
-    /// Computes the moments of a cell from its values at the highest fidelity.
+    /// Computes the moments of a cell. Only values at the highest fidelity in the cell are used.
     pub fn update_values(&mut self, node: u32, measured: impl Fn(u32) -> Measured) {
         let all = || self.values(node).map(|number| measured(number as u32));
         let highest = all().map(|(_, z)| z).fold(0.0, f64::max);
@@ -324,7 +325,7 @@ impl Partition {
         self.nodes[node as usize].own.moments = moments;
     }
 
-    /// The trials of a cell that have values, in order of arrival.
+    /// The observed trials of a cell, in order of arrival.
     pub fn values(&self, node: u32) -> impl Iterator<Item = TrialNumber> + '_ {
         let first = self.node(node).own.first;
         let repeats = self.repeats.get(&node).map(Vec::as_slice);

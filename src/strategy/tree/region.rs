@@ -1,5 +1,5 @@
-//! The region of a cell, which contains a part of each coordinate. Regions are halved, and points are sampled in
-//! regions.
+//! The region of a cell. A region consists of one part of each coordinate: an interval or a range of levels. This
+//! module halves regions, and samples points in regions.
 
 use std::ops::Range;
 
@@ -9,10 +9,10 @@ use crate::problem::{Cell, Coordinate, Product, columns};
 use crate::random::Rng;
 use crate::strategy::tree::settings::Sample;
 
-/// A half of a cell: 0 for the lower half, 1 for the upper half.
+/// Identifies a half of a cell: 0 is the lower half, and 1 is the upper half.
 pub type Side = usize;
 
-/// A box, with the columns of each coordinate.
+/// A box, and the columns that encode each coordinate.
 #[derive(Debug, Clone)]
 pub struct Space {
     product: Product,
@@ -20,7 +20,7 @@ pub struct Space {
     width: usize,
 }
 
-/// A part of each coordinate.
+/// A region, which contains a part of each coordinate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Region {
     parts: Vec<Cell>,
@@ -43,9 +43,9 @@ impl Space {
         }
     }
 
-    /// The coordinate to halve next. This is the longest coordinate that can be halved and is active in the whole
-    /// region. Among equal lengths, the first coordinate is chosen. The result is `None` if the region cannot be
-    /// halved.
+    /// The coordinate along which a region should be halved next. A coordinate is considered if it can be halved and is
+    /// active in the whole region. The longest of these coordinates is chosen. Among equally long coordinates, the
+    /// first is chosen. The result is `None` if the region cannot be halved.
     pub fn longest_side(&self, region: &Region) -> Option<usize> {
         let mut longest = (0.0, None);
         for (i, coordinate) in self.product.iter().enumerate() {
@@ -61,14 +61,14 @@ impl Space {
         longest.1
     }
 
-    /// Replaces a region by one of its halves, along a coordinate that can be halved.
+    /// Replaces a region by one of its halves. The coordinate must be one that can be halved.
     pub fn halve(&self, region: &mut Region, coordinate: usize, side: Side) {
         if let Some((lower, upper)) = self.product[coordinate].split(region.parts[coordinate]) {
             region.parts[coordinate] = if side == 0 { lower } else { upper };
         }
     }
 
-    /// The half of a region that contains the point x of the region.
+    /// Which half of a region contains x. The region itself must contain x.
     pub fn side_of(&self, region: &Region, coordinate: usize, x: &[f64]) -> Side {
         let own = &x[self.columns[coordinate].clone()];
         match self.product[coordinate].split(region.parts[coordinate]) {
@@ -80,7 +80,7 @@ impl Space {
         }
     }
 
-    /// A member of a region. It is a uniform draw or the centre.
+    /// A member of the domain in a region: either a uniform draw or the centre of the region.
     pub fn sample(&self, region: &Region, sample: Sample, rng: &mut Rng) -> Vec<f64> {
         let mut x = vec![0.0; self.width];
         let parts = region.parts.iter().zip(&self.columns);

@@ -1,4 +1,4 @@
-//! The settings of tree search with their defaults, as in JSON, and their checks.
+//! The settings of tree search, their defaults and their checks. The fields have the names that are used in JSON.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,12 @@ use crate::strategy::checks::{check, check_given, is_not_negative, refuse};
 /// The largest number of instances that share one partition.
 const MAX_INSTANCES: usize = 256;
 
-/// The default of the largest ρ of POO, as in the experiments of Wang et al. 2022.
+/// The default of ρ_max, the largest ρ of POO. The default is the value in the experiments of Wang et al. 2022.
 const MAX_RHO: f64 = 0.95;
 
-/// The defaults of ρ^d, without and with fidelities. The variation of f decreases by the factor ρ^d when every side of
-/// a cell is halved. docs/tree_search.md describes the experiments.
+/// The defaults of ρ^d. `DECAY` is used for full evaluations, and `DECAY_WITH_FIDELITY` is used if a fidelity is
+/// declared. When every side of a cell is halved once, the bound on the variation of f is multiplied by ρ^d.
+/// docs/tree_search.md describes the experiments.
 const DECAY: f64 = 0.25;
 const DECAY_WITH_FIDELITY: f64 = 0.7;
 
@@ -21,17 +22,18 @@ const DECAY_WITH_FIDELITY: f64 = 0.7;
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     pub bound: Bound,
-    /// ν in units of f. If it is `None`, ν is computed from the observed values.
+    /// ν in units of f. If `nu` is `None`, ν is computed from the observed values.
     pub nu: Option<f64>,
-    /// ρ of the instances. If it is `None`, ρ is computed from the number of dimensions.
+    /// The value of ρ of each instance. If `rho` is `None`, a single ρ is computed from the number of dimensions.
     pub rho: Option<Rho>,
-    /// The total number of trials, for POO. The instances then have ρ_max and smaller values of ρ.
+    /// The total number of trials. If `horizon` is given, the search is POO, whose instances use ρ_max and smaller
+    /// values of ρ.
     pub horizon: Option<u64>,
     pub sample: Sample,
     pub recommendation: Recommended,
     pub refresh: Refresh,
-    /// Whether the front is used every second turn. If it is `None`, the front is used if ν, ρ, the horizon and a
-    /// fidelity are all absent.
+    /// Whether the front is used every second turn. If `front` is `None`, the front is used unless ν, ρ, a horizon or a
+    /// fidelity is given.
     pub front: Option<bool>,
 }
 
@@ -59,30 +61,30 @@ pub enum Bound {
     DUCBV(DUCBV),
 }
 
-/// DUCB1, for values in a range.
+/// The bound DUCB1, for values in a known range.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DUCB1 {
-    /// R, the range of the values in units of f. If it is `None`, the observed range is used.
+    /// R, the range of the values in units of f. If `range` is `None`, the observed range is used.
     pub range: Option<f64>,
 }
 
-/// DUCB1σ, for noise with a known standard deviation.
+/// The bound DUCB1σ, for noise with a known standard deviation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DUCB1Sigma {
     pub noise_std: Option<f64>,
 }
 
-/// DUCBV, with the variance of the observed values.
+/// The bound DUCBV, which uses the variance of the observed values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DUCBV {
-    /// b, a bound on the values in units of f. If it is `None`, b is computed from the observed values.
+    /// b, a bound on the values in units of f. If `b` is `None`, b is computed from the observed values.
     pub b: Option<f64>,
 }
 
-/// ρ of one instance, or a list with the ρ of each instance.
+/// The ρ of a single instance, or a list with the ρ of each instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a number or a list of numbers for rho")]
 pub enum Rho {
@@ -99,7 +101,7 @@ impl Rho {
     }
 }
 
-/// How the suggested point of a cell is chosen.
+/// How to choose the suggested point in a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sample {
@@ -107,7 +109,7 @@ pub enum Sample {
     Centre,
 }
 
-/// How the recommended leaf is chosen.
+/// How to choose the leaf from which a point is recommended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recommended {
@@ -117,19 +119,20 @@ pub enum Recommended {
     Mean,
 }
 
-/// When log t is updated in the bounds.
+/// How often the bounds update log t.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refresh {
-    /// log t is updated when t exceeds a power of two. The bounds use log t⁺ for the next power of two t⁺.
+    /// The bounds use log t⁺, where t⁺ is the next power of two. Therefore log t⁺ changes only when t exceeds a power
+    /// of two.
     Frozen,
-    /// log t is updated at every suggestion, for every cell.
+    /// The bounds of all cells use the current log t at every suggestion.
     Exact,
 }
 
 impl Settings {
-    /// The values of ρ of all instances. If a horizon T is given, they are the values of POO (Grill, Valko and Munos
-    /// 2015), which are ρ_i = ρ_max^(N/(N − i)). Here N = ½·D·log(T/log T) and D = log 2/log(1/ρ_max).
+    /// Returns the ρ of each instance. If a horizon T is given, the values are those of POO (Grill, Valko and Munos
+    /// 2015): ρ_i = ρ_max^(N/(N − i)). Here N = ½·D·log(T/log T) and D = log 2/log(1/ρ_max).
     pub fn rhos(&self, d: usize, has_fidelity: bool) -> Vec<f64> {
         let decay = match has_fidelity {
             true => DECAY_WITH_FIDELITY,

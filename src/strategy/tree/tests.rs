@@ -1,4 +1,4 @@
-//! Tests that compare the tree with a simple recomputation of every node, on random histories.
+//! Tests on random histories. The tree is compared with a plain tree, which recomputes every node from the trials.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ mod plain;
 
 use plain::{Constants, Path, Plain};
 
-/// The names of the parents of a parameter, and the levels of the parents for which the parameter is active.
+/// The condition of a parameter. The condition lists the name of each parent, and the levels of the parent for which
+/// the parameter is active.
 type When<'a> = &'a [(&'a str, &'a [u64])];
 
 fn space(parameters: Vec<(Parameter, When)>) -> Space {
@@ -146,7 +147,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                         log_t,
                     },
                 };
-                // The front is used every second turn if all settings have their defaults.
+                // If all settings have their defaults, the front is used every second turn.
                 let is_front_turn = !given && n % 2 == 1;
                 let number = suggest(&mut opt);
                 let steps = note::from_text(opt.ledger().trials()[number].note().unwrap()).unwrap();
@@ -158,13 +159,13 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                     false => plain.path_of(place),
                 };
                 if !(is_front_turn && plain.is_of_front(&path, &opt)) {
-                    // The front may lack a candidate down to the drawn depth.
+                    // The random depth may be so small that the front has no candidate down to this depth.
                     if is_front_turn && plain.open_mean(&Path::new(), &opt).is_some() {
                         return Err(format!("{path:?} is not a choice of the front"));
                     }
                     plain.is_best_leaf(&path, &opt, &constants)?;
                 }
-                // The point is in its cell.
+                // The suggested point must lie in the cell that the note names.
                 let mut region = plain.space.whole();
                 for side in &path {
                     let coordinate = plain.space.longest_side(&region).unwrap();
@@ -208,7 +209,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                 plain.place(n, path);
             }
             13 => {
-                // Removed drafts do not change the state.
+                // Drafts that are removed again must not change the state.
                 let mut go_on = || ControlFlow::Continue(());
                 opt.propose(3, Request::default(), &mut go_on).unwrap();
             }
@@ -221,7 +222,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
 
 #[test]
 fn every_suggestion_agrees_with_the_plain_tree() {
-    // Run all histories if the full count is requested, and a sample otherwise.
+    // If the environment variable BELATED_FULL is set, run all histories. Otherwise, run a sample of the histories.
     let n = match std::env::var_os("BELATED_FULL") {
         Some(_) => 10_000,
         None => 300,
@@ -235,7 +236,7 @@ fn every_suggestion_agrees_with_the_plain_tree() {
     }
 }
 
-/// Plays a history of suggestions, with results in random order.
+/// Runs a history of suggestions whose results arrive in random order.
 fn play(opt: &mut Optimizer, rng: &mut Rng, n_steps: usize, abandons: bool) {
     for _ in 0..n_steps {
         let n = opt.ledger().trials().len();
@@ -253,7 +254,7 @@ fn play(opt: &mut Optimizer, rng: &mut Rng, n_steps: usize, abandons: bool) {
     }
 }
 
-/// The events of the next n suggestions. The suggestions are not logged.
+/// Returns the events of the next n suggestions. The suggestions are not kept in the log.
 fn next(opt: &mut Optimizer, n: usize) -> Vec<Event> {
     let mut go_on = || ControlFlow::Continue(());
     let proposed = opt.propose(n, Request::default(), &mut go_on);
@@ -262,7 +263,7 @@ fn next(opt: &mut Optimizer, n: usize) -> Vec<Event> {
 
 #[test]
 fn removing_drafts_restores_the_depth_of_the_front() {
-    // In this draft, an instance visits a deep cell of another instance.
+    // In this draft, an instance visits a deep cell that another instance created.
     let strategy = json!({"kind": "TreeSearch", "rho": [0.9, 0.7, 0.5], "front": true});
     let seed = 10_736_878_306_845_921_326;
     let mut opt = optimizer(&spaces()[0], strategy, seed);
@@ -284,7 +285,7 @@ proptest! {
         let mut opt = optimizer(&spaces()[which], strategy.clone(), seed);
         play(&mut opt, &mut Rng::seed_from_u64(seed), n_steps, true);
         let expected = next(&mut opt, 5);
-        // Removed drafts do not change later suggestions.
+        // Drafts that are removed again must not change later suggestions.
         prop_assert_eq!(&next(&mut opt, 5), &expected);
         let mut restored = Optimizer::from_bytes(&opt.to_bytes().unwrap()).unwrap();
         prop_assert_eq!(&next(&mut restored, 5), &expected);
@@ -323,7 +324,7 @@ proptest! {
 
 #[test]
 fn points_satisfy_the_constraints_and_empty_cells_are_skipped() {
-    // The feasible set is a ring with about a twentieth of the area of the square.
+    // The feasible set is a ring that covers about a twentieth of the square.
     let ring = |rows: ndarray::ArrayView2<f64>| {
         let radius = |row: ndarray::ArrayView1<f64>| (row[0] - 0.5).hypot(row[1] - 0.5);
         let inside = rows.rows().into_iter().map(|row| {
@@ -368,7 +369,7 @@ fn points_satisfy_the_constraints_and_empty_cells_are_skipped() {
     for number in 300..305 {
         assert_eq!(opt.ledger().point(number), restored.ledger().point(number));
     }
-    // The largest x on the ring is 0.91.
+    // The largest x of any point on the ring is 0.91.
     let best = opt.ledger().best().unwrap();
     assert!(opt.ledger().trials()[best].value.unwrap() > 0.9);
 }
@@ -443,6 +444,6 @@ fn the_front_finds_a_valley_that_crosses_cell_borders() {
         best.fold(0.0, f64::min)
     };
     assert!(worst(true) > -1e-6);
-    // Without the front and with ν computed from the values, the search can stop far from the maximum.
+    // If the front is not used and ν is computed from the values, the search may get stuck far from the maximum.
     assert!(worst(false) < -0.1);
 }

@@ -22,11 +22,12 @@ use crate::strategy::tree::settings::{
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports};
 use rand::RngExt;
 
-/// The number of points that are tried in a cell, and the sizes of the first batch and of the largest batch.
+/// The maximum number of points that are tried in a cell to find a feasible point. The points are tried in batches.
+/// `BATCHES` contains the sizes of the first and of the largest batch.
 const CELL_TRIES: usize = 512;
 const BATCHES: (usize, usize) = (4, 128);
 
-/// Hierarchical optimistic optimisation (HOO). The variant with delays is PCTS (Wang et al. 2022, Algorithm 1).
+/// Hierarchical optimistic optimisation (HOO). With delays, this algorithm is PCTS (Wang et al. 2022, Algorithm 1).
 pub struct TreeSearch {
     settings: Settings,
     /// The declared fidelity, or `None` if every trial is a full evaluation.
@@ -34,7 +35,7 @@ pub struct TreeSearch {
     forest: Forest,
 }
 
-/// A suggestion and the steps before it.
+/// A suggested point, and the steps that led to the suggestion.
 struct Advanced {
     steps: Vec<Step>,
     x: Vec<f64>,
@@ -43,8 +44,8 @@ struct Advanced {
 }
 
 impl TreeSearch {
-    /// The leaf that is reached from the root by repeatedly taking the half with the larger B value. Ties are broken at
-    /// random.
+    /// Descends from the root to a leaf, always into the half with the larger B value, and returns this leaf. Ties are
+    /// broken at random.
     fn choose(&self, instance: usize, rng: &mut Rng) -> (Place, Region) {
         let (partition, instance) = (&self.forest.partition, &self.forest.instances[instance]);
         let space = partition.space();
@@ -70,8 +71,8 @@ impl TreeSearch {
         (Place::Old(at), region)
     }
 
-    /// A half of the best cell of the front, down to a random depth. The result is `None` if the front is not used in
-    /// this turn.
+    /// Chooses a half of the best cell in the front among cells down to a random depth. The result is `None` if the
+    /// front is not used in this turn or has no such cell.
     fn choose_of_front(&mut self, instance: usize, rng: &mut Rng) -> Option<(Place, Region)> {
         let partition = &self.forest.partition;
         let instance = &mut self.forest.instances[instance];
@@ -91,7 +92,7 @@ impl TreeSearch {
         Some((place, region))
     }
 
-    /// The possible fidelity nearest to z_h.
+    /// The allowed fidelity that is nearest to z_h.
     fn fidelity_at(&self, instance: usize, depth: u32) -> f64 {
         let z = self.forest.instances[instance].fidelity(depth);
         self.fidelity
@@ -99,7 +100,8 @@ impl TreeSearch {
             .map_or(1.0, |fidelity| fidelity.nearest(z))
     }
 
-    /// The existing cell, if this instance can share the evaluation of the cell by another instance.
+    /// If another instance has already had this cell evaluated, and this instance can share the evaluation, returns the
+    /// number of the cell.
     fn shared(&self, instance: usize, place: Place) -> Option<u32> {
         let Place::Old(node) = place else {
             return None;
@@ -119,7 +121,7 @@ impl TreeSearch {
         }
     }
 
-    /// A feasible point of a cell, or `None` if a feasible point was not found.
+    /// Searches a cell for a feasible point. The result is `None` if a feasible point was not found.
     fn point_in(
         &self,
         place: Place,
@@ -153,7 +155,7 @@ impl TreeSearch {
             tried += rows.nrows();
             batch = (2 * batch).min(largest);
         }
-        // A leaf that is suggested repeatedly usually has a trial at a feasible point.
+        // If a leaf is suggested repeatedly, it usually contains an earlier trial at a feasible point.
         if let Place::Old(node) = place {
             for number in self.forest.partition.values(node) {
                 let x = log.x(number);
@@ -165,11 +167,13 @@ impl TreeSearch {
         Ok(None)
     }
 
-    /// Takes turns until a point must be evaluated, and returns this point. The turns change the tree.
+    /// Performs turns of the instances until a point must be evaluated, and returns this point. The turns change the
+    /// tree.
     fn advance(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Advanced> {
         let mut steps = Vec::with_capacity(1);
         if let Some(z) = self.forest.next_probe() {
-            // Both trials for the estimate of the bias are at the centre if the centre is feasible.
+            // The two trials from which the bias constant is estimated are at the centre of the box, if the centre is
+            // feasible.
             let root = Place::Old(ROOT);
             let whole = self.forest.partition.space().whole();
             let found = self.point_in(root, &whole, Sample::Centre, query.feasible, log, call)?;
@@ -208,8 +212,8 @@ impl TreeSearch {
         }
     }
 
-    /// The leaves with observations, each with its criterion for the recommendation, in decreasing order of the
-    /// criterion.
+    /// Returns the leaves that have observations, sorted by the criterion for the recommendation, best first. Each leaf
+    /// is paired with its criterion.
     fn leaves(&self) -> Vec<(f64, u32)> {
         let mut leaves = Vec::new();
         let partition = &self.forest.partition;
@@ -235,7 +239,7 @@ impl TreeSearch {
         leaves
     }
 
-    /// The trial with the largest value in a cell.
+    /// Returns the trial with the largest value in a cell.
     fn best_in(&self, node: u32, log: &Ledger) -> Option<TrialNumber> {
         let value = |number: &TrialNumber| log.trials()[*number].value.unwrap_or(f64::NAN);
         let numbers = self.forest.partition.values(node);
@@ -313,7 +317,7 @@ impl Strategy for TreeSearch {
         self.forest.update_bounds();
         self.forest.begin();
         let advanced = self.advance(log, query, call);
-        // The steps are applied again from the note when the suggestion is logged.
+        // The steps are undone here, because they are applied again from the note when the suggestion is logged.
         self.forest.undo();
         let Advanced { steps, x, z } = advanced?;
         Ok(Proposal {
@@ -328,7 +332,8 @@ impl Strategy for TreeSearch {
         self.forest.check(&note::from_text(text)?)
     }
 
-    /// The best point of the leaf with the largest mean − ν·ρ^h, or with the largest mean if the settings ask for it.
+    /// The best point of the best leaf. Depending on the settings, the best leaf has the largest mean − ν·ρ^h or the
+    /// largest mean.
     fn recommend(
         &mut self,
         log: &Ledger,

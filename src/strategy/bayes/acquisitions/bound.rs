@@ -1,7 +1,8 @@
-//! The multiplier of sigma in upper confidence bounds and widened draws, without the part that accounts for delays.
+//! The multiplier of sigma in upper confidence bounds and in widened draws.
+//! [`crate::strategy::bayes::choose::multiplier`] adds the term that accounts for delays.
 //!
-//! Notation follows Verma et al. 2022: beta_t is the multiplier without delays, and B_y is the bound on |y| in the
-//! units of the model.
+//! Notation follows Verma et al. 2022: beta_t is the multiplier before the term for delays is added, and B_y is the
+//! bound on |y| in the units of the model.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ use crate::error::Result;
 use crate::strategy::checks::{NOT_NEGATIVE, check, is_not_negative};
 use crate::strategy::theory::Constants;
 
-/// The multiplier of sigma in upper confidence bounds, without the part that accounts for delays.
+/// The multiplier of sigma in upper confidence bounds, before the term for delays is added.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
@@ -26,11 +27,11 @@ pub enum Beta {
 pub enum Schedule {
     /// sqrt(beta_j) with beta_j = 0.2·d·log(2j + 1). j is the number of trials so far (Kandasamy et al. 2017).
     Kandasamy,
-    /// The version in the code of Kandasamy et al., which is sqrt(beta_j) with beta_j = 5·d·log(2dj + 1).
+    /// The multiplier in the code of Kandasamy et al., which is sqrt(beta_j) with beta_j = 5·d·log(2dj + 1).
     KandasamyCode,
-    /// B_f + R·sqrt(2(gamma_{j−1} + 1 + log(1/δ))) (Chowdhury & Gopalan 2017, theorem 2). Under `Censor`, it is B_f +
-    /// (R + B_y)·sqrt(2(gamma_{j−1} + 1 + log(2/δ))), with log(4/δ) instead of log(2/δ) for draws (Verma et al. 2022,
-    /// theorems 1 and 2).
+    /// B_f + R·sqrt(2(gamma_{j−1} + 1 + log(1/δ))) (Chowdhury & Gopalan 2017, theorem 2). Under `Censor`, the
+    /// multiplier is B_f + (R + B_y)·sqrt(2(gamma_{j−1} + 1 + log(2/δ))) for bounds. For draws, log(4/δ) replaces
+    /// log(2/δ) (Verma et al. 2022, theorems 1 and 2).
     ///
     /// All quantities are in the units of the model. R is sqrt(λ), and gamma is the greedy upper bound of
     /// [`crate::strategy::bayes::choose::information`].
@@ -43,9 +44,10 @@ pub struct Bound {
     pub beta: Beta,
     pub constants: Constants,
     pub predictive_std: bool,
-    /// Whether all points of a batch have the same j. Then j does not count trials in flight.
+    /// Whether all points of a batch use the same j. If all points use the same j, trials in flight are not counted in
+    /// j.
     pub per_batch: bool,
-    /// Whether the multiplier is used for draws. Otherwise it is used for a bound.
+    /// Whether the multiplier widens draws (true) or scales sigma in a bound (false).
     pub draws: bool,
 }
 
@@ -68,7 +70,7 @@ impl Bound {
         self.beta == Beta::Schedule(Schedule::Theory)
     }
 
-    /// Sets B_y from the targets so far if B_y is not given.
+    /// Sets B_y from the targets observed so far, unless B_y is given.
     pub fn for_targets(mut self, targets: &[f64]) -> Self {
         let largest = targets.iter().map(|y| y.abs()).reduce(f64::max);
         let default = largest.filter(|_| self.is_theory()).unwrap_or(1.0);
@@ -76,8 +78,8 @@ impl Bound {
         self
     }
 
-    /// beta_t for trial j = 1, 2, … in d dimensions. beta_t depends on gamma, λ and B_y only for `Beta::Theory`. B_y is
-    /// `None` if trials are not censored.
+    /// beta_t for trial j = 1, 2, … in d dimensions. Only the schedule `Theory` uses gamma, λ and B_y. B_y is `None` if
+    /// trials are not censored.
     pub fn multiplier(
         self,
         d: usize,

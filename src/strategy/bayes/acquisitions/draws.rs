@@ -12,9 +12,9 @@ pub enum DrawMethod {
 /// The settings of a draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draws {
-    /// The method for draws that cannot be exact, and its number of random features.
+    /// The method for draws that cannot be exact. Such draws use `n_features` random features.
     pub method: DrawMethod,
     pub n_features: usize,
-    /// Whether deviations of the draw from the mean are multiplied by nu_t under `Censor`.
+    /// Whether the deviation of a draw from the posterior mean is multiplied by nu_t under `Censor`.
     pub widen: bool,
 }

@@ -1,10 +1,10 @@
-//! The interface of the formula of an acquisition, and formulas as objectives of a search.
+//! The trait for formulas of acquisitions, and objectives that let a search maximise a formula.
 //!
-//! An acquisition is the utility of an evaluation at a point, given the posterior. [`Scorer`] is an acquisition as the
-//! objective of a search; [`Sum`] is the sum of two acquisitions.
+//! An acquisition is the utility of an evaluation at a point, given the posterior. [`Scorer`] is the objective that a
+//! search maximises for one acquisition; [`Sum`] is the objective for the sum of two acquisitions.
 //!
-//! Notation: x is a point with its context; X has the n rows of the model; mu and sigma are the posterior mean and
-//! standard deviation of f(x), without noise; v = L⁻¹k(X, x); a(x) is the acquisition; f* is the incumbent.
+//! Notation: x is a point followed by its context; X has the n rows of the model; mu and sigma are the posterior mean
+//! and standard deviation of f(x), without noise; v = L⁻¹k(X, x); a(x) is the acquisition; f* is the incumbent.
 
 use ndarray::{Array2, ArrayView2, Axis, s};
 
@@ -14,7 +14,7 @@ use crate::problem::Objective;
 
 /// The formula of an acquisition.
 pub trait Formula: Send + Sync {
-    /// Writes a(x) for every row x of the block to `out`.
+    /// Computes a(x) for every row x of the block, and writes the values to `out`.
     fn values(&self, block: &Block, buffers: &mut Buffers, out: &mut [f64]);
 
     /// Returns a(x) and writes da/dx to `gradient`.
@@ -26,19 +26,19 @@ pub trait Formula: Send + Sync {
         gradient: &mut [f64],
     ) -> f64;
 
-    /// Converts a value of the acquisition from units of targets to units of f. `scale` is the unit of targets in units
-    /// of f, and `value_of` maps a target to a value of f.
+    /// Converts a value of the acquisition from the units of the targets to the units of f. `scale` is the size of one
+    /// unit of the targets, measured in units of f, and `value_of` maps a target to a value of f.
     fn in_units_of_f(&self, value: f64, scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64;
 
-    /// The effort of a search of a box for this acquisition and a model of n rows, relative to the default effort. It is
-    /// small by default, because an evaluation costs O(n²) and the surface is smooth. With many rows, an evaluation also
-    /// exceeds the cache.
+    /// How much effort the search in a box spends when the model has n rows, relative to the default effort. The
+    /// default implementation returns a small effort, because an evaluation of the acquisition costs O(n²) and the
+    /// surface is smooth. With many rows, an evaluation also needs more memory than the processor's cache.
     fn effort(&self, n: usize) -> f64 {
         (300.0 / n as f64).clamp(0.1, 0.4)
     }
 }
 
-/// Returns a(x) for every row x of `rows` (N, d), given the `v` (N, n) of these rows.
+/// Returns a(x) for every row x of `rows` (N, d). `v` (N, n) contains the precomputed v(x) of every row.
 pub fn values_of_solved(
     formula: &dyn Formula,
     gp: &GaussianProcess,
@@ -55,7 +55,7 @@ pub fn values_of_solved(
     values
 }
 
-/// Points to score, with their v if already computed.
+/// Points to score, and the v of each point if v is already computed.
 pub struct Block<'a> {
     pub(super) gp: &'a GaussianProcess,
     pub(super) rows: ArrayView2<'a, f64>,
@@ -78,7 +78,7 @@ impl Block<'_> {
     }
 }
 
-/// Buffers for evaluations.
+/// Buffers that evaluations of a formula reuse.
 #[derive(Default)]
 pub struct Buffers {
     pub(super) workspace: Workspace,
@@ -111,7 +111,7 @@ pub(super) fn floored_std(variance: f64) -> f64 {
 
 /// An acquisition that depends only on the moments at x.
 pub trait OfMoments: Send + Sync {
-    /// Converts a value as [`Formula::in_units_of_f`] does.
+    /// Converts a value to the units of f, as [`Formula::in_units_of_f`] does.
     fn in_units_of_f(&self, value: f64, scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64;
 
     /// Returns a(x).
@@ -151,11 +151,11 @@ impl<F: OfMoments> Formula for F {
     }
 }
 
-/// An acquisition as the objective of a search over a domain, for a fixed posterior and a fixed context.
+/// The objective of a search that maximises an acquisition over the domain. The posterior and the context are fixed.
 pub struct Scorer<'a> {
     gp: &'a GaussianProcess,
     formula: &'a dyn Formula,
-    /// The values of the context columns. They follow the columns of the domain in a row of the model.
+    /// The values of the context columns. In a row of the model, the context columns follow the columns of the domain.
     context: &'a [f64],
     /// Buffers for rows of the model. The buffers already contain the context.
     rows: Array2<f64>,
@@ -165,8 +165,8 @@ pub struct Scorer<'a> {
 }
 
 impl<'a> Scorer<'a> {
-    /// Creates the objective of `formula` on `gp`. `context` has the columns of a row of `gp` that follow the
-    /// columns of the domain.
+    /// Creates the objective of `formula` on `gp`. A row of `gp` contains the columns of the domain followed by
+    /// `context`.
     pub fn new(gp: &'a GaussianProcess, formula: &'a dyn Formula, context: &'a [f64]) -> Self {
         let width = gp.kernel().width();
         let mut row = vec![0.0; width];
@@ -218,7 +218,7 @@ impl Objective for Scorer<'_> {
     }
 }
 
-/// The sum of an acquisition and an optional second acquisition on another posterior.
+/// The sum of an acquisition and, optionally, a second acquisition that uses another posterior.
 pub struct Sum<'a> {
     first: Scorer<'a>,
     second: Option<Scorer<'a>>,

@@ -1,7 +1,7 @@
-//! The incumbents from which improvement is measured.
+//! Incumbents. The improvement of a point is measured relative to an incumbent.
 //!
-//! Notation: mu and sigma are the posterior mean and standard deviation of f(x), without noise. f* is an incumbent, the
-//! value from which improvement is measured.
+//! Notation: mu and sigma are the posterior mean and standard deviation of f(x), without noise. f* is an incumbent: the
+//! improvement at a point is max(0, f − f*).
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
@@ -16,8 +16,8 @@ use crate::strategy::bayes::acquisitions::log_noisy_expected_improvement::LogNoi
 /// The largest number of baseline points.
 const MAX_BASELINE: usize = 16;
 
-/// The first `count` of these observed rows of the model whose points satisfy the constraints, in this order. If all
-/// points violate the constraints, the result is the first `count` rows, because improvement needs an incumbent.
+/// Returns the first `count` rows of `order` whose points satisfy the constraints. If all points violate the
+/// constraints, return the first `count` rows of `order`, because improvement needs an incumbent.
 fn feasible_rows(
     gp: &GaussianProcess,
     order: &[usize],
@@ -33,8 +33,8 @@ fn feasible_rows(
     })
 }
 
-/// The largest of `values` (one per observed row of the model) among the points that satisfy the constraints. If
-/// `values` is empty, the result is the prior mean, because improvement needs an incumbent.
+/// The largest entry of `values` among the points that satisfy the constraints. `values` has one entry per observed row
+/// of the model. If `values` is empty, the result is the prior mean, because improvement needs an incumbent.
 pub fn largest_feasible(gp: &GaussianProcess, values: &[f64], query: Query) -> Result<f64> {
     if !query.feasible.is_constrained() || values.is_empty() {
         return Ok(values.iter().copied().reduce(f64::max).unwrap_or(0.0));
@@ -42,15 +42,15 @@ pub fn largest_feasible(gp: &GaussianProcess, values: &[f64], query: Query) -> R
     Ok(values[feasible_rows(gp, &best_first(values), 1, query)?[0]])
 }
 
-/// The incumbent f*, which is the largest posterior mean at the points of observed rows, in this context. Without
-/// observed rows, it is the prior mean.
+/// The incumbent f*, which is the largest posterior mean at the observed points. Every observed point is combined with
+/// the context of the query. Without observed points, f* is the prior mean.
 pub fn incumbent(gp: &GaussianProcess, query: Query) -> Result<f64> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, query.context);
     largest_feasible(gp, &gp.mean(points.view()), query)
 }
 
-/// The rows with their context replaced by `context`.
+/// Copies the rows and replaces their context by `context`.
 fn rows_in_context(rows: ArrayView2<f64>, context: &[f64]) -> Array2<f64> {
     let mut points = rows.to_owned();
     let first = points.ncols() - context.len();
@@ -61,8 +61,8 @@ fn rows_in_context(rows: ArrayView2<f64>, context: &[f64]) -> Array2<f64> {
 }
 
 /// Noisy expected improvement, averaged over n quasi-random draws of f at the baseline points and at the pending points
-/// (the rows of `tail`). The incumbent of a draw is its largest value. The baseline points and the pending points
-/// become the tail of the model, without noise.
+/// (the rows of `tail`). The incumbent of a draw is the largest value in the draw. The baseline points and the pending
+/// points become the tail of the model, without noise.
 pub fn noisy_expected_improvement(
     gp: &mut GaussianProcess,
     tail: ArrayView2<f64>,
@@ -78,7 +78,8 @@ pub fn noisy_expected_improvement(
     let normal =
         |u: f64| -std::f64::consts::SQRT_2 * puruspe::inverfc(2.0 * u.clamp(1e-12, 1.0 - 1e-12));
     let fantasies = gp.fantasies(uniform.mapv(normal))?;
-    // An incumbent is a value in the context of the query, because its point would be used in this context.
+    // An incumbent is the value of a point in the context of the query, because the best point would be used in this
+    // context.
     let in_context = rows_in_context(drawn.view(), query.context);
     let (values, _) = fantasies.predict(gp, in_context.view());
     let largest =
@@ -89,9 +90,11 @@ pub fn noisy_expected_improvement(
     })
 }
 
-/// The baseline points, which are the observed points that may be the best in this context. They are in order of mu.
+/// The baseline points, which are the observed points that may be the best points in this context. The points are
+/// sorted by mu.
 ///
-/// A point may be the best if its mu + 2 sigma is at least mu − 2 sigma of the point with the largest mu.
+/// Let l be mu − 2 sigma at the point with the largest mu. A point may be the best point if mu + 2 sigma at the point
+/// is at least l.
 fn baseline_points(gp: &GaussianProcess, query: Query) -> Result<Array2<f64>> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, query.context);
@@ -192,7 +195,8 @@ mod tests {
 
     #[test]
     fn incumbents_of_noisy_improvement_are_draws_of_the_largest_value() {
-        // The only row has moments m and v. A pending point is far from this row, and has the prior moments 0 and 1.3.
+        // The only row has mean m and variance v. A pending point is far from this row, and has the prior mean 0 and
+        // the prior variance 1.3.
         let n = 4096;
         for tail in [0, 1] {
             let mut gp = model(KernelFamily::Matern52, 1);
@@ -208,7 +212,7 @@ mod tests {
                 noisy.incumbents.iter().map(|y| f(*y)).sum::<f64>() / n as f64
             };
             let (first, second) = (average(&|y| y), average(&|y| y * y));
-            // E max and E max² of independent normals, with a² = v + 1.3 and α = m/a (Clark 1961).
+            // E max and E max² of two independent normal variables, with a² = v + 1.3 and α = m/a (Clark 1961).
             let (expected_first, expected_second) = match tail {
                 0 => (m, v + m * m),
                 _ => {

@@ -1,7 +1,7 @@
 //! The logarithm of the expected improvement over an incumbent (Ament et al. 2023).
 //!
 //! Notation: u = (mu − f*)/sigma; φ and Φ are the standard normal density and distribution; R(a) = Φ(−a)/φ(a) is Mills'
-//! ratio; h(u) = φ(u) + u Φ(u) = E max(0, u + N(0, 1)). The expected improvement is sigma h(u).
+//! ratio; h(u) = φ(u) + u Φ(u) = E max(0, u + N(0, 1)). The expected improvement equals sigma h(u).
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
@@ -19,7 +19,8 @@ use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LogEI {
-    /// The incumbent. This setting is ignored if improvement is averaged over outcomes.
+    /// The incumbent. The setting `incumbent` is ignored if the improvement is averaged over sampled outcomes of
+    /// pending trials.
     pub incumbent: Incumbent,
 }
 

@@ -1,6 +1,6 @@
-//! The logarithm of noisy expected improvement. The expected improvement is averaged over fantasies, each with a
-//! separate incumbent (Letham et al. 2019). Pending points are included (Balandat et al. 2020), and logarithms are used
-//! (Ament et al. 2023).
+//! The logarithm of noisy expected improvement. The expected improvement is averaged over fantasies, and every fantasy
+//! has a separate incumbent (Letham et al. 2019). The fantasies include the pending points (Balandat et al. 2020), and
+//! the computation uses logarithms (Ament et al. 2023).
 //!
 //! Notation: m is the number of fantasies; mu_i and f*_i are the mean and incumbent under fantasy i; u_i = (mu_i −
 //! f*_i)/sigma; h, φ, Φ and Mills' ratio R are as in [`super::log_ei`].
@@ -71,8 +71,8 @@ impl Formula for LogNoisyExpectedImprovement {
     }
 }
 
-/// Returns log (1/m) Σ_i sigma h(u_i) and its derivative with respect to sigma. Each entry mu_i of the means is
-/// replaced by the derivative with respect to mu_i. `scratch` is a buffer.
+/// Returns log (1/m) Σ_i sigma h(u_i) and its derivative with respect to sigma. Overwrites each entry mu_i of `means`
+/// with the derivative with respect to mu_i. `scratch` is a buffer.
 ///
 /// All terms are in units of exp(r). If all u_i < 0, r = −min u_i²/2; otherwise r = 0. For a = |u| and R = R(a), Φ(−a)
 /// = φ R and h(−a) = φ (1 − a R); for u ≥ 0, Φ(a) = 1 − Φ(−a) and h(a) = a + h(−a). d(sigma h)/d sigma = φ.
@@ -84,8 +84,8 @@ fn log_mean_improvement(
 ) -> (f64, f64) {
     let (m, std) = (means.len(), floored_std(variance));
     let leads = means.iter().zip(incumbents).map(|(mean, f)| mean - f);
-    // The product is computed as for u_i, because the rounding error of a quotient would be too large in the exponent
-    // of e^r. The bound prevents the overflow of squares.
+    // Multiply by 1/sigma, as in the computation of u_i. A division would round differently, and the exponent of e^r
+    // would amplify the difference. The lower limit prevents an overflow when `largest` is squared.
     let precision = 1.0 / std;
     let largest = (leads.fold(f64::MIN, f64::max) * precision).clamp(-1e150, 0.0);
     let reference = -0.5 * largest * largest;
@@ -106,7 +106,7 @@ fn log_mean_improvement(
     (value, sum(densities) * slope)
 }
 
-/// Writes h(u_i) and φ(u_i) in units of exp(reference). The means are replaced by Φ(u_i).
+/// Writes h(u_i) and φ(u_i) in units of exp(reference). Overwrites the means with Φ(u_i).
 #[multiversion(targets = "simd")]
 fn improve(
     means: &mut [f64],

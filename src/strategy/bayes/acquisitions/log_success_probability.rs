@@ -1,20 +1,21 @@
-//! The logarithm of the probability that a trial succeeds. The probability comes from a Gaussian process that is fitted
-//! to labels, 1 for an observed trial and −1 for a failed trial. This method is least-squares classification (Rasmussen
-//! & Williams 2006, section 6.5).
+//! The logarithm of the probability that a trial succeeds. The probability is computed from a Gaussian process that is
+//! fitted to labels. The label is 1 for an observed trial and −1 for a failed trial. Fitting a Gaussian process to
+//! labels is called least-squares classification (Rasmussen & Williams 2006, section 6.5).
 //!
 //! Notation: mu and sigma² are the posterior mean and variance of (label at x) − 1; u = (1 + mu)/sqrt(sigma² + c); φ
-//! and Φ are the standard normal density and distribution. The prior mean of labels is 1, because trials succeed by
-//! default.
+//! and Φ are the standard normal density and distribution. The prior mean of the labels is 1, because a trial far from
+//! all failures is expected to succeed.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use super::formula::{Moments, OfMoments};
 use crate::numerics::special::mills_ratio;
 
-/// The constant c. It bounds log P from below by log Φ(−1/√c), about −53, for any number of failures near a point.
+/// The constant c. With this constant, log P is at least log Φ(−1/√c), about −53, even if many trials near a point have
+/// failed.
 const MIN_VARIANCE: f64 = 0.01;
 
-/// The acquisition log P plus a penalty where P < ½. P = Φ(u) is the probability that the label is positive.
+/// The acquisition log P, with a penalty added where P < ½. P = Φ(u) is the probability that the label is positive.
 #[derive(Debug, Clone, Copy)]
 pub struct LogSuccessProbability {
     pub penalty: ShortfallOfSuccess,
@@ -57,14 +58,16 @@ fn log_cdf(u: f64) -> (f64, f64) {
     }
 }
 
-/// The penalty weight · min(0, 1 + mu). It is negative where failure is more likely than success. The maximum of an
-/// acquisition plus this penalty has P ≥ ½. If P < ½ everywhere, the maximum is the point with the largest P.
+/// The penalty, which is weight·min(0, 1 + mu). The penalty is negative where failure is more likely than success. If
+/// this penalty is added to an acquisition, the point with the largest sum has P ≥ ½. If P < ½ everywhere, the point
+/// with the largest P has the largest sum.
 #[derive(Debug, Clone, Copy)]
 pub struct ShortfallOfSuccess {
     pub weight: f64,
 }
 
-/// The tolerance of 1 + mu. If half of the labels are failures, 1 + mu is zero up to a rounding error of either sign.
+/// The tolerance for comparing 1 + mu with 0. If half of the labels are failures, 1 + mu is zero except for a rounding
+/// error, which may be positive or negative.
 const ROUNDING: f64 = 1e-9;
 
 impl OfMoments for ShortfallOfSuccess {

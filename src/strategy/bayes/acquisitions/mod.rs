@@ -1,15 +1,16 @@
-//! Acquisitions, with their settings, defaults and formulas.
+//! Acquisitions: their settings, defaults and formulas.
 //!
 //! To add an acquisition, write a file with its settings, its [`rule::Rule`] and its formula, and add a variant to
 //! [`Acquisition`].
 //!
-//! * [`rule`]: the interface of an acquisition
-//! * [`log_ei`], [`ucb`], [`ucb_pe`], [`thompson_sampling`], [`max_variance`]: one acquisition each
-//! * [`bound`]: the multiplier of sigma without delays; [`draws`]: settings of draws from the posterior
-//! * [`formula`]: the interface of a formula, and its use in a search
+//! * [`rule`]: the trait for acquisitions
+//! * [`log_ei`], [`ucb`], [`ucb_pe`], [`thompson_sampling`], [`max_variance`]: one module per acquisition
+//! * [`bound`]: the multiplier of sigma before the term for delays is added; [`draws`]: settings of draws from the
+//!   posterior
+//! * [`formula`]: the trait for formulas, and objectives that let a search maximise a formula
 //! * [`log_noisy_expected_improvement`]: the formula of [`log_ei`] averaged over fantasies
 //! * [`log_success_probability`]: the terms that the model of success adds
-//! * [`incumbents`]: the values from which improvement is measured
+//! * [`incumbents`]: the incumbents, relative to which improvement is measured
 
 pub mod bound;
 pub mod draws;
@@ -46,8 +47,8 @@ pub enum Acquisition {
     ThompsonSampling(ThompsonSampling),
     /// Pure exploration.
     MaxVariance(MaxVariance),
-    /// GP-UCB-PE. It is an upper confidence bound if all trials have ended. While trials are in flight, it is pure
-    /// exploration of the region that may contain the maximum.
+    /// GP-UCB-PE. If all trials have ended, this acquisition is an upper confidence bound. While trials are in flight,
+    /// it explores the region that may contain the maximum.
     UCBPE(UCBPE),
 }
 

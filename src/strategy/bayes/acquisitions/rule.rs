@@ -1,4 +1,4 @@
-//! The interface of an acquisition.
+//! The trait for acquisitions.
 
 use ndarray::ArrayView2;
 
@@ -17,8 +17,8 @@ pub struct Situation<'a> {
     pub targets: &'a [f64],
     /// The rows of pending trials.
     pub tail: ArrayView2<'a, f64>,
-    /// The number of sampled outcomes of pending trials over which the acquisition is averaged. It is `None` if the
-    /// policy does not average.
+    /// The number of sampled outcomes of pending trials over which the acquisition is averaged, or `None` if the policy
+    /// does not average.
     pub n_outcomes: Option<usize>,
     /// The multiplier of sigma.
     pub nu: f64,
@@ -30,21 +30,22 @@ pub struct Situation<'a> {
 /// The function to maximise.
 pub enum Maximand {
     Formula(Box<dyn Formula>),
-    /// A draw from the posterior. The search makes the draw, because the method depends on the domain.
+    /// A draw from the posterior. The search makes the draw, because the method used to make a draw depends on the
+    /// domain.
     Draw(Draws),
 }
 
-/// The interface of every acquisition.
+/// The methods that every acquisition implements.
 pub trait Rule {
-    /// The function to maximise now.
+    /// The function to maximise for the next suggestion.
     fn maximand(&self, situation: Situation, rng: &mut Rng) -> Result<Maximand>;
 
-    /// Returns an error if a setting is invalid. The bound checks its own settings.
+    /// Returns an error if a setting is invalid. [`Bound::check`] checks the settings of the bound.
     fn check(&self, _candidates: bool) -> Result<()> {
         Ok(())
     }
 
-    /// The settings of the multiplier in the upper confidence bound or in widened draws.
+    /// The settings of the multiplier of sigma, which is used in upper confidence bounds and widened draws.
     fn bound(&self) -> Option<Bound> {
         None
     }
@@ -54,7 +55,8 @@ pub trait Rule {
         false
     }
 
-    /// Whether the acquisition explores while trials are in flight. Then it needs a lower bound on the maximum.
+    /// Whether the acquisition explores while trials are in flight. An acquisition that explores needs a lower bound on
+    /// the maximum.
     fn explores(&self) -> bool {
         false
     }

@@ -1,4 +1,5 @@
-//! Tests of all acquisitions. Gradients equal finite differences, and blocks give the same values as single points.
+//! Tests of all acquisitions. Gradients must equal finite differences, and a block of points must give the same values
+//! as single points.
 
 use ndarray::{Array2, ArrayView2, Axis, s};
 

@@ -16,15 +16,15 @@ use crate::strategy::theory::Theory;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ThompsonSampling {
-    /// The part of the multiplier of draws under `Censor` that does not depend on delays.
+    /// The multiplier of draws under `Censor`, before the term for delays is added.
     pub beta: Beta,
     pub theory: Theory,
-    /// The method for draws that cannot be exact, and its number of random features.
+    /// The method for draws that cannot be exact. Such draws use `n_features` random features.
     pub draws: DrawMethod,
     pub n_features: usize,
-    /// Whether deviations of draws from the mean are multiplied by nu_t under `Censor`.
+    /// Whether the deviation of a draw from the posterior mean is multiplied by nu_t under `Censor`.
     pub widen: bool,
-    /// Whether sigma in nu_t includes the noise.
+    /// Whether the sigma in the formula of nu_t includes the noise.
     pub predictive_std: bool,
 }
 
@@ -92,7 +92,7 @@ impl Formula for Path {
         Path::value_and_gradient(self, gp, x, &mut buffers.path, gradient)
     }
 
-    /// The effort is large, because an evaluation costs only O(n) and the surface is rough.
+    /// The search effort is large, because an evaluation of a draw costs only O(n) and the surface is rough.
     fn effort(&self, n: usize) -> f64 {
         (1200.0 / n as f64).clamp(0.4, 2.0)
     }

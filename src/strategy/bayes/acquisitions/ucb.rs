@@ -1,4 +1,4 @@
-//! An upper confidence bound, the mean plus a multiple of the standard deviation.
+//! An upper confidence bound, which is the mean plus a multiple of the standard deviation.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct UCB {
     pub theory: Theory,
     /// Whether sigma includes the noise.
     pub predictive_std: bool,
-    /// Whether all points of a batch use the beta of the first point of the batch.
+    /// Whether all points of a batch use the beta that was computed for the first point.
     pub per_batch: bool,
 }
 
@@ -54,7 +54,8 @@ impl Rule for UCB {
     }
 }
 
-/// The acquisition mu + multiplier·sqrt(sigma² + noise). `noise` is a variance, and is often 0.
+/// The acquisition mu + multiplier·sqrt(sigma² + noise). `noise` is a variance. If sigma does not include the noise,
+/// `noise` is 0.
 #[derive(Debug, Clone)]
 pub struct UpperConfidenceBound {
     pub multiplier: f64,

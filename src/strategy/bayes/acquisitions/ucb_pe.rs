@@ -1,5 +1,5 @@
-//! GP-UCB-PE. It is an upper confidence bound if all trials have ended. While trials are in flight, it maximises the
-//! variance over the region that may contain the maximum (Contal et al. 2013).
+//! GP-UCB-PE. If all trials have ended, the acquisition is an upper confidence bound. While trials are in flight, the
+//! acquisition is the variance over the region that may contain the maximum (Contal et al. 2013).
 //!
 //! Notation: the n observed rows precede the pending rows; sigma is the standard deviation given all rows; s is the
 //! standard deviation given the observed rows; β is a multiplier; y• = max_x mu(x) − β·s(x) is a lower bound of the
@@ -18,7 +18,7 @@ use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
 use crate::strategy::bayes::acquisitions::ucb::UpperConfidenceBound;
 use crate::strategy::theory::Theory;
 
-/// GP-UCB-PE (Contal et al. 2013). All points of a batch use the beta of the first point of the batch.
+/// GP-UCB-PE (Contal et al. 2013). All points of a batch use the beta that was computed for the first point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UCBPE {
@@ -65,7 +65,8 @@ impl Rule for UCBPE {
     }
 }
 
-/// The acquisition is sigma² ≥ 0 inside the region. Outside the region, it is the margin mu + 2β·s − y• ≤ 0.
+/// Inside the region, the acquisition is sigma² ≥ 0. Outside the region, the acquisition is the margin mu + 2β·s − y• ≤
+/// 0.
 #[derive(Debug, Clone)]
 pub struct PureExploration {
     /// The multiplier β.
@@ -81,14 +82,14 @@ impl PureExploration {
     }
 }
 
-/// Returns s². The v of the observed rows does not depend on the pending rows.
+/// Returns s². The entries of v that belong to observed rows do not depend on the pending rows.
 fn observed_variance(gp: &GaussianProcess, x: ArrayView1<f64>, v: &[f64]) -> f64 {
     let observed = ArrayView1::from(&v[..gp.n_observed()]);
     variance_left(gp.kernel().prior_variance(x), observed)
 }
 
 impl Formula for PureExploration {
-    // A negative value is a difference of targets. A nonnegative value is a variance.
+    // A negative value is a difference of two targets, and a nonnegative value is a variance.
     fn in_units_of_f(&self, value: f64, scale: f64, _value_of: &dyn Fn(f64) -> f64) -> f64 {
         match value < 0.0 {
             true => scale * value,

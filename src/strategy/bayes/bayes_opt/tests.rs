@@ -19,14 +19,14 @@ const QUERY: Query<'static> = Query {
     feasible: Feasible::EVERYWHERE,
 };
 
-/// The strategy on the unit square, with three initial points and a given θ.
+/// Creates a strategy on the unit square, with three initial points and given hyperparameters θ.
 fn strategy(context_width: usize) -> BayesOpt {
     let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1});
     let settings = json!({"surrogate": gp, "initial": {"kind": "Initial", "n": 3}});
     on_square(context_width, settings)
 }
 
-/// The strategy on the unit square, with these settings.
+/// Creates a strategy on the unit square, with these settings.
 pub(in crate::strategy::bayes) fn on_square(context_width: usize, settings: Value) -> BayesOpt {
     let setup = Setup {
         domain: Arc::new(Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap()),
@@ -80,7 +80,7 @@ fn designed_points_come_first_and_continue_until_the_first_observation() {
     }
     act(&mut log, Action::observe(0, 1.0, None, false));
     assert_ne!(suggest(&mut bayes, &mut log), design[5]);
-    // Every trial is observed before the next suggestion, so the design ends after its three points.
+    // Every trial is observed before the next suggestion, so the design ends after three points.
     let (mut bayes, mut log) = (strategy(0), empty());
     for (number, point) in design[..4].iter().enumerate() {
         assert_eq!(suggest(&mut bayes, &mut log) == *point, number < 3);
@@ -162,7 +162,7 @@ fn initial_points_under_constraints_do_not_come_from_a_model() {
         );
         let proposal = proposal.unwrap();
         assert!(proposal.point.x[0] < 0.5 && proposal.warning.is_none());
-        // A note contains a fit, so a note shows that a model chose the point.
+        // Only a point that the model chose has a note, because the note contains the fit of the model.
         assert_eq!(proposal.note.is_some(), number == 3);
         let value = Some(number as f64);
         let point = log.problem().decode(&proposal.point.x, None);

@@ -13,25 +13,26 @@ use crate::strategy::bayes::model::candidates::solved;
 use crate::strategy::bayes::model::success::{Failures, Success};
 use crate::strategy::bayes::settings::Settings;
 
-/// log ½ minus a margin for rounding.
+/// log ½, minus a margin for rounding errors.
 const LOG_HALF: f64 = -std::f64::consts::LN_2 - 1e-6;
 
-/// The weight of the penalty where P < ½, for an acquisition of unit scale. With this weight, a shortfall of a
-/// thousandth in the label is larger than any difference of the acquisition.
+/// The weight of the penalty where P < ½, for an acquisition whose values differ by about 1. With this weight, the
+/// penalty exceeds any difference between values of the acquisition as soon as the predicted label is 0.001 below the
+/// boundary.
 const PENALTY: f64 = 1e3;
 
 /// The model of success, and the term that it adds to the acquisition.
 pub struct Addition<'a> {
     model: &'a mut Success,
     formula: Box<dyn Formula>,
-    /// A point with a smaller value is excluded.
+    /// A point is excluded if the added term is below this value.
     least: f64,
 }
 
 impl<'a> Addition<'a> {
-    /// Adds log P to the logarithm of a positive acquisition. The sum is the logarithm of the product. If failures lie
-    /// together, also add a penalty. Without a penalty, the effect of log P may be too small. When f is known well, the
-    /// logarithm of the acquisition may be arbitrarily low outside the failing region.
+    /// For an acquisition that is a logarithm, adds log P. The sum is the logarithm of the positive acquisition
+    /// multiplied by P. If failures lie together, also add a penalty, because log P alone may be too small: when f is
+    /// known well, the logarithm of the acquisition may be arbitrarily low outside the failing region.
     pub fn log_probability(model: &'a mut Success) -> Self {
         let (weight, least) = match model.failures {
             Failures::Scattered => (0.0, f64::NEG_INFINITY),
@@ -45,11 +46,12 @@ impl<'a> Addition<'a> {
         }
     }
 
-    /// Adds a penalty where P < ½, to bounds, means, draws and variances of the posterior `gp` of f.
+    /// For acquisitions that are bounds, means, draws or variances of the posterior `gp` of f, adds a penalty where P <
+    /// ½.
     pub fn penalty(model: &'a mut Success, gp: &GaussianProcess, nu: f64) -> Self {
         let variance = gp.hyperparameters().signal_variance;
         let unit = variance.max(variance.sqrt()) * (1.0 + nu.abs());
-        // The weight is finite, so that the product with a shortfall of 0 is not NaN.
+        // The weight must be finite. An infinite weight multiplied by a shortfall of 0 would be NaN.
         let weight = (PENALTY * unit).min(1e300);
         Self {
             model,
@@ -58,12 +60,12 @@ impl<'a> Addition<'a> {
         }
     }
 
-    /// The penalty for the variance of f. It replaces another addition.
+    /// Replaces the added term by the penalty for an acquisition that is the variance of f.
     pub fn into_penalty(self, gp: &GaussianProcess) -> Self {
         Self::penalty(self.model, gp, 0.0)
     }
 
-    /// The addition that suits the acquisition of these settings.
+    /// The term that suits the acquisition in these settings.
     pub fn to(model: &'a mut Success, settings: &Settings, gp: &GaussianProcess, nu: f64) -> Self {
         match settings.acquisition.rule().is_logarithm() {
             true => Self::log_probability(model),
@@ -71,7 +73,7 @@ impl<'a> Addition<'a> {
         }
     }
 
-    /// Whether a point with this added value is excluded.
+    /// Whether a point is excluded, given the value of the added term at this point.
     pub fn excludes(&self, added: f64) -> bool {
         added < self.least
     }

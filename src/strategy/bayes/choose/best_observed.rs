@@ -1,4 +1,4 @@
-//! The best observed points, around which the search of a box starts.
+//! The best observed points. The search of a box also starts around these points.
 
 use ndarray::{Array2, Axis};
 
@@ -8,11 +8,10 @@ use crate::maximize::feasible::Feasible;
 use crate::numerics::order::best_first;
 use crate::problem::Domain;
 
-/// The largest number of best observed points.
+/// The maximum number of best observed points.
 const MAX_BEST_OBSERVED: usize = 5;
 
-/// The points with the best targets, best first. Under constraints, only feasible points are returned. The search of a
-/// box also starts around these points.
+/// Returns the points with the best targets, best first. Under constraints, only feasible points are returned.
 pub fn best_observed(
     domain: &Domain,
     log: &Ledger,

@@ -14,12 +14,12 @@ use crate::strategy::bayes::acquisitions::max_variance::MaxVariance;
 use crate::strategy::bayes::settings::DesignMethod;
 use crate::strategy::uniform_point;
 
-/// The number of further quasi-random points, for trials that start before the first observation.
+/// The number of quasi-random points beyond the first n, for trials that start before the first observation.
 const N_EXTRA: usize = 128;
 
-/// The first n points. Quasi-random points fill the domain evenly, and more than n points are returned. Candidates are
-/// drawn without replacement. For uncertainty sampling, the result is empty, because each point depends on the earlier
-/// points.
+/// Returns the first n points. Candidates are drawn without replacement. Quasi-random points fill the domain evenly,
+/// and [`N_EXTRA`] more points are returned after the first n. For uncertainty sampling, the result is empty, because
+/// each point depends on the earlier points.
 pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rng) -> Vec<Member> {
     let of_box = |x: ArrayView1<f64>| Member::new(x.to_vec(), None);
     match (domain, how) {
@@ -41,7 +41,7 @@ pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rn
 }
 
 /// Uncertainty sampling (Kandasamy et al. 2017, proposition 2). Return the point with the largest variance in this
-/// context, given the rows `before`. The variance does not depend on the values of these rows.
+/// context, given the rows `before`. The variance depends on the points of the rows, and not on the observed values.
 pub fn most_uncertain(
     mut prior: GaussianProcess,
     before: ArrayView2<f64>,
@@ -62,8 +62,8 @@ pub fn most_uncertain(
     Ok(best.member())
 }
 
-/// The trials whose points should not be suggested next. These are all trials except trials that were abandoned before
-/// the last value or failure.
+/// Returns the trials whose points should not be suggested next. Every trial is returned, unless the trial was
+/// abandoned before the last value or failure was reported.
 pub fn standing(log: &Ledger) -> Vec<TrialNumber> {
     let recent = log.recently_abandoned();
     let stands = |number: &TrialNumber| {

@@ -1,9 +1,10 @@
-//! A greedy upper bound on the maximum information gain gamma_t, which appears in the confidence bounds of the theory.
+//! An upper bound on the maximum information gain gamma_t. The theoretical confidence bounds contain gamma_t. The upper
+//! bound is computed by a greedy algorithm.
 //!
-//! Notation: gamma_t is the maximum of ½ log det(I + K/λ) over t of N points, and λ is the noise variance. A greedy
-//! choice takes the point of largest variance t times. By submodularity, its gain is at least 1 − 1/e of gamma_t
-//! (Srinivas et al. 2010, section 3). Therefore the greedy gain divided by 1 − 1/e is an upper bound on gamma_t for the
-//! N points. The gain of the trials so far is only a lower bound.
+//! Notation: gamma_t is the maximum of ½ log det(I + K/λ) over t of N points, and λ is the noise variance. The greedy
+//! algorithm makes t choices, and each choice is the point with the largest variance. By submodularity, the gain of
+//! these choices is at least (1 − 1/e)·gamma_t (Srinivas et al. 2010, section 3). Therefore the greedy gain divided by
+//! 1 − 1/e is an upper bound on gamma_t for the N points. The gain of the actual trials would only be a lower bound.
 
 use ndarray::{Array2, Axis, concatenate};
 use rand::SeedableRng;
@@ -15,11 +16,12 @@ use crate::numerics::simd::add_multiple;
 use crate::problem::{Domain, unit_sequence};
 use crate::random::Rng;
 
-/// N for a box, and the largest N for candidates. N is limited because each choice stores one number per point.
+/// The number of points N for a box, and the maximum N for candidates. N is limited because each choice stores one
+/// number per point.
 const N_BOX: usize = 512;
 const MAX_CANDIDATES: usize = 4096;
 
-/// Greedy gains on a set of points, for one θ. Further gains are computed on demand.
+/// The gains of greedy choices among a set of points, for one θ. Gains are computed on demand.
 pub struct InformationGain {
     kernel: Kernel,
     noise: f64,
@@ -27,14 +29,14 @@ pub struct InformationGain {
     scaled: ScaledPoints,
     /// The variance at every point, given the choices so far.
     variance: Vec<f64>,
-    /// The columns c of the partial factor, with var = k(x, x) − Σ c².
+    /// The columns c of the partial Cholesky factor. The variance is k(x, x) − Σ c².
     columns: Vec<Vec<f64>>,
-    /// The gains ½ log det of the first 0, 1, 2, … choices.
+    /// The gains ½ log det(I + K/λ) of the first 0, 1, 2, … choices.
     gains: Vec<f64>,
 }
 
 impl InformationGain {
-    /// Gains of choices among the rows of `points` (N, d). `noise` is λ > 0.
+    /// Creates the gains of choices among the rows of `points` (N, d). `noise` is λ > 0.
     pub fn new(kernel: &Kernel, noise: f64, points: Array2<f64>) -> Self {
         let prior = points.axis_iter(Axis(0)).map(|x| kernel.prior_variance(x));
         Self {
@@ -48,9 +50,9 @@ impl InformationGain {
         }
     }
 
-    /// The gains for this θ. `slot` is reused if θ is the same. The points are the candidates (an even selection if
-    /// there are many) or points spread over the box. Future contexts are unknown, so the values in the `context`
-    /// columns are spread over the unit cube.
+    /// Returns the gains for this θ. If θ has not changed, the gains in `slot` are reused. The points are the
+    /// candidates, or an even selection if there are many candidates. In a box, the points are spread evenly. Future
+    /// contexts are unknown, so the values in the `context` columns are spread over the unit cube.
     pub fn kept<'a>(
         slot: &'a mut Option<Self>,
         domain: &Domain,
@@ -60,7 +62,7 @@ impl InformationGain {
         let kept = slot.take();
         let valid = kept.filter(|kept| kept.is_for(gp.kernel(), gp.noise_variance()));
         slot.insert(valid.unwrap_or_else(|| {
-            // The points are always the same, so that the bound does not depend on the seed.
+            // The seed is fixed, so that the bound does not depend on the seed of the optimizer.
             let mut rng = Rng::seed_from_u64(0);
             let x = match domain {
                 Domain::Candidates(list) => {
@@ -140,7 +142,7 @@ mod tests {
             let points = wave(7, 2, 0.9);
             let mut gains = InformationGain::new(&kernel, 0.1, points.clone());
             let bound = gains.bound(3, &mut go_on).unwrap();
-            // Every choice of three points, including repetitions.
+            // The gains of all choices of three points, including choices that repeat a point.
             let all = (0..343).map(|i| gain(&kernel, 0.1, &points, &[i % 7, i / 7 % 7, i / 49]));
             let best = all.fold(0.0, f64::max);
             assert!(

@@ -1,11 +1,12 @@
 //! The choice of a point from the posterior.
 //!
-//! * [`information`]: the information gain in the multipliers of the theory; [`multiplier`]: the multiplier of sigma
+//! * [`information`]: the information gain in the theoretical multipliers; [`multiplier`]: the multiplier of sigma
 //! * [`best_observed`]: points around which searches start; [`addition`]: the term that the model of success adds to
 //!   an acquisition
-//! * [`spacing`]: a minimum distance between proposals and pending trials; [`repeats`]: points that are not suggested
-//!   twice
-//! * [`search`]: the best point of the domain; [`design`]: points before the model has data
+//! * [`spacing`]: a minimum distance between proposals and pending trials; [`repeats`]: rules against suggesting the
+//!   same point twice
+//! * [`search`]: the search for the best point of the domain; [`design`]: the points suggested before the model has
+//!   data
 
 pub mod addition;
 pub mod best_observed;

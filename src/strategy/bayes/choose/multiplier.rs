@@ -1,7 +1,8 @@
-//! The multiplier of sigma in upper confidence bounds and widened draws, including the part that accounts for delays.
+//! The multiplier of sigma in upper confidence bounds and in widened draws. The multiplier includes a term that
+//! accounts for delays.
 //!
-//! Notation follows Verma et al. 2022: m is the window, nu_t is the multiplier, and beta_t is the part of nu_t that
-//! does not depend on delays. B_y is the bound on |y| in the units of the model.
+//! Notation follows Verma et al. 2022: m is the window, nu_t is the multiplier, and beta_t is the multiplier before the
+//! term for delays is added. B_y is the bound on |y| in the units of the model.
 
 use ndarray::Array2;
 
@@ -12,10 +13,11 @@ use crate::strategy::bayes::acquisitions::bound::Bound;
 use crate::strategy::bayes::model::expiry::is_arriving;
 use crate::strategy::bayes::settings::Settings;
 
-/// The trials in the sum of nu_t, which are the last m trials, observed or not (Algorithm 1 of Verma et al. 2022).
+/// The trials over which the formula of nu_t sums. In Algorithm 1 of Verma et al. 2022, the sum includes the last m
+/// trials, whether observed or pending.
 ///
-/// Without a window, the sum is over pending trials, because only pending trials are censored. A sum over all trials
-/// would grow without bound. A pending trial is included while it counts as arriving.
+/// If no window is set, the sum includes only pending trials, because only pending trials are censored, and a sum over
+/// all trials would grow without bound. A pending trial is included while it counts as arriving.
 pub fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> Vec<TrialNumber> {
     if !settings.pending().is_censor() {
         return Vec::new();
@@ -34,7 +36,7 @@ pub fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> Vec<Tri
     trials.filter(counts).map(|(number, _)| number).collect()
 }
 
-/// The multiplier in d dimensions. Under `Censor`, nu_t = B_y·Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta_t.
+/// The multiplier nu_t in d dimensions. Under `Censor`, nu_t = B_y·Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta_t.
 /// Otherwise nu_t = beta_t.
 pub fn multiplier(
     gp: &GaussianProcess,
@@ -87,7 +89,7 @@ mod tests {
         }
     }
 
-    /// A log of trials suggested at these times and one added trial.
+    /// A log with one trial suggested at each of these times, and one added trial.
     fn log(times: &[f64]) -> Ledger {
         let mut log = Ledger::in_unit_cube(Clock::Seconds, 1, 0);
         for (number, &now) in times.iter().enumerate() {
@@ -123,7 +125,7 @@ mod tests {
         let log = log(&[1.75, 2.0, 1.75, 2.0, 3.0, 3.0, 3.0]);
         let censor = json!({"kind": "Censor"});
         let windowed = settings(censor.clone(), Some(5.0));
-        // A lease ends after its last second. A trial whose age is exactly m is in the window.
+        // A trial still counts at the exact time when the lease ends. A trial whose age is exactly m is in the window.
         for (wall_time, expected) in [
             (None, vec![1, 3, 4, 6]),
             (Some(9.0), vec![1, 3, 4, 6]),
@@ -157,8 +159,8 @@ mod tests {
         for (schedule, draws, b_y, expected) in [
             // sqrt(0.2·3·ln 9)
             (kandasamy, false, Some(1.0), 1.1481875919908435),
-            // 0.5 + (0.2 + B_y)·sqrt(2(3 + 1 + ln(c/0.1))). Without `Censor`, B_y is 0 and c is 1. With `Censor`, B_y
-            // is 1, and c is 2 for bounds and 4 for draws.
+            // 0.5 + (0.2 + B_y)·sqrt(2(3 + 1 + ln(c/0.1))). If trials are not censored, B_y is 0 and c is 1. Under
+            // `Censor`, B_y is 1, and c is 2 for bounds and 4 for draws.
             (theory, false, None, 1.2100752125229577),
             (theory, true, None, 1.2100752125229577),
             (theory, false, Some(1.0), 4.9886199380027145),
@@ -219,7 +221,7 @@ mod tests {
         };
         let (one, three) = (Beta::Constant(1.0), Some(3.0));
         assert!((nu(one, three) - 1.0 - 3.0 * (nu(one, None) - 1.0)).abs() < 1e-12);
-        // Theorem 1 needs |y| ≤ B_y, so the default of B_y is at least as large as any target.
+        // Theorem 1 assumes |y| ≤ B_y, so the default value of B_y is at least as large as every |target|.
         let theory = Beta::Schedule(Schedule::Theory);
         assert_eq!(nu(theory, None), nu(theory, Some(1.7)));
         assert!(nu(theory, None) > nu(theory, Some(1.0)));

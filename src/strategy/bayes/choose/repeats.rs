@@ -1,8 +1,10 @@
-//! Points that are not suggested twice.
+//! Rules against suggesting the same point twice.
 //!
-//! * [`Repeats::excluded`]: for members without an active continuous coordinate
-//! * [`repeats_exact_value`]: for points with an active continuous coordinate
-//! * A value is *exact* if its noise is declared to be zero, or its fitted noise is negligible.
+//! * [`Repeats::excluded`]: the rule for points without an active continuous coordinate
+//! * [`repeats_exact_value`]: the rule for points with an active continuous coordinate
+//!
+//! Notation: an observed value is called *exact* if its noise is declared to be zero, or if the fitted noise is
+//! negligible.
 
 use std::collections::HashSet;
 
@@ -19,10 +21,12 @@ use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 use crate::strategy::bayes::settings::{MAX_INITIAL, Settings};
 
-/// The largest noise variance of an exact value, in the units of the model.
+/// The threshold for exact values, in the units of the model. A value is exact if the noise variance is at most this
+/// threshold.
 ///
-/// If any trial has failed, a fitted noise near zero does not make values exact. Without repeated points, only the
-/// failing region may be left for the search. Repeating a point is cheaper than a trial in the failing region.
+/// If any trial has failed, values are exact only if their noise is declared to be zero. A fitted noise near zero is
+/// not sufficient: if repeats were excluded, only the failing region might be left for the search, and repeating a
+/// point is cheaper than a trial in the failing region.
 fn exact_noise(log: &Ledger) -> f64 {
     let failed = |trial: &Trial| trial.state == State::Failed;
     if log.trials().iter().any(failed) {
@@ -32,8 +36,8 @@ fn exact_noise(log: &Ledger) -> f64 {
     }
 }
 
-/// A point is new if the standard deviation of f at this point exceeds this multiple of the standard deviation of the
-/// jitter.
+/// The standard deviation of f at a point is compared with this multiple of the standard deviation of the jitter. If
+/// the standard deviation of f is larger, the point counts as new.
 const TIMES_JITTER: f64 = 10.0;
 
 /// Whether a domain has at most [`MAX_INITIAL`] members. Equal candidates count as one member.
@@ -63,9 +67,10 @@ pub struct Repeats<'a> {
 }
 
 impl Repeats<'_> {
-    /// Points without an active continuous coordinate that are excluded while other points are left. These are the
-    /// points in this context that are in flight, were just abandoned, or have an exact value. During the initial
-    /// points, and in domains of few members with unknown noise, every point is tried once before a point is repeated.
+    /// The points that are excluded while other points are left. Only points without an active continuous coordinate
+    /// are excluded. A point is excluded if it is in flight, was abandoned after the last result, or has an exact
+    /// value. Only trials in the context of the query count. Among the initial points, and in small domains whose noise
+    /// is unknown, every point is tried once before any point is repeated.
     pub fn excluded(&self, log: &Ledger, query: Query, first: bool) -> Excluded {
         let mut excluded = self.in_flight(log, query);
         if self.settings.pending().repeats() || !self.domain.can_repeat() {
@@ -79,15 +84,16 @@ impl Repeats<'_> {
                 return tried;
             }
         }
-        // A failed point is not excluded, because the failure may have been an accident. The model of success
-        // determines when the point is tried again.
+        // A point where a trial failed is not excluded, because the failure may have been an accident. The model of
+        // success determines when the point is tried again.
         let noise = exact_noise(log);
         let done = ended().filter(|&number| self.is_exact(&log.trials()[number], noise));
         excluded.extend(self.members(log, query, done));
         excluded
     }
 
-    /// Points that were abandoned after the last result, and points in flight unless the policy repeats them.
+    /// The points that were abandoned after the last result. Points in flight are also included, unless the policy
+    /// allows repeating these points.
     pub fn in_flight(&self, log: &Ledger, query: Query) -> Excluded {
         if !self.domain.can_repeat() {
             return Excluded::default();
@@ -102,8 +108,8 @@ impl Repeats<'_> {
         excluded
     }
 
-    /// Whether the `excluded` points and the failed points together are the whole domain, and at least one point has an
-    /// exact value.
+    /// Whether the domain is exhausted: every point is `excluded` or has failed, and at least one point has an exact
+    /// value.
     pub fn is_exhausted(&self, log: &Ledger, query: Query, excluded: &Excluded) -> bool {
         let ended = || self.training.fold.ended.iter().copied();
         let noise = exact_noise(log);
@@ -117,7 +123,8 @@ impl Repeats<'_> {
         !self.settings.pending().repeats() && self.covers_domain(&tried)
     }
 
-    /// Whether the last trial repeated a point with an exact value. Then the domain was already exhausted.
+    /// Whether the last trial repeated a point with an exact value. If the last trial repeated such a point, the domain
+    /// was already exhausted before the last suggestion.
     pub fn repeats_already(&self, log: &Ledger, query: Query) -> bool {
         let Some(last) = log.trials().len().checked_sub(1) else {
             return false;
@@ -128,7 +135,7 @@ impl Repeats<'_> {
         exact.contains(self.domain, log.x(last))
     }
 
-    /// Whether every member of the domain that satisfies the constraints is excluded.
+    /// Whether every feasible member of the domain is excluded.
     pub fn covers_domain(&self, excluded: &Excluded) -> bool {
         match self.pool {
             Some(pool) if pool.is_complete() => {
@@ -142,7 +149,7 @@ impl Repeats<'_> {
         }
     }
 
-    /// The points of these trials in this context.
+    /// The points of those trials among `numbers` that were run in this context.
     fn members(
         &self,
         log: &Ledger,
@@ -157,7 +164,7 @@ impl Repeats<'_> {
         Excluded::new(self.domain, points)
     }
 
-    /// Whether a trial has a value without noise.
+    /// Whether a trial has an exact value.
     fn is_exact(&self, trial: &Trial, exact_noise: f64) -> bool {
         trial.state == State::Observed
             && match trial.std() {
@@ -179,12 +186,12 @@ impl Repeats<'_> {
     }
 }
 
-/// Whether a row equals, up to rounding, an observed row with an exact value. Another trial at such a row does not give
+/// Whether a row equals, up to rounding, an observed row with an exact value. Another trial at this row would not give
 /// information.
 ///
-/// The criterion is the standard deviation of f given only the most informative observation. The standard deviation
-/// given all observations is also small at other points where the model is certain. A trial at such a point can still
-/// improve the last digits of the maximum.
+/// The criterion is the standard deviation of f at the row, given only the most informative observation. The standard
+/// deviation given all observations would also be small at new points where the model is certain. A trial at such a new
+/// point can still improve the last digits of the maximum.
 pub fn repeats_exact_value(gp: &GaussianProcess, row: ArrayView2<f64>, log: &Ledger) -> bool {
     let (noise, largest) = (gp.row_noise()[..gp.n_observed()].iter(), exact_noise(log));
     let exact = noise.map(|noise| *noise <= largest);
@@ -192,7 +199,8 @@ pub fn repeats_exact_value(gp: &GaussianProcess, row: ArrayView2<f64>, log: &Led
     least <= TIMES_JITTER * (MIN_NOISE + gp.factor().jitter()).sqrt()
 }
 
-/// The standard deviation of f at `row`, given f at the most informative of the counted rows.
+/// The standard deviation of f at `row`, given f at one other row. Among the rows for which `counts` is true, the most
+/// informative row is used.
 pub fn least_std(
     gp: &GaussianProcess,
     row: ArrayView2<f64>,

@@ -1,4 +1,4 @@
-//! The maximisation of an acquisition, or of a draw from the posterior, over the domain.
+//! The search for the point of the domain that maximises an acquisition or a draw from the posterior.
 
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
@@ -33,10 +33,10 @@ pub const MEAN: UpperConfidenceBound = UpperConfidenceBound {
     noise: 0.0,
 };
 
-/// The number of quasi-random points from which a point far from all rows is chosen.
+/// The number of quasi-random points among which the search looks for a point far from all rows.
 const SPREAD: usize = 64;
 
-/// Where points are searched.
+/// The domain that is searched, and the settings of the search.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
     pub domain: &'a Domain,
@@ -45,7 +45,7 @@ pub struct Scope<'a> {
     pub pool: Option<&'a Pool>,
 }
 
-/// The maximisation of an acquisition, or of a draw, over the domain.
+/// A search for the point of the domain that maximises an acquisition or a draw from the posterior.
 pub struct Search<'a, 'c> {
     pub scope: Scope<'a>,
     pub log: &'a Ledger,
@@ -57,7 +57,8 @@ pub struct Search<'a, 'c> {
 }
 
 impl<'a, 'c> Search<'a, 'c> {
-    /// A search that also starts from the best rows of a posterior. It excludes no points, and ν is 0.
+    /// Creates a search that also starts around the best rows of a posterior. Initially, no points are excluded, and ν
+    /// is 0.
     pub fn new(
         scope: Scope<'a>,
         posterior: &Posterior,
@@ -77,7 +78,7 @@ impl<'a, 'c> Search<'a, 'c> {
         })
     }
 
-    /// The best point of the domain and its value. The point is random if every value is NaN.
+    /// The best point of the domain, and the value at this point. The point is random if every value is NaN.
     fn best(&mut self, objective: &mut dyn Objective, maximizer: &Maximizer) -> Result<Argmax> {
         let allowed = Allowed {
             excluded: &self.excluded,
@@ -100,8 +101,8 @@ impl<'a, 'c> Search<'a, 'c> {
         enforce_separation(objective, domain, best, pending, feasible, self.call.rng)
     }
 
-    /// The factor by which deviations of draws from the mean are multiplied. GP-TS-SDF draws from GP(mu, nu_t²·Sigma).
-    /// All other strategies draw from the posterior.
+    /// The factor that scales the deviation of a draw from the posterior mean. GP-TS-SDF draws from GP(mu,
+    /// nu_t²·Sigma). All other algorithms draw from the posterior.
     fn draw_scale(&self, draws: Draws) -> f64 {
         match draws.widen && self.scope.settings.pending().is_censor() {
             true => self.nu,
@@ -109,7 +110,8 @@ impl<'a, 'c> Search<'a, 'c> {
         }
     }
 
-    /// Scores every candidate. The kept solved candidates are reused if they are still valid.
+    /// Returns the candidate with the best score, after computing the scores of all candidates. The kept solutions are
+    /// reused if they are still valid.
     pub fn candidates(
         &mut self,
         kept: &mut Option<SolvedCandidates>,
@@ -144,7 +146,8 @@ impl<'a, 'c> Search<'a, 'c> {
         Ok(best.member())
     }
 
-    /// Searches by values and gradients, in a box or over a list of candidates that is too large for exact draws.
+    /// Searches with an objective that computes values and gradients. The domain is a box, or a list of candidates for
+    /// which solutions cannot be kept.
     pub fn functions(
         &mut self,
         posterior: &Posterior,
@@ -163,7 +166,7 @@ impl<'a, 'c> Search<'a, 'c> {
             Scorer::new(gp, acquisition.as_ref(), context),
             success.as_ref().map(|success| success.scorer(context)),
         );
-        // The result of a search from the literature is not changed.
+        // The result of a search from the literature is returned unchanged.
         if search.is_literature() {
             return Ok(self.best(&mut scorer, &maximizer)?.member());
         }
@@ -180,7 +183,7 @@ impl<'a, 'c> Search<'a, 'c> {
         Ok(point)
     }
 
-    /// Whether a point with an active continuous coordinate repeats an exact value.
+    /// Whether a point has an active continuous coordinate and repeats an exact value.
     fn is_repeat(&self, gp: &GaussianProcess, x: &[f64]) -> bool {
         let Domain::Box(product) = self.scope.domain else {
             return false;
@@ -209,7 +212,7 @@ impl<'a, 'c> Search<'a, 'c> {
         if !self.is_repeat(gp, &best.x) {
             return Ok(best);
         }
-        // Here the variance is zero everywhere, up to rounding.
+        // If the best point is a repeat, the variance is zero everywhere, up to rounding errors.
         let spread = self.scope.domain.quasi_random(SPREAD, self.call.rng);
         let pool = match self.scope.pool {
             Some(pool) => pool.points(),
@@ -235,7 +238,8 @@ impl<'a, 'c> Search<'a, 'c> {
         Ok(farthest.0)
     }
 
-    /// The largest mu(x) − nu·sigma(x) among points where trials succeed. It is a lower bound on the maximum.
+    /// The largest mu(x) − nu·sigma(x) among points where trials succeed. Because mu(x) − nu·sigma(x) is a lower bound
+    /// on f(x), the result is a lower bound on the maximum of f.
     pub fn largest_lower_bound(
         &mut self,
         gp: &GaussianProcess,
@@ -277,7 +281,7 @@ impl<'a, 'c> Search<'a, 'c> {
         Ok(best.member())
     }
 
-    /// A draw from the posterior as a function.
+    /// Draws a function from the posterior.
     fn draw(&mut self, gp: &GaussianProcess, draws: Draws) -> Result<Path> {
         let (scale, n) = (self.draw_scale(draws), draws.n_features);
         match draws.method {
@@ -287,7 +291,7 @@ impl<'a, 'c> Search<'a, 'c> {
     }
 }
 
-/// The points of these trials, if they are in the same context.
+/// The points of those trials among `numbers` that have the given context.
 fn points_out(
     domain: &Domain,
     log: &Ledger,
@@ -305,7 +309,7 @@ fn points_out(
     points
 }
 
-/// Precomputed scores of a list of candidates, returned block by block in the order of the list.
+/// An objective that returns precomputed scores of a list of candidates, block by block, in the order of the list.
 pub struct Scores {
     scores: Vec<f64>,
     given: usize,

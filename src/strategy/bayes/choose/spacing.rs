@@ -1,7 +1,7 @@
-//! Separation of proposals from pending trials in boxes with continuous coordinates.
+//! A minimum distance between proposals and pending trials, for boxes with continuous coordinates.
 //!
 //! If the model has noise, some variance remains at a pending point, so the acquisition may still be largest at this
-//! point. Points at a small distance from each other give more information than equal points.
+//! point. Two points at a small distance from each other give more information than two equal points.
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
@@ -11,20 +11,20 @@ use crate::maximize::feasible::Feasible;
 use crate::problem::{Domain, Member, Objective};
 use crate::random::Rng;
 
-/// The least distance between pending trials, as a fraction of the diagonal of the box.
+/// The minimum distance between pending trials, as a fraction of the diagonal of the box.
 const MIN_SEPARATION: f64 = 1.5e-3;
 
-/// Distances between the alternatives and a proposal, as multiples of the least distance. There are [`PER_STEP`]
+/// Distances between a proposal and its alternatives, as multiples of the minimum distance. There are [`PER_STEP`]
 /// alternatives at each distance.
 const STEPS: [f64; 4] = [1.5, 4.0, 15.0, 60.0];
 const PER_STEP: usize = 32;
-/// The number of further alternatives, which are spread over the box.
+/// The number of additional alternatives that are spread over the box.
 const SPREAD: usize = 64;
 
-/// The proposal itself, or a replacement if a pending point is too near. The replacement is the best alternative that
+/// Returns the proposal, or a replacement if a pending point is too near. The replacement is the best alternative that
 /// is far enough from all pending points and satisfies the constraints.
 ///
-/// The proposal is also returned if an alternative is not found, or if the proposal does not have an active continuous
+/// The proposal is also returned if a replacement is not found, or if the proposal does not have an active continuous
 /// coordinate.
 pub fn enforce_separation(
     objective: &mut dyn Objective,
@@ -51,7 +51,8 @@ pub fn enforce_separation(
         return Ok(proposal);
     }
     let mut alternatives = alternatives(domain, &proposal.x, least, rng);
-    // For points without an active continuous coordinate, [`super::repeats`] determines which points are excluded.
+    // Drop alternatives without an active continuous coordinate: [`super::repeats`] determines which of these points
+    // may be suggested.
     alternatives.retain(|x| separated(x) && product.has_active_continuous(x));
     let mut points = Array2::zeros((alternatives.len(), domain.width()));
     for (mut row, x) in points.rows_mut().into_iter().zip(&alternatives) {
@@ -69,7 +70,8 @@ pub fn enforce_separation(
     })
 }
 
-/// Members of the box at several distances from `x`, in random directions, and further members spread over the box.
+/// Returns members of the box at several distances from `x`, in random directions, followed by members spread over the
+/// box.
 fn alternatives(domain: &Domain, x: &[f64], least: f64, rng: &mut Rng) -> Vec<Vec<f64>> {
     let mut alternatives: Vec<Vec<f64>> = Vec::new();
     for step in STEPS {
@@ -164,7 +166,7 @@ mod tests {
                     let squares: f64 = point.iter().zip(&x).map(|(a, b)| (a - b).powi(2)).sum();
                     assert!((squares.sqrt() - step * least).abs() < 1e-12);
                 }
-                // The alternatives lie in all directions.
+                // Alternatives must lie in every direction.
                 for k in 0..d {
                     let up = points.iter().filter(|point| point[k] > 0.5).count();
                     assert!((4..=28).contains(&up), "{up}");

@@ -1,13 +1,13 @@
-//! The candidates of a finite domain. They are solved against the factor once, and the solutions are kept. A new row
-//! costs O(nN), and the cost of a suggestion is only slightly larger.
+//! Solutions for the candidates of a finite domain. The solution L⁻¹k(X, x_i) of every candidate is computed once and
+//! kept. When a row is added to the model, updating the solutions costs O(nN). A suggestion costs only slightly more.
 //!
 //! Notation: N is the number of candidates, and V (N, n) has the rows v_i = L⁻¹k(X, x_i). Then mu_i = v_iᵀz and var_i =
-//! k(x_i, x_i) − |v_i|². A draw is mu_i + ν·(g_i − v_iᵀL⁻¹(g(X) + ε)), and g is an exact draw from the prior
-//! (Matheron's rule).
+//! k(x_i, x_i) − |v_i|². A draw from the posterior is mu_i + ν·(g_i − v_iᵀL⁻¹(g(X) + ε)), where g is an exact draw from
+//! the prior (Matheron's rule).
 //!
-//! V and the factor of the prior grow in the same steps as the factor of the rows. The base is added first, then later
-//! rows one by one, and finally a tail, which is dropped again. Therefore the bits of V and of the factor depend only
-//! on the rows, and not on the times of the requests.
+//! V and the factor of the prior grow in the same steps as the factor of the rows. First, the base is added. Later rows
+//! are added one by one. Finally, a tail is added, and dropped again afterwards. Therefore V and the factor of the
+//! prior depend, bit for bit, only on the rows, and not on the order of suggestions and predictions.
 
 use ndarray::{Array2, Axis, s};
 
@@ -21,20 +21,21 @@ use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::formula::{Formula, values_of_solved};
 use crate::strategy::bayes::model::training_set::Version;
 
-/// The largest number of candidates for which draws are exact. The prior covariance of the candidates is factorised
-/// after every fit. This costs O(N³), and takes about 0.2 s.
+/// The largest number of candidates for which draws are exact. Exact draws require factorising the prior covariance of
+/// the candidates after every fit. The factorisation costs O(N³), and takes about 0.2 s for this number of candidates.
 pub const MAX_EXACT: usize = 1500;
 
-/// The largest number of bytes of solved candidates that are kept. Longer lists are solved block by block.
+/// The maximum memory for kept solutions, in bytes. For lists of candidates that need more memory, solutions are
+/// computed block by block and not kept.
 const MAX_SOLVED_BYTES: usize = 1 << 30;
 
-/// Whether candidates can be solved against a factor of n rows and kept. `draws` is true if draws are needed.
+/// Whether the solutions of all candidates can be kept, for a model with n rows. `draws` is true if draws are needed.
 pub fn can_be_kept(list: &Array2<f64>, n: usize, draws: bool) -> bool {
     let bytes = (list.nrows() * (n + n / 4 + 8)).saturating_mul(size_of::<f64>());
     bytes <= MAX_SOLVED_BYTES && (!draws || list.nrows() <= MAX_EXACT)
 }
 
-/// Rows of the model for candidates in a context.
+/// Returns the rows of the model for the candidates in a context.
 pub fn in_context(list: &Array2<f64>, context: &[f64]) -> Array2<f64> {
     let (n, width) = list.dim();
     let mut rows = Array2::zeros((n, width + context.len()));
@@ -45,30 +46,31 @@ pub fn in_context(list: &Array2<f64>, context: &[f64]) -> Array2<f64> {
     rows
 }
 
-/// V for one θ and one context, and the factor of the prior if draws are needed.
+/// The solutions V of all candidates, for one θ and one context. If draws are needed, the factor of the prior is also
+/// stored.
 pub struct SolvedCandidates {
     version: Version,
     context: Vec<f64>,
     /// The candidates, with the columns of the context appended.
     points: Array2<f64>,
-    /// V, with spare columns. The first `solved` columns belong to observed rows.
+    /// V, followed by unused columns. The first `solved` columns belong to observed rows.
     v: Array2<f64>,
     solved: usize,
     prior: Option<Prior>,
-    /// The factor of the prior from another context.
+    /// A factor of the prior that was computed in another context.
     earlier_factor: Option<PriorFactor>,
 }
 
-/// A factor of the prior covariance of the candidates, followed by rows that are not candidates.
+/// The Cholesky factor of the prior covariance of the candidates and of the rows that are not candidates.
 struct Prior {
     factor: PriorFactor,
-    /// The index of each row among the points of the factor.
+    /// For each row of the model, the index of its point among the points of the factor.
     places: Vec<usize>,
 }
 
 impl SolvedCandidates {
-    /// Candidates that are not solved yet. `rows` are the candidates in this context. The factor of the prior is taken
-    /// from `previous`, which may be in another context.
+    /// Creates the object before any solution is computed. `rows` contains the candidates in this context. The factor
+    /// of the prior is taken from `previous`, which may belong to another context.
     pub fn new(
         rows: Array2<f64>,
         context: &[f64],
@@ -93,7 +95,8 @@ impl SolvedCandidates {
         self.version == version && self.context == context
     }
 
-    /// Updates V for the rows of the posterior and its tail. The columns of observed rows are kept.
+    /// Computes the columns of V for the new rows and the tail of the posterior. Columns of observed rows that were
+    /// already computed are kept.
     pub fn update(&mut self, gp: &GaussianProcess, stop: &mut Stop) -> Result<()> {
         let n = gp.len();
         if n > self.v.ncols() {
@@ -124,13 +127,14 @@ impl SolvedCandidates {
         Ok(())
     }
 
-    /// The acquisition at every candidate.
+    /// Computes the acquisition at every candidate.
     pub fn score(&self, gp: &GaussianProcess, formula: &dyn Formula) -> Vec<f64> {
         let v = self.v.slice(s![.., ..gp.len()]);
         values_of_solved(formula, gp, self.points.view(), v)
     }
 
-    /// One draw from GP(mu, ν²·Σ) at every candidate. `rows` are the trials of the rows of the posterior.
+    /// Makes one draw from GP(mu, ν²·Σ), evaluated at every candidate. `rows` contains the trial of each row of the
+    /// posterior.
     pub fn draw(
         &mut self,
         gp: &GaussianProcess,
@@ -201,7 +205,8 @@ impl SolvedCandidates {
 }
 
 impl Prior {
-    /// Drops the rows after the observed rows. Also drop their points from the factor, unless the points are candidates.
+    /// Drops the rows of the tail, which follow the observed rows. Points of the tail that are not candidates are also
+    /// dropped from the factor.
     fn forget_tail(&mut self, observed: usize, candidates: usize) {
         self.places.truncate(observed);
         let elsewhere = self.places.iter().filter(|place| **place >= candidates);
@@ -209,7 +214,7 @@ impl Prior {
     }
 }
 
-/// Returns the candidates solved against this posterior. The kept candidates are reused if they are still valid.
+/// Returns the solutions of all candidates for this posterior. The kept solutions are reused if they are still valid.
 pub fn solved<'a>(
     kept: &'a mut Option<SolvedCandidates>,
     list: &Array2<f64>,
@@ -286,8 +291,8 @@ mod tests {
         gp
     }
 
-    /// Draws have the moments of the posterior for any order of tails, with rows that are candidates and with other
-    /// rows.
+    /// The moments of draws equal the moments of the posterior. The tails are added in any order, and the rows include
+    /// candidates and other points.
     #[test]
     fn draws_have_the_moments_of_the_posterior_with_every_tail() {
         let (mut gp, log) = (observed(), log());
@@ -321,7 +326,7 @@ mod tests {
             for i in 0..6 {
                 assert!((scored[i] - expected[i]).abs() < 1e-9);
                 let spread = nu * variance[i].sqrt();
-                // The tolerances are five standard errors of a mean and of a variance.
+                // The tolerances are five standard errors, of the mean and of the variance respectively.
                 assert!(sums[i][0].abs() < 5.0 * spread / f64::sqrt(n as f64));
                 let excess = sums[i][1] / spread.powi(2) - 1.0;
                 assert!(excess.abs() < 5.0 * f64::sqrt(2.0 / n as f64), "{excess}");

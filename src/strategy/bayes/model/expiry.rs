@@ -1,11 +1,11 @@
-//! The expiry of trials. After its lease or window, a trial no longer counts as arriving, and its value may be
-//! discarded.
+//! The expiry of trials. When its lease or its window has passed, a trial no longer counts as arriving. Depending on
+//! the settings, a value that arrives later is discarded.
 
 use crate::ledger::{State, Trial};
 use crate::strategy::Query;
 use crate::strategy::bayes::settings::Settings;
 
-/// Whether the trial stays at the floor in the model even if it has a value.
+/// Whether the model uses the floor for the trial, because the value of the trial is late or would be late.
 pub fn discarded(trial: &Trial, settings: &Settings) -> bool {
     settings.pending().discards_late()
         && trial.suggested
@@ -15,8 +15,8 @@ pub fn discarded(trial: &Trial, settings: &Settings) -> bool {
         }
 }
 
-/// Whether a pending trial still counts as arriving. It counts until its window has passed or its lease, if any, has
-/// ended.
+/// Whether a pending trial still counts as arriving. A trial counts as arriving until its window has passed or its
+/// lease, if any, has ended.
 pub fn is_arriving(trial: &Trial, query: Query, settings: &Settings) -> bool {
     let lease_expired = trial
         .expires_at()

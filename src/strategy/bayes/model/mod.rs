@@ -1,10 +1,10 @@
-//! The model, which consists of the rows computed from the log, their targets, the fit and the posterior.
+//! The model, which consists of the rows and targets computed from the log, the fit of the hyperparameters, and the
+//! posterior.
 //!
 //! * [`targets`]: the targets computed from observed values
-//! * [`note`]: fits in the form in which the log stores them; [`expiry`]: whether the lease or window of a trial has
-//!   passed
+//! * [`note`]: the text in which the log stores a fit; [`expiry`]: whether the lease or window of a trial has passed
 //! * [`training_set`]: the rows and their cached posterior
-//! * [`candidates`]: the candidates of a finite domain, with kept solutions against the factor
+//! * [`candidates`]: solutions that are kept for the candidates of a finite domain
 //! * [`success`]: the probability that a trial succeeds, if any trial has failed
 //! * [`refit`]: the fit of the hyperparameters
 

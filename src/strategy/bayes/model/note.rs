@@ -1,4 +1,5 @@
-//! The note that Bayesian optimisation logs with a suggestion. It contains the fit that was made for the suggestion.
+//! The note that Bayesian optimisation logs with a suggestion. The note contains the fit that was made for the
+//! suggestion.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,7 @@ use crate::gp::kernel::{InputWarp, KernelFamily};
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
 
-/// The kernel and θ, and a description of the data of the fit.
+/// A fit: the kernel, θ, and a description of the fitted data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
     pub family: KernelFamily,
@@ -21,8 +22,8 @@ pub struct Fit {
     pub success: Option<SuccessFit>,
 }
 
-/// The fit of the model of failures. It contains one lengthscale per column, and the number of rows in the fit, which
-/// are all observed and failed trials.
+/// The fit of the model of success: one lengthscale per column, and the number of rows in the fit. The rows are all
+/// observed and failed trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuccessFit {
@@ -30,7 +31,7 @@ pub struct SuccessFit {
     pub rows: usize,
 }
 
-/// A fit in the form of a note.
+/// The JSON form of a fit.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Note {
@@ -113,7 +114,7 @@ impl Fit {
         })
     }
 
-    /// Returns an error if a note is impossible after `n_trials` trials, in a model of `width` columns.
+    /// Returns an error if the note cannot belong to a model with `width` columns after `n_trials` trials.
     pub fn check_note(text: &str, n_trials: usize, width: usize) -> Result<()> {
         let fit = Self::from_note(text)?;
         let other_rows = |success: &SuccessFit| {

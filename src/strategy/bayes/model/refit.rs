@@ -1,4 +1,4 @@
-//! The rows and the starts of a fit of the hyperparameters.
+//! The fit of the hyperparameters: the choice of the rows and of the starting points.
 
 use std::iter;
 
@@ -21,7 +21,7 @@ use crate::strategy::bayes::settings::surrogate::FitRows;
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
 
-/// Fits θ to the current rows, and to the tail if the tail takes part in fits.
+/// Fits θ to the current rows. If the settings ask for it, the tail is also included in the fit.
 pub fn refit(
     settings: &Settings,
     columns: &Columns,
@@ -41,7 +41,7 @@ pub fn refit(
     let mut noise = training.row_noise(log, targets.units);
     if with_tail {
         let posterior = match training.posterior(log, query, call.stop) {
-            // The values are far outside the units of the last fit, so predictions in these units overflow.
+            // The values are too large for the units of the last fit, so predictions in these units overflow.
             Err(Error::Overflow { .. }) => None,
             found => found?,
         };
@@ -61,7 +61,7 @@ pub fn refit(
             }
             None => {
                 let tail = training.tail(log, query, targets.levels);
-                // Without data the posterior mean is the prior mean.
+                // Before the first fit, the posterior mean is the prior mean.
                 targets.values.extend(tail.targets.iter().map(prior_mean));
                 tail
             }
@@ -75,10 +75,11 @@ pub fn refit(
     let first = gp_settings.first_theta(columns);
     let starts = match training.fit() {
         None => vec![first],
-        // The last θ and its input warp may belong to other data.
+        // The last θ and its input warp may not suit the current data.
         Some(fit) if outdated => vec![first, fit.theta.clone()],
         Some(fit) => {
-            // The last θ is the best start. The other starts are needed if another θ now has a larger evidence.
+            // The last θ is the best starting point. The fit also uses other starting points, because a different θ may
+            // now have a larger evidence.
             fit_settings.n_restarts = gp_settings.n_refit_restarts;
             vec![fit.theta.clone()]
         }
@@ -139,7 +140,7 @@ pub fn refit(
     })
 }
 
-/// The rows under every warp that may suit their values.
+/// Returns the targets of the rows under every warp that may suit the values.
 fn warped(columns: &Columns, training: &TrainingSet, log: &Ledger) -> Vec<Warped> {
     let rows = training.fold.rows.iter().copied();
     let (rows, values): (Vec<_>, Vec<_>) = rows
@@ -160,7 +161,7 @@ fn warped(columns: &Columns, training: &TrainingSet, log: &Ledger) -> Vec<Warped
         .collect()
 }
 
-/// log d target/dy of each row. Failed trials do not have a value y.
+/// Returns log d target/dy for each row. Rows without a value y get 0.
 fn log_slopes(training: &TrainingSet, log: &Ledger, units: Units) -> Vec<f64> {
     let values = training.fold.rows.iter().map(|&n| log.trials()[n].value);
     values
@@ -168,14 +169,14 @@ fn log_slopes(training: &TrainingSet, log: &Ledger, units: Units) -> Vec<f64> {
         .collect()
 }
 
-/// The rows under a warp.
+/// The targets of the rows under a warp, with their noise variances and log slopes.
 struct Warped {
     targets: Targets,
     noise: Vec<Option<f64>>,
     log_slopes: Vec<f64>,
 }
 
-/// The target of a tail row before any fit.
+/// The target of a row in the tail before the first fit.
 fn prior_mean(target: &Target) -> f64 {
     match target {
         Target::Value(y) => *y,

@@ -1,9 +1,10 @@
-//! The model of the probability that a trial succeeds, and its fit to the observed and the failed trials.
+//! The model of success, which predicts the probability that a trial succeeds. The model is fitted to the observed and
+//! the failed trials.
 //!
 //! The model is a Gaussian process of labels with a prior mean of 1. Labels are positive for observed trials and
-//! negative for failed trials (see [`crate::strategy::bayes::acquisitions::log_success_probability`]). If failures are scattered among
-//! successes, the model averages over the failures. If failures lie together, the model resolves the border of their
-//! region ([`Failures`]).
+//! negative for failed trials (see [`crate::strategy::bayes::acquisitions::log_success_probability`]). If failures are
+//! scattered among successes, the model averages over the failures. If failures lie together, the model finds the
+//! border of the failing region ([`Failures`]).
 
 use ndarray::ArrayView2;
 
@@ -21,32 +22,33 @@ use crate::strategy::bayes::settings::Settings;
 
 const SIGNAL_VARIANCE: f64 = 1.0;
 
-/// The shortest lengthscale. Points crowd at the border of a failing region, and labels jump at this border. A model
-/// with a shorter lengthscale follows the jump closely, and predicts success in the interior of the region. Then points
-/// in the interior would be suggested again.
+/// The shortest lengthscale. Many points lie near the border of a failing region, where the labels jump. A model with a
+/// shorter lengthscale would follow the jump closely and predict success in the interior of the region. Points in the
+/// interior would then be suggested again.
 const MIN_LENGTHSCALE: f64 = 0.5;
 
 /// The arrangement of failed trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Failures {
-    /// Failures are among successes, so failures may be accidents. This variant is also used if there are too few
-    /// failures.
+    /// Failures lie among successes, so the failures may be accidents. `Scattered` is also used if there are too few
+    /// failures to decide.
     Scattered,
-    /// Failures are near each other, and form a region with a border.
+    /// Failures lie near each other, and form a region with a border.
     Together,
 }
 
-/// The largest share of isolated failures for which failures lie together. A failure is isolated if it is nearer to a
-/// success than to any other failure. The share is (isolated failures + 1) / failures. If a fifth of all trials fails
-/// by accident, four in five failures are isolated.
+/// Failures lie together if the share of isolated failures is at most this number. A failure is isolated if it is
+/// nearer to a success than to any other failure. The share is (isolated failures + 1) / failures. If a fifth of all
+/// trials fail by accident, four out of five failures are isolated.
 const MAX_ISOLATED: f64 = 0.4;
 
-/// The label of failures that lie together. With this label, P is ½ at less than a quarter of the distance from a
-/// success to a failure. The acquisition chooses points up to this distance, and about a quarter of these points fail.
-/// With the label −1, about half of the points would fail.
+/// The label of failures that lie together. On a line from a success to a failure, P then decreases to ½ within the
+/// first quarter of the line. The acquisition chooses points up to this distance, and about a quarter of these points
+/// fail. With the label −1, about half of these points would fail.
 const LABEL_IN_REGION: f64 = -4.25;
 
-/// The noise variance if failures lie together. It is small because the same point always fails.
+/// The noise variance of labels if failures lie together. The noise variance is small, because a trial in the failing
+/// region always fails.
 const NOISE_IN_REGION: f64 = 1e-4;
 
 impl Failures {
@@ -75,8 +77,8 @@ impl Failures {
         }
     }
 
-    /// The kernel. For a region, the kernel is Matern 3/2. It is rough at the border, and still predicts failures
-    /// behind the border.
+    /// The kernel. For a failing region, the kernel is Matern 3/2. A model with this kernel can change quickly at the
+    /// border, and still predicts failures behind the border.
     fn family(self) -> KernelFamily {
         match self {
             Self::Scattered => KernelFamily::Matern52,
@@ -84,8 +86,9 @@ impl Failures {
         }
     }
 
-    /// The noise variance. A single failure may be an accident, so the noise variance equals the signal variance. Then
-    /// P = ½ at the point of the failure. The noise variance decreases with the number of failures.
+    /// The noise variance. If only one trial has failed, the failure may be an accident. For a single failure, the
+    /// noise variance equals the signal variance, so that P = ½ at the point of the failure. The noise variance
+    /// decreases with the number of failures.
     fn noise_variance(self, n_failed: usize) -> f64 {
         match self {
             Self::Scattered => SIGNAL_VARIANCE / n_failed as f64,
@@ -102,19 +105,19 @@ impl Failures {
     }
 }
 
-/// The model of failures, which is kept between suggestions. The rows of its fit are factorised at once. Later rows are
-/// appended one by one.
+/// The model of success, which is kept between suggestions. The rows of the last fit are factorised together, and later
+/// rows are appended one by one.
 pub struct Success {
     pub gp: GaussianProcess,
     rows: Vec<TrialNumber>,
-    /// The value of `n_moves` in the training set when the points of the rows were read.
+    /// The value of the training set's counter `n_moves` when the points of the rows were read.
     n_moves: usize,
     pub version: Version,
     pub failures: Failures,
     pub candidates: Option<SolvedCandidates>,
 }
 
-/// The settings of the fit. Only the lengthscales are fitted.
+/// The settings for fitting the model of success. Only the lengthscales are fitted.
 fn fit_settings(columns: &Columns, n_failed: usize, n_restarts: usize) -> FitSettings {
     FitSettings {
         family: KernelFamily::Matern52,
@@ -138,7 +141,7 @@ fn at_least(lengthscale: Vec<f64>) -> Vec<f64> {
     lengthscale.map(|l| l.max(MIN_LENGTHSCALE)).collect()
 }
 
-/// The labels of trials minus the prior mean. `failed` is the label of a failed trial.
+/// Returns the label of each trial minus the prior mean. `failed` is the label of a failed trial.
 fn labels(log: &Ledger, numbers: &[TrialNumber], failed: f64) -> Vec<f64> {
     let label = |number: &TrialNumber| match log.trials()[*number].state {
         State::Failed => failed - 1.0,
@@ -147,7 +150,7 @@ fn labels(log: &Ledger, numbers: &[TrialNumber], failed: f64) -> Vec<f64> {
     numbers.iter().map(label).collect()
 }
 
-/// Fits the lengthscales of the model of failures. Returns `None` if this strategy does not use a model of failures.
+/// Fits the lengthscales of the model of success. Returns `None` if this strategy does not use a model of success.
 pub fn fit_success(
     settings: &Settings,
     columns: &Columns,
@@ -181,8 +184,8 @@ pub fn fit_success(
 }
 
 impl Success {
-    /// Returns the model of failures for this log, updated from `kept`. Returns `None` if this strategy does not use a
-    /// model of failures.
+    /// Updates the `kept` model of success for this log and returns it. Returns `None` if this strategy does not use a
+    /// model of success.
     pub fn update<'a>(
         kept: &'a mut Option<Self>,
         training: &TrainingSet,

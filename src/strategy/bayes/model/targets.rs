@@ -1,8 +1,9 @@
-//! The targets of the model, with their center and scale, and the targets of discarded trials.
+//! The targets of the model. This module computes the center and the scale of the targets, and the targets of discarded
+//! trials.
 //!
-//! A target is (t(y) − center)/scale, and t is the identity or a [`Warp`]. The prior mean of the model is 0, so the
-//! center is the prior mean of t(f). A fit chooses these units. The units do not change until the next fit, because θ
-//! is in the same units.
+//! A target is (t(y) − center)/scale, where t is the identity or a [`Warp`]. The prior mean of the model is 0, so the
+//! center is the prior mean of t(f). A fit chooses the center and the scale, which are the units of the targets. The
+//! units do not change until the next fit, because θ depends on the units.
 
 use crate::ledger::Trial;
 use crate::strategy::bayes::settings::Settings;
@@ -11,7 +12,7 @@ use crate::strategy::bayes::settings::surrogate::{NamedMean, PriorMean, TargetSc
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
 
-/// The targets of rows and their units.
+/// The targets of rows, and the units of the targets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Targets {
     pub values: Vec<f64>,
@@ -20,7 +21,7 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Targets of trials in this order. The units are computed from the values under a warp.
+    /// Computes the targets of trials, in the order of the trials. The units are computed from the values under a warp.
     pub fn of<'a>(
         trials: impl Iterator<Item = (&'a Trial, bool)> + Clone,
         settings: &Settings,
@@ -47,7 +48,8 @@ impl Targets {
         Self::in_units(trials, settings, units)
     }
 
-    /// Targets of trials in this order. Trials that are `discarded` have the target of the floor.
+    /// Computes the targets of trials in the given units, in the order of the trials. For a discarded trial, the floor
+    /// replaces the value.
     pub fn in_units<'a>(
         trials: impl Iterator<Item = (&'a Trial, bool)> + Clone,
         settings: &Settings,
@@ -62,7 +64,7 @@ impl Targets {
         let worst = values.into_iter().reduce(f64::min);
         let target = |y: f64| units.target(y);
         let floor = settings.pending().floor().or(worst);
-        // Without values, the floor is 0 in units of f.
+        // Before the first value, the floor is 0 in units of f.
         let floor = floor.map_or(-units.center / units.scale, target);
         let values = trials
             .map(|(trial, discarded)| match discarded {
@@ -82,7 +84,7 @@ impl Targets {
 }
 
 impl Targets {
-    /// Changes the prior mean of the targets. The new prior mean is `mean` in the current units.
+    /// Shifts the targets so that `mean`, in the current units, becomes the new prior mean.
     pub fn move_center(&mut self, mean: f64) {
         self.units.center += mean * self.units.scale;
         self.values.iter_mut().for_each(|y| *y -= mean);
@@ -91,8 +93,8 @@ impl Targets {
     }
 }
 
-/// The prior mean and the unit of the model. The values are already `warped`. `stds` contains the standard deviations
-/// of their noise, and 0 if a standard deviation is unknown.
+/// Computes the prior mean and the unit of the model. The observed values are already warped. `stds` contains the
+/// standard deviation of the noise of each value, and 0 if this standard deviation is unknown.
 fn center_and_scale(
     observed: &[f64],
     stds: &[f64],
@@ -116,8 +118,8 @@ fn center_and_scale(
         return (center, scale);
     }
     let assumed = pending.assumed_value(floor).map(warped);
-    // If a value is this far from the prior mean, rounding would remove differences of one unit. Halves are used
-    // because they do not overflow.
+    // If a value is extremely far from the prior mean, rounding would remove differences of one unit, so the unit is
+    // enlarged. The distances are computed from halves, which do not overflow.
     let half_reach = observed
         .iter()
         .chain(&assumed)
@@ -130,8 +132,8 @@ fn center_and_scale(
     }
 }
 
-/// Mean and standard deviation of f among the observed values. With a floor, they are the floor and the largest
-/// distance from the floor.
+/// Returns the mean and standard deviation of f, estimated from the observed values. If a floor is given, return the
+/// floor and the largest distance of a value from the floor instead.
 fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64) {
     let largest = observed
         .iter()
@@ -141,7 +143,7 @@ fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64
         return (floor.unwrap_or(0.0), 1.0);
     }
     match floor {
-        // The moments are computed for y / max|y|, to avoid overflow and underflow.
+        // The moments are computed from y / max|y|, to avoid overflow and underflow.
         None => {
             let n = observed.len() as f64;
             let mean = observed.iter().map(|y| y / largest).sum::<f64>() / n;
@@ -153,8 +155,8 @@ fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64
             };
             (mean * largest, usable_scale(spread, largest))
         }
-        // The unit includes the distance from the floor. If the unit were only the spread of the observed values, the
-        // floor of an accuracy could be tens of units away.
+        // The unit is the largest distance of a value from the floor. If the unit were the spread of the observed
+        // values, the floor could be tens of units below the values, for example if f is an accuracy.
         Some(floor) => {
             let reach = observed
                 .iter()
@@ -165,13 +167,13 @@ fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64
     }
 }
 
-/// Mean and standard deviation S of f among values with known noise standard deviations σ. The unit is the largest
-/// absolute value.
+/// Estimates the mean and the standard deviation S of f from noisy values. σ is the standard deviation of the noise of
+/// a value. The results are divided by the largest absolute value.
 ///
-/// Let c be the mean with weights 1/(S² + σ²). S solves Σ (y − c)²/(S² + σ²) = n, so a value that is mostly noise
-/// hardly counts. S is at least the smallest σ, because all values would be mostly noise in a smaller unit. S is at
-/// most the `plain` standard deviation. If all values with σ = 0 are equal, σ = 0 is not used as the lower bound,
-/// because S could then be 0.
+/// Let c be the mean with weights 1/(S² + σ²). S solves Σ (y − c)²/(S² + σ²) = n, so a value that is mostly noise has
+/// little weight. S is at least the smallest σ: if the unit were smaller than every σ, all values would be mostly
+/// noise. S is at most the `plain` standard deviation. If all values with σ = 0 are equal, σ = 0 is not used as the
+/// lower bound, because S could then be 0.
 fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)) -> (f64, f64) {
     let values = || {
         observed
@@ -192,13 +194,13 @@ fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)
         .any(|(one, other)| one != other);
     let bounds = stds.iter().filter(|std| exact_differ || **std > 0.0);
     let least = bounds.copied().fold(f64::INFINITY, f64::min) / largest;
-    // Within these bounds, squares do not overflow or underflow, and the sum of the weights is finite and above 0.
+    // Between these bounds, squares do not overflow or underflow, and the sum of the weights is finite and positive.
     let (mut low, mut high) = (least.max(1e-12), plain.1.min(1e100));
     if low >= high {
         return plain;
     }
-    // The sum decreases in S, and is at most n at the plain standard deviation. A relative precision of 1/1000 is
-    // sufficient for a unit.
+    // The sum decreases as S increases, and is at most n at the plain standard deviation. A relative precision of
+    // 1/1000 is sufficient for a unit.
     while high > 1.001 * low {
         let middle = (low * high).sqrt();
         if about(middle).1 > observed.len() as f64 {
@@ -210,7 +212,8 @@ fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)
     (about(high).0, high)
 }
 
-/// The unit spread·largest. If the values are equal up to rounding, the unit is the size of the values.
+/// Returns the unit spread·largest. If the values are equal up to rounding errors, the unit is the largest absolute
+/// value.
 fn usable_scale(spread: f64, largest: f64) -> f64 {
     let scale = spread * largest;
     if spread > 1e-12 && scale.is_normal() {

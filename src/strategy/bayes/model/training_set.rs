@@ -1,9 +1,9 @@
-//! The rows of a model, which are computed from the log, and their cached posterior.
+//! The training set: the rows of the model, which are computed from the log, and the cached posterior.
 //!
-//! There are two kinds of state. The *fold* is computed from the log event by event, and suggestions at the end of the
-//! log can be undone. The *posterior* is a cache of the fold. The rows of the last fit are factorised at once, and
-//! later rows are appended one by one. The order is always the same. Therefore the bits of the posterior depend only on
-//! the fold.
+//! There are two kinds of state. The *fold* is the state that is computed from the log event by event. Suggestions at
+//! the end of the log can be undone in the fold. The *posterior* is a cache that is computed from the fold. The rows of
+//! the last fit are factorised together, and later rows are appended one by one, always in the same order. Therefore
+//! the posterior depends, bit for bit, only on the fold.
 
 mod fold;
 
@@ -29,29 +29,30 @@ use crate::strategy::warp::Warp;
 
 pub use fold::Fold;
 
-/// The identifier of a factor. A cache built on a factor stays valid for the same version, even when rows are appended.
+/// The version of a factor. A cache that was computed from a factor stays valid while the version is the same, even if
+/// rows are appended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Version {
     pub generation: u64,
-    /// The number of rows that were factorised at once. Later rows were appended one by one.
+    /// The number of rows that were factorised together. Later rows were appended one by one.
     pub base: usize,
 }
 
-/// The largest noise variance of a value, in the units of the model. With a larger noise variance, the factor is
+/// The largest noise variance of a value, in the units of the model. A larger noise variance would make the factor
 /// inaccurate.
 const MAX_NOISE: f64 = 1e12;
 
-/// The largest deviation of a value, in predicted standard deviations given the earlier rows, that does not contradict
-/// θ.
+/// A value contradicts θ if its deviation from the prediction exceeds this limit. The prediction is made from the
+/// earlier rows, and the unit of the limit is the predicted standard deviation.
 const MAX_SURPRISE: f64 = 8.0;
 
-/// The posterior and the data from which it was made.
+/// The posterior and the data from which it was computed.
 struct Kept {
     posterior: GaussianProcess,
     fit: Arc<Fit>,
     rows: Vec<TrialNumber>,
     noise: Vec<Option<f64>>,
-    /// The value of `n_moves` in the fold when the points of the rows were read.
+    /// The value of the fold's counter `n_moves` when the points of the rows were read.
     n_moves: usize,
     version: Version,
 }
@@ -68,9 +69,10 @@ pub struct TrainingSet {
     generation: u64,
 }
 
-/// The posterior of the rows, their targets, and the pending trials that the policy adds as a tail.
+/// The posterior given the rows, the targets of the rows, and the tail. The tail contains the pending trials that the
+/// policy adds to the model.
 pub struct Posterior<'a> {
-    /// The posterior, which is without the tail until the tail is set.
+    /// The posterior. The tail is not included until `set_tail` is called.
     pub gp: &'a mut GaussianProcess,
     pub targets: Targets,
     /// The trial of each row.
@@ -79,7 +81,7 @@ pub struct Posterior<'a> {
     pub version: Version,
 }
 
-/// The pending trials in the model.
+/// The pending trials that the policy adds to the model.
 pub struct Tail {
     pub trials: Vec<TrialNumber>,
     /// The encoded points and contexts of the trials.
@@ -88,7 +90,7 @@ pub struct Tail {
 }
 
 impl Posterior<'_> {
-    /// Adds the tail to the rows.
+    /// Adds the tail to the posterior.
     pub fn set_tail(&mut self) -> Result<()> {
         self.gp.set_tail(self.tail.rows.view(), &self.tail.targets)
     }
@@ -96,7 +98,7 @@ impl Posterior<'_> {
 
 /// Sets the targets of the rows. If the prior mean is estimated, the estimate is subtracted from the targets.
 ///
-/// d is the number of dimensions of point and context.
+/// d is the number of dimensions of the point and the context together.
 fn set_targets(
     gp: &mut GaussianProcess,
     targets: &mut Targets,
@@ -114,7 +116,7 @@ fn set_targets(
 }
 
 impl TrainingSet {
-    /// An empty training set for rows of these columns.
+    /// Creates an empty training set for rows with these columns.
     pub fn new(settings: Settings, columns: &Columns) -> Self {
         let fit_settings = settings.gp().fit_settings(columns);
         let family = fit_settings.family;
@@ -134,12 +136,13 @@ impl TrainingSet {
         }
     }
 
-    /// Folds the events since the last call.
+    /// Updates the fold with the events since the last call.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         self.fold.catch_up(log, &self.settings)
     }
 
-    /// Prepares a suggestion at time `now`. Trials that are too late become rows. `rewind` undoes this change.
+    /// Prepares a suggestion at time `now`. If late values are discarded, trials whose window has passed become rows.
+    /// `rewind` undoes this change.
     pub fn before_suggestion(&mut self, now: f64) {
         self.fold.before_suggestion(now, &self.settings);
     }
@@ -160,10 +163,11 @@ impl TrainingSet {
         Ok(self.scheduled(log) || self.is_outdated(log, stop)?)
     }
 
-    /// Whether a fit is due by the number of rows or trials.
+    /// Whether a fit is due because of the number of rows or trials.
     fn scheduled(&self, log: &Ledger) -> bool {
         let gp = self.settings.gp();
-        // Failures count like observations, although failures are rows of another model.
+        // Failures count like observations, although failed trials are rows of the model of success and not of this
+        // model.
         let (fitted, rows) = (self.fit(), self.fold.rows.len().max(self.fold.ended.len()));
         let fitted = fitted.and_then(|fit| match &fit.success {
             Some(success) => Some(success.rows),
@@ -172,8 +176,9 @@ impl TrainingSet {
         gp.fits() && gp.refit_due(fitted, rows, log.trials().len())
     }
 
-    /// Whether the last fit no longer describes the data. The reason may be that the current values would have other
-    /// units, that values in the fit were revised, or that later values contradict the fit.
+    /// Whether the last fit no longer describes the data. There are three possible reasons: the units computed from the
+    /// current values differ from the units of the fit, values that were in the fit have been revised, or later values
+    /// contradict the fit.
     pub fn is_outdated(&mut self, log: &Ledger, stop: &mut Stop) -> Result<bool> {
         let Some(fit) = self.fold.fit.clone() else {
             return Ok(false);
@@ -203,8 +208,8 @@ impl TrainingSet {
         Ok(later.any(|(z, value)| value.is_some() && z.abs() > MAX_SURPRISE))
     }
 
-    /// Targets of the rows in the units of the last fit. If units may change between fits, the targets are in current
-    /// units, under the warp of the last fit.
+    /// Computes the targets of the rows in the units of the last fit. If the units may change between fits, compute the
+    /// units from the current values and keep the warp of the last fit.
     pub fn targets(&self, log: &Ledger) -> Targets {
         match self.fit() {
             Some(fit) if self.settings.gp().keeps_units() => {
@@ -214,7 +219,7 @@ impl TrainingSet {
         }
     }
 
-    /// Targets of the rows in current units under a warp.
+    /// Computes the targets of the rows under a warp, in units computed from the current values.
     pub fn warped_targets(&self, log: &Ledger, warp: Option<Warp>) -> Targets {
         Targets::of(self.counted_trials(log), &self.settings, warp)
     }
@@ -230,7 +235,7 @@ impl TrainingSet {
         })
     }
 
-    /// The noise variance of each row, for targets in these units, or `None` if unknown.
+    /// Computes the noise variance of each row in these units. The result is `None` for a row whose noise is unknown.
     pub fn row_noise(&self, log: &Ledger, units: Units) -> Vec<Option<f64>> {
         let rows = self.fold.rows.iter().zip(&self.fold.stds);
         rows.map(|(&number, std)| {
@@ -241,14 +246,14 @@ impl TrainingSet {
         .collect()
     }
 
-    /// Encoded rows of points and contexts.
+    /// Returns one row per trial, which contains the encoded point and the encoded context.
     pub fn encode(&self, log: &Ledger, numbers: &[TrialNumber]) -> Array2<f64> {
         let rows = numbers.iter().flat_map(|&number| log.row(number));
         Array2::from_shape_vec((numbers.len(), self.width), rows.copied().collect())
             .expect("every row of the log has this width")
     }
 
-    /// The pending trials that the policy keeps in the model, and their targets.
+    /// Returns the pending trials that the policy adds to the model, and their targets.
     pub fn tail(&self, log: &Ledger, query: Query, levels: Levels) -> Tail {
         let pending = self.settings.pending();
         let (trials, targets): (Vec<_>, Vec<_>) = log
@@ -267,7 +272,7 @@ impl TrainingSet {
         }
     }
 
-    /// The posterior of the rows, or `None` before the first θ.
+    /// Returns the posterior given the rows, or `None` before the first θ is known.
     pub fn posterior(
         &mut self,
         log: &Ledger,
@@ -290,11 +295,11 @@ impl TrainingSet {
         }))
     }
 
-    /// Updates the posterior of the rows with these targets. If the prior mean is estimated, the estimate is subtracted
-    /// from the targets. The state does not change before the first θ.
+    /// Updates the posterior for the current rows and these targets. If the prior mean is estimated, the estimate is
+    /// subtracted from the targets. Before the first θ is known, this method does nothing.
     ///
-    /// The declared noise of values is in the unit of the last fit. If all hyperparameters are given, the current unit
-    /// is used, which changes with every value.
+    /// The declared noise of values is converted to the unit of the last fit. If all hyperparameters are given, the
+    /// declared noise is converted to the current unit, which changes with every value.
     fn update_posterior(
         &mut self,
         log: &Ledger,
@@ -305,7 +310,7 @@ impl TrainingSet {
             return Ok(());
         };
         let fits = self.settings.gp().fits();
-        // After a row was removed, the next suggestion makes the current rows the base.
+        // If a row was removed, the next suggestion makes the current rows the base.
         let moving = !fits && self.fold.stds.iter().any(Option::is_some);
         let base = match self.fold.reordered || moving {
             true => self.fold.rows.len(),
@@ -353,14 +358,14 @@ impl TrainingSet {
         set_targets(&mut kept.posterior, targets, &self.settings, self.d)
     }
 
-    /// Free the memory of the factor. Exactly the same factor can be rebuilt from the rows.
+    /// Frees the memory of the factor. The same factor, bit for bit, can be rebuilt from the rows.
     pub fn drop_factor(&mut self) {
         self.kept = None;
     }
 }
 
 impl Kept {
-    /// Whether this is the posterior of these rows, or of a prefix of them.
+    /// Whether this posterior was computed from the rows of the fold, or from an initial part of these rows.
     fn is_for(&self, fit: &Arc<Fit>, fold: &Fold, noise: &[Option<f64>], base: usize) -> bool {
         let n = self.rows.len();
         let same_theta = Arc::ptr_eq(&self.fit, fit)

@@ -1,4 +1,5 @@
-//! Policies for pending trials. A policy determines the target of a pending trial, and does not depend on the kernel.
+//! Policies for pending trials. A policy determines the target of a pending trial. Policies do not depend on the
+//! kernel.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,12 +19,13 @@ pub enum Pending {
     /// The variance at pending trials is removed, and the mean does not change (GP-BUCB, GP-BTS, asyHTS; Desautels et
     /// al. 2014).
     Hallucinate(Hallucinate),
-    /// Pending trials count as the floor, even after their window (GP-UCB-SDF, GP-TS-SDF; Verma et al. 2022).
+    /// The assumed value of a pending trial is the floor, even after the window of the trial has passed (GP-UCB-SDF,
+    /// GP-TS-SDF; Verma et al. 2022).
     Censor(Censor),
-    /// All pending trials count as the same value (the constant liar of Ginsbourger et al. 2010).
+    /// The assumed value is the same for all pending trials (the constant liar of Ginsbourger et al. 2010).
     Liar(Liar),
-    /// Each pending trial counts as the mean of the posterior means at the k nearest observed points (Verma et al.
-    /// 2022, footnote 3).
+    /// The assumed value of a pending trial is the average of the posterior mean over the k nearest observed points
+    /// (Verma et al. 2022, footnote 3).
     Nearest(Nearest),
     /// The acquisition is averaged over quasi-random outcomes of pending trials (Snoek et al. 2012, section 3.2).
     Integrate(Integrate),
@@ -32,7 +34,8 @@ pub enum Pending {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Hallucinate {
-    /// Whether a point in flight may be suggested again while a finite domain has untried points, as in the literature.
+    /// Whether a point in flight may be suggested again, as in the literature, even if a finite domain has untried
+    /// points.
     pub repeats: bool,
 }
 
@@ -52,7 +55,7 @@ pub struct Censor {
 pub enum Late {
     #[default]
     Accept,
-    /// The trial stays at the floor, as in the experiments of Verma et al. 2022.
+    /// The value is discarded, and the trial stays at the floor, as in the experiments of Verma et al. 2022.
     Discard,
 }
 
@@ -62,7 +65,7 @@ pub struct Liar {
     pub value: Lie,
 }
 
-/// The value that a constant liar reports.
+/// The value that the constant liar uses for pending trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
@@ -89,7 +92,7 @@ impl Default for Lie {
     }
 }
 
-/// The posterior computes the mean (`gp/tail.rs`).
+/// The settings of [`Pending::Nearest`]. The posterior computes the mean over the nearest points (`gp/tail.rs`).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Nearest {
@@ -117,12 +120,12 @@ impl Default for Integrate {
     }
 }
 
-/// Values that policies need, in the units of the model.
+/// The floor and the lie, in the units of the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Levels {
     /// The smallest value that f can take.
     pub floor: f64,
-    /// The value that the constant liar reports.
+    /// The value that the constant liar uses for pending trials.
     pub lie: f64,
 }
 
@@ -139,7 +142,8 @@ impl Pending {
         ]
     }
 
-    /// Returns an error if the settings are invalid for this acquisition, or invalid without a window.
+    /// Returns an error if the policy does not suit the acquisition or if a setting is invalid. Some settings require a
+    /// window.
     pub fn check(&self, acquisition: &Acquisition, has_window: bool) -> Result<()> {
         let rule = acquisition.rule();
         check(
@@ -177,7 +181,7 @@ impl Pending {
         }
     }
 
-    /// The policy for values that are oriented so that larger values are better.
+    /// Converts the settings that are values of f, so that larger values are better.
     pub fn oriented(mut self, direction: Direction) -> Self {
         let minimizes = direction == Direction::Minimize;
         match &mut self {
@@ -197,7 +201,7 @@ impl Pending {
         self
     }
 
-    /// The public name of this policy, which is its kind in lower case.
+    /// The public name of this policy: the kind in lower case.
     fn kind(&self) -> String {
         let kind = &as_json(self)["kind"];
         kind.as_str().unwrap_or_default().to_lowercase()
@@ -215,7 +219,7 @@ impl Pending {
         }
     }
 
-    /// Whether a point in flight may be suggested again while a finite domain has untried points.
+    /// Whether a point in flight may be suggested again, even if a finite domain has untried points.
     pub fn repeats(&self) -> bool {
         match self {
             Pending::Ignore {} => true,
@@ -225,13 +229,13 @@ impl Pending {
         }
     }
 
-    /// Whether values that arrive after their window are discarded.
+    /// Whether a value that arrives after the window of its trial is discarded.
     pub fn discards_late(&self) -> bool {
         matches!(self, Pending::Censor(censor) if censor.late == Late::Discard)
     }
 
-    /// The number of sampled outcomes of pending trials over which the acquisition is averaged, or `None` if it is not
-    /// averaged.
+    /// The number of sampled outcomes of pending trials over which the acquisition is averaged, or `None` if the policy
+    /// does not average.
     pub fn n_outcomes(&self) -> Option<usize> {
         match self {
             Pending::Integrate(integrate) => Some(integrate.n),
@@ -239,8 +243,8 @@ impl Pending {
         }
     }
 
-    /// The value of the constant liar, given the observed values. The result is `None` for other policies, or if the
-    /// statistic needs values and `observed` is empty.
+    /// The value that the constant liar uses, given the observed values. The result is `None` for all other policies.
+    /// The result is also `None` if the value is a statistic and `observed` is empty.
     pub fn lie(&self, observed: &[f64]) -> Option<f64> {
         let Pending::Liar(liar) = self else {
             return None;
@@ -251,14 +255,16 @@ impl Pending {
             Lie::Of(Statistic::Max) => observed.iter().copied().reduce(f64::max),
             Lie::Of(Statistic::Mean) if observed.is_empty() => None,
             Lie::Of(Statistic::Mean) => {
-                // Divide before summing, because the sum may overflow. Rounding may still exceed the range a little.
+                // Divide before summing, because the sum may overflow. Rounding errors may still make the mean slightly
+                // too large for a double, so the mean is clamped.
                 let mean: f64 = observed.iter().map(|y| y / observed.len() as f64).sum();
                 Some(mean.clamp(f64::MIN, f64::MAX))
             }
         }
     }
 
-    /// A value of f that the policy assumes. `floor` is the smallest value.
+    /// The value of f that the policy assumes for pending trials, if this value does not depend on the model. Under
+    /// `Censor`, the assumed value is `floor`.
     pub fn assumed_value(&self, floor: f64) -> Option<f64> {
         match self {
             Pending::Censor(_) => Some(floor),
@@ -269,15 +275,16 @@ impl Pending {
         }
     }
 
-    /// The target of a pending trial. `None` means that the trial is left out of the model.
+    /// The target of a pending trial, or `None` if the trial is left out of the model.
     ///
-    /// Trials that are not `arriving` are dropped. Under `Censor`, they are kept at the floor.
+    /// A trial that is not `arriving` is left out, except under `Censor`, which keeps the trial at the floor.
     pub fn target(&self, arriving: bool, levels: Levels) -> Option<Target> {
         match self {
             Pending::Censor(_) => Some(Target::Value(levels.floor)),
             _ if !arriving => None,
             Pending::Ignore {} => None,
-            // Fantasies are deviations from the mean, so both policies use the same tail.
+            // `Hallucinate` and `Integrate` use the same tail, because fantasies are computed as deviations from the
+            // posterior mean.
             Pending::Hallucinate(_) | Pending::Integrate(_) => Some(Target::PosteriorMean),
             Pending::Liar(_) => Some(Target::Value(levels.lie)),
             Pending::Nearest(nearest) => Some(Target::NearestMean(nearest.k)),

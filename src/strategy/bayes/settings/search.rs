@@ -1,5 +1,5 @@
-//! The search for the maximum of an acquisition in a box: the effort of the default search, or another search from the
-//! literature.
+//! The settings of the search for the maximum of an acquisition in a box. The settings give the effort of the default
+//! search, or request a search from the literature.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,21 +7,22 @@ use crate::error::Result;
 use crate::maximize::Maximizer;
 use crate::strategy::checks::{COUNT_OR_NONE, MAX_COUNT, check, check_count};
 
-/// Bounds on the effort. A search with less effort does not find a maximum. More effort does not improve the result.
+/// The smallest and largest effort. With less effort, the search does not find a maximum. With more effort, the result
+/// does not improve.
 const MIN_EFFORT: f64 = 0.01;
 const MAX_EFFORT: f64 = 100.0;
 
-/// A search of a box from the literature. It evaluates uniform points, and then runs L-BFGS-B from other uniform
-/// points.
+/// A search method from the literature, for boxes. The method evaluates uniformly random points, and then runs L-BFGS-B
+/// from other uniformly random points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Multistart(
-    /// The number of uniform points.
+    /// The number of uniformly random points.
     pub usize,
     /// The number of runs of L-BFGS-B.
     pub usize,
 );
 
-/// The search for the maximum of an acquisition, with its kind in JSON.
+/// The settings of the search, tagged with their kind in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", deny_unknown_fields)]
 pub enum Search {
@@ -37,10 +38,11 @@ impl Default for Search {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BoxSearch {
-    /// The effort of the default search, as a multiple of its default effort.
+    /// The effort of the default search. The default effort is 1.
     pub effort: f64,
     pub multistart: Option<Multistart>,
-    /// The approximate number of points that DIRECT, another search from the literature, chooses in a box.
+    /// If `direct` is given, the box is searched with DIRECT, another method from the literature. `direct` is the
+    /// approximate number of points that DIRECT evaluates.
     pub direct: Option<usize>,
 }
 
@@ -81,7 +83,7 @@ impl BoxSearch {
         Ok(())
     }
 
-    /// The search that maximises an acquisition with this default effort.
+    /// Returns the search for an acquisition. `effort` is the default effort of the acquisition.
     pub fn maximizer(&self, effort: f64) -> Maximizer {
         match (self.multistart, self.direct) {
             (Some(Multistart(n_raw, n_starts)), _) => Maximizer::Multistart { n_raw, n_starts },
@@ -92,7 +94,7 @@ impl BoxSearch {
         }
     }
 
-    /// Whether the search is a search from the literature.
+    /// Whether the search method comes from the literature.
     pub fn is_literature(&self) -> bool {
         self.multistart.is_some() || self.direct.is_some()
     }

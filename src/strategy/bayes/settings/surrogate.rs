@@ -1,7 +1,7 @@
 //! The settings of the surrogate.
 //!
-//! Values of f and standard deviations are in units of the targets. By default, the targets are standardized values of
-//! f. Lengthscales are in units of the encoded columns.
+//! Standard deviations are in units of the targets. By default, the targets are standardized values of f. A given prior
+//! mean is a value of f. Lengthscales are in units of the encoded columns.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use crate::strategy::checks::{
     is_std,
 };
 
-/// The smallest noise variance, in units of the targets. With a smaller noise variance, the factor is inaccurate.
+/// The smallest noise variance, in units of the targets. A smaller noise variance would make the factor inaccurate.
 pub const MIN_NOISE: f64 = 1e-10;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,11 +34,11 @@ impl Default for Surrogate {
 #[serde(deny_unknown_fields, default)]
 pub struct GP {
     pub kernel: KernelChoice,
-    /// Whether each dimension has a separate lengthscale. Otherwise all dimensions share a lengthscale. A dimension may
-    /// have several columns.
+    /// Whether each dimension has a separate lengthscale. If false, all dimensions share one lengthscale. A dimension
+    /// may have several columns.
     pub ard: bool,
-    /// One lengthscale per column, or one lengthscale for all columns. This field and the next two fields are fitted if
-    /// they are `None`.
+    /// One lengthscale per column, or one lengthscale for all columns. `lengthscale`, `signal_std` and `noise_std` are
+    /// fitted if they are `None`.
     pub lengthscale: Option<Lengthscale>,
     pub signal_std: Option<f64>,
     pub noise_std: Option<f64>,
@@ -46,13 +46,14 @@ pub struct GP {
     pub priors: bool,
     pub targets: TargetScale,
     pub inputs: Inputs,
-    /// The number of starts of the first fit, and of later fits. The first start of a later fit is the last result.
+    /// The number of starting points of the first fit. Later fits start from the last θ, and use `n_refit_restarts`
+    /// starting points in total.
     pub n_restarts: usize,
     pub n_refit_restarts: usize,
     pub refit_every: usize,
     pub refit_clock: RefitClock,
     pub fit_rows: FitRows,
-    /// The start (lengthscale, signal_std, noise_std) of the first fit.
+    /// The first starting point (lengthscale, signal_std, noise_std) of the first fit.
     pub initial_theta: Option<[f64; 3]>,
 }
 
@@ -85,7 +86,7 @@ pub enum KernelChoice {
     Family(KernelFamily),
 }
 
-/// The kernel with the larger evidence of two kernels.
+/// Two kernels are fitted, and the kernel with the larger evidence is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Auto {
@@ -107,7 +108,8 @@ impl Lengthscale {
         }
     }
 
-    /// The lengthscales of `width` columns. A single lengthscale is used for all columns.
+    /// Returns one lengthscale for each of `width` columns. If a single lengthscale is given, it is used for all
+    /// columns.
     pub fn per_column(&self, width: usize) -> Vec<f64> {
         match self.given() {
             [l] => vec![*l; width],
@@ -130,15 +132,16 @@ pub enum PriorMean {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NamedMean {
-    /// The prior mean is 0 after scaling. In units of f, this is the mean of the observed values, the floor under
-    /// `Censor`, or 0 for raw targets.
+    /// The prior mean of the targets is 0. In units of f, the prior mean is the mean of the observed values. Under
+    /// `Censor`, the prior mean is the floor. For raw targets, the prior mean is 0.
     Zero,
     /// The median of the observed values.
     Median,
-    /// A constant with prior N(0, 1) after scaling, which is estimated with θ. The mean of the observed values would be
-    /// biased, because points crowd where f is large. Under `Censor` and for raw targets, `Estimated` equals `Zero`.
+    /// The prior mean of the targets is a constant with prior N(0, 1), and is estimated together with θ. The mean of
+    /// the observed values would be biased, because many points lie where f is large. Under `Censor` and for raw
+    /// targets, `Estimated` equals `Zero`.
     Estimated,
-    /// `Estimated` in many dimensions, and `Zero` in few dimensions. Both perform equally well in few dimensions.
+    /// `Estimated` in many dimensions, and `Zero` in few dimensions, where `Estimated` and `Zero` perform equally well.
     Auto,
 }
 
@@ -146,12 +149,12 @@ pub enum NamedMean {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetScale {
-    /// `Standardized` after a [`crate::strategy::warp::Warp`]. The warp is only used if it explains the
-    /// data better.
+    /// Values are first transformed by a [`crate::strategy::warp::Warp`] and then standardized. The warp is used only
+    /// if it explains the data better.
     Robust,
-    /// Values that are scaled to order one.
+    /// Values are shifted and scaled, so that targets are of order one.
     Standardized,
-    /// Values as observed.
+    /// Values are used as observed.
     Raw,
 }
 
@@ -165,17 +168,19 @@ pub enum Inputs {
     Plain,
 }
 
-/// The largest number of numeric columns for which columns are warped. A fit tries each of these columns.
+/// If there are more numeric columns than this number, columns are not warped, because a fit tries a warp for every
+/// numeric column.
 const MAX_WARPABLE: usize = 20;
 
-/// The count that determines when to refit.
+/// The rule that determines when a refit is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefitClock {
-    /// The number of new observations since the last fit. A refit needs `refit_every` new observations. With few
-    /// observations, a refit needs fewer new observations. With many observations, it needs 5 % more observations.
+    /// A refit is due after `refit_every` new observations. If the last fit used few observations, a refit is due
+    /// earlier. If the last fit used many observations, a refit is due when the number of observations has grown by 5
+    /// %.
     Observations,
-    /// The number of trials. A refit is due if this number is divisible by `refit_every`.
+    /// A refit is due if the number of trials is divisible by `refit_every`.
     Trials,
 }
 
@@ -183,10 +188,11 @@ pub enum RefitClock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FitRows {
-    /// Observed rows, and under `Censor` also censored rows.
+    /// θ is fitted to the observed rows. Under `Censor`, θ is also fitted to the censored rows.
     Policy,
     Observed,
-    /// Observed rows and the whole tail. The targets of hallucinated rows are the posterior means.
+    /// θ is fitted to the observed rows and all rows of the tail. The target of a hallucinated row is the posterior
+    /// mean at the row.
     All,
 }
 
@@ -223,7 +229,7 @@ impl GP {
         check_count("surrogate.refit_every", self.refit_every.min(MAX_COUNT))
     }
 
-    /// The kernels to fit. The kernel with the largest evidence is used.
+    /// Returns the kernels to fit. After the fit, the kernel with the largest evidence is used.
     ///
     /// Functions of discrete parameters are rougher than functions of continuous numbers. For discrete parameters,
     /// Matern 3/2 was better on tables of tuning experiments, and worse on smooth functions (docs/defaults.md).
@@ -240,7 +246,7 @@ impl GP {
         }
     }
 
-    /// The settings of a fit, for rows of these columns.
+    /// Returns the settings of a fit, for rows with these columns.
     pub fn fit_settings(&self, columns: &Columns) -> FitSettings {
         let per_column = |lengthscale: &Lengthscale| lengthscale.per_column(columns.width());
         FitSettings {
@@ -260,7 +266,7 @@ impl GP {
         }
     }
 
-    /// The columns that a fit may warp.
+    /// Returns the columns that a fit may warp.
     fn warpable(&self, columns: &Columns) -> Vec<usize> {
         let stationary = self.families(columns).iter().all(|f| f.is_stationary());
         let warps = self.inputs == Inputs::Warped && stationary && self.lengthscale.is_none();
@@ -270,8 +276,8 @@ impl GP {
         }
     }
 
-    /// The group of each column. Columns in the same group share a lengthscale. If the lengthscale is given, each
-    /// column is a group.
+    /// Returns the group of each column. Columns in the same group share a lengthscale. If the lengthscale is given,
+    /// every column is a separate group.
     fn groups(&self, columns: &Columns) -> Vec<usize> {
         match (&self.lengthscale, self.ard) {
             (Some(_), _) => (0..columns.width()).collect(),
@@ -280,8 +286,8 @@ impl GP {
         }
     }
 
-    /// The spread of each of the [`Self::groups`]. If all columns share a lengthscale, it is the root mean square of
-    /// all spreads.
+    /// Returns the spread of each of the [`Self::groups`]. If all columns share a lengthscale, the result is a single
+    /// number, the root mean square of all spreads.
     fn spreads(&self, columns: &Columns) -> Vec<f64> {
         match (&self.lengthscale, self.ard) {
             (Some(_), _) => vec![1.0; columns.width()],
@@ -299,12 +305,13 @@ impl GP {
         self.kernel == KernelChoice::Auto(Auto::Auto) || !given || self.noise_std.is_none()
     }
 
-    /// Whether a fit chooses the units of the targets. The units are then kept until the next fit.
+    /// Whether a fit chooses the units of the targets. The units that the fit has chosen do not change until the next
+    /// fit.
     pub fn keeps_units(&self) -> bool {
         self.fits() && self.refit_clock == RefitClock::Observations
     }
 
-    /// The start of the first fit.
+    /// The first starting point of the first fit.
     pub fn first_theta(&self, columns: &Columns) -> Hyperparameters {
         let mut theta = self.fit_settings(columns).prior_mode();
         if let Some([lengthscale, signal_std, noise_std]) = self.initial_theta {
@@ -317,13 +324,14 @@ impl GP {
         theta
     }
 
-    /// Whether to refit now, with `rows` rows and `trials` trials. The last fit used `fitted` rows.
+    /// Whether a refit is due when there are `rows` rows and `trials` trials. The last fit used `fitted` rows.
     pub fn refit_due(&self, fitted: Option<usize>, rows: usize, trials: usize) -> bool {
         let Some(fitted) = fitted else { return true };
         match self.refit_clock {
             RefitClock::Trials => trials.is_multiple_of(self.refit_every),
             RefitClock::Observations => {
-                // Each observation changes θ much while there are few observations. Later, θ changes slowly.
+                // While there are few observations, every new observation changes θ considerably. Later, θ changes
+                // slowly.
                 let interval = (fitted / 10).clamp(1, self.refit_every).max(fitted / 20);
                 rows >= fitted + interval
             }
@@ -331,7 +339,8 @@ impl GP {
     }
 }
 
-/// The variance of the noise. A standard deviation of 0 is replaced by a variance that the factor can represent.
+/// Returns the noise variance for a standard deviation. If the standard deviation is 0, return the smallest noise
+/// variance for which the factor is accurate.
 fn noise_variance(std: f64) -> f64 {
     if std == 0.0 { MIN_NOISE } else { square(std) }
 }

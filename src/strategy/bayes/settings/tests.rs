@@ -11,7 +11,7 @@ fn checked(settings: Value, width: usize, candidates: bool) -> Result<()> {
     settings.check(width, candidates)
 }
 
-/// Settings with this search.
+/// Creates settings that contain this search.
 fn search(mut search: Value) -> Value {
     search["kind"] = json!("Search");
     json!({"search": search})

@@ -1,4 +1,4 @@
-//! Updates of cells, of the scale and of the bias when the state of a trial changes.
+//! Updates that are made when the state of a trial changes. The cells, the scale and the bias are updated.
 
 use crate::ledger::{Ledger, TrialNumber};
 use crate::strategy::tree::bounds::scale_of;
@@ -6,8 +6,8 @@ use crate::strategy::tree::instance::Instance;
 
 use super::{Change, Forest, Placed, State};
 
-/// The scale is recomputed when the number of values has increased by 1/8. This is often enough for the search, and
-/// updating all B values costs at most eight nodes per value.
+/// The scale is recomputed when the number of values has increased by 1/8. More frequent updates would not improve the
+/// search. With this frequency, updating all B values costs at most eight node updates per value, on average.
 const SCALE_SHARE: u64 = 8;
 
 impl Forest {
@@ -24,8 +24,8 @@ impl Forest {
         self.update_in_flight(node);
     }
 
-    /// Updates B values after a change of the trials in flight. Trials in flight only count in leaves that cannot be
-    /// halved.
+    /// Updates B values after the number of trials in flight in a cell has changed. Trials in flight change B values
+    /// only in leaves that cannot be halved.
     pub(super) fn update_in_flight(&mut self, node: u32) {
         if self.partition.node(node).split().is_none() {
             self.update_from(node);
@@ -77,7 +77,8 @@ impl Forest {
         self.offer_changed(node);
     }
 
-    /// Offers a cell whose trials changed to the front. Also offer the failed cells inside this cell that take its mean.
+    /// Offers a cell to the front after the trials of the cell have changed. Failed cells inside this cell that take
+    /// the mean of this cell are also offered.
     fn offer_changed(&mut self, node: u32) {
         let failed = self.partition.failed_inside(node);
         for instance in &mut self.instances {
@@ -87,7 +88,7 @@ impl Forest {
         }
     }
 
-    /// Updates the estimated bias of low fidelities with a value.
+    /// Updates the estimated bias constant with the value of a trial.
     pub(super) fn update_bias(&mut self, number: TrialNumber, log: &Ledger) {
         let node = self.trials[number].node;
         let depth = self.partition.node(node).depth;
@@ -110,12 +111,12 @@ impl Forest {
         }
     }
 
-    /// The fidelity of the next trial for the estimate of the bias, or `None` if both trials have started.
+    /// The fidelity of the next trial from which the bias constant is estimated, or `None` if both trials have started.
     pub fn next_probe(&self) -> Option<f64> {
         self.bias.next_probe()
     }
 
-    /// Updates the number of values, and the scale.
+    /// Updates the number of values. If the number has increased enough, the scale is also updated.
     fn count(&mut self, before: State, state: State) {
         self.n_observed -= u64::from(matches!(before, State::Observed(_)));
         self.n_observed += u64::from(matches!(state, State::Observed(_)));
@@ -132,7 +133,7 @@ impl Forest {
         })
     }
 
-    /// Sets the scale to the best value minus the median.
+    /// Sets the scale to the best value minus the median of all values.
     fn update_scale(&mut self) {
         if !self.instances.iter().any(Instance::needs_scale) {
             return;

@@ -1,5 +1,5 @@
-//! A plain tree, which is a simple reference implementation. It stores only the trials of each cell, and recomputes all
-//! other quantities.
+//! The plain tree, which is a simple reference implementation of tree search. The plain tree stores only the trials of
+//! each cell, and recomputes all other quantities.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,18 @@ use crate::problem::Domain;
 use crate::strategy::tree::note::Place;
 use crate::strategy::tree::region::{Region, Space};
 
-/// The halves on the path from the root to a cell.
+/// The path from the root to a cell, as a list of sides.
 pub type Path = Vec<usize>;
 
-/// A plain tree. All quantities are recomputed from the trials of each cell.
+/// The plain tree. All quantities are recomputed from the trials of each cell.
 pub struct Plain {
     pub space: Space,
-    /// The visited cells in order, and the trials of each cell by path.
+    /// The visited cells, in the order in which they were created. `trials` contains the trials of each cell.
     pub created: Vec<Path>,
     pub trials: BTreeMap<Path, Vec<usize>>,
     homes: Vec<Path>,
-    /// The best value minus the median, and the number of values at which this difference is next computed.
+    /// The scale, which is the best value minus the median. The scale is computed again when the number of values
+    /// reaches `next_scale`.
     pub scale: f64,
     next_scale: usize,
 }
@@ -65,7 +66,7 @@ impl Plain {
         self.trials.entry(path).or_default();
     }
 
-    /// Visits the cell of the point x and returns it.
+    /// Visits the cell of the point x, and returns this cell.
     pub fn settle(&mut self, x: &[f64]) -> Path {
         let (mut path, mut region) = (Path::new(), self.space.whole());
         while self.trials.contains_key(&path) {
@@ -118,8 +119,9 @@ impl Plain {
         }
     }
 
-    /// The mean of a cell in the front, if the cell has a result, can be halved and has a missing half. A failed cell
-    /// takes the mean of the smallest enclosing cell that has values, for at most four nested failed cells.
+    /// The mean that the front uses to rank a cell. The result is `None` unless the cell has a result, can be halved
+    /// and has a half that does not exist yet. A failed cell takes the mean of the smallest enclosing cell that has
+    /// values, as long as at most four nested cells have failed.
     pub fn open_mean(&self, path: &Path, optimizer: &Optimizer) -> Option<f64> {
         self.space.longest_side(&self.region(path))?;
         let lacks = |side| {
@@ -152,7 +154,8 @@ impl Plain {
         Some(nearest.unwrap_or(f64::NEG_INFINITY))
     }
 
-    /// Whether a new cell is a half of the best cell down to the depth of its parent.
+    /// Whether the front could have chosen this cell: the cell is new, and its parent is the best cell among all cells
+    /// that are not deeper than the parent.
     pub fn is_of_front(&self, path: &Path, optimizer: &Optimizer) -> bool {
         let parent = match path.split_last() {
             Some((_, parent)) if !self.trials.contains_key(path) => parent.to_vec(),
@@ -169,9 +172,8 @@ impl Plain {
         means.all(|other| other <= mean || other <= mean + 1e-9)
     }
 
-    /// The B value of a cell, computed from the values and failures in its subtree. `around` contains the mean and
-    /// optimism of the smallest enclosing cell with values. If all enclosing cells are without values, it contains 0
-    /// and 1.
+    /// The B value of a cell, computed from the values and failures in its subtree. `around` contains the mean and the
+    /// optimism of the smallest enclosing cell that has values. If no enclosing cell has values, `around` is (0, 1).
     fn b_value(
         &self,
         path: &Path,
@@ -220,15 +222,15 @@ impl Plain {
         }
     }
 
-    /// The trials in the subtree of a cell.
+    /// Returns the trials in the subtree of a cell.
     fn below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = usize> + 'a {
         let below = self.trials.range(path.clone()..);
         let below = below.take_while(move |(other, _)| other.starts_with(path));
         below.flat_map(|(_, numbers)| numbers.iter().copied())
     }
 
-    /// The mean of the values in the subtree of a cell, and the upper bound minus the mean. The result is `None`
-    /// without values.
+    /// Returns the mean of the values in the subtree of a cell, and the optimism, which is the upper bound minus the
+    /// mean. The result is `None` if the subtree does not have values.
     fn mean_and_optimism(
         &self,
         path: &Path,
@@ -249,7 +251,8 @@ impl Plain {
         (!values.is_empty()).then_some((mean, bonus + width))
     }
 
-    /// Whether the cell is a leaf and every half on the path to the cell has the larger B value.
+    /// Checks that the cell is a leaf, and that on the path to the leaf, the chosen half always has a B value at least
+    /// as large as the other half.
     pub fn is_best_leaf(
         &self,
         path: &Path,

@@ -1,5 +1,5 @@
-//! Tests of the model of failures. Its probabilities are compared with a dense solve, and the kept model is compared
-//! with a new model.
+//! Tests of the model of success. The probabilities are compared with a direct solution of the linear system, and the
+//! kept model is compared with a new model.
 
 use super::*;
 use crate::ledger::{Action, Event, Observation};
@@ -27,7 +27,8 @@ fn go_on() -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Settings with a given θ of the surrogate. θ is not fitted, so the model of failures has the shortest lengthscales.
+/// Settings in which θ of the surrogate is given. Because θ is not fitted, the model of success has the shortest
+/// lengthscale in every column.
 fn given() -> Value {
     let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1});
     json!({"surrogate": gp, "initial": {"kind": "Initial", "n": 0}})
@@ -38,7 +39,7 @@ fn act(log: &mut Ledger, action: Action) {
     log.append(event).unwrap();
 }
 
-/// Adds a trial at this point. The trial is observed if `succeeded`, and failed otherwise.
+/// Adds a trial at this point. If `succeeded`, the trial is observed; otherwise, the trial fails.
 fn add(log: &mut Ledger, x: [f64; 2], succeeded: bool) {
     let value = succeeded.then_some(x[0]);
     let number = log.trials().len();
@@ -56,7 +57,7 @@ fn log_of(trials: &[([f64; 2], bool)]) -> Ledger {
     log
 }
 
-/// P at these points, after the strategy has folded the log.
+/// Returns P at these points, after the strategy has read the log.
 fn probabilities(bayes: &mut BayesOpt, log: &Ledger, points: &Array2<f64>) -> Vec<f64> {
     bayes.catch_up(log).unwrap();
     let (kept, columns) = (&mut bayes.success, &bayes.columns);
@@ -66,18 +67,19 @@ fn probabilities(bayes: &mut BayesOpt, log: &Ledger, points: &Array2<f64>) -> Ve
     let mut success = Addition::log_probability(success);
     success.scorer(&[]).values(points.view(), &mut out);
     let list = success.of_candidates(points, QUERY, &mut go_on).unwrap();
-    // The penalty is large, and rounding errors are proportional to the penalty.
+    // The tolerance is relative, because rounding errors are proportional to the large penalty.
     let is_near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-9 * b.abs().max(1.0);
     assert!(list.iter().zip(&out).all(is_near));
     out.into_iter().map(f64::exp).collect()
 }
 
-/// The lengthscale. The mode of the prior in d = 2 is shorter: exp(√2 + ½ log d − 3) = 0.29.
+/// The lengthscale, which is the lower limit. In d = 2, the mode of the prior is below the limit: exp(√2 + ½ log d − 3)
+/// = 0.29.
 fn lengthscale() -> f64 {
     MIN_LENGTHSCALE
 }
 
-/// The failures are scattered, because two of the three failures are nearest to a success.
+/// The failures are scattered, because the nearest neighbour of two of the three failures is a success.
 #[test]
 fn probabilities_equal_a_dense_solve() {
     let trials = [
@@ -138,7 +140,7 @@ fn several_failures_exclude_a_region_and_nearby_successes_reopen_it() {
     assert!(opened[1] > 0.5, "{opened:?}");
 }
 
-/// Performs one step of a history of fits, reports and suggestions.
+/// Performs one step of a history that consists of fits, reports and suggestions.
 fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
     let mut rng = Rng::seed_from_u64(number as u64);
     bayes.catch_up(log).unwrap();

@@ -6,7 +6,7 @@ use crate::problem::{Clock, Point};
 use crate::strategy::bayes::settings::pending::{Censor, Liar, Lie, Pending, Statistic};
 use crate::strategy::bayes::settings::surrogate::{GP, Surrogate};
 
-/// Trials with these values. Trials without a value are pending.
+/// Creates trials with these values. A trial whose value is `None` is pending.
 fn trials(values: &[Option<f64>]) -> Vec<Trial> {
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 0);
     for &value in values {
@@ -36,7 +36,7 @@ fn liar(value: Lie) -> Pending {
     Pending::Liar(Liar { value })
 }
 
-/// The targets of these values. Pending trials are past their window.
+/// Computes the targets of these values. The window of every pending trial has passed.
 fn of(values: &[Option<f64>], settings: &Settings) -> Targets {
     let trials = trials(values);
     let rows = trials.iter().map(|t| (t, t.value.is_none()));
@@ -69,7 +69,8 @@ fn changing_the_prior_mean_does_not_change_the_values_of_f() {
 
 #[test]
 fn the_unit_is_the_spread_of_f_without_known_noise() {
-    // The data are 400 values of f with standard deviation 2, and noise with standard deviations 0 to 6.
+    // The data are 400 values of f with noise. The standard deviation of f is 2, and the standard deviations of the
+    // noise range from 0 to 6.
     let f = |i: usize| 2.0 * 3f64.sqrt() * (2.0 * ((i as f64 * 0.618_034).fract()) - 1.0);
     let stds: Vec<f64> = (0..400).map(|i| (i % 7) as f64).collect();
     let sign = |i: usize| if (i / 7).is_multiple_of(2) { 1.0 } else { -1.0 };
@@ -79,7 +80,8 @@ fn the_unit_is_the_spread_of_f_without_known_noise() {
         (center - 10.0).abs() < 0.2 && (scale - 2.0).abs() < 0.2,
         "{center} {scale}"
     );
-    // A value with very large noise does not count. If all values are mostly noise, the noise determines the unit.
+    // A value with very large noise has almost no weight. If all values are mostly noise, the noise determines the
+    // unit.
     let with = |value: f64, std: f64| {
         let values: Vec<f64> = (0..400).map(f).chain([value]).collect();
         let stds: Vec<f64> = [0.0; 400].into_iter().chain([std]).collect();
@@ -93,7 +95,8 @@ fn the_unit_is_the_spread_of_f_without_known_noise() {
 #[test]
 fn equal_values_without_known_noise_do_not_make_the_unit_zero() {
     let unit = |values: &[f64], stds: &[f64]| standardized(values, stds, None).1;
-    // The unit is the smallest known standard deviation, or the spread of the values if the spread is smaller.
+    // The unit is the smallest known standard deviation of the noise, or the spread of the values if the spread is
+    // smaller.
     let found = unit(&[1.0, 1.4, 3.0], &[0.0, 0.5, 0.8]);
     assert!((0.5..0.9).contains(&found), "{found}");
     assert_eq!(unit(&[1.4, 1.5], &[0.0, 0.6]), unit(&[1.4, 1.5], &[]));
@@ -101,7 +104,7 @@ fn equal_values_without_known_noise_do_not_make_the_unit_zero() {
         unit(&[1.4, 1.4, 1.5], &[0.0, 0.0, 0.6]),
         unit(&[1.4, 1.4, 1.5], &[])
     );
-    // If the values without known noise differ, their spread determines the unit.
+    // If the values without known noise differ from each other, the spread of these values determines the unit.
     let found = unit(&[1.4, 1.5, 1.6, 9.0], &[0.0, 0.0, 0.0, 20.0]);
     assert!((0.05..0.2).contains(&found), "{found}");
 }
@@ -205,7 +208,7 @@ fn assumed_values_of_pending_trials_are_warped_like_observed_values() {
     let of =
         |settings: &Settings| Targets::of(trials.iter().map(|t| (t, false)), settings, Some(warp));
     let lied = of(&with(liar(Lie::Number(-1e15)), GP::default()));
-    // The unit is computed only from the values, and the lie counts as the limit.
+    // The unit is computed only from the observed values. The lie diverges, so it counts as the limit of the warp.
     assert_eq!(lied.units, of(&Settings::default()).units);
     let lie = lied.units.center + lied.units.scale * lied.levels.lie;
     assert!((lie - (2.0 - 33f64.ln())).abs() < 1e-12, "{lie}");

@@ -1,4 +1,4 @@
-//! The rows computed from the events of the log. Changes made by suggestions can be undone.
+//! The state of the training set, computed from the log event by event. Changes made by suggestions can be undone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,34 +13,37 @@ use crate::strategy::units::Units;
 /// The state that is computed from the log.
 #[derive(Debug, Default)]
 pub struct Fold {
-    /// The number of events that have been folded.
+    /// The number of events that have been processed.
     pub(super) cursor: usize,
-    /// Trials that are rows, in the order of the factor.
+    /// The trials that are rows of the model, in the order of the rows of the factor.
     pub rows: Vec<TrialNumber>,
     /// The standard deviation of the noise of each row, in units of f, or `None` if unknown.
     pub(super) stds: Vec<Option<f64>>,
     /// The value of each row, or `None` if the trial failed or its window has passed.
     pub(super) values: Vec<Option<f64>>,
-    /// Observed and failed trials, in the order in which they first ended.
+    /// The observed and failed trials, in the order in which they ended. If a trial ended several times, the first time
+    /// counts.
     pub ended: Vec<TrialNumber>,
-    /// Pending trials that will be discarded after their window, with the time of their suggestion.
+    /// Pending trials whose values will be discarded if the window passes first. For each trial, the time of its
+    /// suggestion is stored.
     pub(super) waiting: BTreeMap<TrialNumber, f64>,
-    /// Whether a row was removed or changed since the last suggestion. Then all rows are factorised again.
+    /// Whether a row was removed or changed since the last suggestion. After such a change, all rows are factorised
+    /// again.
     pub(super) reordered: bool,
     /// The number of times that the point of an ended trial was corrected to the point that was actually run.
     pub n_moves: usize,
     /// The last fit of θ.
     pub(super) fit: Option<Arc<Fit>>,
-    /// Whether the value or point of a row in this fit has changed since, or the row was removed.
+    /// Whether a row that was in the last fit has since been removed, or its value or point has changed.
     pub(super) revised: bool,
-    /// The number of rows that are factorised at once. Later rows are appended one by one.
+    /// The number of rows that are factorised together. Later rows are appended one by one.
     pub(super) base: usize,
-    /// One checkpoint for each suggestion at the end of the folded log, and possibly one checkpoint for a proposal that
-    /// is not logged.
+    /// One checkpoint for each suggestion at the end of the processed log. There may be one more checkpoint, for a
+    /// proposal that is not logged.
     pub(super) checkpoints: Vec<Checkpoint>,
 }
 
-/// The parts of the state that a suggestion changes, with their values before the suggestion.
+/// The values, before a suggestion, of all fields that the suggestion may change.
 #[derive(Debug)]
 pub(super) struct Checkpoint {
     cursor: usize,
@@ -56,7 +59,7 @@ pub(super) struct Checkpoint {
 }
 
 impl Fold {
-    /// Folds the events since the last call.
+    /// Updates the state with the events since the last call.
     pub(super) fn catch_up(&mut self, log: &Ledger, settings: &Settings) -> Result<()> {
         self.rewind(log);
         for entry in &log.entries()[self.cursor..] {
@@ -135,8 +138,8 @@ impl Fold {
                 let number = *number as usize;
                 self.waiting.remove(&number);
                 self.add_ended(number);
-                // A failure does not give a value of f. If the window of the trial had passed, the trial was a row at
-                // the floor.
+                // A failed trial does not have a value of f. If the window of the trial had passed, the trial was a row
+                // at the floor.
                 self.remove_row(number);
             }
             Entry::Abandoned { number, .. } => {
@@ -150,7 +153,7 @@ impl Fold {
 
     /// Undoes all changes by events beyond the end of the log, and by a proposal that was not logged.
     pub fn rewind(&mut self, log: &Ledger) {
-        // A checkpoint at the cursor belongs to a proposal, because its suggestion was not folded.
+        // A checkpoint at the cursor belongs to a proposal whose suggestion has not been processed.
         let cursor = self.cursor;
         while let Some(checkpoint) = self
             .checkpoints
@@ -160,8 +163,8 @@ impl Fold {
         }
     }
 
-    /// Prepares a suggestion at time `now`. If late values are discarded, trials past their window become rows
-    /// permanently. After a row was removed, the current rows become the base. `rewind` undoes both changes.
+    /// Prepares a suggestion at time `now`. If late values are discarded, trials whose window has passed become rows
+    /// permanently. If a row was removed or changed, all current rows become the base. `rewind` undoes both changes.
     pub(super) fn before_suggestion(&mut self, now: f64, settings: &Settings) {
         let mut checkpoint = self.checkpoint();
         let window = settings.window_or_infinite();
@@ -182,7 +185,7 @@ impl Fold {
         self.checkpoints.push(checkpoint);
     }
 
-    /// Uses the θ of a fit, from this process or another process.
+    /// Uses a fit from now on. The fit may come from this process or from another process.
     pub fn adopt(&mut self, fit: Arc<Fit>) {
         let known = self.fit.as_ref().filter(|known| known.rows.is_some());
         if known != Some(&fit) {
@@ -198,8 +201,8 @@ impl Fold {
         self.adopt(fit);
     }
 
-    /// Adds a trial as a row, or change the value or noise of its row. If the noise changes, all rows are factorised
-    /// again.
+    /// Adds a row for a trial. If the row exists, its value and noise are updated. If the noise changes, all rows will
+    /// be factorised again.
     fn set_row(&mut self, number: TrialNumber, value: Option<f64>, std: Option<f64>) {
         let Some(row) = self.rows.iter().position(|row| *row == number) else {
             self.rows.push(number);
@@ -219,7 +222,7 @@ impl Fold {
         self.values[row] = value;
     }
 
-    /// The units of the last fit, if this row took part in it.
+    /// The units of the last fit, or `None` if this row was not in the fit.
     fn fitted_units(&self, row: usize) -> Option<Units> {
         let fit = self.fit.as_ref().filter(|fit| Some(row) < fit.rows)?;
         Some(fit.units)
@@ -227,7 +230,7 @@ impl Fold {
 
     /// Records that the point of a trial has changed.
     fn move_row(&mut self, number: TrialNumber) {
-        // A trial past its window is a row, although the trial has not ended.
+        // A trial whose window has passed is a row, even if the trial has not ended.
         if self.rows.contains(&number) || self.ended.contains(&number) {
             self.n_moves += 1;
         }

@@ -1,4 +1,4 @@
-//! Tests of the fold of the log into rows, and of the kept posterior.
+//! Tests of the rows computed from the log, and of the kept posterior.
 
 use super::*;
 use crate::gp::kernel::KernelFamily;
@@ -98,7 +98,7 @@ fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
     set.catch_up(&log).unwrap();
     assert_eq!(set.fold.rows, [2, 1, 6]);
     assert_eq!(set.fold.ended, [2, 0, 1, 6]);
-    // A failed trial that is abandoned is removed. A trial with a value becomes a row.
+    // If a failed trial is abandoned, it is removed from `ended`. If an abandoned trial gets a value, it becomes a row.
     act(&mut log, Action::Abandon { number: 0 }, 7.0);
     set.catch_up(&log).unwrap();
     assert_eq!(
@@ -129,8 +129,8 @@ fn late_values_are_discarded_but_added_and_failed_trials_are_kept() {
         .map(|trial| discarded(trial, &settings))
         .collect();
     assert_eq!(all, [false, true, false, true, false]);
-    // At the first suggestion after its window, a pending trial becomes a row at the floor. Undoing the suggestion
-    // removes the row.
+    // A pending trial becomes a row at the floor at the first suggestion after its window has passed. Undoing the
+    // suggestion removes the row.
     let mut set = TrainingSet::new(settings, &Columns::plain(1));
     set.catch_up(&log).unwrap();
     assert_eq!(set.fold.rows, [0, 1, 4]);
@@ -186,8 +186,8 @@ fn moments(set: &mut TrainingSet, log: &Ledger) -> (Vec<f64>, Vec<f64>) {
         .predict(wave(7, 1, 0.3).view())
 }
 
-/// Compares the kept training set with a new training set after each step of a history. `rebuilt` contains the steps
-/// after which the factor is rebuilt.
+/// Compares the kept training set with a new training set after each step of a history. `rebuilt` lists the steps after
+/// which the factor must be rebuilt.
 fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
     let fresh = || TrainingSet::new(settings.clone(), &Columns::plain(1));
     let mut kept = fresh();
@@ -269,11 +269,11 @@ fn a_kept_posterior_equals_the_posterior_of_a_fresh_fold_bit_for_bit() {
         fitted.gp().first_theta(&Columns::plain(1)),
     );
     let note = fit.to_note().unwrap();
-    // If noise or points change, all rows are factorised again. Further rows are appended. New values alone do not
-    // change the factor.
+    // If the noise or the point of a row changes, all rows are factorised again. A new row is appended. A changed value
+    // alone does not change the factor.
     compare(&fitted, Some(&note), &[0, 2, 5, 6]);
-    // Without fits, the unit of the noise changes with every value. It starts to change when a value has a declared
-    // noise.
+    // If θ is not fitted, the unit of the noise changes with every value. The factor is therefore rebuilt after every
+    // value, as soon as the noise of one value is declared.
     compare(&given(), None, &[0, 2, 4, 5, 6, 8, 9]);
 }
 

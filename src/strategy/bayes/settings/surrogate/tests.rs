@@ -37,7 +37,7 @@ fn standard_deviations_are_squared_and_zero_noise_is_replaced_by_the_least_noise
         gp(json!({"noise_std": 0.0, "lengthscale": [0.3, 0.4]})).fit_settings(&Columns::plain(2));
     assert_eq!(noiseless.noise_variance, Some(MIN_NOISE));
     assert_eq!(noiseless.lengthscale, Some(vec![0.3, 0.4]));
-    // Given hyperparameters take precedence over the start of the fit.
+    // If a hyperparameter is given, it is used instead of the value in `initial_theta`.
     let mut fields = fields;
     fields["initial_theta"] = json!([0.5, 2.0, 0.25]);
     let theta = gp(fields).first_theta(&Columns::plain(2));
@@ -52,8 +52,8 @@ fn standard_deviations_are_squared_and_zero_noise_is_replaced_by_the_least_noise
 fn refits_become_less_frequent_with_more_observations() {
     let gp = GP::default(); // refit_every = 10
     assert!(gp.refit_due(None, 0, 0));
-    // A refit is due after a tenth more rows, but at most 10 more. With many rows, it is due after a twentieth more
-    // rows.
+    // A refit is due when the number of rows has grown by a tenth or by 10, whichever is smaller. With many rows, a
+    // refit is due when the number of rows has grown by a twentieth.
     for (fitted, interval) in [(0, 1), (5, 1), (50, 5), (150, 10), (400, 20)] {
         for more in 0..2 * interval {
             let due = gp.refit_due(Some(fitted), fitted + more, 1);
