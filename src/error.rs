@@ -92,7 +92,7 @@ pub enum Error {
     #[error("{0}")]
     InvalidFidelity(String),
 
-    /// A time that is not finite, or a missing time if the clock needs one.
+    /// A time that is not finite, or a missing time although the clock needs a time.
     #[error("now={got} is not usable: {expected}")]
     InvalidTime {
         /// The time, or NaN if it is missing.
@@ -125,7 +125,7 @@ pub enum Error {
         known: usize,
     },
 
-    /// A different value for a trial that already has a value, or a failure of a trial that has a value.
+    /// A report that contradicts the value of an observed trial: a different value, or a failure.
     #[error(
         "trial {number} has the value {value} already; pass amend=True to replace it, or replicate=True to keep both"
     )]
@@ -170,7 +170,7 @@ pub enum Error {
         "the horizon of {horizon} suggestions is reached after {steps} suggestions: ask for fewer at once, or make an optimizer with a longer horizon"
     )]
     HorizonReached {
-        /// The number of suggestions for which the strategy was made.
+        /// The horizon: the number of suggestions for which the strategy was created.
         horizon: usize,
         /// The number of suggestions so far.
         steps: usize,

@@ -1,4 +1,4 @@
-//! The log evidence log p(y | X, θ) of fixed data and its gradient. A workspace is reused by all evaluations.
+//! The log evidence log p(y | X, θ) of fixed data, and its gradient. All evaluations reuse one workspace.
 //!
 //! Notation: A = K(X, X) + Λ = L Lᵀ, and the diagonal of Λ contains the noise variances. z = L⁻¹y, α = A⁻¹y and W = α
 //! αᵀ − A⁻¹. Then ∂ log p(y) / ∂p = ½ tr(W ∂A/∂p) (Rasmussen & Williams 2006, eq. 5.9).
@@ -15,7 +15,7 @@ use crate::numerics::simd::{difference_to_multiple, dot, multiply};
 use crate::numerics::threads::parallel_map;
 
 /// The smallest log Bayes factor, in nats, for which a kernel replaces the earlier kernels in the list, or a transform
-/// replaces the identity. Kass & Raftery 1995 call this strong evidence.
+/// replaces the identity. Kass & Raftery 1995 call evidence of this size strong.
 pub(super) const MIN_LOG_BAYES_FACTOR: f64 = 3.0;
 
 /// The number of rows in a strip, which is the unit of work of a thread. The sums of the strips are added in the order
@@ -128,8 +128,8 @@ impl<'d> Evidence<'d> {
     /// Writes L to the workspace, and returns z = L⁻¹(y − m) as a row, and m. Returns `None` if A cannot be factorised
     /// without jitter or if `cancelled` returns true.
     ///
-    /// Jitter is not added, because the rounding error of a tiny pivot acts as noise. A θ with far too little noise
-    /// would then often have the largest evidence.
+    /// A matrix that needs jitter or has a tiny pivot is rejected. Jitter, and the rounding error of a tiny pivot, act
+    /// as noise. If such matrices were accepted, a θ with far too little noise would often have the largest evidence.
     ///
     /// The mean m maximises the evidence for this θ. Therefore the derivatives with respect to θ are the partial
     /// derivatives at fixed m.
@@ -198,7 +198,7 @@ struct GradientSums<'a, 'd> {
 }
 
 impl GradientSums<'_, '_> {
-    /// The sum of the terms of the gradient over these rows.
+    /// Returns the terms of the gradient, summed over these rows.
     fn over(&self, rows: Range<usize>) -> Vec<f64> {
         let (n, d) = self.data.x.dim();
         let mut sums = vec![0.0; d + 2];

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::gp::kernel::{InputWarp, Kernel, KernelFamily};
 
-/// The largest noise variance of data that count as noiseless. If the noise standard deviation is a thousandth of the
-/// unit, the errors of the model are larger than the noise.
+/// The largest noise variance at which data count as noiseless. At this limit, the noise standard deviation is a
+/// thousandth of the unit of the targets, and the errors of the model are larger than the noise.
 pub(crate) const NOISELESS: f64 = 1e-6;
 
 /// Whether the data count as noiseless.

@@ -8,7 +8,8 @@ use super::kernel::{InputWarp, Kumaraswamy};
 use super::search::Problem;
 use crate::error::{Result, Stop, check};
 
-/// The smallest range of the values of a warped column. Values from a narrower range do not determine a map of [0, 1].
+/// A column is warped only if its values span at least this range. Values in a narrower range do not determine a map of
+/// [0, 1].
 const MIN_SPAN: f64 = 0.8;
 
 /// The maps that are tried for each column. Each map is a power that stretches one end of [0, 1]. Each pair has a mild

@@ -1,4 +1,5 @@
-//! The levels of a fit, from coarse to fine. A level has a number of rows, and the rows are chosen evenly.
+//! The levels of a fit, from coarse to fine. Each level uses a subset of the rows, evenly spread over the order of
+//! arrival.
 
 use ndarray::{Array2, Axis};
 
@@ -27,7 +28,7 @@ pub(super) fn levels(n: usize, d: usize) -> Vec<usize> {
     levels
 }
 
-/// The indices of n of `rows` rows, evenly spread over their order of arrival.
+/// The indices of n rows, evenly spread over the order of arrival of all `rows` rows.
 pub(super) fn chosen(rows: usize, n: usize) -> Vec<usize> {
     (0..n).map(|i| i * rows / n).collect()
 }

@@ -15,7 +15,7 @@ use crate::error::{Result, Stop, check};
 use crate::numerics::threads::parallel_map;
 use crate::random::Rng;
 
-/// The smallest number of rows for which evaluations of the evidence run one at a time. Such an evaluation uses all
+/// From this number of rows on, starts are evaluated one at a time, because each evaluation of the evidence uses all
 /// threads and much memory.
 const ONE_AT_A_TIME_FROM: usize = 700;
 

@@ -58,7 +58,7 @@ impl GaussianProcess {
         means.map(|(value, mean)| value.unwrap_or(mean)).collect()
     }
 
-    /// Replaces the tail by noiseless values of f at the posterior mean.
+    /// Replaces the tail by noiseless observations that equal the posterior mean.
     pub(crate) fn set_noiseless_tail(&mut self, x: ArrayView2<f64>) -> Result<()> {
         self.drop_tail();
         self.extend(x, &vec![0.0; x.nrows()])?;
@@ -67,7 +67,8 @@ impl GaussianProcess {
         Ok(())
     }
 
-    /// The targets of tail rows as numbers. They are computed without a tail. `None` means the posterior mean.
+    /// Returns the targets of tail rows as numbers, computed from the observed rows alone. `None` means the posterior
+    /// mean.
     fn resolved(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<Option<f64>> {
         let mut observed = None;
         let targets = x.rows().into_iter().zip(targets);

@@ -1,4 +1,5 @@
-//! Tests of the posterior and its tail against dense formulas, finite differences and each other.
+//! Tests of the posterior and its tail. The tests compare results with dense formulas and finite differences, and with
+//! each other.
 
 mod limits;
 

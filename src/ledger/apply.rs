@@ -160,8 +160,9 @@ impl Ledger {
         Ok(number as u32)
     }
 
-    /// Stores an observation of a trial. It is the first of the trial if `now` is given. Otherwise it replaces an
-    /// earlier observation. Returns the value for strategies, and the observation if it has more than the value.
+    /// Stores an observation of a trial. If `now` is given, this is the first observation of the trial. Otherwise the
+    /// observation replaces an earlier one. Returns the value in the form that strategies read, and the observation if
+    /// it has more than the value.
     fn observe(
         &mut self,
         number: TrialNumber,
@@ -206,7 +207,8 @@ impl Ledger {
         Some(AtFidelity { value, z })
     }
 
-    /// Sets the state of a trial and its end times. If the same state is reported again, the earlier times are kept.
+    /// Sets the state of a trial, and the time when the trial reached this state. If the trial already has this state,
+    /// the earlier time is kept.
     fn end(&mut self, number: TrialNumber, state: State, now: f64) {
         self.pending.remove(&number);
         let trial = &mut self.trials[number];

@@ -9,7 +9,7 @@ use crate::problem::Point;
 /// The number of a trial. Trials are numbered from 0 in the order in which they were suggested or added.
 pub type TrialNumber = usize;
 
-/// The error of a failed trial, as its caller reported it.
+/// The error of a failed trial, as the caller reported it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
@@ -33,7 +33,7 @@ pub struct Observation {
     /// The standard deviation of the noise of the value, if known.
     #[serde(default)]
     pub std: Option<f64>,
-    /// The cost of the evaluation, a finite number of 0 or above in any unit.
+    /// The cost of the evaluation, in any unit. The cost is finite and not negative.
     #[serde(default)]
     pub cost: Option<f64>,
     /// The duration of the evaluation in seconds.
@@ -70,8 +70,8 @@ impl Observation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Event {
-    /// A trial was started. If `queued`, its point is the first enqueued point. Otherwise the strategy proposed its
-    /// point.
+    /// A trial was started. If `queued` is true, the trial uses the first enqueued point. Otherwise the strategy
+    /// proposed the point.
     Suggested {
         point: Point,
         context: Vec<f64>,
@@ -84,7 +84,7 @@ pub enum Event {
         #[serde(default)]
         expires_at: Option<f64>,
         queued: bool,
-        /// Text from the strategy, for later reading by the strategy.
+        /// Text that the strategy wrote, and that only the strategy reads.
         #[serde(default)]
         note: Option<String>,
         /// The user's attributes, as JSON.
@@ -161,7 +161,8 @@ impl Event {
         json::read(text)
     }
 
-    /// Returns the number of the trial of this event in a log of `n_trials` trials, or None for an enqueued point.
+    /// Returns the number of the trial that this event concerns, or None for an enqueued point. The log before this
+    /// event has `n_trials` trials.
     pub(crate) fn trial_number(&self, n_trials: usize) -> Option<TrialNumber> {
         match self {
             Event::Suggested { .. } | Event::Added { .. } => Some(n_trials),
@@ -210,7 +211,7 @@ impl Event {
         }
     }
 
-    /// Returns the point in this event, at which a trial was started or run.
+    /// Returns the point that this event contains, if any: a start point, an enqueued point or a run point.
     pub(crate) fn point(&self) -> Option<&Point> {
         match self {
             Event::Suggested { point, .. }
@@ -259,10 +260,10 @@ pub enum Action {
         number: TrialNumber,
         /// The value with its data.
         observation: Observation,
-        /// The rule if the trial has a value.
+        /// The rule that applies if the trial already has a value.
         again: Again,
     },
-    /// The trial crashed. The model of success uses its point as a failure.
+    /// The trial crashed. The model of success counts its point as a failure.
     Fail {
         /// The trial.
         number: TrialNumber,

@@ -13,8 +13,8 @@
 //! larger values are better. Strategies read the encoded data.
 //!
 //! The point and context of a trial are stored as a row in each of two arrays. One array is in the user's units, and
-//! the other array has the encoded columns. The rows have the point where the trial was run. If the trial was started
-//! at another point, the trial also stores its start point.
+//! the other array contains the encoded columns. Each row contains the point where the trial was run. If the trial was
+//! started at another point, the trial also stores its start point.
 
 mod apply;
 mod entry;
@@ -41,7 +41,7 @@ use crate::problem::{Clock, Member, Point, Problem};
 /// An enqueued point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Queued {
-    /// The point that the next suggestions start with.
+    /// The enqueued point, which a later suggestion uses.
     pub point: Point,
     /// The fidelity in the user's units. If it is None, the request determines the fidelity.
     pub fidelity: Option<f64>,
@@ -51,7 +51,8 @@ pub struct Queued {
 
 /// The log of events and the state of its trials.
 ///
-/// [`Ledger::trial`] returns an error if a trial number does not exist. The other methods with a trial number panic.
+/// [`Ledger::trial`] returns an error if a trial number does not exist. All other methods that take a trial number
+/// panic.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     problem: Arc<Problem>,
@@ -277,8 +278,8 @@ impl Ledger {
         self.enqueued.get(self.n_dequeued)
     }
 
-    /// The time on the optimizer's clock at a wall-clock time in seconds. It is the number of suggestions so far, or the
-    /// wall-clock time.
+    /// Returns the time on the optimizer's clock, for a wall-clock time in seconds. Depending on the clock, the result
+    /// is the number of suggestions so far, or the wall-clock time.
     pub(crate) fn now(&self, time: Option<f64>) -> Result<f64> {
         match (self.problem.clock, time) {
             (Clock::Iterations, None) => Ok(self.n_suggested as f64),
@@ -294,7 +295,7 @@ impl Ledger {
         }
     }
 
-    /// The events with numbers of at least `start`.
+    /// Returns the events from number `start` on.
     pub(crate) fn events(&self, start: usize) -> impl Iterator<Item = Event> + '_ {
         (start..self.len()).map(|i| self.event(i))
     }

@@ -59,8 +59,8 @@ pub struct Trial {
     /// The numbers of the events that started and ended the trial.
     pub(super) started_by: u32,
     pub(super) ended_by: u32,
-    /// Data that few trials have. They are stored in a box, because a million trials would otherwise need four times
-    /// the memory.
+    /// Data that few trials have. The data are in a box, because a million trials would otherwise need four times the
+    /// memory.
     pub(super) details: Option<Box<Details>>,
 }
 
@@ -215,8 +215,8 @@ impl Trial {
     }
 }
 
-/// The ranking of the current values at the highest fidelity observed. Of equal values, the value of the trial with the
-/// smallest number comes first.
+/// The ranking of the current values at the highest fidelity observed. If values are equal, the trial with the smallest
+/// number comes first.
 ///
 /// The ranking is a heap of all values. An outdated entry, or an entry with a lower fidelity, is dropped when it
 /// reaches the top. So replacing a value costs O(log n) instead of O(n).

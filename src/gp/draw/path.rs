@@ -17,7 +17,7 @@ pub use super::workspace::Workspace;
 #[derive(Debug, Clone)]
 pub struct Path {
     features: Features,
-    /// The weights w. They are multiplied by the amplitude of the features, unless the features are normalised.
+    /// The weights w, multiplied by the amplitude of the features unless the features are normalised.
     weights: Vec<f64>,
     form: Form,
 }
@@ -57,7 +57,7 @@ impl Path {
         })
     }
 
-    /// The draw at x.
+    /// Returns the draw at x.
     pub fn value(&self, gp: &GaussianProcess, x: &[f64], workspace: &mut Workspace) -> f64 {
         let product = self.evaluate_features(gp, x, workspace);
         match &self.form {

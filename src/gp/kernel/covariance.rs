@@ -25,8 +25,9 @@ pub struct Kernel {
     /// The input warp w. It is the identity for the linear family.
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     pub input_warp: InputWarp,
-    /// The columns of categories (one-hot groups that share a lengthscale), for stationary families. The contributions
-    /// of categories to r² are stored with the points, so that a category is as cheap as one column.
+    /// The columns of each category, a one-hot group whose columns share a lengthscale. The list is empty for the
+    /// linear family. The contributions of categories to r² are stored with the points, so that a category is as cheap
+    /// as one column.
     pub categories: Vec<Range<usize>>,
 }
 
@@ -154,9 +155,10 @@ impl Kernel {
         }
     }
 
-    /// Adds −Σ_j w_j·dk(x_i, x_j)/(g d log ℓ_d), over the points j ≥ i, to each entry d. For stationary kernels, dk/d
-    /// log ℓ_d = −2 g (x̃_id − x̃_jd)². For the linear kernel, dk/d log ℓ_d = −2 g x̃_id x̃_jd. The sum of a category
-    /// is added to the first column of the category. `x_i` contains the columns of point i.
+    /// For every column d, adds −Σ_j w_j·dk(x_i, x_j)/(g d log ℓ_d) to entry d. The sum runs over the points j ≥ i. For
+    /// stationary kernels, dk/d log ℓ_d = −2 g (x̃_id − x̃_jd)². For the linear kernel, dk/d log ℓ_d = −2 g x̃_id
+    /// x̃_jd. The sum of a category is added to the first column of the category. `x_i` contains the columns of point
+    /// i.
     pub fn add_lengthscale_sums(
         &self,
         x_i: &[f64],

@@ -111,7 +111,8 @@ proptest! {
                     z[d] += step;
                     (0..3).map(|j| w[j] * direct(&kernel, &z, x.row(j).as_slice().unwrap())).sum::<f64>()
                 };
-                // The differences are of fourth order, because Matérn 1/2 has large third derivatives near r = 0.
+                // The finite differences are of fourth order, because Matérn 1/2 has large third derivatives near
+                // r = 0.
                 let h = 1e-5;
                 let wide = value(2.0 * h) - value(-2.0 * h);
                 let difference = (8.0 * (value(h) - value(-h)) - wide) / (12.0 * h);
