@@ -1,5 +1,5 @@
-//! Saved optimizers. The bytes are a header with the number of the format, a checksum, the definition, and the events
-//! of the log.
+//! Saved optimizers. The bytes contain a header with the number of the format, a checksum, the definition, and the
+//! events of the log.
 
 use std::sync::Arc;
 

@@ -9,12 +9,13 @@ use rand::RngExt;
 use crate::problem::{Coordinate, Domain, Product, indices};
 use crate::random::Rng;
 
-/// The number of uniform draws to find a member that is not excluded. After these draws, members are enumerated in
-/// order.
+/// The largest number of uniform draws that are made to find a member that is not excluded. If every draw is an
+/// excluded member, members are enumerated in order.
 const MAX_DRAWS: usize = 64;
 
 /// A set of members of a domain. The members do not have an active continuous coordinate. Equal rows of candidates
-/// count as one member. A member that was inserted several times stays in the set until it is removed as many times.
+/// count as one member. If a member is inserted several times, the set contains the member until it has been removed as
+/// many times.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Excluded(HashMap<Key, usize>);
 
@@ -124,7 +125,8 @@ impl Excluded {
         if let Domain::Box(product) = domain
             && product.is_conditional()
         {
-            // Newly active coordinates are at the middle, so draw the continuous coordinates.
+            // Coordinates that became active are at the middle of their range, so draw the continuous coordinates at
+            // random.
             let before = x.clone();
             for (_, coordinate, at) in product.active_columns(&before) {
                 if *coordinate == Coordinate::Continuous {

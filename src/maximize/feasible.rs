@@ -10,7 +10,7 @@ use crate::error::{Error, Result, check};
 use crate::problem::Domain;
 use crate::random::Call;
 
-/// The number of points that are tried to find a feasible point.
+/// The largest number of points that are tried in the search for a feasible point.
 pub const MAX_TRIES: usize = 10_000;
 /// The number of points in a full pool, and the size of the batches in which points are tried.
 const POOL: usize = 512;
@@ -18,7 +18,7 @@ const BATCH: usize = 500;
 /// The sizes of the first and of the largest batch of random points.
 const BATCHES: (usize, usize) = (4, 512);
 
-/// A function that returns, for each row of an array, whether this encoded point satisfies the constraints.
+/// A function that takes encoded points as rows, and returns whether each point satisfies the constraints.
 pub type Check<'a> = dyn Fn(ArrayView2<f64>) -> Result<Vec<bool>> + 'a;
 
 /// Optional constraints. A check is slow, because it calls functions of the user.
@@ -167,7 +167,7 @@ impl Pool {
         };
         if let Some(all) = all_members(domain) {
             let members = keep(&all)?;
-            // The pool is shuffled, so that each part of the pool is spread over the domain.
+            // The pool is shuffled, so that the first points of the pool are spread over the domain.
             let mut order: Vec<usize> = (0..members.nrows()).collect();
             order.shuffle(call.rng);
             return Ok(Self {

@@ -25,7 +25,7 @@ pub struct Tolerance {
 /// Minimises `f` over [lower, upper] from `x0` with L-BFGS-B. `f(x, gradient)` fills the gradient and returns the
 /// value.
 ///
-/// Returns the best evaluated point and its value. `x0` is clipped to the bounds first. A non-finite value counts as
+/// Returns the best evaluated point and its value. `x0` is first clipped to the bounds. A non-finite value counts as
 /// +∞, and the line search then shortens its step. If the value at `x0` is not finite, (x0, +∞) is returned after one
 /// evaluation.
 pub fn minimize(

@@ -10,8 +10,7 @@ const SHIFT: f64 = 6_755_399_441_055_744.0;
 /// Returns exp(x) for x ≤ 0 to 2 ulp, without branches. With x = k·ln 2 + f, a Taylor polynomial gives exp(f), and 2^k
 /// is written to the exponent bits.
 ///
-/// If x is computed as a difference, a rounding error may make x positive. This error is large if the terms of the
-/// difference are large, so x > 1 counts as 1.
+/// If x is the difference of two large terms, rounding may make x positive, even above 1. An x above 1 counts as 1.
 #[inline(always)]
 pub(crate) fn exp_nonpositive(x: f64) -> f64 {
     const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
@@ -43,8 +42,8 @@ pub(crate) fn exp_nonpositive(x: f64) -> f64 {
     if x < -708.0 { 0.0 } else { p * scale }
 }
 
-/// Returns Mills' ratio R = (1 − Φ(a))/φ(a) and 1 − a R for a ≥ 0, to 1e-12. The log expected improvement is computed
-/// from these two numbers.
+/// Returns Mills' ratio R = (1 − Φ(a))/φ(a) and 1 − a R for a ≥ 0, with errors up to 1e-12. The log expected
+/// improvement is computed from these two numbers.
 ///
 /// R/t is a Chebyshev series in t = 4/(4 + a), which maps a to (0, 1]. For large a, computing 1 − a R would suffer from
 /// cancellation. The series 1 − a R = 1/a² − 3/a⁴ + 15/a⁶ − … in u = 1/a² is summed instead.

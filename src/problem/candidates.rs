@@ -1,4 +1,5 @@
-//! Finite domains. A list of candidates in the user's units, and its encoding: each column is scaled to [0, 1].
+//! Finite domains: a list of candidates in the user's units, and its encoding. Each encoded column has the range
+//! [0, 1].
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ use ndarray::{Array2, ArrayView2};
 use super::{Coordinate, Product};
 use crate::error::{Error, Result};
 
-/// The largest difference of an entry of a member from the exact entry.
+/// A point is a member if each of its entries differs by at most this tolerance from the entry of an exact member.
 const TOLERANCE: f64 = 1e-9;
 
 /// An encoded point of a domain, and its row number if the domain is a list of candidates.
@@ -113,8 +113,8 @@ impl Domain {
             }
     }
 
-    /// Replaces `x`, which has `width` entries, by the nearest member. For candidates, returns the row number of the
-    /// member.
+    /// Replaces `x`, which has `width` entries, by the nearest member. If the domain is a list of candidates, returns
+    /// the row number of the member.
     pub fn snap(&self, x: &mut [f64]) -> Option<usize> {
         match self {
             Domain::Candidates(points) => {
@@ -187,7 +187,7 @@ pub(crate) mod testing {
             Domain::conditional_box(coordinates, when)
         }
 
-        /// A box of the given coordinates, with the conditions of each.
+        /// A box of the given coordinates, with the conditions of each coordinate.
         pub(crate) fn conditional_box(
             coordinates: Vec<Coordinate>,
             when: Vec<Vec<Condition>>,

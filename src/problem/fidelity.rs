@@ -48,7 +48,7 @@ impl Default for Fidelity {
 }
 
 impl Fidelity {
-    /// Creates a fidelity. Refuses choices, and numbers that are not a valid bias or cost.
+    /// Creates a fidelity. Refuses an axis whose values are choices, an invalid bias, and an invalid cost.
     pub fn new(axis: Parameter, bias: Option<f64>, cost: Option<PowerCost>) -> Result<Self> {
         if !axis.kind().coordinate().is_ordered() {
             let text = "a fidelity is a number, not a choice; give a range of numbers";
@@ -111,7 +111,7 @@ impl Fidelity {
         rounded.find(has_z).unwrap_or(value)
     }
 
-    /// The possible value of z nearest to this value.
+    /// The possible fidelity z that is nearest to this number.
     pub(crate) fn nearest(&self, z: f64) -> f64 {
         let axis = self.axis.kind().coordinate();
         match axis.levels() {
@@ -219,7 +219,7 @@ mod tests {
             }
             assert_eq!((fidelity.decode(0.0), fidelity.decode(1.0)), (low, high));
         }
-        // The shares that strategies choose have short values.
+        // The fidelities z that strategies choose are decoded to values with few digits.
         for (low, high, z, value) in [
             (0.0, 3.0, 0.8, 2.4),
             (0.0, 3.0, 0.2, 0.6),

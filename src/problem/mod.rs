@@ -226,7 +226,7 @@ impl Problem {
         }
     }
 
-    /// Returns the point with these columns. `index` is its row number among candidates.
+    /// Returns the point with these columns. `index` is the row number of the point among candidates.
     pub(crate) fn decode(&self, x: &[f64], index: Option<usize>) -> Point {
         match (&self.members, index) {
             (Members::Space(space), _) => Point::Numbers(space.decode_searched(x)),
@@ -238,8 +238,9 @@ impl Problem {
         }
     }
 
-    /// A constraint for [`crate::maximize::feasible::Feasible::by`], from a predicate over the numbers of the searched
-    /// parameters; None stands for an inactive parameter. Candidates always satisfy it.
+    /// Converts a predicate to a constraint for [`crate::maximize::feasible::Feasible::by`]. The predicate takes the
+    /// numbers of the searched parameters, where None stands for an inactive parameter. Candidates always satisfy the
+    /// constraint.
     pub fn constraint(
         &self,
         holds: impl Fn(&[Option<f64>]) -> bool,
@@ -262,13 +263,13 @@ impl Problem {
         }
     }
 
-    /// The fidelity z in [0, 1] of a fidelity in the user's units.
+    /// Converts a fidelity in the user's units to z in [0, 1].
     pub(crate) fn z(&self, fidelity: Option<f64>) -> Option<f64> {
         let declared = self.fidelity.as_ref()?;
         fidelity.map(|value| declared.encode(value))
     }
 
-    /// Returns the fidelity in the user's units, or None if a fidelity is not declared.
+    /// Converts z to a fidelity in the user's units. Returns None if the problem does not declare a fidelity.
     pub(crate) fn fidelity_at(&self, z: f64) -> Option<f64> {
         self.fidelity.as_ref().map(|declared| declared.decode(z))
     }

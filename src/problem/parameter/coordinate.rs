@@ -50,7 +50,7 @@ impl Coordinate {
         }
     }
 
-    /// The value of its columns while it is inactive.
+    /// The value of the columns while the coordinate is inactive.
     pub fn inactive(&self) -> f64 {
         match self {
             Coordinate::Categorical { .. } => 0.0,
@@ -67,7 +67,7 @@ impl Coordinate {
         }
     }
 
-    /// The first integer of a logarithmic axis, and the logarithms of its ends. None for another axis.
+    /// The first integer of a logarithmic axis, and the logarithms of its ends. None if the axis is not logarithmic.
     fn log_axis(&self) -> Option<(i64, f64, f64)> {
         let Coordinate::Integer { low, high, log } = *self else {
             return None;
@@ -76,8 +76,8 @@ impl Coordinate {
         is_log.then(|| (low, libm::log(low as f64), libm::log(high as f64)))
     }
 
-    /// The encoded column, in [0, 1], of member `index` of an integer. It is exactly 0.0 and 1.0 at the ends; if low
-    /// = high, it is 0.0.
+    /// The encoded column, in [0, 1], of member `index` of an integer. The column is exactly 0.0 and 1.0 at the ends.
+    /// If low = high, the column is 0.0.
     pub fn position(&self, index: u64) -> f64 {
         match (self.log_axis(), self.levels()) {
             (Some((low, bottom, top)), _) => {
@@ -88,7 +88,7 @@ impl Coordinate {
         }
     }
 
-    /// The index of the member nearest to these columns; for a one-hot group, the first of its largest entries.
+    /// The index of the member nearest to these columns. In a one-hot group, this is the first of the largest entries.
     pub fn index(&self, columns: &[f64]) -> u64 {
         let last = match self {
             Coordinate::Continuous => return 0,

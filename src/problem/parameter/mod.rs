@@ -28,9 +28,9 @@ pub use real::Real;
 /// A parameter of any kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Parameter {
-    /// A number of an interval, or of a grid of equal steps.
+    /// A number in an interval, or on a grid of equal steps.
     Real(Real),
-    /// A whole number of an interval.
+    /// A whole number in an interval.
     Integer(Integer),
     /// A choice from an ordered list.
     Ordinal(Choices<true>),
@@ -47,7 +47,7 @@ pub trait Kind {
     fn expected(&self) -> String;
 
     /// Returns the value that equals this number up to rounding, or None if the number is not a value of the parameter.
-    /// The value of −0.0 is 0.0.
+    /// For −0.0, returns 0.0.
     fn checked(&self, number: f64) -> Option<f64>;
 
     /// The level of a value. The level is 0 for a continuous parameter.
@@ -71,7 +71,7 @@ pub trait Kind {
 }
 
 impl Parameter {
-    /// The parameter through the interface [`Kind`].
+    /// The parameter as an implementation of [`Kind`].
     pub(crate) fn kind(&self) -> &dyn Kind {
         match self {
             Parameter::Real(kind) => kind,

@@ -32,8 +32,8 @@ impl Real {
     };
 
     /// Creates a real parameter. Refuses bounds that are not finite or are in the wrong order, and a logarithmic axis
-    /// that starts at 0 or below. Refuses a step that is not positive, leaves one value or too many values, or comes
-    /// with a logarithmic axis.
+    /// that starts at 0 or below. Refuses a step that is not positive, leaves one value or too many values, or is
+    /// combined with a logarithmic axis.
     pub fn new(low: f64, high: f64, log: bool, step: Option<f64>) -> Result<Self> {
         let call = match step {
             None => format!("Real({low:?}, {high:?})"),
