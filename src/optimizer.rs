@@ -17,7 +17,7 @@ use crate::strategy::model_based::Surrogate;
 use crate::strategy::registry;
 use crate::strategy::{Proposal, Query, Setup, Strategy};
 
-/// The definition of an optimizer. It does not change after the optimizer is created.
+/// The definition of an optimizer. The definition does not change after the optimizer is created.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
     /// What is optimised.
@@ -57,7 +57,8 @@ impl Definition {
 /// The arguments of a suggestion.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Request<'a> {
-    /// The context, with one number for each searched parameter. It is empty if the problem lacks a context.
+    /// The context, with one number for each searched parameter. The list is empty if the problem does not have a
+    /// context.
     pub context: &'a [f64],
     /// The fidelity in the user's units. If the fidelity is None, the strategy chooses a fidelity. The fidelity must be
     /// None if the problem does not declare a fidelity.
@@ -72,7 +73,7 @@ pub struct Request<'a> {
     pub feasible: Feasible<'a>,
 }
 
-/// The recommended point, with the posterior of f at this point.
+/// The recommended point, and the posterior of f at this point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recommended {
     /// The point to use.

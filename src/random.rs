@@ -21,7 +21,7 @@ impl<'a> Call<'a> {
 pub const RECOMMENDATION: u64 = u64::MAX;
 pub const SETUP: u64 = u64::MAX - 1;
 
-/// The generator of suggestion k. Draws from other generators do not change its stream.
+/// The generator of suggestion k. Draws from other generators do not change the stream of suggestion k.
 ///
 /// Streams that share one state would be correlated, so SplitMix64 (Steele, Lea and Flood 2014) gives each stream a
 /// separate state.

@@ -161,7 +161,7 @@ class Problem:
         minimize: bool = False,
         seconds: bool = False,
     ) -> Problem:
-        """Create a problem. `fidelity` contains a range, a bound on the bias, and (base, exponent, full) of the cost."""
+        """Create a problem. `fidelity` is a range, a bound on the bias, and (base, exponent, full) of the cost."""
 
 @final
 class Space:

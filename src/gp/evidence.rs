@@ -46,7 +46,8 @@ impl Data<'_> {
     }
 }
 
-/// The evidence of fixed data as a function of θ. The workspace has two matrices, and half of each matrix is used.
+/// The evidence of fixed data as a function of θ. The workspace consists of two matrices, and half of each matrix is
+/// used.
 pub struct Evidence<'d> {
     data: Data<'d>,
     factor: Array2<f64>,
@@ -79,8 +80,8 @@ impl<'d> Evidence<'d> {
     /// Returns log p(y) and writes its derivatives with respect to log ℓ (one per column), log σ_f² and log λ to
     /// `gradient`.
     ///
-    /// All matrices are symmetric. Therefore sums run over j ≥ i, and entries off the diagonal count twice. Rows of K
-    /// are cheap, so they are recomputed for the gradient.
+    /// All matrices are symmetric. Therefore sums run over j ≥ i, and entries off the diagonal count twice. Computing
+    /// rows of K is cheap, so the gradient recomputes the rows.
     pub fn value_and_gradient(
         &mut self,
         kernel: &Kernel,
@@ -208,7 +209,7 @@ impl GradientSums<'_, '_> {
             let (k, slope, w) = (&mut k[..n - i], &mut slope[..n - i], &mut w[..n - i]);
             let x = contiguous(self.data.x.row(i));
             self.kernel.row_with_slope_from(x, self.points, i, k, slope);
-            // −W_ij = A⁻¹_ij − α_i α_j. The diagonal has half the weight of the other entries.
+            // −W_ij = A⁻¹_ij − α_i α_j. Entries on the diagonal have half the weight of all other entries.
             let inverse = &contiguous(self.inverse.row(i))[i..];
             difference_to_multiple(inverse, self.alpha[i], &self.alpha[i..], w);
             w[0] *= 0.5;

@@ -25,8 +25,8 @@ const CROWDED: f64 = 0.03;
 
 /// The θ with the largest evidence (times prior) that L-BFGS-B finds from `start` and from random draws.
 ///
-/// If there are many rows, the starts are compared on a subset. Only the best start and the first start continue on
-/// more rows.
+/// If there are many rows, the starts are compared on a subset. Only the searches from the best start and from the
+/// first start continue on more rows.
 pub fn fit(
     x: ArrayView2<f64>,
     y: &[f64],
@@ -49,7 +49,7 @@ pub fn fit(
     Ok(fit_best(&[variant], starts, settings, &families, call)?.theta)
 }
 
-/// The data, with the values transformed by a function t(y).
+/// The data. A function t(y) has transformed the values.
 #[derive(Debug, Clone, Copy)]
 pub struct Variant<'a> {
     pub data: Data<'a>,

@@ -107,7 +107,7 @@ impl FitSettings {
         }
     }
 
-    /// The lower and upper bounds of p. Both bounds of a given hyperparameter equal its value.
+    /// The lower and upper bounds of p. If a hyperparameter is given, both of its bounds equal the given value.
     pub(super) fn bounds(&self, start: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let n = self.n_lengthscales();
         let free = [

@@ -23,7 +23,7 @@ pub struct Hyperparameters {
     pub signal_variance: f64,
     /// The noise variance λ.
     pub noise_variance: f64,
-    /// The input warp w. It is the identity by default.
+    /// The input warp w. By default, the input warp is the identity.
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     pub input_warp: InputWarp,
 }

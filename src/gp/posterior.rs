@@ -101,7 +101,7 @@ impl GaussianProcess {
         &self.factor
     }
 
-    /// z = L⁻¹y. Its entries are 0 at hallucinated rows.
+    /// z = L⁻¹y. The entries of z at hallucinated rows are 0.
     pub(crate) fn whitened_targets(&self) -> &[f64] {
         &self.z
     }
@@ -116,7 +116,7 @@ impl GaussianProcess {
         self.append_noisy_rows(x, &vec![None; x.nrows()])
     }
 
-    /// Appends observed rows like `append_rows`, with known noise variances. `None` means λ.
+    /// Appends observed rows as `append_rows` does, and sets their noise variances. `None` means λ.
     pub(crate) fn append_noisy_rows(
         &mut self,
         x: ArrayView2<f64>,
@@ -241,8 +241,9 @@ impl GaussianProcess {
     /// Writes by_mean·∇mu + by_variance·∇var + Σ_i by_tail_i ∇v_i to `gradient`, at the point of the last `predict_at`.
     /// The v_i are the last entries of v, which belong to the tail.
     ///
-    /// ∇mu = Σ_j α_j ∇k(x, x_j) and ∇v = L⁻¹∇k. Therefore the sum is Σ_j c_j ∇k(x, x_j) + by_variance·∇k(x, x) with c =
-    /// by_mean·α + L⁻ᵀ((0, by_tail) − 2 by_variance·v). This form needs only one solve and one sum.
+    /// ∇mu = Σ_j α_j ∇k(x, x_j) and ∇v = L⁻¹∇k. Therefore the sum is Σ_j c_j ∇k(x, x_j) + by_variance·∇k(x, x) with
+    /// c = by_mean·α + L⁻ᵀ((0, by_tail) − 2 by_variance·v). Computing the gradient in this form takes one triangular
+    /// solve and one sum.
     pub(crate) fn gradient(
         &self,
         x: &[f64],

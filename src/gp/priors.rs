@@ -1,7 +1,7 @@
 //! Priors on the hyperparameters, for targets of unit scale.
 //!
-//! Notation: d is the number of dimensions, and p = (log ℓ…, log σ_f², log λ). Each group of columns has one entry log
-//! ℓ of p.
+//! Notation: d is the number of dimensions, and p = (log ℓ…, log σ_f², log λ). For each group of columns, p has one
+//! entry log ℓ.
 
 /// The mean and standard deviation of a normal prior on one entry of p.
 type NormalPrior = (f64, f64);

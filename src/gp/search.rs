@@ -18,7 +18,7 @@ use crate::numerics::threads::pool;
 /// than it saves.
 pub(super) const PARALLEL_FROM: usize = 100;
 
-/// The tolerance of all levels except the last level. It is sufficient to rank the starts.
+/// The tolerance of all levels except the last level. This tolerance is sufficient to rank the starts.
 pub(super) const COARSE: Tolerance = Tolerance {
     projected_gradient: 1e-3,
     relative_reduction: 3e-4,
@@ -61,7 +61,7 @@ pub(super) struct Problem<'d, 'a> {
 }
 
 impl<'d, 'a> Problem<'d, 'a> {
-    /// The same problem on other data.
+    /// The same problem, for different data.
     pub(super) fn on<'o>(self, data: Data<'o>) -> Problem<'o, 'a>
     where
         'd: 'o,

@@ -26,7 +26,7 @@ const MUCH_NOISE: f64 = 0.05;
 const USUAL: [(f64, f64); 3] = [(0.05, 5.0), (0.3, 3.0), (1e-5, 1.0)];
 
 impl FitSettings {
-    /// A random start. It is drawn from the priors, if there are priors.
+    /// Draws a random start, from the priors if there are priors.
     pub(super) fn random_start(&self, rng: &mut Rng) -> Vec<f64> {
         let n = self.n_lengthscales();
         let priors = priors(self.dimensions);

@@ -19,8 +19,8 @@ pub enum Target {
 }
 
 impl GaussianProcess {
-    /// Replaces the tail. A row with a value counts as an observation. A row at the posterior mean has z = 0. Such a row
-    /// leaves the mean unchanged and reduces the variance.
+    /// Replaces the tail. A row with a value counts as an observation. A row at the posterior mean has z = 0. A row at
+    /// the posterior mean reduces the variance and does not change the mean.
     pub(crate) fn set_tail(&mut self, x: ArrayView2<f64>, targets: &[Target]) -> Result<()> {
         if x.nrows() != targets.len() {
             return Err(Error::Shape(format!(

@@ -161,8 +161,8 @@ impl Ledger {
     }
 
     /// Stores an observation of a trial. If `now` is given, this is the first observation of the trial. Otherwise the
-    /// observation replaces an earlier one. Returns the value in the form that strategies read, and the observation if
-    /// it has more than the value.
+    /// observation replaces an earlier observation. Returns the value in the form that strategies read, and the
+    /// observation if it contains more than the value.
     fn observe(
         &mut self,
         number: TrialNumber,
@@ -220,8 +220,8 @@ impl Ledger {
     }
 }
 
-/// The numbers of a point of a space, with NaN for inactive parameters and 0 for −0. The iterator is empty for a
-/// candidate.
+/// The numbers of a point of a space. The number of an inactive parameter is NaN, and −0 becomes 0. The iterator is
+/// empty for a candidate.
 fn numbers_of(point: &Point) -> impl Iterator<Item = f64> {
     let numbers = match point {
         Point::Numbers(numbers) => numbers.as_slice(),

@@ -13,7 +13,7 @@ pub enum Entry {
     Added {
         number: u32,
         value: Option<f64>,
-        /// The observation, if it has more than the value.
+        /// The observation, if it contains more than the value.
         full: Option<Box<Observation>>,
     },
     /// A point was enqueued. `position` is the index of the point among all enqueued points.

@@ -13,7 +13,7 @@ pub type TrialNumber = usize;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// The kind of error, such as the name of an exception. It is empty if not given.
+    /// The kind of error, such as the name of an exception. The kind is empty if it was not given.
     #[serde(rename = "type")]
     pub kind: String,
     /// The text of the error.
@@ -23,7 +23,7 @@ pub struct Failure {
     pub traceback: Option<String>,
 }
 
-/// An observed value, in the user's units and sign, with the data that may be reported with it.
+/// An observed value in the user's units and sign, and the data that may be reported with the value.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "python", derive(pyo3::FromPyObject))]
 #[serde(deny_unknown_fields)]
@@ -49,7 +49,7 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Creates an observation with the standard deviation of its noise, without other data.
+    /// Creates an observation that has only a value and the standard deviation of the noise.
     pub fn new(value: f64, std: Option<f64>) -> Self {
         Self {
             value,
@@ -66,7 +66,7 @@ impl Observation {
 
 /// One event, in the user's units. A context has one number for each searched parameter, and values have the user's
 /// sign. Every `now` is a time on the optimizer's clock. Every `at` is the wall-clock time in seconds since 1970 (UTC),
-/// or None if it is not known.
+/// or None if the time is not known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Event {
@@ -123,8 +123,8 @@ pub enum Event {
         #[serde(default)]
         at: Option<f64>,
     },
-    /// An observed value was replaced, together with its noise. If the observation lacks a cost, a duration or a point,
-    /// the earlier one is kept.
+    /// An observed value was replaced, together with its noise. If the observation does not have a cost, a duration or
+    /// a point, the earlier cost, duration or point is kept.
     Amended {
         number: TrialNumber,
         #[serde(deserialize_with = "json::named")]
@@ -251,7 +251,7 @@ pub enum Again {
     Replicate,
 }
 
-/// A request of the caller. The log checks it and turns it into an event.
+/// A request of the caller. The log checks the request and converts it to an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// The value of a trial has arrived. Trials in every state accept a value.
@@ -281,11 +281,12 @@ pub enum Action {
     Add {
         /// The point.
         point: Point,
-        /// The context, with one number for each searched parameter. It is empty if the problem lacks a context.
+        /// The context, with one number for each searched parameter. The list is empty if the problem does not have a
+        /// context.
         context: Vec<f64>,
         /// The fidelity in the user's units. None means a full evaluation.
         fidelity: Option<f64>,
-        /// The value with its data. If it is None, the trial is pending.
+        /// The value with its data. If the observation is None, the trial is pending.
         observation: Option<Observation>,
         /// The user's attributes, as JSON.
         attrs: Option<String>,
@@ -294,7 +295,8 @@ pub enum Action {
     Enqueue {
         /// The point.
         point: Point,
-        /// The fidelity in the user's units. If it is None, the request determines the fidelity.
+        /// The fidelity in the user's units. If the fidelity is None, the request for a suggestion determines the
+        /// fidelity.
         fidelity: Option<f64>,
         /// The user's attributes, as JSON.
         attrs: Option<String>,
@@ -302,7 +304,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Creates the observation of a value with a noise standard deviation, without other data.
+    /// Creates a report that has only a value and the standard deviation of the noise.
     pub fn observe(number: TrialNumber, value: f64, std: Option<f64>, amend: bool) -> Self {
         Action::Observe {
             number,
@@ -320,7 +322,7 @@ impl Action {
         }
     }
 
-    /// Creates an added trial at full fidelity, without other data.
+    /// Creates an added trial at full fidelity. The trial has no data besides these arguments.
     pub fn add(point: Point, context: Vec<f64>, value: Option<f64>, std: Option<f64>) -> Self {
         Action::Add {
             point,

@@ -12,9 +12,9 @@
 //! Events are in the user's units and sign. The log encodes points and contexts as columns, and orients values so that
 //! larger values are better. Strategies read the encoded data.
 //!
-//! The point and context of a trial are stored as a row in each of two arrays. One array is in the user's units, and
-//! the other array contains the encoded columns. Each row contains the point where the trial was run. If the trial was
-//! started at another point, the trial also stores its start point.
+//! The point and context of a trial are stored as a row in each of two arrays. The first array is in the user's units,
+//! and the second array contains the encoded columns. Each row contains the point where the trial was run. If the trial
+//! was started at another point, the trial also stores its start point.
 
 mod apply;
 mod entry;
@@ -43,7 +43,7 @@ use crate::problem::{Clock, Member, Point, Problem};
 pub struct Queued {
     /// The enqueued point, which a later suggestion uses.
     pub point: Point,
-    /// The fidelity in the user's units. If it is None, the request determines the fidelity.
+    /// The fidelity in the user's units. If the fidelity is None, the request for a suggestion determines the fidelity.
     pub fidelity: Option<f64>,
     /// The user's attributes of the trial, as a JSON object.
     pub attrs: Option<String>,
@@ -61,7 +61,7 @@ pub struct Ledger {
     /// The numbers of searched parameters of a point and of a context.
     n_numbers: (usize, usize),
     entries: Vec<Entry>,
-    /// The wall-clock time of each entry. NaN if it is not known.
+    /// The wall-clock time of each entry. A time that is not known is NaN.
     times: Vec<f64>,
     trials: Vec<Trial>,
     /// The encoded rows of all trials. Each row is the point followed by the context.
@@ -165,7 +165,8 @@ impl Ledger {
         })
     }
 
-    /// The row of a trial for a model. It has the encoded point where the trial was run, followed by the context.
+    /// The row of a trial for a model. The row contains the encoded point where the trial was run, followed by the
+    /// context.
     pub(crate) fn row(&self, number: TrialNumber) -> &[f64] {
         let width = self.widths.0 + self.widths.1;
         &self.rows[number * width..(number + 1) * width]
@@ -181,7 +182,7 @@ impl Ledger {
         &self.row(number)[self.widths.0..]
     }
 
-    /// The point where a trial was run. It is the start point, unless another point was reported.
+    /// The point where a trial was run. The point is the start point, unless a different point was reported.
     pub fn point(&self, number: TrialNumber) -> Point {
         if let Some(index) = self.trials[number].index {
             return Point::Candidate(index as usize);
@@ -319,7 +320,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Removes the suggestions at the end of the log until it has `len` events.
+    /// Removes suggestions from the end of the log until the log has `len` events.
     ///
     /// Only drafts of an interrupted batch are removed. The removal stops at an event that is not a suggestion.
     pub(crate) fn truncate(&mut self, len: usize) {

@@ -87,7 +87,7 @@ impl Ledger {
                     self.check_observation(self.trials().len(), observation)?;
                 }
                 check_attrs(attrs.as_deref())?;
-                // An added trial has a single point: the point where it was run.
+                // An added trial has a single point, the point where the trial was run.
                 let run = observation
                     .as_mut()
                     .and_then(|observed| observed.point.take());

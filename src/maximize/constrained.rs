@@ -62,7 +62,7 @@ impl<'a> Allowed<'a> {
     }
 }
 
-/// Returns the best feasible member that the search finds. The rows of `best_observed` must be feasible. The other
+/// Returns the best feasible member that the search finds. The rows of `best_observed` must be feasible. All other
 /// arguments are as in [`super::maximize`].
 pub(super) fn best_feasible(
     objective: &mut dyn Objective,

@@ -204,8 +204,8 @@ impl Search<'_, '_> {
         self.converge(&mut best.0, &mut best.1, &plan.fine)
     }
 
-    /// Returns a perturbation of `x`. One random coordinate is always redrawn. Each other coordinate is redrawn with
-    /// probability [`REDRAW_PROBABILITY`].
+    /// Returns a perturbation of `x`. One random coordinate is always redrawn. Each remaining coordinate is redrawn
+    /// with probability [`REDRAW_PROBABILITY`].
     fn perturbed(&self, x: &[f64], rng: &mut Rng) -> Vec<f64> {
         let spans: Vec<_> = columns(self.product).collect();
         let always = rng.random_range(0..spans.len());
@@ -259,8 +259,8 @@ pub(super) fn distance(x: &[f64], y: &[f64]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Returns up to `count` rows of `order`, best first. Each row has a distance of at least [`MIN_START_DISTANCE`] from
-/// the earlier rows.
+/// Returns up to `count` rows of `order`, best first. The distance between any two returned rows is at least
+/// [`MIN_START_DISTANCE`].
 pub(super) fn distinct(points: &Array2<f64>, order: &[usize], count: usize) -> Vec<usize> {
     let mut taken: Vec<usize> = Vec::with_capacity(count);
     for &i in order {

@@ -1,4 +1,5 @@
-//! Excluded members of a domain. A search does not return excluded members while other members are left.
+//! Excluded members of a domain. While a domain has members that are not excluded, a search does not return excluded
+//! members.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -21,7 +21,7 @@ const BATCHES: (usize, usize) = (4, 512);
 /// A function that takes encoded points as rows, and returns whether each point satisfies the constraints.
 pub type Check<'a> = dyn Fn(ArrayView2<f64>) -> Result<Vec<bool>> + 'a;
 
-/// Optional constraints. A check is slow, because it calls functions of the user.
+/// Optional constraints. A check is slow, because the check calls functions of the user.
 #[derive(Clone, Copy, Default)]
 pub struct Feasible<'a>(Option<&'a Check<'a>>);
 
@@ -157,8 +157,8 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Creates the pool of all feasible members if the box can be enumerated. Otherwise the pool has the first feasible
-    /// points of an evenly spread sequence.
+    /// Creates the pool of all feasible members if the box can be enumerated. Otherwise the pool contains the first
+    /// feasible points of an evenly spread sequence.
     pub fn new(domain: &Domain, feasible: Feasible, call: &mut Call) -> Result<Self> {
         let keep = |rows: &Array2<f64>| -> Result<Array2<f64>> {
             let passed = feasible.of_rows(rows.view())?;

@@ -39,7 +39,7 @@ pub(super) fn best_of_starts(
         check(search.stop)?;
         let start = domain.sample_uniform(call.rng).0;
         let (point, value) = search.local_search(start, f64::NEG_INFINITY, false, &SCIPY)?;
-        // A value of −∞ may represent NaN, so it cannot be the best value.
+        // A value of −∞ may represent NaN, so −∞ cannot be the best value.
         let valid = value > f64::NEG_INFINITY;
         if valid && best.as_ref().is_none_or(|best| value >= best.value) {
             best = Some(Argmax::of(point, value));

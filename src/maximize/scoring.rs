@@ -56,7 +56,7 @@ impl<'a, 's> Search<'a, 's> {
         Ok(values)
     }
 
-    /// Keeps a member if it is the best scored member that is not excluded.
+    /// Stores a member if the member is not excluded and its value is larger than the stored value.
     pub fn keep_if_left(&mut self, x: ArrayView1<f64>, value: f64) {
         let best = self.best_left.as_ref();
         if best.map_or(!value.is_nan(), |(_, most)| value > *most) {

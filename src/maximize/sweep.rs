@@ -1,5 +1,6 @@
 //! A sweep over single coordinates. For a discrete coordinate, the sweep tries other levels. For a continuous
-//! coordinate, it tries both ends of the range. Then the sweep tries to change several discrete coordinates together.
+//! coordinate, the sweep tries both ends of the range. Then the sweep tries to change several discrete coordinates
+//! together.
 
 use std::collections::HashSet;
 

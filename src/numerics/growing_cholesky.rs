@@ -9,7 +9,8 @@ use super::cholesky::{LowerFactor, factor_in_place, subtract_gram_of_rows};
 use super::simd::{dot, substitute_backward, substitute_forward};
 use crate::error::{Error, Result, Stop, check};
 
-/// The jitters, as multiples of the mean diagonal entry. They are tried in this order until the factorisation succeeds.
+/// The jitters, as multiples of the mean diagonal entry. The jitters are tried in this order until the factorisation
+/// succeeds.
 const JITTERS: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
 
 /// A pivot below this multiple of the mean diagonal entry counts as a rounding error. Solves with a smaller pivot may
@@ -49,7 +50,7 @@ impl GrowingCholesky {
         self.n
     }
 
-    /// The largest jitter of all rows. It is 0 for well-conditioned rows.
+    /// The largest jitter of all rows. The jitter is 0 if all rows are well-conditioned.
     pub fn jitter(&self) -> f64 {
         self.jitter.iter().copied().fold(0.0, f64::max)
     }

@@ -95,7 +95,7 @@ struct Evaluations<'a> {
 }
 
 impl Evaluations<'_> {
-    /// Returns f at the free coordinates `z` and writes its gradient with respect to them to `slope`.
+    /// Returns f at the free coordinates `z`. Writes the gradient with respect to the free coordinates to `slope`.
     fn evaluate(&mut self, free: &[usize], z: &[f64], slope: &mut [f64]) -> f64 {
         for (&i, &v) in free.iter().zip(z) {
             // The solver moves to a bound u by computing x + (u − x), which may differ from u by a rounding error.

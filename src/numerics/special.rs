@@ -1,10 +1,10 @@
-//! Branch-free elementary functions: exp for x ≤ 0, sin and cos, and Mills' ratio of the normal distribution. They are
-//! inlined, so that the loops that call them are vectorised.
+//! Branch-free elementary functions: exp for x ≤ 0, sin and cos, and Mills' ratio of the normal distribution. The
+//! functions are inlined, so that loops with calls of these functions are vectorised.
 //!
 //! The functions do not use fused multiply-add, so the bits are the same on every machine.
 
-/// The constant 1.5·2⁵². Adding it to x rounds x to an integer, and the low bits of the sum are the bits of this
-/// integer.
+/// The constant 1.5·2⁵². Adding this constant to x rounds x to an integer, and the low bits of the sum are the bits of
+/// the integer.
 const SHIFT: f64 = 6_755_399_441_055_744.0;
 
 /// Returns exp(x) for x ≤ 0 to 2 ulp, without branches. With x = k·ln 2 + f, a Taylor polynomial gives exp(f), and 2^k

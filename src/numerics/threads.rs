@@ -1,7 +1,8 @@
 //! A thread pool that can be used after a fork. Each process has one pool, which is created on first use.
 //!
-//! A forked child inherits the pool of its parent but not the threads, and would wait for the threads forever. So the
-//! pool is stored with the process id. After a fork, the child leaks the inherited pool and creates a new pool.
+//! A forked child inherits the pool of its parent, but not the threads of the pool. Without a new pool, the child would
+//! wait for these threads forever. So the pool is stored with the process id. After a fork, the child leaks the
+//! inherited pool and creates a new pool.
 
 use std::sync::Mutex;
 

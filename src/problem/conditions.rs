@@ -22,7 +22,7 @@ pub struct Conditions {
     /// The conditions of each coordinate, with their levels in ascending order.
     pub when: Vec<Vec<Condition>>,
     pub is_parent: Vec<bool>,
-    /// The numbers of the coordinates, with parents before their children.
+    /// The numbers of all coordinates, ordered so that parents come before their children.
     pub order: Vec<usize>,
 }
 
@@ -124,8 +124,8 @@ impl Conditions {
     }
 }
 
-/// The numbers of the coordinates, with parents before children and otherwise in ascending order. If the conditions
-/// form a circle, the error contains the coordinates of the circle.
+/// The numbers of all coordinates. Parents come before their children. Apart from this rule, the order is ascending. If
+/// the conditions form a circle, the error contains the coordinates of the circle.
 fn order(when: &[Vec<Condition>]) -> Result<Vec<usize>, Vec<usize>> {
     let mut order = Vec::with_capacity(when.len());
     let mut n_waited_for: Vec<usize> = when.iter().map(Vec::len).collect();

@@ -1,4 +1,4 @@
-//! Declarations of named parameters, their checks, and the conditions among them.
+//! Declarations of named parameters, checks of the declarations, and the conditions among the parameters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,8 @@ pub struct Declaration {
     pub name: String,
     /// The range of values, or the choices.
     pub parameter: Parameter,
-    /// The parameter is active if each of these other parameters is active and has one of the given levels.
+    /// The names of other parameters, each with a list of levels. The parameter is active if each named parameter is
+    /// active and has one of the listed levels.
     pub when: Vec<(String, Vec<u64>)>,
 }
 

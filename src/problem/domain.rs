@@ -88,7 +88,7 @@ impl Domain {
         }
     }
 
-    /// The number of combinations of the active discrete coordinates (saturating); the number of rows for candidates.
+    /// The number of combinations of the active discrete coordinates (saturating). For candidates, the number of rows.
     pub fn combinations(&self) -> u64 {
         match self {
             Domain::Candidates(points) => points.nrows() as u64,

@@ -103,7 +103,7 @@ impl Fidelity {
         if self.axis.n_levels().is_some() {
             return value;
         }
-        // Every float has a decimal of at most 17 digits.
+        // Every float can be written as a decimal with at most 17 digits.
         let mut rounded = (0..17).filter_map(|digits| format!("{value:.digits$e}").parse().ok());
         let has_z = |&short: &f64| {
             self.check_value(short).is_ok() && (self.encode(short) - z).abs() <= f64::EPSILON

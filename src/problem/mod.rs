@@ -1,5 +1,5 @@
-//! The problem in the user's units. It defines the points, contexts and fidelities, and whether larger or smaller
-//! values are better.
+//! The problem in the user's units. The problem defines the points, contexts and fidelities, and whether larger or
+//! smaller values are better.
 //!
 //! * [`parameter`]: the kinds of parameters; [`space`]: named parameters; [`declarations`] and their checks; [`point`]:
 //!   one point; [`fidelity`]: the share of a full evaluation
@@ -80,7 +80,7 @@ pub enum Members {
     Candidates(Candidates),
 }
 
-/// The optimisation problem. It does not depend on the strategy.
+/// The optimisation problem. The problem does not depend on the strategy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Problem {
     /// The points that may be suggested.
@@ -107,7 +107,7 @@ impl Problem {
         }
     }
 
-    /// Creates a maximisation over the unit cube, with contexts in another unit cube. The points equal their encoded
+    /// Creates a maximisation over the unit cube, with contexts in another unit cube. Points are equal to their encoded
     /// columns.
     pub fn unit_cube(width: usize, context_width: usize, clock: Clock) -> Result<Self> {
         let cube = |role, name: &str, n: usize| {

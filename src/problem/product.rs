@@ -77,7 +77,7 @@ impl Product {
         self.conditions.hold_throughout(i, cells)
     }
 
-    /// The coordinates that are active at `x`, with their numbers and columns.
+    /// The coordinates that are active at `x`. Each item has the number, the coordinate and its columns.
     pub fn active_columns(
         &self,
         x: &[f64],

@@ -30,7 +30,7 @@ pub struct Space {
 
 impl Space {
     /// Creates a space. Refuses conditions on unknown or continuous parameters, conditions that can never hold, and
-    /// conditions that form a circle. Refuses a space that has only constants, or too many columns.
+    /// conditions that form a circle. Refuses a space without searched parameters, and a space with too many columns.
     pub fn new(role: Role, declared: Vec<Declaration>) -> Result<Self> {
         let conditions = conditions(role, &declared)?;
         check_width(role, &declared)?;
@@ -81,7 +81,7 @@ impl Space {
         self.conditions.active(&self.levels(numbers))
     }
 
-    /// The numbers of a point, with constants filled in.
+    /// Returns the numbers of a point, and fills in the constants.
     ///
     /// Refuses a point in which an active parameter is missing, or an inactive parameter is given. `unknown` contains
     /// given names that are not in the space, in the form that the message shows. NaN stands for a value that the
@@ -199,7 +199,8 @@ impl Space {
                 return Err(self.role.error(&message));
             }
         }
-        // A parent is active if and only if it has a number, because its own number is checked in the same way.
+        // A parent is active if and only if the parent has a number, because the number of the parent is checked in the
+        // same way.
         let meets = |Condition(parent, levels): &Condition| {
             let kind = self.kind(self.searched[*parent]);
             number(*parent).is_some_and(|number| levels.binary_search(&kind.level(number)).is_ok())

@@ -77,7 +77,7 @@ fn a_point_is_completed_encoded_and_decoded() {
         [Some(0.3), Some(1.0), Some(2.0), Some(0.0), Some(0.5)]
     );
     let x = space.encode(&whole);
-    // The point has three parameters with one column each and a one-hot group.
+    // The point has three parameters with one column each, and one parameter with a one-hot group.
     assert_eq!((x.len(), space.domain().width()), (6, 6));
     let back = space.decode(&x);
     assert_eq!(back[..4], whole[..4]);

@@ -1,4 +1,4 @@
-//! Known constraints. They are a Python function that takes a list of points and returns whether each point is
+//! Known constraints. Constraints are a Python function that takes a list of points and returns whether each point is
 //! feasible.
 
 use std::cell::RefCell;

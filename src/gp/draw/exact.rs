@@ -126,14 +126,14 @@ impl PriorFactor {
         self.points.nrows()
     }
 
-    /// One joint draw at all points, in the order of the points.
+    /// Returns one joint draw of the values at all points, in the order of the points.
     pub fn draw(&self, rng: &mut Rng) -> Vec<f64> {
         self.root.multiply(&standard_normal(self.len(), rng))
     }
 }
 
-/// Whether the differences between rows are equal in both arrays. They are equal if each column is the same in both
-/// arrays or constant in both arrays.
+/// Whether the differences between rows are equal in both arrays. The differences are equal if each column is the same
+/// in both arrays or constant in both arrays.
 fn same_differences(a: ArrayView2<f64>, b: ArrayView2<f64>) -> bool {
     let constant = |column: ArrayView1<f64>| column.iter().all(|x| *x == column[0]);
     a.dim() == b.dim()

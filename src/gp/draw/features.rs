@@ -11,8 +11,8 @@ use crate::numerics::simd::{add_multiple, dot, multiversion};
 use crate::numerics::special::sine_and_cosine;
 use crate::random::Rng;
 
-/// Features with E φ(x)ᵀφ(x') = κ. For stationary kernels they are sqrt(2/M)·cos(ω_iᵀw(x) + b_i) with random ω_i and
-/// b_i (Rahimi & Recht 2007). For the linear kernel they are exactly the coordinates of x̃ and 1.
+/// Features with E φ(x)ᵀφ(x') = κ. For stationary kernels, the features are sqrt(2/M)·cos(ω_iᵀw(x) + b_i) with random
+/// ω_i and b_i (Rahimi & Recht 2007). For the linear kernel, the features are exactly the coordinates of x̃, and 1.
 #[derive(Debug, Clone)]
 pub(super) struct Features {
     /// The frequencies ω (d, M), with one column per feature.

@@ -1,7 +1,7 @@
 //! A draw from a posterior as a function of x, for Thompson sampling on a box.
 //!
-//! Notation: w are the weights of the features, c and s are the cosines and sines of their phases, and ω_i are their
-//! frequencies.
+//! Notation: w are the weights of the features, c and s are the cosines and sines of the phases of the features, and
+//! ω_i are the frequencies of the features.
 
 use super::features::Features;
 use super::pathwise::Pathwise;

@@ -22,7 +22,7 @@ pub struct Kernel {
     pub lengthscale: Vec<f64>,
     /// The signal variance σ_f².
     pub signal_variance: f64,
-    /// The input warp w. It is the identity for the linear family.
+    /// The input warp w. For the linear family, the input warp is the identity.
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     pub input_warp: InputWarp,
     /// The columns of each category, a one-hot group whose columns share a lengthscale. The list is empty for the
@@ -90,7 +90,8 @@ impl Kernel {
         }
     }
 
-    /// The prior variance k(z, z). It is σ_f² for stationary kernels, and σ_f² (1 + |z̃|²) for the linear kernel.
+    /// The prior variance k(z, z). The prior variance is σ_f² for stationary kernels, and σ_f² (1 + |z̃|²) for the
+    /// linear kernel.
     pub fn prior_variance(&self, z: ArrayView1<f64>) -> f64 {
         if self.family.is_stationary() {
             return self.signal_variance;
@@ -193,8 +194,8 @@ impl Kernel {
             .flat_map(|(from, to)| from..to)
     }
 
-    /// The column of `ScaledPoints` with the contribution of category c to r² at point z. This is the column of the
-    /// choice at z, or `width + c` if z does not have a choice.
+    /// The column of `ScaledPoints` with the contribution of category c to r² at point z. If z has a choice, the result
+    /// is the column of this choice. Otherwise, the result is `width + c`.
     fn category_column(&self, z: &[f64], c: usize) -> usize {
         self.choice(ArrayView1::from(z), c)
             .unwrap_or(self.width() + c)

@@ -173,7 +173,7 @@ fn appended_points_equal_points_scaled_at_once() {
     assert!((0..2).all(|d| grown.column(d) == whole.column(d)));
 }
 
-/// Rows whose columns 1 to 3 and 5 to 6 are one-hot. These columns are 0 in every fifth row.
+/// Rows whose columns 1 to 3 and 5 to 6 are one-hot. In every fifth row, the one-hot columns are 0.
 fn with_categories() -> (Vec<std::ops::Range<usize>>, Array2<f64>) {
     let categories = vec![1..4, 5..7];
     let x = Array2::from_shape_fn((30, 8), |(i, d)| match d {

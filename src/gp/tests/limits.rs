@@ -122,8 +122,8 @@ fn data(n: Range<usize>) -> impl Strategy<Value = Data> {
     })
 }
 
-/// Returns the posterior of the data with the last `tail` rows pending. Every second pending row is hallucinated. The
-/// target of each other pending row is its value.
+/// Returns the posterior of the data with the last `tail` rows pending. Every second pending row is hallucinated. For
+/// all other pending rows, the target is the observed value.
 fn posterior(data: &Data) -> Result<GaussianProcess, Error> {
     let mut gp = GaussianProcess::new(data.family, &data.theta)?;
     let n = data.y.len() - data.tail;

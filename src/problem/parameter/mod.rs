@@ -1,8 +1,9 @@
 //! Parameters, the named quantities in the user's units. Each kind has a file.
 //!
-//! A *number* is a value of a parameter in the form that the log stores. It is the value itself, or the position of a
-//! choice in its list, from 0. The values of a discrete parameter are numbered from 0, and this number is the *level*
-//! of the value. A parameter with one value is a *constant* and does not have columns.
+//! A *number* is a value of a parameter in the form that the log stores. For a choice, the number is the position in
+//! the list of choices, from 0. For any other value, the number is the value. The values of a discrete parameter are
+//! numbered from 0, and this number is the *level* of the value. A parameter with one value is a *constant* and does
+//! not have columns.
 //!
 //! To add a kind in Rust, implement [`Kind`] in a new file, add a variant to [`Parameter`], and add a constructor to
 //! `src/python/problem.rs`. In Python, write its class in `belated/space/` and add the class to `dimensions.py` and
@@ -86,7 +87,7 @@ impl Parameter {
         self.kind().coordinate().levels()
     }
 
-    /// Whether the parameter has a single value. Such a parameter is not searched.
+    /// Whether the parameter has a single value. A parameter with a single value is not searched.
     pub(crate) fn is_constant(&self) -> bool {
         self.n_levels() == Some(1)
     }

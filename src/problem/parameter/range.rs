@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 
-/// The arguments `(low, high, log, step)` of the constructors of `Real` and `Integer`. `step` is None if the range has no
-/// steps.
+/// The arguments `(low, high, log, step)` of the constructors of `Real` and `Integer`. `step` is None if the range does
+/// not have steps.
 pub type Range = (f64, f64, bool, Option<f64>);
 
 /// The message for a step that leaves one value.

@@ -226,7 +226,7 @@ mod tests {
         #[test]
         fn a_column_is_decoded_and_encoded_to_itself((low, high) in bounds(), u in 0.0..=1.0f64, log: bool) {
             let (low, high) = if log { (low.abs().min(high.abs()), low.abs().max(high.abs())) } else { (low, high) };
-            // A range that is narrow relative to its magnitude has fewer floats than the column.
+            // If a range is narrow relative to its magnitude, the range contains fewer floats than the column.
             let is_wide = if log { high >= 3.0 * low } else { high - low >= low.abs().max(high.abs()) / 2.0 };
             prop_assume!(low < high && is_wide);
             let real = Real::new(low, high, log, None).unwrap();
