@@ -141,7 +141,7 @@ pub enum Error {
         "the covariance matrix is not positive definite (pivot {pivot}), even with jitter {jitter:e}; raise the noise"
     )]
     NotPositiveDefinite {
-        /// The row of the first pivot that is not above 0.
+        /// The row of the first pivot that is not positive.
         pivot: usize,
         /// The largest number that was added to the diagonal.
         jitter: f64,

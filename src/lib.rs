@@ -56,7 +56,7 @@ mod problem;
 mod python;
 mod random;
 mod snapshot;
-// Settings have the names of the Python classes.
+// Settings have the same names as the Python classes.
 #[allow(clippy::upper_case_acronyms)]
 mod strategy;
 

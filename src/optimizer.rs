@@ -66,8 +66,8 @@ pub struct Request<'a> {
     /// The wall-clock time in seconds. The time is required if the clock counts seconds. Without a time, leases do not
     /// end.
     pub time: Option<f64>,
-    /// The lease in seconds. A new trial counts as arriving for this wall-clock time after its start. A lease requires
-    /// `time`.
+    /// The lease in seconds. A new trial counts as arriving for this many seconds of wall-clock time after its start. A
+    /// lease requires `time`.
     pub lease: Option<f64>,
     /// The constraints. Enqueued points are not checked against the constraints.
     pub feasible: Feasible<'a>,
@@ -229,7 +229,7 @@ impl Optimizer {
     /// Checks and logs events from any source, one by one. If an event is invalid, the events before it are still
     /// logged.
     ///
-    /// Returns the number of the trial of each event, or None for an enqueued point.
+    /// Returns one entry per event: the number of its trial, or None for an enqueued point.
     pub(crate) fn extend(&mut self, events: Vec<Event>) -> Result<Vec<Option<TrialNumber>>> {
         let mut numbers = Vec::with_capacity(events.len());
         for event in events {

@@ -18,14 +18,14 @@ use crate::numerics::threads::parallel_map;
 /// replaces the identity. Kass & Raftery 1995 call evidence of this size strong.
 pub(super) const MIN_LOG_BAYES_FACTOR: f64 = 3.0;
 
-/// The number of rows in a strip, which is the unit of work of a thread. The sums of the strips are added in the order
-/// of the rows, so that the result does not depend on the number of threads.
+/// The number of rows in a strip. A strip is the unit of work for a thread. The sums of the strips are added in the
+/// order of the rows, so that the result does not depend on the number of threads.
 const STRIP: usize = 64;
 
 /// The smallest number of rows for which several threads share the strips.
 const THREADS_FROM: usize = 300;
 
-/// The data of a fit of θ.
+/// The data to which θ is fitted.
 #[derive(Debug, Clone, Copy)]
 pub struct Data<'a> {
     /// Rows (n, d).

@@ -187,7 +187,7 @@ fn best_variant(
     ((p, value), known_starts): (End, &[Vec<f64>]),
     stop: &mut Stop,
 ) -> Result<(usize, Vec<f64>)> {
-    // Another variant also replaces the first variant only with strong evidence.
+    // As with kernels, another variant replaces the first variant only with strong evidence.
     let bound = value - variants[0].log_slope(rows) - MIN_LOG_BAYES_FACTOR;
     let (mut variant, mut least, mut top) = (0, bound, p.clone());
     for (i, other) in variants.iter().enumerate().skip(1) {

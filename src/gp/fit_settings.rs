@@ -30,7 +30,7 @@ pub struct FitSettings {
     pub priors: bool,
     /// The number of local searches. The first search starts from `start`. The other searches start from random draws.
     pub n_restarts: usize,
-    /// The distribution of the random draws without priors.
+    /// The distribution of the random starts if there are no priors.
     pub draws: Draws,
     /// The number of named parameters, which is the dimension d of the priors. A parameter may have several columns.
     pub dimensions: usize,
@@ -43,7 +43,7 @@ pub struct FitSettings {
     pub warpable: Vec<usize>,
 }
 
-/// The distribution of random starts without priors.
+/// The distribution from which random starts are drawn if there are no priors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Draws {
     /// The softplus of a standard normal number, as in GPy. All entries are of order one.
@@ -84,7 +84,7 @@ impl FitSettings {
         self.groups.iter().max().map_or(0, |last| last + 1)
     }
 
-    /// The parametrisation p of θ. Given variances replace the variances of θ.
+    /// The parametrisation p of θ. Variances that the settings give replace the variances of θ.
     pub(super) fn encode(&self, theta: &Hyperparameters) -> Vec<f64> {
         let mut p = vec![0.0; self.n_lengthscales()];
         for (&group, l) in self.groups.iter().zip(&theta.lengthscale) {

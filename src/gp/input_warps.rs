@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// Few of 60 unstretched columns are warped, although 8 maps are tried for each column.
+    /// Of 60 columns that need no warp, few are warped, although 8 maps are tried for each column.
     #[test]
     fn few_unstretched_columns_are_warped() {
         let mut rng = Rng::seed_from_u64(9);

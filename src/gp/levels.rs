@@ -9,8 +9,8 @@ use super::evidence::Data;
 /// subset.
 const ALL_ROWS: usize = 150;
 
-/// The ratio of the numbers of rows of successive levels. The coarsest level has at least `COARSEST` rows, and at least
-/// `COARSEST_PER_COLUMN` rows per column.
+/// The ratio between the numbers of rows at successive levels. The coarsest level has at least `COARSEST` rows, and at
+/// least `COARSEST_PER_COLUMN` rows per column.
 const REFINEMENT: usize = 2;
 const COARSEST: usize = 100;
 const COARSEST_PER_COLUMN: usize = 15;

@@ -168,8 +168,8 @@ impl GaussianProcess {
         Ok(mean)
     }
 
-    /// The targets y = L z of all rows. The target of a hallucinated row is the posterior mean. Each other row has its
-    /// given target.
+    /// The targets y = L z of all rows. The target of a hallucinated row is the posterior mean. The target of every
+    /// other row is the given target.
     pub(crate) fn targets(&self) -> Vec<f64> {
         self.factor.multiply(&self.z)
     }
@@ -187,8 +187,8 @@ impl GaussianProcess {
         (mean, variance)
     }
 
-    /// Returns posterior variances at the rows of `points`. Calls `each_block` for each block of points, with an array
-    /// that has the vector v of each point as a row.
+    /// Returns posterior variances at the rows of `points`. Calls `each_block` for each block of points, and passes the
+    /// vectors v of the points as the rows of an array.
     pub(crate) fn predict_with(
         &self,
         points: ArrayView2<f64>,

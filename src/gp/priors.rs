@@ -6,7 +6,7 @@
 /// The mean and standard deviation of a normal prior on one entry of p.
 type NormalPrior = (f64, f64);
 
-/// The kind of entry i of p for n lengthscales: 0 for ℓ, 1 for σ_f², 2 for λ.
+/// The kind of entry i of p, given the number of lengthscales: 0 for ℓ, 1 for σ_f², 2 for λ.
 pub(super) fn kind(i: usize, n_lengthscales: usize) -> usize {
     (i + 1).saturating_sub(n_lengthscales)
 }

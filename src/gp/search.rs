@@ -50,7 +50,7 @@ pub(super) fn best(ends: Vec<End>) -> Option<End> {
     finite.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The objective of one level of a fit.
+/// The objective at one level of a fit.
 #[derive(Clone, Copy)]
 pub(super) struct Problem<'d, 'a> {
     pub data: Data<'d>,

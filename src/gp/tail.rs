@@ -84,8 +84,8 @@ impl GaussianProcess {
             .collect()
     }
 
-    /// The mean of `values` (n_observed,) at the k observed rows nearest to x. Distances are in lengthscales, after the
-    /// input warp. Without observed rows, the result is 0, the prior mean.
+    /// The mean of `values` (n_observed,) at the k observed rows nearest to x. Distances are computed after the input
+    /// warp, in units of the lengthscales. Without observed rows, the result is 0, the prior mean.
     fn mean_of_nearest(&self, k: usize, x: ArrayView1<f64>, values: &[f64]) -> f64 {
         let distance = |row: ArrayView1<f64>| -> f64 {
             let kernel = self.kernel();

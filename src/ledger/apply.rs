@@ -1,4 +1,4 @@
-//! Updates of the states of trials by events.
+//! Applies events to the states of trials.
 
 use crate::error::Result;
 use crate::ledger::entry::{Entry, Fault};

@@ -161,8 +161,8 @@ impl Event {
         json::read(text)
     }
 
-    /// Returns the number of the trial that this event concerns, or None for an enqueued point. The log before this
-    /// event has `n_trials` trials.
+    /// Returns the number of the trial that this event concerns, or None for an enqueued point. Before this event, the
+    /// log has `n_trials` trials.
     pub(crate) fn trial_number(&self, n_trials: usize) -> Option<TrialNumber> {
         match self {
             Event::Suggested { .. } | Event::Added { .. } => Some(n_trials),
@@ -247,7 +247,7 @@ pub enum Again {
     Refuse,
     /// The new value replaces the old value.
     Amend,
-    /// The value is another measurement of the point, logged as a new trial.
+    /// The value is a further measurement at the same point. The measurement is logged as a new trial.
     Replicate,
 }
 

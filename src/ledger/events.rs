@@ -1,4 +1,4 @@
-//! Reconstruction of the events of the log from its entries and trials.
+//! Reconstructs events from the entries and trials of the log.
 
 use crate::ledger::entry::{Entry, Fault};
 use crate::ledger::event::{Event, Observation};

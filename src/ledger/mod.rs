@@ -1,5 +1,5 @@
-//! The append-only log of the events of trials, and the states of trials that are computed from the log. This module
-//! does not depend on models.
+//! The append-only log of events, and the states of trials that are computed from the log. This module does not depend
+//! on models.
 //!
 //! * [`event`]: the events; [`json`]: events as text; [`entry`]: events as the log stores them; [`apply`]: the update
 //!   of the state by an event
@@ -56,9 +56,9 @@ pub struct Queued {
 #[derive(Debug, Clone)]
 pub struct Ledger {
     problem: Arc<Problem>,
-    /// The numbers of columns of an encoded point and of a context.
+    /// The number of columns in an encoded point, and the number in a context.
     widths: (usize, usize),
-    /// The numbers of searched parameters of a point and of a context.
+    /// The number of searched parameters in a point, and the number in a context.
     n_numbers: (usize, usize),
     entries: Vec<Entry>,
     /// The wall-clock time of each entry. A time that is not known is NaN.
@@ -115,7 +115,7 @@ impl Ledger {
         &self.problem
     }
 
-    /// The numbers of columns of an encoded point and of a context.
+    /// The number of columns in an encoded point, and the number in a context.
     pub(crate) fn widths(&self) -> (usize, usize) {
         self.widths
     }

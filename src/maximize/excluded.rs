@@ -139,7 +139,7 @@ impl Excluded {
     }
 }
 
-/// Advances to the next member. The first member follows the last member.
+/// Advances to the next member. After the last member, the first member follows.
 fn next_member(domain: &Domain, x: &mut [f64], row: &mut Option<usize>) {
     match domain {
         Domain::Candidates(points) => {

@@ -1,4 +1,4 @@
-//! Known constraints: checks of members of a box, and rejection sampling of feasible members.
+//! Known constraints. Members of a box are checked, and feasible members are found by rejection sampling.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use rand::RngExt;
@@ -15,7 +15,7 @@ pub const MAX_TRIES: usize = 10_000;
 /// The number of points in a full pool, and the size of the batches in which points are tried.
 const POOL: usize = 512;
 const BATCH: usize = 500;
-/// The sizes of the first and of the largest batch of random points.
+/// The size of the first batch of random points, and the size of the largest batch.
 const BATCHES: (usize, usize) = (4, 512);
 
 /// A function that takes encoded points as rows, and returns whether each point satisfies the constraints.
@@ -35,7 +35,7 @@ impl<'a> Feasible<'a> {
     /// No constraints.
     pub const EVERYWHERE: Feasible<'static> = Feasible(None);
 
-    /// Creates constraints from a check of rows.
+    /// Creates constraints from a function that checks rows.
     pub fn by(check: &'a Check<'a>) -> Self {
         Self(Some(check))
     }

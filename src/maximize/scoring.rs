@@ -7,7 +7,7 @@ use super::exhaustive::BLOCK;
 use crate::error::{Result, Stop, check};
 use crate::problem::{Objective, Product};
 
-/// The state of the search of an objective on a box.
+/// The state of a search for the maximum of an objective in a box.
 pub(super) struct Search<'a, 's> {
     pub objective: &'a mut dyn Objective,
     pub product: &'a Product,

@@ -15,7 +15,7 @@ use crate::problem::{
 };
 use crate::random::Rng;
 
-/// Standard deviations of the steps away from the best observed points.
+/// Standard deviations of the random steps that start at the best observed points.
 const STEPS: [f64; 4] = [0.2, 0.05, 0.01, 0.002];
 
 /// Returns the members of the box that are scored in step 1 of the search.
@@ -61,7 +61,8 @@ fn even_points_and_corners(
     let mut unit = Array2::zeros((n_even + n_corners, d));
     unit.slice_mut(s![..n_even, ..])
         .assign(&unit_sequence(n_even, d, rng));
-    // Every second row is stretched about the centre. A share `outside` of its entries is then clipped to 0 or 1.
+    // Every second row is stretched about the centre. A share `outside` of the entries in such a row is then clipped to
+    // 0 or 1.
     let outside = (2.0 / d as f64).clamp(0.15, 0.3);
     for mut row in unit.slice_mut(s![..n_even;2, ..]).outer_iter_mut() {
         row.mapv_inplace(|u| (0.5 + (u - 0.5) / (1.0 - outside)).clamp(0.0, 1.0));

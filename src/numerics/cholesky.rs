@@ -82,7 +82,7 @@ impl<'a> LowerFactor<'a> {
     }
 }
 
-/// Computes `out` (N, M) = left rightᵀ, with left (N, k) and right (M, k).
+/// Computes `out` (N, M) = left rightᵀ, where left has shape (N, k) and right has shape (M, k).
 pub fn multiply_transposed(
     left: ArrayView2<f64>,
     right: ArrayView2<f64>,
@@ -98,7 +98,7 @@ pub fn multiply_transposed(
     );
 }
 
-/// Subtracts rows rowsᵀ from the symmetric matrix `out` (m, m), with rows (m, n).
+/// Subtracts `rows` `rows`ᵀ from the symmetric matrix `out` (m, m), where `rows` has shape (m, n).
 pub(crate) fn subtract_gram_of_rows(rows: ArrayView2<f64>, mut out: ArrayViewMut2<f64>) {
     let rows = as_columns(rows);
     // `out` is symmetric, so it is the same matrix in row-major and in column-major order.

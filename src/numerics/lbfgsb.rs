@@ -14,9 +14,9 @@ use basin::{
 /// Stopping criteria. The solver stops when any of the three criteria is met.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tolerance {
-    /// The threshold of the largest absolute entry of the projected gradient.
+    /// The threshold for the largest absolute entry of the projected gradient.
     pub projected_gradient: f64,
-    /// The threshold of the relative reduction (f_old − f_new) / max(|f_old|, |f_new|, 1) of one iteration.
+    /// The threshold for the relative reduction (f_old − f_new) / max(|f_old|, |f_new|, 1) in one iteration.
     pub relative_reduction: f64,
     /// The largest number of iterations. An iteration takes at most twenty evaluations, and usually one.
     pub max_iterations: u64,
@@ -223,7 +223,7 @@ mod tests {
             assert!(x.iter().all(|v| (v - 1.0).abs() < 1e-5));
             assert!(count < 120, "{count} evaluations");
         }
-        // For x₀ ≤ 0.5, the minimum has x₁ = x₀² and the value (1 − 0.5)².
+        // For x₀ ≤ 0.5, the minimum is at x₁ = x₀² and has the value (1 − 0.5)².
         let (x, value) = minimize(
             &mut rosenbrock,
             &[-1.2, 1.0],

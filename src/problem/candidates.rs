@@ -70,7 +70,7 @@ impl Candidates {
     }
 }
 
-/// The saved form, with the number of columns and the entries of all rows.
+/// The saved form: the number of columns, and the entries of all rows.
 type Saved = (usize, Vec<f64>);
 
 impl TryFrom<Saved> for Candidates {

@@ -1,5 +1,5 @@
-//! Conditions of the coordinates of a box. A condition depends on the index of another coordinate. The conditions of a
-//! coordinate determine whether this coordinate is active.
+//! Conditions in a box. A condition depends on the index of another coordinate. The conditions of a coordinate
+//! determine whether this coordinate is active.
 //!
 //! A coordinate with conditions is a *child*; the coordinates in its conditions are its *parents*. The child is active
 //! if all of its conditions hold. A condition holds if the parent is active and the index of the parent is among the
@@ -90,7 +90,7 @@ impl Conditions {
         )
     }
 
-    /// The number of combinations of the coordinates in `order`, given the state of the coordinates before them.
+    /// The number of combinations of the coordinates in `order`, given the states of all earlier coordinates.
     fn count(
         &self,
         coordinates: &[Coordinate],
@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    /// The members of all combinations of the discrete coordinates.
+    /// The members for all combinations of discrete values.
     fn members(domain: &Domain) -> HashSet<Vec<u64>> {
         let product = product(domain);
         let levels = product.iter().map(|c| c.levels().unwrap_or(1));

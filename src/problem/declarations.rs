@@ -21,7 +21,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The argument of an optimizer, for messages.
+    /// The name of the argument of an optimizer, for messages.
     fn argument(self) -> &'static str {
         match self {
             Role::Params => "space",

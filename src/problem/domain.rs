@@ -40,7 +40,7 @@ pub enum Domain {
 }
 
 impl Domain {
-    /// A finite domain; one point per row.
+    /// Creates a finite domain from points, one point per row.
     pub fn candidates(points: Array2<f64>) -> Result<Domain> {
         checked(points).map(Domain::Candidates)
     }
@@ -77,7 +77,8 @@ impl Domain {
         }
     }
 
-    /// Whether some members have no active continuous coordinate, so that the same member can be suggested twice.
+    /// Whether the same member can be suggested twice. This is possible if some members do not have an active
+    /// continuous coordinate.
     pub fn can_repeat(&self) -> bool {
         match self {
             Domain::Candidates(_) => true,

@@ -1,4 +1,5 @@
-//! Fidelity, the share of a full evaluation that a trial runs. A fidelity has a cost and a bound on its bias.
+//! The fidelity of a trial is the share of a full evaluation that the trial runs. A fidelity has a cost and a bound on
+//! its bias.
 //!
 //! Notation: z ∈ [0, 1] is the fidelity, which is 1 for a full evaluation; a *value* is a fidelity in the user's units,
 //! such as a number of epochs; λ(z) is the cost; ζ(z) is a bound on |f_z(x) − f(x)| at every x.
@@ -89,7 +90,7 @@ impl Fidelity {
         }
     }
 
-    /// The fidelity z of a value in the user's units.
+    /// Converts a value in the user's units to the fidelity z.
     pub(crate) fn encode(&self, value: f64) -> f64 {
         let mut z = [0.0];
         self.axis.kind().encode(value, &mut z);
@@ -143,7 +144,7 @@ mod tests {
     }
 
     proptest! {
-        /// On a grid, the result is a nearest grid value. A possible value of z is returned unchanged.
+        /// On a grid, the result is a grid value that is nearest to z. A possible value of z is returned unchanged.
         #[test]
         fn the_nearest_possible_value_is_found(low in 1..50u32, n in 1..50u32, z in 0.0..=1.0f64, log: bool) {
             let fidelity = Fidelity::new(integer(low, low + n, log), None, None).unwrap();

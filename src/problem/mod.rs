@@ -96,7 +96,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Creates a maximisation over a space, without contexts or fidelities. The clock counts suggestions.
+    /// Creates a maximisation problem over a space, without contexts or fidelities. The clock counts suggestions.
     pub fn new(space: Space) -> Self {
         Self {
             members: Members::Space(space),
@@ -107,8 +107,8 @@ impl Problem {
         }
     }
 
-    /// Creates a maximisation over the unit cube, with contexts in another unit cube. Points are equal to their encoded
-    /// columns.
+    /// Creates a maximisation problem over a unit cube, with contexts in a second unit cube. Points are equal to their
+    /// encoded columns.
     pub fn unit_cube(width: usize, context_width: usize, clock: Clock) -> Result<Self> {
         let cube = |role, name: &str, n: usize| {
             let unit = || Parameter::Real(Real::UNIT);
@@ -141,14 +141,14 @@ impl Problem {
         product.map_or(&[], |product| product)
     }
 
-    /// The numbers of columns of an encoded point and of an encoded context.
+    /// The number of columns in an encoded point, and the number in an encoded context.
     pub(crate) fn widths(&self) -> (usize, usize) {
         let context = self.context.as_ref();
         let context_width = context.map_or(0, |space| space.domain().width());
         (self.domain().width(), context_width)
     }
 
-    /// The numbers of searched parameters of a point (0 for candidates) and of a context.
+    /// The number of searched parameters in a point (0 for candidates), and the number in a context.
     pub fn n_numbers(&self) -> (usize, usize) {
         let n = match &self.members {
             Members::Space(space) => space.searched().len(),

@@ -57,7 +57,7 @@ impl Product {
         self.combinations
     }
 
-    /// Whether each coordinate is active at `x`; None if no coordinate has conditions.
+    /// Whether each coordinate is active at `x`. None if no coordinate has conditions.
     pub fn active(&self, x: &[f64]) -> Option<Vec<bool>> {
         if !self.is_conditional {
             return None;

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 pub struct Space {
     role: Role,
     declared: Vec<Declaration>,
-    /// The conditions among all parameters, constants included.
+    /// The conditions among all parameters, including constants.
     conditions: Conditions,
     /// The numbers of the parameters that are not constants.
     searched: Vec<usize>,
@@ -66,12 +66,13 @@ impl Space {
         &self.domain
     }
 
-    /// The numbers of the searched parameters, which are all parameters except constants.
+    /// The positions of the searched parameters in the list of all parameters. All parameters except constants are
+    /// searched.
     pub(crate) fn searched(&self) -> &[usize] {
         &self.searched
     }
 
-    /// The number of parameters, constants included.
+    /// The number of parameters, including constants.
     pub(crate) fn n_parameters(&self) -> usize {
         self.declared.len()
     }
@@ -94,7 +95,7 @@ impl Space {
         let n = self.declared.len();
         let levels = self.levels(numbers);
         let mut active = vec![true; n];
-        // Missing active parameters, and the children that depend on them.
+        // Whether a parameter is active and missing, or depends on a parameter that is active and missing.
         let mut unsettled = vec![false; n];
         for &i in &self.conditions.order {
             let met = |Condition(parent, allowed): &Condition| {
@@ -129,8 +130,8 @@ impl Space {
         self.encode_searched(|k| searched[k])
     }
 
-    /// The columns of a point from the number of each searched parameter. The number is None if the parameter is
-    /// inactive.
+    /// Returns the columns of a point, given the number of each searched parameter. The number is None if the parameter
+    /// is inactive.
     pub(crate) fn encode_searched(&self, number: impl Fn(usize) -> Option<f64>) -> Vec<f64> {
         let mut x = vec![0.0; self.domain.width()];
         for (k, (&i, at)) in self.searched.iter().zip(&self.at).enumerate() {

@@ -291,7 +291,7 @@ proptest! {
         let width = space.domain().width();
         let mut x: Vec<f64> = (0..width).map(|j| shares[j % shares.len()]).collect();
         let drawn = space.decode(&x);
-        // A decoded point is complete. Its discrete numbers are encoded and decoded exactly.
+        // A decoded point is complete. The discrete numbers of the point are encoded and decoded exactly.
         prop_assert_eq!(space.complete(&drawn, &[]).unwrap(), drawn.clone());
         let encoded = space.encode(&drawn);
         prop_assert!(space.domain().contains(&encoded));

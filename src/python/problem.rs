@@ -263,7 +263,7 @@ impl Space {
         Ok(self.core.decode(&columns))
     }
 
-    /// The numbers of all parameters where a trial was started.
+    /// Returns the numbers of all parameters at the point where a trial was started.
     fn numbers(&self, record: &TrialRecord) -> Vec<Option<f64>> {
         match &record.place {
             Point::Numbers(searched) => self.core.spread(searched),

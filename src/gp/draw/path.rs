@@ -22,7 +22,7 @@ pub struct Path {
     form: Form,
 }
 
-/// How the draw depends on wᵀc.
+/// The form of the draw. The form determines how the draw depends on wᵀc.
 #[derive(Debug, Clone)]
 enum Form {
     Pathwise(Pathwise),

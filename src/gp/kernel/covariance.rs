@@ -201,8 +201,8 @@ impl Kernel {
             .unwrap_or(self.width() + c)
     }
 
-    /// The column of the choice of category c at a point, or `None` if the point does not have a choice. If entries are
-    /// not one-hot, the first entry of at least ½ counts as the choice.
+    /// The column of the choice that a point has in category c, or `None` if the point does not have a choice. If
+    /// entries are not one-hot, the first entry of at least ½ counts as the choice.
     pub(super) fn choice(&self, z: ArrayView1<f64>, c: usize) -> Option<usize> {
         self.categories[c].clone().find(|&d| z[d] >= 0.5)
     }

@@ -1,4 +1,5 @@
-//! Points scaled by 1/ℓ and transposed. The inner loops run over contiguous memory, so they vectorise.
+//! Points scaled by 1/ℓ and transposed. The inner loops run over contiguous memory, so the compiler can vectorise the
+//! loops.
 //!
 //! Notation: s_k = 1/ℓ_k, e_k is the unit vector of column k, and |·|_C is the norm over the columns of a category C.
 

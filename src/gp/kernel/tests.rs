@@ -1,4 +1,4 @@
-//! Tests of kernels against the textbook formulas, finite differences and spectral densities.
+//! Tests that compare kernels with textbook formulas, finite differences and spectral densities.
 
 use super::*;
 use ndarray::{Array2, arr2};

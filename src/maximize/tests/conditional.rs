@@ -1,4 +1,4 @@
-//! Tests of searches of conditional boxes.
+//! Tests of the search in conditional boxes.
 
 use std::ops::ControlFlow;
 

@@ -65,7 +65,7 @@ impl Steps {
         if !(-0.5..=self.last as f64 + 0.5).contains(&guess) {
             return None;
         }
-        // The division may be off by one.
+        // The quotient may be off by one.
         let guess = guess as u64;
         let near = guess.saturating_sub(1)..=(guess + 1).min(self.last);
         near.min_by(|a, b| {
