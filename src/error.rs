@@ -5,8 +5,8 @@ use thiserror::Error;
 /// An error of the core. The Python bindings map each variant to one exception class.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum Error {
-    /// A domain that cannot be searched, because it is empty, has inverted bounds, has non-finite entries, or lacks
-    /// columns.
+    /// A domain that cannot be searched. The domain is empty, has inverted bounds, has non-finite entries, or does not
+    /// have columns.
     #[error("{0}")]
     InvalidSpace(String),
 
@@ -92,7 +92,7 @@ pub enum Error {
     #[error("{0}")]
     InvalidFidelity(String),
 
-    /// A time that is not finite, or a missing time if the clock needs one.
+    /// A time that is not finite, or a missing time although the clock needs a time.
     #[error("now={got} is not usable: {expected}")]
     InvalidTime {
         /// The time, or NaN if it is missing.
@@ -125,7 +125,7 @@ pub enum Error {
         known: usize,
     },
 
-    /// A different value for a trial that already has a value, or a failure of a trial that has a value.
+    /// A report that contradicts the value of an observed trial: a different value, or a failure.
     #[error(
         "trial {number} has the value {value} already; pass amend=True to replace it, or replicate=True to keep both"
     )]
@@ -141,7 +141,7 @@ pub enum Error {
         "the covariance matrix is not positive definite (pivot {pivot}), even with jitter {jitter:e}; raise the noise"
     )]
     NotPositiveDefinite {
-        /// The row of the first pivot that is not above 0.
+        /// The row of the first pivot that is not positive.
         pivot: usize,
         /// The largest number that was added to the diagonal.
         jitter: f64,
@@ -170,7 +170,7 @@ pub enum Error {
         "the horizon of {horizon} suggestions is reached after {steps} suggestions: ask for fewer at once, or make an optimizer with a longer horizon"
     )]
     HorizonReached {
-        /// The number of suggestions for which the strategy was made.
+        /// The horizon: the number of suggestions for which the strategy was created.
         horizon: usize,
         /// The number of suggestions so far.
         steps: usize,
@@ -205,7 +205,7 @@ impl From<serde_json::Error> for Error {
 /// The result of a fallible function of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A callback that long computations call repeatedly. If it returns `Break`, the computation returns
+/// A callback that long computations call repeatedly. If the callback returns `Break`, the computation returns
 /// [`Error::Interrupted`].
 pub type Stop<'a> = dyn FnMut() -> std::ops::ControlFlow<()> + 'a;
 

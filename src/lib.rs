@@ -30,11 +30,11 @@
 //! # }
 //! ```
 //!
-//! * A [`Problem`] is what is optimised, in the user's units. Its points are those of a [`Space`] of parameters, or the
-//!   rows of a list of [`Candidates`].
-//! * A [`Definition`] is a problem with a seed and a strategy. The strategy is a JSON object: `kind` is `"BayesOpt"`,
-//!   `"BPEDelay"`, `"TreeSearch"` or `"RandomSearch"`, and the other fields are settings, with the names, values and
-//!   defaults of the class of this name in the Python package.
+//! * A [`Problem`] is what is optimised, in the user's units. A point of the problem is a point of a [`Space`] of
+//!   parameters, or a row of a list of [`Candidates`].
+//! * A [`Definition`] is a problem with a seed and a strategy. The strategy is a JSON object. Its field `kind` is
+//!   `"BayesOpt"`, `"BPEDelay"`, `"TreeSearch"` or `"RandomSearch"`, the name of a class in the Python package. The
+//!   other fields are the settings of this class, with the same names, values and defaults.
 //! * An [`Optimizer`] suggests trials and records [`Action`]s: a value, a failure, or a trial that was started
 //!   elsewhere. Results are accepted at any time and in any order.
 //! * The [`Ledger`] is the log of an optimizer, with its [`Trial`]s. The log is the whole state: an optimizer that is
@@ -42,7 +42,7 @@
 //! * The [`Surrogate`] is the posterior of a strategy with a model.
 
 #![warn(missing_docs)]
-// The bindings use items that the other code does not use.
+// Some items are used only by the Python bindings.
 #![cfg_attr(not(feature = "python"), allow(dead_code, unused_imports))]
 
 mod error;
@@ -56,7 +56,7 @@ mod problem;
 mod python;
 mod random;
 mod snapshot;
-// Settings have the names of the Python classes.
+// Settings have the same names as the Python classes.
 #[allow(clippy::upper_case_acronyms)]
 mod strategy;
 

@@ -1,4 +1,4 @@
-//! The optimizer. It consists of a log and a strategy, and it checks events before they are logged.
+//! The optimizer. An optimizer consists of a log and a strategy, and checks events before they are logged.
 
 mod checks;
 
@@ -17,7 +17,7 @@ use crate::strategy::model_based::Surrogate;
 use crate::strategy::registry;
 use crate::strategy::{Proposal, Query, Setup, Strategy};
 
-/// The definition of an optimizer. It does not change after the optimizer is created.
+/// The definition of an optimizer. The definition does not change after the optimizer is created.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
     /// What is optimised.
@@ -57,28 +57,31 @@ impl Definition {
 /// The arguments of a suggestion.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Request<'a> {
-    /// The context, with one number for each searched parameter. It is empty if the problem lacks a context.
+    /// The context, with one number for each searched parameter. The list is empty if the problem does not have a
+    /// context.
     pub context: &'a [f64],
-    /// The fidelity in the user's units. If it is None, the strategy chooses the fidelity. It must be None if the
-    /// problem does not declare a fidelity.
+    /// The fidelity in the user's units. If the fidelity is None, the strategy chooses a fidelity. The fidelity must be
+    /// None if the problem does not declare a fidelity.
     pub fidelity: Option<f64>,
-    /// The wall-clock time in seconds. It is required if the clock counts seconds. If it is None, leases do not end.
+    /// The wall-clock time in seconds. The time is required if the clock counts seconds. Without a time, leases do not
+    /// end.
     pub time: Option<f64>,
-    /// The lease in seconds, the wall-clock time for which the new trials count as arriving. It requires `time`.
+    /// The lease in seconds. A new trial counts as arriving for this many seconds of wall-clock time after its start. A
+    /// lease requires `time`.
     pub lease: Option<f64>,
     /// The constraints. Enqueued points are not checked against the constraints.
     pub feasible: Feasible<'a>,
 }
 
-/// The recommended point, with the posterior of f at this point.
+/// The recommended point, and the posterior of f at this point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recommended {
     /// The point to use.
     pub point: Point,
     /// The posterior mean of f, in the user's units and sign. Strategies without a model return the observed value.
     pub mean: f64,
-    /// The posterior standard deviation of f, without the noise of observations. It is NaN if the strategy lacks a
-    /// model.
+    /// The posterior standard deviation of f, without the noise of observations. The value is NaN if the strategy does
+    /// not have a model.
     pub std: f64,
 }
 
@@ -110,8 +113,8 @@ impl Optimizer {
         &self.ledger
     }
 
-    /// Starts n trials and returns their numbers and warnings. The trials are chosen one after another, with the
-    /// earlier trials pending.
+    /// Starts n trials and returns their numbers and warnings. The trials are chosen one after another. Each trial is
+    /// pending when the next trial is chosen.
     ///
     /// If an error occurs or the caller stops the call, the log is unchanged.
     pub fn suggest(
@@ -226,7 +229,7 @@ impl Optimizer {
     /// Checks and logs events from any source, one by one. If an event is invalid, the events before it are still
     /// logged.
     ///
-    /// Returns the number of the trial of each event, or None for an enqueued point.
+    /// Returns one entry per event: the number of its trial, or None for an enqueued point.
     pub(crate) fn extend(&mut self, events: Vec<Event>) -> Result<Vec<Option<TrialNumber>>> {
         let mut numbers = Vec::with_capacity(events.len());
         for event in events {
@@ -251,8 +254,8 @@ impl Optimizer {
         self.ledger.append(event)
     }
 
-    /// Returns the event of an action at this wall-clock time, or None if the action would have no effect. The log is
-    /// not changed.
+    /// Returns the event that an action at this wall-clock time would log, or None if the action would have no effect.
+    /// The log is not changed.
     pub fn validate(&self, action: Action, time: Option<f64>) -> Result<Option<Event>> {
         let now = self.ledger.now(time)?;
         self.ledger.validate(action, now, time)
@@ -298,8 +301,8 @@ impl Optimizer {
         }))
     }
 
-    /// Returns the posterior if the strategy has a model. With `pending`, the posterior includes the pending trials as
-    /// for the next suggestion; the wall-clock time determines which leases have ended.
+    /// Returns the posterior if the strategy has a model. With `pending`, the posterior includes pending trials in the
+    /// same way as for the next suggestion. The wall-clock time determines which leases have ended.
     pub fn surrogate(
         &mut self,
         time: Option<f64>,
@@ -324,8 +327,8 @@ impl Optimizer {
     }
 
     /// Returns the acquisition of the next suggestion, in units of f, at points of the domain (feasible or not).
-    /// Returns None if the strategy lacks a model, and before the first observation. The call does not change later
-    /// suggestions.
+    /// Returns None before the first observation, or if the strategy does not have a model. The call does not change
+    /// later suggestions.
     pub(crate) fn acquisition(
         &mut self,
         points: ArrayView2<f64>,
@@ -363,7 +366,7 @@ impl Optimizer {
         values
     }
 
-    /// Returns the status of a strategy that works in rounds, as JSON, or None for other strategies.
+    /// Returns the status as JSON if the strategy works in rounds. Returns None for other strategies.
     pub(crate) fn status(&mut self, stop: &mut Stop) -> Result<Option<Value>> {
         self.strategy.catch_up(&self.ledger)?;
         self.strategy.status(&self.ledger, stop)

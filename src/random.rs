@@ -16,11 +16,12 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The stream of `recommend`, and the stream of the draws that a strategy makes once. Suggestions use neither stream.
+/// The stream of `recommend`, and the stream of the draws that a strategy makes only once. Suggestions do not use these
+/// streams.
 pub const RECOMMENDATION: u64 = u64::MAX;
 pub const SETUP: u64 = u64::MAX - 1;
 
-/// The generator of suggestion k. Draws from other generators do not change its stream.
+/// The generator of suggestion k. Draws from other generators do not change the stream of suggestion k.
 ///
 /// Streams that share one state would be correlated, so SplitMix64 (Steele, Lea and Flood 2014) gives each stream a
 /// separate state.

@@ -1,5 +1,5 @@
-//! Saved optimizers. The bytes are a header with the number of the format, a checksum, the definition, and the events
-//! of the log.
+//! Saved optimizers. The bytes contain a header with the number of the format, a checksum, the definition, and the
+//! events of the log.
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ impl Optimizer {
             postcard::take_from_bytes(body).map_err(corrupt)?;
         let (problem, strategy) = (preamble.problem, &preamble.strategy);
         let mut optimizer = Self::new(Definition::from_json(problem, preamble.seed, strategy)?)?;
-        // An event takes more than four bytes. This bound limits the memory that is reserved if the count is damaged.
+        // An event takes more than four bytes. If the count is damaged, this bound limits the memory that is reserved.
         optimizer.reserve(preamble.n_events.min(rest.len() / 4));
         for _ in 0..preamble.n_events {
             let event: Event;

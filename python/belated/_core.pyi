@@ -84,7 +84,7 @@ def defaults() -> str:
     """All strategies and settings with their defaults, as JSON. The keys are the names of their classes."""
 
 def point_of(event: str) -> _Place | None:
-    """The point in an event, which is given as JSON, or None if the event does not have a point."""
+    """The point in an event (as JSON), or None if the event does not contain a point."""
 
 def without_time(event: str) -> str:
     """The event without its wall-clock time."""
@@ -142,10 +142,11 @@ class Parameter:
     def decode(self, columns: Sequence[float] | NDArray[np.float64]) -> float:
         """The value nearest to columns of shape (width,)."""
 
-# Takes points with the numbers of all parameters. Returns whether each point satisfies the constraints, shape (m,).
+# The constraints. The function takes m points, each with the numbers of all parameters, and returns whether each point
+# is feasible, shape (m,).
 _Feasible: TypeAlias = Callable[[list[list[float | None]]], NDArray[np.bool_]]
 
-# A point. It has one number for each searched parameter (None if inactive), or is the row number of a candidate.
+# A point: one number for each searched parameter (None if inactive), or the row number of a candidate.
 _Place: TypeAlias = list[float | None] | int
 
 @final
@@ -160,7 +161,7 @@ class Problem:
         minimize: bool = False,
         seconds: bool = False,
     ) -> Problem:
-        """Create a problem. `fidelity` has the range, a bound on the bias, and (base, exponent, full) of the cost."""
+        """Create a problem. `fidelity` is a range, a bound on the bias, and (base, exponent, full) of the cost."""
 
 @final
 class Space:
@@ -169,7 +170,9 @@ class Space:
     A point is a list with one number for each parameter. None stands for a missing or inactive parameter."""
 
     def __new__(cls, declared: list[tuple[str, Parameter, list[tuple[str, list[int]]]]], is_context: bool) -> Space:
-        """Create a space from names and parameters, with the levels of other parameters at which each is active."""
+        """Create a space. Each entry of `declared` has the name of a parameter, the parameter, and its conditions.
+
+        A condition names another parameter, and has the levels of that parameter at which the condition holds."""
 
     @property
     def width(self) -> int:
@@ -177,7 +180,7 @@ class Space:
 
     @property
     def searched(self) -> list[int]:
-        """The numbers of the parameters that are not constants."""
+        """The positions of the parameters that are not constants."""
 
     def domain(self) -> Domain:
         """The set of encoded points."""
@@ -209,7 +212,7 @@ class Space:
 
 @final
 class Candidates:
-    """A list of candidates in the user's units, whose columns are scaled to [0, 1]."""
+    """A list of candidates in the user's units. Encoding a candidate scales each column to [0, 1]."""
 
     def __new__(cls, points: NDArray[np.float64]) -> Candidates:
         """Create a list of candidates from the rows of a (N, d) array. Raises InvalidSpace."""
@@ -378,9 +381,9 @@ class Optimizer:
         feasible: _Feasible | None = None,
         fidelity: float | None = None,
     ) -> list[str]:
-        """The events, as JSON, that would start n trials. They are logged when they are passed to ``extend``.
+        """Return the events, as JSON, that would start n trials. ``extend`` logs the events.
 
-        ``expires_after`` is the length of their leases in seconds."""
+        ``expires_after`` is the lease of each trial in seconds."""
 
     def next_fidelity(self, time: float | None, feasible: _Feasible | None) -> float | None:
         """The fidelity of the next suggestion, or None for full fidelity. The log is unchanged."""
@@ -392,8 +395,8 @@ class Optimizer:
         """Whether the point of a trial came from the queue."""
 
     def is_report_of(self, event: str, concerned: int | None, action: Action) -> bool:
-        """Whether an event logged the value, std, cost and point of this observation. The event concerns trial
-        `concerned`."""
+        """Whether an event logged the same value, std, cost and point as `action` reports. The event concerns the trial
+        with number `concerned`."""
 
     def validate(self, action: Action, time: float | None) -> tuple[str, int | None] | None:
         """The event that ``record`` would log, as JSON, and the number of its trial.
@@ -408,7 +411,7 @@ class Optimizer:
     def extend(self, events: Sequence[str]) -> list[int | None]:
         """Check and log events of any process. If an event is invalid, the events before it are still logged.
 
-        The result has the number of the trial of each event, or None for an enqueued point."""
+        The result contains one entry per event: the number of its trial, or None for an enqueued point."""
 
     def replace(self, events: Sequence[str]) -> list[int | None]:
         """Replace the log by these events. If an event is invalid, the log is unchanged.
@@ -426,7 +429,7 @@ class Optimizer:
         time: float | None,
         feasible: _Feasible | None = None,
     ) -> tuple[_Place, float, float] | None:
-        """The recommended point with the posterior mean and standard deviation of f, (place, mean, std).
+        """The recommended point, and the posterior mean and standard deviation of f, as (place, mean, std).
 
         The result is None before the first observation."""
 
@@ -442,7 +445,9 @@ class Optimizer:
     def predict(
         self, points: NDArray[np.float64], time: float | None, pending: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Posterior mean and standard deviation of f at (x, context) rows, or None without a fitted model."""
+        """The posterior mean and standard deviation of f at (x, context) rows.
+
+        The result is None if the strategy does not have a fitted model."""
 
     def acquisition(
         self,
@@ -453,16 +458,16 @@ class Optimizer:
     ) -> NDArray[np.float64] | None:
         """The acquisition that the next suggestion would maximise, at points (n, width) and in units of f.
 
-        The result is None if the strategy lacks a model, and before the first observation."""
+        The result is None before the first observation, or if the strategy does not have a model."""
 
     def leave_one_out(self, time: float | None) -> tuple[list[int], NDArray[np.float64], NDArray[np.float64]] | None:
-        """Predictions of the value of each row of the model from all other rows, as (trial numbers, mean, std).
+        """Predict the value of each row of the model from all other rows. Return (trial numbers, mean, std).
 
-        The std includes the noise. The result is None if the strategy lacks a model, and before the first
-        observation."""
+        The std includes the noise. The result is None before the first observation, or if the strategy does not have a
+        model."""
 
     def status(self) -> str | None:
-        """The status of a strategy that works in rounds, as JSON, or None for other strategies."""
+        """The status as JSON if the strategy works in rounds, or None for other strategies."""
 
     def now(self, time: float | None) -> float:
         """The time on the optimizer's clock."""
@@ -495,7 +500,7 @@ class GaussianProcess:
         noise: float = 1e-6,
     ) -> GaussianProcess: ...
     def fit(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
-        """Condition on the rows of x (n, d) and targets y (n,). They replace the earlier rows."""
+        """Condition on the rows of x (n, d) and targets y (n,). These data replace all earlier data."""
 
     def predict(self, z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Posterior mean and standard deviation of f (without noise) at the rows of z."""
@@ -505,7 +510,7 @@ class GaussianProcess:
 
     def log_marginal_likelihood(self) -> float: ...
     def optimize(self, n_restarts: int = 8, seed: int = 0, priors: bool = True) -> None:
-        """Fit the hyperparameters by several L-BFGS-B runs on the marginal likelihood (with ``priors``, by MAP)."""
+        """Fit the hyperparameters by maximum likelihood, or by MAP if ``priors`` is true, in several L-BFGS-B runs."""
 
     @property
     def kernel(self) -> str: ...
@@ -519,11 +524,11 @@ class GaussianProcess:
     def x(self) -> NDArray[np.float64]: ...
     @property
     def y(self) -> NDArray[np.float64]:
-        """The targets of the rows. The target of a hallucinated row is the posterior mean."""
+        """The targets of the rows. The target of a hallucinated row is the posterior mean at this row."""
 
     @property
     def n_observed(self) -> int:
-        """The number of rows with data. The rows after these rows belong to pending trials."""
+        """The number of observed rows. All later rows belong to pending trials."""
 
 @final
 class Acquisition:

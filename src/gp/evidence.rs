@@ -1,4 +1,4 @@
-//! The log evidence log p(y | X, θ) of fixed data and its gradient. A workspace is reused by all evaluations.
+//! The log evidence log p(y | X, θ) of fixed data, and its gradient. All evaluations reuse one workspace.
 //!
 //! Notation: A = K(X, X) + Λ = L Lᵀ, and the diagonal of Λ contains the noise variances. z = L⁻¹y, α = A⁻¹y and W = α
 //! αᵀ − A⁻¹. Then ∂ log p(y) / ∂p = ½ tr(W ∂A/∂p) (Rasmussen & Williams 2006, eq. 5.9).
@@ -15,17 +15,17 @@ use crate::numerics::simd::{difference_to_multiple, dot, multiply};
 use crate::numerics::threads::parallel_map;
 
 /// The smallest log Bayes factor, in nats, for which a kernel replaces the earlier kernels in the list, or a transform
-/// replaces the identity. Kass & Raftery 1995 call this strong evidence.
+/// replaces the identity. Kass & Raftery 1995 call evidence of this size strong.
 pub(super) const MIN_LOG_BAYES_FACTOR: f64 = 3.0;
 
-/// The number of rows in a strip, which is the unit of work of a thread. The sums of the strips are added in the order
-/// of the rows, so that the result does not depend on the number of threads.
+/// The number of rows in a strip. A strip is the unit of work for a thread. The sums of the strips are added in the
+/// order of the rows, so that the result does not depend on the number of threads.
 const STRIP: usize = 64;
 
 /// The smallest number of rows for which several threads share the strips.
 const THREADS_FROM: usize = 300;
 
-/// The data of a fit of θ.
+/// The data to which θ is fitted.
 #[derive(Debug, Clone, Copy)]
 pub struct Data<'a> {
     /// Rows (n, d).
@@ -46,7 +46,8 @@ impl Data<'_> {
     }
 }
 
-/// The evidence of fixed data as a function of θ. The workspace has two matrices, and half of each matrix is used.
+/// The evidence of fixed data as a function of θ. The workspace consists of two matrices, and half of each matrix is
+/// used.
 pub struct Evidence<'d> {
     data: Data<'d>,
     factor: Array2<f64>,
@@ -79,8 +80,8 @@ impl<'d> Evidence<'d> {
     /// Returns log p(y) and writes its derivatives with respect to log ℓ (one per column), log σ_f² and log λ to
     /// `gradient`.
     ///
-    /// All matrices are symmetric. Therefore sums run over j ≥ i, and entries off the diagonal count twice. Rows of K
-    /// are cheap, so they are recomputed for the gradient.
+    /// All matrices are symmetric. Therefore sums run over j ≥ i, and entries off the diagonal count twice. Computing
+    /// rows of K is cheap, so the gradient recomputes the rows.
     pub fn value_and_gradient(
         &mut self,
         kernel: &Kernel,
@@ -128,8 +129,8 @@ impl<'d> Evidence<'d> {
     /// Writes L to the workspace, and returns z = L⁻¹(y − m) as a row, and m. Returns `None` if A cannot be factorised
     /// without jitter or if `cancelled` returns true.
     ///
-    /// Jitter is not added, because the rounding error of a tiny pivot acts as noise. A θ with far too little noise
-    /// would then often have the largest evidence.
+    /// A matrix that needs jitter or has a tiny pivot is rejected. Jitter, and the rounding error of a tiny pivot, act
+    /// as noise. If such matrices were accepted, a θ with far too little noise would often have the largest evidence.
     ///
     /// The mean m maximises the evidence for this θ. Therefore the derivatives with respect to θ are the partial
     /// derivatives at fixed m.
@@ -198,7 +199,7 @@ struct GradientSums<'a, 'd> {
 }
 
 impl GradientSums<'_, '_> {
-    /// The sum of the terms of the gradient over these rows.
+    /// Returns the terms of the gradient, summed over these rows.
     fn over(&self, rows: Range<usize>) -> Vec<f64> {
         let (n, d) = self.data.x.dim();
         let mut sums = vec![0.0; d + 2];
@@ -208,7 +209,7 @@ impl GradientSums<'_, '_> {
             let (k, slope, w) = (&mut k[..n - i], &mut slope[..n - i], &mut w[..n - i]);
             let x = contiguous(self.data.x.row(i));
             self.kernel.row_with_slope_from(x, self.points, i, k, slope);
-            // −W_ij = A⁻¹_ij − α_i α_j. The diagonal has half the weight of the other entries.
+            // −W_ij = A⁻¹_ij − α_i α_j. Entries on the diagonal have half the weight of all other entries.
             let inverse = &contiguous(self.inverse.row(i))[i..];
             difference_to_multiple(inverse, self.alpha[i], &self.alpha[i..], w);
             w[0] *= 0.5;

@@ -1,9 +1,10 @@
-//! Fantasies, which are posteriors that differ only in the values of pending trials.
+//! Fantasies: posteriors that differ only in the values that are assumed for pending trials.
 //!
 //! Notation: L z = y over all rows, where the rows of the tail are last, and v(x) = L⁻¹k(X, x). If the entries of z for
-//! the tail are standard normal, the entries of y for the tail are a joint draw from their predictive distribution.
-//! Fantasy i adds δ_i to the entries of z for the tail, so its posterior mean is mu_i(x) = mu(x) + v(x)ᵀ(0, δ_i). The
-//! posterior variance does not depend on the values, so it is the same for all fantasies.
+//! the tail are standard normal, the entries of y for the tail are a joint draw from the predictive distribution of the
+//! pending values. Fantasy i adds δ_i to the entries of z for the tail, so its posterior mean is
+//! mu_i(x) = mu(x) + v(x)ᵀ(0, δ_i). The posterior variance does not depend on the values, so all fantasies have the
+//! same variance.
 
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 
@@ -20,7 +21,7 @@ pub struct Fantasies {
 }
 
 impl GaussianProcess {
-    /// The fantasies whose entries of z for the tail are given, with shape (m fantasies, rows of the tail).
+    /// Creates fantasies from the entries of z for the tail. `z` has shape (m fantasies, rows of the tail).
     pub(crate) fn fantasies(&self, z: Array2<f64>) -> Result<Fantasies> {
         let tail = &self.whitened_targets()[self.n_observed()..];
         if z.ncols() != tail.len() {

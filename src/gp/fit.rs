@@ -20,13 +20,13 @@ use crate::random::Call;
 
 pub use super::fit_settings::{Draws, FitSettings};
 
-/// Rows with a smaller distance, in the units of [`NEAR`](super::spread::NEAR), are crowded.
+/// Two rows are crowded if their distance is smaller than this number, in the units of [`NEAR`](super::spread::NEAR).
 const CROWDED: f64 = 0.03;
 
 /// The θ with the largest evidence (times prior) that L-BFGS-B finds from `start` and from random draws.
 ///
-/// If there are many rows, the starts are compared on a subset. Only the best start and the first start continue on
-/// more rows.
+/// If there are many rows, the starts are compared on a subset. Only the searches from the best start and from the
+/// first start continue on more rows.
 pub fn fit(
     x: ArrayView2<f64>,
     y: &[f64],
@@ -49,12 +49,12 @@ pub fn fit(
     Ok(fit_best(&[variant], starts, settings, &families, call)?.theta)
 }
 
-/// The data, with the values transformed by a function t(y).
+/// The data. A function t(y) has transformed the values.
 #[derive(Debug, Clone, Copy)]
 pub struct Variant<'a> {
     pub data: Data<'a>,
-    /// log dt/dy of each row, up to a constant that all variants share. The slice is empty if all entries are 0. This
-    /// term turns the evidence into a density of y, so that transforms can be compared.
+    /// log dt/dy of each row, up to a constant that all variants share. The slice is empty if all entries are 0. The
+    /// log evidence plus this term is a log density of y, so different transforms can be compared.
     pub log_slope: &'a [f64],
 }
 
@@ -77,14 +77,14 @@ pub struct Found {
     pub theta: Hyperparameters,
 }
 
-/// Fits θ like `fit`, and also choose a kernel and a variant of the values. Kernels, variants and starts are compared on
-/// the coarsest level. The kernels are compared first, on the first variant. A later kernel replaces an earlier kernel
-/// only with strong evidence. Then the other variants are compared under the best kernel. Finally, input warps of
-/// single columns are compared under the best variant.
+/// Fits θ as `fit` does, and also chooses a kernel and a variant of the values. Kernels, variants and starts are
+/// compared on the coarsest level. The kernels are compared first, on the first variant. A later kernel replaces an
+/// earlier kernel only with strong evidence. Then the other variants are compared under the best kernel. Finally, input
+/// warps of single columns are compared under the best variant.
 ///
-/// The first of the `known` θ is the main start. If the data are noiseless, only one row of each crowd is used. The
-/// evidence of crowded rows depends on the last digits of their values. This evidence is often largest for transforms
-/// that smooth f or shrink the range of f far from the crowd.
+/// The first of the `known` θ is the main start. If the data are noiseless, only one row of each crowd is used, because
+/// the evidence of crowded rows depends on the last digits of their values. With all crowded rows, the evidence is
+/// often largest for transforms that smooth f or shrink the range of f far from the crowd.
 pub fn fit_best(
     variants: &[Variant],
     known: &[Hyperparameters],
@@ -134,8 +134,8 @@ pub fn fit_best(
             coarsest = Part::of(data, &rows);
             of_all_rows = Some(p.clone());
             starts.insert(0, p);
-            // The fit to all rows found that the data are noiseless. A fit to the remaining rows could explain them by
-            // noise, so λ is bounded.
+            // The fit to all rows found that the data are noiseless. A fit to the kept rows alone could explain the
+            // data by noise, so λ is bounded.
             if let Some(upper) = bounds_of_part.1.last_mut() {
                 *upper = upper.min(NOISELESS.ln());
             }
@@ -187,7 +187,7 @@ fn best_variant(
     ((p, value), known_starts): (End, &[Vec<f64>]),
     stop: &mut Stop,
 ) -> Result<(usize, Vec<f64>)> {
-    // Another variant also replaces the first variant only with strong evidence.
+    // As with kernels, another variant replaces the first variant only with strong evidence.
     let bound = value - variants[0].log_slope(rows) - MIN_LOG_BAYES_FACTOR;
     let (mut variant, mut least, mut top) = (0, bound, p.clone());
     for (i, other) in variants.iter().enumerate().skip(1) {
@@ -208,11 +208,11 @@ fn best_variant(
     Ok((variant, top))
 }
 
-/// The family with the largest evidence on these rows, and the end of its search. The result is `None` if the evidence
-/// is infinite for every family.
+/// The family with the largest evidence on these rows, and the end point of its search. The result is `None` if the
+/// evidence is infinite for every family.
 ///
-/// The search of the first family runs from every start. The searches of the other families run from the end of the
-/// first search and from the last start.
+/// The searches of the first family run from all starts. The searches of the other families run from the end point of
+/// the first family, and from the last start.
 fn best_family(
     problem: Problem,
     families: &[KernelFamily],
@@ -222,8 +222,8 @@ fn best_family(
     let mut top: Option<(KernelFamily, End)> = None;
     for (i, &family) in families.iter().enumerate() {
         if let Some((_, (p, _))) = top.as_ref().filter(|_| i == 1) {
-            // If there are few starts, one start is good. Then the other families start only from the end of the first
-            // search.
+            // If there are at most two starts, one of these starts is good. Then the other families start only from the
+            // end point of the first family.
             let last = starts.pop().filter(|_| starts.len() > 1);
             starts = [p.clone()].into_iter().chain(last).collect();
         }
@@ -247,10 +247,10 @@ fn best_family(
     Ok(top)
 }
 
-/// Continues the searches from `starts` on increasing numbers of rows, and returns the end. If there is only one level,
-/// run one more search on all rows.
+/// Runs the searches from `starts` on increasing numbers of rows, and returns the best end point. If there is only one
+/// level, one more search runs on all rows.
 ///
-/// The search on a subset of the rows may lead to a poor θ. Therefore `first`, the start of the fit, is tried again.
+/// A search on a subset of the rows may lead to a poor θ. Therefore `first`, the start of the fit, is tried again.
 fn refine(
     problem: Problem,
     levels: &[usize],

@@ -10,8 +10,8 @@ use super::evidence::Evidence;
 use super::kernel::{InputWarp, Kernel, KernelFamily};
 use super::priors::{self, kind};
 
-/// Bounds on ℓ, σ_f² and λ. They are wide enough to be inactive for data of unit scale in a unit cube. A column that
-/// does not influence f needs an ℓ far above 1e3 if the values of f are accurate to 1e-4 of their range.
+/// Bounds on ℓ, σ_f² and λ. The bounds are wide enough to be inactive for data of unit scale in a unit cube. A column
+/// that does not influence f needs an ℓ far above 1e3 if the values of f are accurate to 1e-4 of their range.
 const BOUNDS: [(f64, f64); 3] = [(1e-3, 1e6), (1e-6, 1e6), (1e-8, 1e4)];
 
 /// The settings of a fit.
@@ -30,20 +30,20 @@ pub struct FitSettings {
     pub priors: bool,
     /// The number of local searches. The first search starts from `start`. The other searches start from random draws.
     pub n_restarts: usize,
-    /// The distribution of the random draws without priors.
+    /// The distribution of the random starts if there are no priors.
     pub draws: Draws,
     /// The number of named parameters, which is the dimension d of the priors. A parameter may have several columns.
     pub dimensions: usize,
-    /// The unit of the lengthscale prior of each group. The unit is the typical distance of random points in the
-    /// columns of the group. It is 1 for a column with uniform points on [0, 1].
+    /// The unit of the lengthscale prior, for each group of columns. The unit is the typical distance between random
+    /// points in the columns of the group. For one column with uniform points on [0, 1], the unit is 1.
     pub spreads: Vec<f64>,
-    /// The input warp w of the search. Initially this is the input warp of the start.
+    /// The input warp w that the search uses. At first, this is the input warp of the start.
     pub input_warp: InputWarp,
     /// The columns that may be warped.
     pub warpable: Vec<usize>,
 }
 
-/// The distribution of random starts without priors.
+/// The distribution from which random starts are drawn if there are no priors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Draws {
     /// The softplus of a standard normal number, as in GPy. All entries are of order one.
@@ -64,8 +64,8 @@ impl FitSettings {
         })
     }
 
-    /// θ before any data. It contains the given hyperparameters, and the modes of the priors for the other
-    /// hyperparameters.
+    /// θ before any data. Given hyperparameters have their given values, and the other hyperparameters have the modes
+    /// of their priors.
     pub fn prior_mode(&self) -> Hyperparameters {
         let [lengthscale, signal_variance, noise_variance] = priors::modes(self.dimensions);
         Hyperparameters {
@@ -84,7 +84,7 @@ impl FitSettings {
         self.groups.iter().max().map_or(0, |last| last + 1)
     }
 
-    /// The parametrisation p of θ. Given variances replace the variances of θ.
+    /// The parametrisation p of θ. Variances that the settings give replace the variances of θ.
     pub(super) fn encode(&self, theta: &Hyperparameters) -> Vec<f64> {
         let mut p = vec![0.0; self.n_lengthscales()];
         for (&group, l) in self.groups.iter().zip(&theta.lengthscale) {
@@ -107,7 +107,7 @@ impl FitSettings {
         }
     }
 
-    /// The lower and upper bounds of p. Both bounds of a given hyperparameter equal its value.
+    /// The lower and upper bounds of p. If a hyperparameter is given, both of its bounds equal the given value.
     pub(super) fn bounds(&self, start: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let n = self.n_lengthscales();
         let free = [
@@ -136,7 +136,8 @@ impl FitSettings {
         theta.kernel(self.family).with_categories(&self.categories)
     }
 
-    /// The log evidence, plus the log prior if there are priors, and its gradient with respect to p.
+    /// Returns the log evidence, and writes its gradient with respect to p. With priors, the log prior is added to the
+    /// log evidence.
     pub(super) fn value_and_gradient(
         &self,
         evidence: &mut Evidence,
@@ -158,7 +159,7 @@ impl FitSettings {
         value + self.add_priors(p, gradient)
     }
 
-    /// The log prior density, or 0 without priors. The gradient of the log prior density is added to `gradient`.
+    /// Returns the log prior density, or 0 without priors. Adds the gradient of the log prior density to `gradient`.
     pub(super) fn add_priors(&self, p: &[f64], gradient: &mut [f64]) -> f64 {
         if self.priors {
             priors::add_log_density(p, self.dimensions, &self.spreads, gradient)

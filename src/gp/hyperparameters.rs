@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::gp::kernel::{InputWarp, Kernel, KernelFamily};
 
-/// The largest noise variance of data that count as noiseless. If the noise standard deviation is a thousandth of the
-/// unit, the errors of the model are larger than the noise.
+/// The largest noise variance at which data count as noiseless. At this limit, the noise standard deviation is a
+/// thousandth of the unit of the targets, and the errors of the model are larger than the noise.
 pub(crate) const NOISELESS: f64 = 1e-6;
 
 /// Whether the data count as noiseless.
@@ -23,7 +23,7 @@ pub struct Hyperparameters {
     pub signal_variance: f64,
     /// The noise variance λ.
     pub noise_variance: f64,
-    /// The input warp w. It is the identity by default.
+    /// The input warp w. By default, the input warp is the identity.
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     pub input_warp: InputWarp,
 }

@@ -8,7 +8,8 @@ use super::kernel::{InputWarp, Kumaraswamy};
 use super::search::Problem;
 use crate::error::{Result, Stop, check};
 
-/// The smallest range of the values of a warped column. Values from a narrower range do not determine a map of [0, 1].
+/// A column is warped only if its values span at least this range. Values in a narrower range do not determine a map of
+/// [0, 1].
 const MIN_SPAN: f64 = 0.8;
 
 /// The maps that are tried for each column. Each map is a power that stretches one end of [0, 1]. Each pair has a mild
@@ -168,7 +169,7 @@ mod tests {
         }
     }
 
-    /// Few of 60 unstretched columns are warped, although 8 maps are tried for each column.
+    /// Of 60 columns that need no warp, few are warped, although 8 maps are tried for each column.
     #[test]
     fn few_unstretched_columns_are_warped() {
         let mut rng = Rng::seed_from_u64(9);

@@ -8,8 +8,8 @@ use crate::error::{Result, Stop, check};
 use crate::gp::{BLOCK, GaussianProcess, contiguous, dot_row};
 
 impl GaussianProcess {
-    /// Means and variances, both (n,), of each target given all other targets and θ. The variances include the noise.
-    /// The posterior must not have a tail.
+    /// Returns the mean and variance of each target given all other targets and θ. Both arrays have shape (n,). The
+    /// variances include the noise. The posterior must not have a tail.
     ///
     /// mu_i = y_i − α_i/[A⁻¹]_ii, var_i = 1/[A⁻¹]_ii (Rasmussen & Williams 2006, eq. 5.12). The cost is O(n³).
     pub(crate) fn leave_one_out(&self, stop: &mut Stop) -> Result<(Vec<f64>, Vec<f64>)> {

@@ -1,4 +1,5 @@
-//! The levels of a fit, from coarse to fine. A level has a number of rows, and the rows are chosen evenly.
+//! The levels of a fit, from coarse to fine. Each level uses a subset of the rows, evenly spread over the order of
+//! arrival.
 
 use ndarray::{Array2, Axis};
 
@@ -8,8 +9,8 @@ use super::evidence::Data;
 /// subset.
 const ALL_ROWS: usize = 150;
 
-/// The ratio of the numbers of rows of successive levels. The coarsest level has at least `COARSEST` rows, and at least
-/// `COARSEST_PER_COLUMN` rows per column.
+/// The ratio between the numbers of rows at successive levels. The coarsest level has at least `COARSEST` rows, and at
+/// least `COARSEST_PER_COLUMN` rows per column.
 const REFINEMENT: usize = 2;
 const COARSEST: usize = 100;
 const COARSEST_PER_COLUMN: usize = 15;
@@ -27,7 +28,7 @@ pub(super) fn levels(n: usize, d: usize) -> Vec<usize> {
     levels
 }
 
-/// The indices of n of `rows` rows, evenly spread over their order of arrival.
+/// The indices of n rows, evenly spread over the order of arrival of all `rows` rows.
 pub(super) fn chosen(rows: usize, n: usize) -> Vec<usize> {
     (0..n).map(|i| i * rows / n).collect()
 }

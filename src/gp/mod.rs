@@ -6,8 +6,9 @@
 //!   if predictions are overconfident
 //! * [`spread`]: a subset of rows without crowded rows
 //! * [`evidence`]: log p(y | X, θ) and its gradient; [`priors`]: priors on θ
-//! * [`fit`]: θ by maximum a posteriori, with its settings ([`fit_settings`]), its [`starts`], its [`levels`] of rows,
-//!   its local [`search`], and the choice of [`input_warps`]
+//! * [`fit`]: the fit of θ by maximum a posteriori; [`fit_settings`]: the settings of a fit; [`starts`]: the starts of
+//!   its searches; [`levels`]: the rows that the searches use; [`search`]: the local searches; [`input_warps`]: the
+//!   choice of the columns that are warped
 //! * [`kernel`]: covariance functions; [`draw`]: draws at points, and draws as functions
 
 pub mod calibration;

@@ -15,7 +15,7 @@ use crate::gp::kernel::{Kernel, KernelFamily, ScaledPoints};
 use crate::numerics::growing_cholesky::GrowingCholesky;
 use crate::numerics::simd::{add_multiple, dot};
 
-/// The number of test points in a block. It is small enough for a block and its solve to fit in the cache.
+/// The number of test points in a block. A block and its triangular solve fit in the cache.
 pub(crate) const BLOCK: usize = 256;
 
 /// A Gaussian-process posterior. The observed rows are in order of arrival, and the tail of pending rows follows.
@@ -101,7 +101,7 @@ impl GaussianProcess {
         &self.factor
     }
 
-    /// z = L⁻¹y. Its entries are 0 at hallucinated rows.
+    /// z = L⁻¹y. The entries of z at hallucinated rows are 0.
     pub(crate) fn whitened_targets(&self) -> &[f64] {
         &self.z
     }
@@ -116,7 +116,7 @@ impl GaussianProcess {
         self.append_noisy_rows(x, &vec![None; x.nrows()])
     }
 
-    /// Appends observed rows like `append_rows`, with known noise variances. `None` means λ.
+    /// Appends observed rows as `append_rows` does, and sets their noise variances. `None` means λ.
     pub(crate) fn append_noisy_rows(
         &mut self,
         x: ArrayView2<f64>,
@@ -156,8 +156,8 @@ impl GaussianProcess {
         self.check_range(y.iter().copied())
     }
 
-    /// Sets the targets like `set_targets`, but subtracts a constant mean with prior N(0, 1). Returns the estimated mean m
-    /// = 1ᵀA⁻¹y / (1 + 1ᵀA⁻¹1).
+    /// Sets the targets as `set_targets` does, and subtracts a constant mean with prior N(0, 1). Returns the estimated
+    /// mean m = 1ᵀA⁻¹y / (1 + 1ᵀA⁻¹1).
     pub(crate) fn set_targets_about_mean(&mut self, y: &[f64]) -> Result<f64> {
         self.set_targets(y)?;
         let mut e = vec![1.0; y.len()];
@@ -168,7 +168,8 @@ impl GaussianProcess {
         Ok(mean)
     }
 
-    /// The targets y = L z of all rows. They are the given targets, and the posterior mean at hallucinated rows.
+    /// The targets y = L z of all rows. The target of a hallucinated row is the posterior mean. The target of every
+    /// other row is the given target.
     pub(crate) fn targets(&self) -> Vec<f64> {
         self.factor.multiply(&self.z)
     }
@@ -176,8 +177,8 @@ impl GaussianProcess {
     /// Posterior means and variances, both (N,), at the rows of `points` (N, d), in the units of the targets. The
     /// variances do not include the noise.
     ///
-    /// With K = k(X, X), Λ the noise variances and k = k(X, x), the mean is kᵀ(K + Λ)⁻¹y and the variance is
-    /// k(x, x) − kᵀ(K + Λ)⁻¹k (Rasmussen & Williams 2006, eqs. 2.25 and 2.26).
+    /// Let K = k(X, X) and k = k(X, x), and let Λ be the diagonal matrix of the noise variances. The mean is
+    /// kᵀ(K + Λ)⁻¹y, and the variance is k(x, x) − kᵀ(K + Λ)⁻¹k (Rasmussen & Williams 2006, eqs. 2.25 and 2.26).
     pub fn predict(&self, points: ArrayView2<f64>) -> (Vec<f64>, Vec<f64>) {
         let mut mean = Vec::with_capacity(points.nrows());
         let variance = self.predict_with(points, &mut |v| {
@@ -186,8 +187,8 @@ impl GaussianProcess {
         (mean, variance)
     }
 
-    /// Posterior variances at the rows of `points`. `each_block` is called for each block of points, with the vectors v
-    /// of the points as rows.
+    /// Returns posterior variances at the rows of `points`. Calls `each_block` for each block of points, and passes the
+    /// vectors v of the points as the rows of an array.
     pub(crate) fn predict_with(
         &self,
         points: ArrayView2<f64>,
@@ -237,11 +238,12 @@ impl GaussianProcess {
         (dot(v, &self.z), variance_left(prior, ArrayView1::from(&*v)))
     }
 
-    /// Writes by_mean·∇mu + by_variance·∇var + Σ_i by_tail_i ∇v_i to `gradient`. The point is the point of the last
-    /// `predict_at`, and v_i are the last entries of v.
+    /// Writes by_mean·∇mu + by_variance·∇var + Σ_i by_tail_i ∇v_i to `gradient`, at the point of the last `predict_at`.
+    /// The v_i are the last entries of v, which belong to the tail.
     ///
-    /// ∇mu = Σ_j α_j ∇k(x, x_j) and ∇v = L⁻¹∇k. Therefore the sum is Σ_j c_j ∇k(x, x_j) + by_variance·∇k(x, x) with c =
-    /// by_mean·α + L⁻ᵀ((0, by_tail) − 2 by_variance·v). This form needs only one solve and one sum.
+    /// ∇mu = Σ_j α_j ∇k(x, x_j) and ∇v = L⁻¹∇k. Therefore the sum is Σ_j c_j ∇k(x, x_j) + by_variance·∇k(x, x) with
+    /// c = by_mean·α + L⁻ᵀ((0, by_tail) − 2 by_variance·v). Computing the gradient in this form takes one triangular
+    /// solve and one sum.
     pub(crate) fn gradient(
         &self,
         x: &[f64],
@@ -324,8 +326,9 @@ impl GaussianProcess {
         }
     }
 
-    /// Returns an error if `targets` overflow. Let K be the largest k(x, x) of a row. Then |k_i| ≤ K and |v_i| ≤ √K, so
-    /// means are finite if K·Σ|α| and √K·Σ|z| are finite. A factor of 2 is a margin for rounding errors.
+    /// Returns an error if predictions for `targets` could overflow. Let K be the largest k(x, x) over all rows x. Then
+    /// |k_i| ≤ K and |v_i| ≤ √K, so means are finite if K·Σ|α| and √K·Σ|z| are finite. A factor of 2 is a margin for
+    /// rounding errors.
     pub(super) fn check_range(&self, targets: impl Iterator<Item = f64>) -> Result<()> {
         let size = |weights: &[f64]| weights.iter().map(|w| w.abs()).sum::<f64>();
         let rows = self.rows.rows().into_iter();

@@ -1,22 +1,22 @@
 //! Priors on the hyperparameters, for targets of unit scale.
 //!
-//! Notation: d is the number of dimensions, and p = (log ℓ…, log σ_f², log λ). The first part of p has one number per
-//! group of columns.
+//! Notation: d is the number of dimensions, and p = (log ℓ…, log σ_f², log λ). For each group of columns, p has one
+//! entry log ℓ.
 
 /// The mean and standard deviation of a normal prior on one entry of p.
 type NormalPrior = (f64, f64);
 
-/// The kind of entry i of p for n lengthscales: 0 for ℓ, 1 for σ_f², 2 for λ.
+/// The kind of entry i of p, given the number of lengthscales: 0 for ℓ, 1 for σ_f², 2 for λ.
 pub(super) fn kind(i: usize, n_lengthscales: usize) -> usize {
     (i + 1).saturating_sub(n_lengthscales)
 }
 
 /// Priors on log ℓ, log σ_f² and log λ.
 ///
-/// ℓ ~ LogNormal(√2 + ½ log d, √3) grows with the dimension, because distances grow with the dimension (Hvarfner et al.
-/// 2024). The density over ℓ has its mode at exp(mean − variance) with variance = 3. The normal prior here has the same
-/// mode. log σ_f² ~ N(0, 1). log λ ~ N(−5, 3) is wide enough for noiseless functions and for values that are mostly
-/// noise.
+/// The prior ℓ ~ LogNormal(√2 + ½ log d, √3) grows with the dimension, because distances grow with the dimension
+/// (Hvarfner et al. 2024). The density of ℓ has its mode at exp(mean − variance) with variance = 3. The normal prior on
+/// log ℓ is centred at the log of this mode. The prior on log σ_f² is N(0, 1). The prior N(−5, 3) on log λ is wide
+/// enough for noiseless functions, and for values that are mostly noise.
 pub(super) fn priors(d: usize) -> [NormalPrior; 3] {
     let log_lengthscale = std::f64::consts::SQRT_2 + 0.5 * (d as f64).ln();
     [
@@ -31,8 +31,8 @@ pub(super) fn modes(d: usize) -> [f64; 3] {
     priors(d).map(|(mean, _)| mean.exp())
 }
 
-/// The log prior density at p, up to a constant. The gradient of the log density is added to `gradient`. Lengthscales
-/// are divided by `spreads`.
+/// Returns the log prior density at p, up to a constant. Adds the gradient of the log density to `gradient`.
+/// Lengthscales are divided by `spreads`.
 pub(super) fn add_log_density(p: &[f64], d: usize, spreads: &[f64], gradient: &mut [f64]) -> f64 {
     let n_lengthscales = p.len() - 2;
     let priors = priors(d);

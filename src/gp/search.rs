@@ -1,4 +1,5 @@
-//! The local searches of a fit on one subset of the rows (a level, see [`super::levels`]). L-BFGS-B runs from every start, in parallel if parallel runs are faster.
+//! The local searches of a fit on one subset of the rows (a level, see [`super::levels`]). L-BFGS-B runs from every
+//! start. The runs are parallel if this is faster.
 //!
 //! Notation: p = (log ℓ…, log σ_f², log λ).
 
@@ -17,14 +18,14 @@ use crate::numerics::threads::pool;
 /// than it saves.
 pub(super) const PARALLEL_FROM: usize = 100;
 
-/// The tolerance of all levels except the last level. It is sufficient to rank the starts.
+/// The tolerance of all levels except the last level. This tolerance is sufficient to rank the starts.
 pub(super) const COARSE: Tolerance = Tolerance {
     projected_gradient: 1e-3,
     relative_reduction: 3e-4,
     max_iterations: 40,
 };
 
-/// The tolerance of the last level, which starts from the best end on a subset. A tight tolerance is not needed,
+/// The tolerance of the last level, which starts from the best end point on a subset. A tight tolerance is not needed,
 /// because the next fit starts from the result.
 pub(super) const FINE: Tolerance = Tolerance {
     projected_gradient: 1e-3,
@@ -39,17 +40,17 @@ pub(super) const ONLY: Tolerance = Tolerance {
     max_iterations: 200,
 };
 
-/// The end of a search, which is p and minus the log evidence (times prior).
+/// The end point of a search: p, and minus the log evidence (times prior) at p.
 pub(super) type End = (Vec<f64>, f64);
 
-/// The end with the largest evidence, or `None` if the evidence of every end is infinite. The first end is chosen if
-/// several are equal.
+/// The end point with the largest evidence, or `None` if the evidence is infinite at every end point. Of equal end
+/// points, the first is returned.
 pub(super) fn best(ends: Vec<End>) -> Option<End> {
     let finite = ends.into_iter().filter(|(_, value)| value.is_finite());
     finite.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The objective of one level of a fit.
+/// The objective at one level of a fit.
 #[derive(Clone, Copy)]
 pub(super) struct Problem<'d, 'a> {
     pub data: Data<'d>,
@@ -60,7 +61,7 @@ pub(super) struct Problem<'d, 'a> {
 }
 
 impl<'d, 'a> Problem<'d, 'a> {
-    /// The same problem on other data.
+    /// The same problem, for different data.
     pub(super) fn on<'o>(self, data: Data<'o>) -> Problem<'o, 'a>
     where
         'd: 'o,
@@ -68,11 +69,12 @@ impl<'d, 'a> Problem<'d, 'a> {
         Problem { data, ..self }
     }
 
-    /// The end of one search. The search stops if `cancelled` returns true.
+    /// Returns the end point of one search. The search stops if `cancelled` returns true.
     fn search(&self, start: &[f64], cancelled: &mut dyn FnMut() -> bool) -> End {
         let mut evidence = Evidence::new(self.data);
-        // The curvature of the evidence is proportional to the number of rows. The first step has the length of the
-        // gradient. In this unit, the first step is too short to reach a distant bound.
+        // The objective is divided by half the number of rows, because the curvature of the evidence is proportional to
+        // the number of rows. The first step of L-BFGS-B is as long as the gradient, so in this unit it is too short to
+        // reach a distant bound.
         let unit = 0.5 * self.data.y.len() as f64;
         let mut objective = |p: &[f64], gradient: &mut [f64]| {
             if cancelled() {
@@ -89,7 +91,8 @@ impl<'d, 'a> Problem<'d, 'a> {
         (p, minimum * unit)
     }
 
-    /// Searches from every start, and returns the end of each search. The result does not depend on the number of threads.
+    /// Searches from every start, and returns the end point of each search. The result does not depend on the number of
+    /// threads.
     pub(super) fn search_all(&self, starts: &[Vec<f64>], stop: &mut Stop) -> Result<Vec<End>> {
         let Some(pool) = pool().filter(|_| self.data.y.len() >= PARALLEL_FROM) else {
             let mut ends = Vec::with_capacity(starts.len());

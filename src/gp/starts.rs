@@ -15,7 +15,7 @@ use crate::error::{Result, Stop, check};
 use crate::numerics::threads::parallel_map;
 use crate::random::Rng;
 
-/// The smallest number of rows for which evaluations of the evidence run one at a time. Such an evaluation uses all
+/// From this number of rows on, starts are evaluated one at a time, because each evaluation of the evidence uses all
 /// threads and much memory.
 const ONE_AT_A_TIME_FROM: usize = 700;
 
@@ -26,7 +26,7 @@ const MUCH_NOISE: f64 = 0.05;
 const USUAL: [(f64, f64); 3] = [(0.05, 5.0), (0.3, 3.0), (1e-5, 1.0)];
 
 impl FitSettings {
-    /// A random start. It is drawn from the priors, if there are priors.
+    /// Draws a random start, from the priors if there are priors.
     pub(super) fn random_start(&self, rng: &mut Rng) -> Vec<f64> {
         let n = self.n_lengthscales();
         let priors = priors(self.dimensions);

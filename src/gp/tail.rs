@@ -19,8 +19,8 @@ pub enum Target {
 }
 
 impl GaussianProcess {
-    /// Replaces the tail. A row with a value counts as an observation. A row at the posterior mean has z = 0. Such a row
-    /// leaves the mean unchanged and reduces the variance.
+    /// Replaces the tail. A row with a value counts as an observation. A row at the posterior mean has z = 0. A row at
+    /// the posterior mean reduces the variance and does not change the mean.
     pub(crate) fn set_tail(&mut self, x: ArrayView2<f64>, targets: &[Target]) -> Result<()> {
         if x.nrows() != targets.len() {
             return Err(Error::Shape(format!(
@@ -58,7 +58,7 @@ impl GaussianProcess {
         means.map(|(value, mean)| value.unwrap_or(mean)).collect()
     }
 
-    /// Replaces the tail by noiseless values of f at the posterior mean.
+    /// Replaces the tail by noiseless observations that equal the posterior mean.
     pub(crate) fn set_noiseless_tail(&mut self, x: ArrayView2<f64>) -> Result<()> {
         self.drop_tail();
         self.extend(x, &vec![0.0; x.nrows()])?;
@@ -67,7 +67,8 @@ impl GaussianProcess {
         Ok(())
     }
 
-    /// The targets of tail rows as numbers. They are computed without a tail. `None` means the posterior mean.
+    /// Returns the targets of tail rows as numbers, computed from the observed rows alone. `None` means the posterior
+    /// mean.
     fn resolved(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<Option<f64>> {
         let mut observed = None;
         let targets = x.rows().into_iter().zip(targets);
@@ -83,8 +84,8 @@ impl GaussianProcess {
             .collect()
     }
 
-    /// The mean of `values` (n_observed,) at the k observed rows nearest to x. Distances are in lengthscales, after the
-    /// input warp. Without observed rows, the result is 0, the prior mean.
+    /// The mean of `values` (n_observed,) at the k observed rows nearest to x. Distances are computed after the input
+    /// warp, in units of the lengthscales. Without observed rows, the result is 0, the prior mean.
     fn mean_of_nearest(&self, k: usize, x: ArrayView1<f64>, values: &[f64]) -> f64 {
         let distance = |row: ArrayView1<f64>| -> f64 {
             let kernel = self.kernel();

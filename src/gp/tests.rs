@@ -1,4 +1,5 @@
-//! Tests of the posterior and its tail against dense formulas, finite differences and each other.
+//! Tests of the posterior and its tail. The tests compare results with dense formulas and finite differences, and with
+//! each other.
 
 mod limits;
 
@@ -31,7 +32,7 @@ fn targets_that_overflow_are_refused_and_large_targets_are_accepted() {
 
 #[test]
 fn a_target_whose_mean_rounds_to_infinity_is_refused() {
-    // v · (y / v) equals y in exact arithmetic, but it may round to infinity.
+    // In exact arithmetic, v · (y / v) equals y. In floating-point arithmetic, the product may be infinite.
     let (y, v) = (f64::MAX, 1.9613911470226837);
     let theta = Hyperparameters {
         lengthscale: vec![0.03],

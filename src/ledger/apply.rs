@@ -1,4 +1,4 @@
-//! Updates of the states of trials by events.
+//! Applies events to the states of trials.
 
 use crate::error::Result;
 use crate::ledger::entry::{Entry, Fault};
@@ -160,8 +160,9 @@ impl Ledger {
         Ok(number as u32)
     }
 
-    /// Stores an observation of a trial. It is the first of the trial if `now` is given. Otherwise it replaces an
-    /// earlier observation. Returns the value for strategies, and the observation if it has more than the value.
+    /// Stores an observation of a trial. If `now` is given, this is the first observation of the trial. Otherwise the
+    /// observation replaces an earlier observation. Returns the value in the form that strategies read, and the
+    /// observation if it contains more than the value.
     fn observe(
         &mut self,
         number: TrialNumber,
@@ -206,7 +207,8 @@ impl Ledger {
         Some(AtFidelity { value, z })
     }
 
-    /// Sets the state of a trial and its end times. If the same state is reported again, the earlier times are kept.
+    /// Sets the state of a trial, and the time when the trial reached this state. If the trial already has this state,
+    /// the earlier time is kept.
     fn end(&mut self, number: TrialNumber, state: State, now: f64) {
         self.pending.remove(&number);
         let trial = &mut self.trials[number];
@@ -218,8 +220,8 @@ impl Ledger {
     }
 }
 
-/// The numbers of a point of a space, with NaN for inactive parameters and 0 for −0. The iterator is empty for a
-/// candidate.
+/// The numbers of a point of a space. The number of an inactive parameter is NaN, and −0 becomes 0. The iterator is
+/// empty for a candidate.
 fn numbers_of(point: &Point) -> impl Iterator<Item = f64> {
     let numbers = match point {
         Point::Numbers(numbers) => numbers.as_slice(),

@@ -1,5 +1,5 @@
-//! Events as the log stores them. Values are oriented so that larger values are better. The data from the start of a
-//! trial are stored in the trial and its row.
+//! Events as the log stores them. Values are oriented so that larger values are better. Data given at the start of a
+//! trial are stored in the trial and in its row.
 
 use crate::ledger::event::{Failure, Observation};
 
@@ -13,10 +13,10 @@ pub enum Entry {
     Added {
         number: u32,
         value: Option<f64>,
-        /// The observation, if it has more than the value.
+        /// The observation, if it contains more than the value.
         full: Option<Box<Observation>>,
     },
-    /// A point was enqueued. It has index `position` among all enqueued points.
+    /// A point was enqueued. `position` is the index of the point among all enqueued points.
     Enqueued {
         position: u32,
     },

@@ -9,11 +9,11 @@ use crate::problem::Point;
 /// The number of a trial. Trials are numbered from 0 in the order in which they were suggested or added.
 pub type TrialNumber = usize;
 
-/// The error of a failed trial, as its caller reported it.
+/// The error of a failed trial, as the caller reported it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// The kind of error, such as the name of an exception. It is empty if not given.
+    /// The kind of error, such as the name of an exception. The kind is empty if it was not given.
     #[serde(rename = "type")]
     pub kind: String,
     /// The text of the error.
@@ -23,7 +23,7 @@ pub struct Failure {
     pub traceback: Option<String>,
 }
 
-/// An observed value, in the user's units and sign, with the data that may be reported with it.
+/// An observed value in the user's units and sign, and the data that may be reported with the value.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "python", derive(pyo3::FromPyObject))]
 #[serde(deny_unknown_fields)]
@@ -33,7 +33,7 @@ pub struct Observation {
     /// The standard deviation of the noise of the value, if known.
     #[serde(default)]
     pub std: Option<f64>,
-    /// The cost of the evaluation, a finite number of 0 or above in any unit.
+    /// The cost of the evaluation, in any unit. The cost is finite and not negative.
     #[serde(default)]
     pub cost: Option<f64>,
     /// The duration of the evaluation in seconds.
@@ -49,7 +49,7 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Creates an observation with the standard deviation of its noise, without other data.
+    /// Creates an observation that has only a value and the standard deviation of the noise.
     pub fn new(value: f64, std: Option<f64>) -> Self {
         Self {
             value,
@@ -66,12 +66,12 @@ impl Observation {
 
 /// One event, in the user's units. A context has one number for each searched parameter, and values have the user's
 /// sign. Every `now` is a time on the optimizer's clock. Every `at` is the wall-clock time in seconds since 1970 (UTC),
-/// or None if it is not known.
+/// or None if the time is not known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Event {
-    /// A trial was started. If `queued`, its point is the first enqueued point. Otherwise the strategy proposed its
-    /// point.
+    /// A trial was started. If `queued` is true, the trial uses the first enqueued point. Otherwise the strategy
+    /// proposed the point.
     Suggested {
         point: Point,
         context: Vec<f64>,
@@ -84,7 +84,7 @@ pub enum Event {
         #[serde(default)]
         expires_at: Option<f64>,
         queued: bool,
-        /// Text from the strategy, for later reading by the strategy.
+        /// Text that the strategy wrote, and that only the strategy reads.
         #[serde(default)]
         note: Option<String>,
         /// The user's attributes, as JSON.
@@ -123,8 +123,8 @@ pub enum Event {
         #[serde(default)]
         at: Option<f64>,
     },
-    /// An observed value was replaced, together with its noise. If the observation lacks a cost, a duration or a point,
-    /// the earlier one is kept.
+    /// An observed value was replaced, together with its noise. If the observation does not have a cost, a duration or
+    /// a point, the earlier cost, duration or point is kept.
     Amended {
         number: TrialNumber,
         #[serde(deserialize_with = "json::named")]
@@ -161,7 +161,8 @@ impl Event {
         json::read(text)
     }
 
-    /// Returns the number of the trial of this event in a log of `n_trials` trials, or None for an enqueued point.
+    /// Returns the number of the trial that this event concerns, or None for an enqueued point. Before this event, the
+    /// log has `n_trials` trials.
     pub(crate) fn trial_number(&self, n_trials: usize) -> Option<TrialNumber> {
         match self {
             Event::Suggested { .. } | Event::Added { .. } => Some(n_trials),
@@ -210,7 +211,7 @@ impl Event {
         }
     }
 
-    /// Returns the point in this event, at which a trial was started or run.
+    /// Returns the point that this event contains, if any: a start point, an enqueued point or a run point.
     pub(crate) fn point(&self) -> Option<&Point> {
         match self {
             Event::Suggested { point, .. }
@@ -246,11 +247,11 @@ pub enum Again {
     Refuse,
     /// The new value replaces the old value.
     Amend,
-    /// The value is another measurement of the point, logged as a new trial.
+    /// The value is a further measurement at the same point. The measurement is logged as a new trial.
     Replicate,
 }
 
-/// A request of the caller. The log checks it and turns it into an event.
+/// A request of the caller. The log checks the request and converts it to an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// The value of a trial has arrived. Trials in every state accept a value.
@@ -259,10 +260,10 @@ pub enum Action {
         number: TrialNumber,
         /// The value with its data.
         observation: Observation,
-        /// The rule if the trial has a value.
+        /// The rule that applies if the trial already has a value.
         again: Again,
     },
-    /// The trial crashed. The model of success uses its point as a failure.
+    /// The trial crashed. The model of success counts its point as a failure.
     Fail {
         /// The trial.
         number: TrialNumber,
@@ -280,11 +281,12 @@ pub enum Action {
     Add {
         /// The point.
         point: Point,
-        /// The context, with one number for each searched parameter. It is empty if the problem lacks a context.
+        /// The context, with one number for each searched parameter. The list is empty if the problem does not have a
+        /// context.
         context: Vec<f64>,
         /// The fidelity in the user's units. None means a full evaluation.
         fidelity: Option<f64>,
-        /// The value with its data. If it is None, the trial is pending.
+        /// The value with its data. If the observation is None, the trial is pending.
         observation: Option<Observation>,
         /// The user's attributes, as JSON.
         attrs: Option<String>,
@@ -293,7 +295,8 @@ pub enum Action {
     Enqueue {
         /// The point.
         point: Point,
-        /// The fidelity in the user's units. If it is None, the request determines the fidelity.
+        /// The fidelity in the user's units. If the fidelity is None, the request for a suggestion determines the
+        /// fidelity.
         fidelity: Option<f64>,
         /// The user's attributes, as JSON.
         attrs: Option<String>,
@@ -301,7 +304,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Creates the observation of a value with a noise standard deviation, without other data.
+    /// Creates a report that has only a value and the standard deviation of the noise.
     pub fn observe(number: TrialNumber, value: f64, std: Option<f64>, amend: bool) -> Self {
         Action::Observe {
             number,
@@ -319,7 +322,7 @@ impl Action {
         }
     }
 
-    /// Creates an added trial at full fidelity, without other data.
+    /// Creates an added trial at full fidelity. The trial has no data besides these arguments.
     pub fn add(point: Point, context: Vec<f64>, value: Option<f64>, std: Option<f64>) -> Self {
         Action::Add {
             point,

@@ -1,11 +1,11 @@
-//! Reconstruction of the events of the log from its entries and trials.
+//! Reconstructs events from the entries and trials of the log.
 
 use crate::ledger::entry::{Entry, Fault};
 use crate::ledger::event::{Event, Observation};
 use crate::ledger::{Ledger, Queued};
 
 impl Ledger {
-    /// Returns event number i. It equals the event that was appended.
+    /// Returns event number i. The returned event equals the event that was appended.
     pub(crate) fn event(&self, i: usize) -> Event {
         let at = self.time(i);
         let observed = |value: f64, full: &Option<Box<Observation>>| match full {

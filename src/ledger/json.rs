@@ -159,7 +159,7 @@ mod tests {
             text.replace_range(i..=i, &with);
             match Event::from_json(&text) {
                 Err(error) => prop_assert!(matches!(error, Error::Corrupt(_))),
-                // The text can be read if a digit was replaced by a different digit.
+                // If the change replaced one digit by another digit, the text can still be read.
                 Ok(other) => {
                     let written: serde_json::Value = serde_json::from_str(&text).unwrap();
                     let facts = &written["Observed"];

@@ -1,5 +1,5 @@
-//! The append-only log of the events of trials, and the states of trials that are computed from the log. This module
-//! does not depend on models.
+//! The append-only log of events, and the states of trials that are computed from the log. This module does not depend
+//! on models.
 //!
 //! * [`event`]: the events; [`json`]: events as text; [`entry`]: events as the log stores them; [`apply`]: the update
 //!   of the state by an event
@@ -12,9 +12,9 @@
 //! Events are in the user's units and sign. The log encodes points and contexts as columns, and orients values so that
 //! larger values are better. Strategies read the encoded data.
 //!
-//! The point and context of a trial are stored as a row in each of two arrays. One array is in the user's units, and
-//! the other array has the encoded columns. The rows have the point where the trial was run. If the trial was started
-//! at another point, the trial also stores its start point.
+//! The point and context of a trial are stored as a row in each of two arrays. The first array is in the user's units,
+//! and the second array contains the encoded columns. Each row contains the point where the trial was run. If the trial
+//! was started at another point, the trial also stores its start point.
 
 mod apply;
 mod entry;
@@ -41,9 +41,9 @@ use crate::problem::{Clock, Member, Point, Problem};
 /// An enqueued point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Queued {
-    /// The point that the next suggestions start with.
+    /// The enqueued point, which a later suggestion uses.
     pub point: Point,
-    /// The fidelity in the user's units. If it is None, the request determines the fidelity.
+    /// The fidelity in the user's units. If the fidelity is None, the request for a suggestion determines the fidelity.
     pub fidelity: Option<f64>,
     /// The user's attributes of the trial, as a JSON object.
     pub attrs: Option<String>,
@@ -51,16 +51,17 @@ pub struct Queued {
 
 /// The log of events and the state of its trials.
 ///
-/// [`Ledger::trial`] returns an error if a trial number does not exist. The other methods with a trial number panic.
+/// [`Ledger::trial`] returns an error if a trial number does not exist. All other methods that take a trial number
+/// panic.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     problem: Arc<Problem>,
-    /// The numbers of columns of an encoded point and of a context.
+    /// The number of columns in an encoded point, and the number in a context.
     widths: (usize, usize),
-    /// The numbers of searched parameters of a point and of a context.
+    /// The number of searched parameters in a point, and the number in a context.
     n_numbers: (usize, usize),
     entries: Vec<Entry>,
-    /// The wall-clock time of each entry. NaN if it is not known.
+    /// The wall-clock time of each entry. A time that is not known is NaN.
     times: Vec<f64>,
     trials: Vec<Trial>,
     /// The encoded rows of all trials. Each row is the point followed by the context.
@@ -114,7 +115,7 @@ impl Ledger {
         &self.problem
     }
 
-    /// The numbers of columns of an encoded point and of a context.
+    /// The number of columns in an encoded point, and the number in a context.
     pub(crate) fn widths(&self) -> (usize, usize) {
         self.widths
     }
@@ -164,7 +165,8 @@ impl Ledger {
         })
     }
 
-    /// The row of a trial for a model. It has the encoded point where the trial was run, followed by the context.
+    /// The row of a trial for a model. The row contains the encoded point where the trial was run, followed by the
+    /// context.
     pub(crate) fn row(&self, number: TrialNumber) -> &[f64] {
         let width = self.widths.0 + self.widths.1;
         &self.rows[number * width..(number + 1) * width]
@@ -180,7 +182,7 @@ impl Ledger {
         &self.row(number)[self.widths.0..]
     }
 
-    /// The point where a trial was run. It is the start point, unless another point was reported.
+    /// The point where a trial was run. The point is the start point, unless a different point was reported.
     pub fn point(&self, number: TrialNumber) -> Point {
         if let Some(index) = self.trials[number].index {
             return Point::Candidate(index as usize);
@@ -277,8 +279,8 @@ impl Ledger {
         self.enqueued.get(self.n_dequeued)
     }
 
-    /// The time on the optimizer's clock at a wall-clock time in seconds. It is the number of suggestions so far, or the
-    /// wall-clock time.
+    /// Returns the time on the optimizer's clock, for a wall-clock time in seconds. Depending on the clock, the result
+    /// is the number of suggestions so far, or the wall-clock time.
     pub(crate) fn now(&self, time: Option<f64>) -> Result<f64> {
         match (self.problem.clock, time) {
             (Clock::Iterations, None) => Ok(self.n_suggested as f64),
@@ -294,7 +296,7 @@ impl Ledger {
         }
     }
 
-    /// The events with numbers of at least `start`.
+    /// Returns the events from number `start` on.
     pub(crate) fn events(&self, start: usize) -> impl Iterator<Item = Event> + '_ {
         (start..self.len()).map(|i| self.event(i))
     }
@@ -318,7 +320,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Removes the suggestions at the end of the log until it has `len` events.
+    /// Removes suggestions from the end of the log until the log has `len` events.
     ///
     /// Only drafts of an interrupted batch are removed. The removal stops at an event that is not a suggestion.
     pub(crate) fn truncate(&mut self, len: usize) {

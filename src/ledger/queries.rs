@@ -41,8 +41,8 @@ impl Ledger {
         let started = self.started_point(*number);
         let found = event.point().unwrap_or(&started);
         match &observation.point {
-            // A replicate is a separate trial. Its point is the point of the original trial when the replicate was
-            // logged.
+            // A replicate is a separate trial. The point of a replicate is the point that the original trial had when
+            // the replicate was logged.
             None if is_added => {
                 *found == started || self.points_run(*number).any(|run| found == run)
             }

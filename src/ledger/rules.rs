@@ -1,4 +1,4 @@
-//! The rules of the log. They give the event of an action, and decide whether an event is valid.
+//! The rules of the log. The rules determine which event an action causes, and which events are valid.
 
 use crate::error::{Error, Result};
 use crate::ledger::event::{Action, Again, Event, Observation, TrialNumber};
@@ -87,7 +87,7 @@ impl Ledger {
                     self.check_observation(self.trials().len(), observation)?;
                 }
                 check_attrs(attrs.as_deref())?;
-                // An added trial has a single point: the point where it was run.
+                // An added trial has a single point, the point where the trial was run.
                 let run = observation
                     .as_mut()
                     .and_then(|observed| observed.point.take());
@@ -131,7 +131,7 @@ impl Ledger {
             && run.is_none_or(|point| *point == self.point(number))
     }
 
-    /// The state of a trial without a value. A trial with a value is an error.
+    /// Returns the state of a trial that does not have a value. Returns an error if the trial has a value.
     fn state_without_value(&self, number: TrialNumber) -> Result<State> {
         let trial = self.trial(number)?;
         match self.value(number) {
@@ -159,7 +159,8 @@ impl Ledger {
         )))
     }
 
-    /// Whether an event of valid points, contexts and fidelities may follow the events of the log.
+    /// Whether an event may follow the events of the log. The points, contexts and fidelities of the event must already
+    /// be valid.
     fn allows(&self, event: &Event) -> Result<bool> {
         let has_value =
             |number: &TrialNumber| self.trial(*number).map(|trial| trial.value.is_some());
@@ -177,7 +178,7 @@ impl Ledger {
                 attrs,
                 ..
             } => {
-                // An enqueued point lacks a note, because it was not proposed by a strategy.
+                // A suggestion of an enqueued point does not have a note, because no strategy proposed the point.
                 let is_next = |next: &Queued| {
                     let same = next.fidelity.is_none() || next.fidelity == *fidelity;
                     next.point == *point && same && note.is_none()
@@ -218,7 +219,7 @@ impl Ledger {
         })
     }
 
-    /// Refuses an observation whose value, amounts, point or attributes are invalid.
+    /// Refuses an observation whose value, standard deviation, cost, duration, point or attributes are invalid.
     fn check_observation(&self, number: TrialNumber, observation: &Observation) -> Result<()> {
         let got = observation.value;
         if !got.is_finite() {

@@ -8,7 +8,7 @@ use crate::ledger::event::{Failure, Observation, TrialNumber};
 use crate::problem::Point;
 use crate::problem::fidelity::TOLERANCE;
 
-/// The state of a trial. A trial in any other state can become `Observed`.
+/// The state of a trial. Pending, failed and abandoned trials can become `Observed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// The trial was started, and its result has not arrived.
@@ -40,12 +40,12 @@ impl State {
     }
 }
 
-/// A trial. Its point and context are stored in rows of the [`crate::ledger::Ledger`].
+/// A trial. The point and context of a trial are stored in rows of the [`crate::ledger::Ledger`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     /// The state after all events of the log.
     pub state: State,
-    /// Whether this optimizer suggested the trial. It is false if the trial was added.
+    /// Whether this optimizer suggested the trial. False if the trial was added.
     pub suggested: bool,
     /// The row number of the candidate at which the trial was run, if the domain is a list of candidates.
     pub(crate) index: Option<u32>,
@@ -53,14 +53,14 @@ pub struct Trial {
     pub value: Option<f64>,
     /// The time when the trial was suggested or added, on the optimizer's clock.
     pub suggested_at: f64,
-    /// The time when the state last became observed, failed or abandoned, on the optimizer's clock. It equals
-    /// `suggested_at` while the trial is pending.
+    /// The time when the state last became observed, failed or abandoned, on the optimizer's clock. While the trial is
+    /// pending, this time equals `suggested_at`.
     pub(super) ended_at: f64,
     /// The numbers of the events that started and ended the trial.
     pub(super) started_by: u32,
     pub(super) ended_by: u32,
-    /// Data that few trials have. They are stored in a box, because a million trials would otherwise need four times
-    /// the memory.
+    /// Data that few trials have. The data are in a box, because a million trials would otherwise need four times the
+    /// memory.
     pub(super) details: Option<Box<Details>>,
 }
 
@@ -96,7 +96,7 @@ pub(super) struct Reported {
 }
 
 impl Details {
-    /// Returns the details in a box, or None if they are empty.
+    /// Returns the details in a box, or None if there are no details.
     pub(super) fn boxed(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
     }
@@ -138,7 +138,7 @@ impl Trial {
         Some(self.details.as_ref()?.fidelity?.value)
     }
 
-    /// The fidelity z in [0, 1]. It is 1 if the fidelity was not given.
+    /// The fidelity z in [0, 1]. If the fidelity was not given, z is 1.
     pub(crate) fn z(&self) -> f64 {
         let details = self.details.as_ref();
         details
@@ -187,8 +187,8 @@ impl Trial {
         details.reported.get_or_insert_default()
     }
 
-    /// Stores the data of an observation, without its value and point. The noise is replaced. If the observation lacks a
-    /// cost or duration, the earlier cost or duration is kept.
+    /// Stores the data of an observation, except the value and the point. The noise is replaced. If the observation
+    /// does not have a cost or duration, the earlier cost or duration is kept.
     pub(super) fn set_data(&mut self, observation: &Observation) {
         if self.std() != observation.std {
             self.details.get_or_insert_default().std = observation.std;
@@ -204,7 +204,7 @@ impl Trial {
         }
     }
 
-    /// Stores the error of a failure. If the failure lacks an error, the earlier error is kept.
+    /// Stores the error of a failure. If the failure does not have an error, the earlier error is kept.
     pub(super) fn set_fault(&mut self, fault: &Fault) {
         if let Some(error) = &fault.error {
             self.reported_mut().error = Some(error.clone());
@@ -215,11 +215,11 @@ impl Trial {
     }
 }
 
-/// The ranking of the current values at the highest fidelity observed. Of equal values, the value of the trial with the
-/// smallest number comes first.
+/// The ranking of the current values at the highest fidelity observed. If values are equal, the trial with the smallest
+/// number comes first.
 ///
 /// The ranking is a heap of all values. An outdated entry, or an entry with a lower fidelity, is dropped when it
-/// reaches the top. So replacing a value costs O(log n) instead of O(n).
+/// reaches the top of the heap. So replacing a value costs O(log n) instead of O(n).
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ranking {
     heap: BinaryHeap<Ranked>,

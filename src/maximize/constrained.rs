@@ -1,10 +1,10 @@
-//! The search of a box under constraints. All points are scored, but the constraints are checked at the best points
-//! only.
+//! The search in a box under constraints. All points are scored, but the constraints are checked only at the best
+//! points.
 //!
-//! Checks of constraints are slow, and scores are fast. After step 1 of [`super::default_search`], the best starting
+//! Checking constraints is slow, and scoring is fast. After step 1 of [`super::default_search`], the best starting
 //! points are checked. The starting points include a pool of members that are known to be feasible. Local searches
-//! ignore the constraints. If a local search ends at an infeasible point, the segment from its start to its end is cut
-//! at the last feasible point. From this point, [`random_steps`] continue along the boundary.
+//! ignore the constraints. If a local search ends at an infeasible point, the segment from its start to its end point
+//! is cut at the last feasible point. From this feasible point, [`random_steps`] continue along the boundary.
 
 mod random_steps;
 
@@ -23,34 +23,36 @@ use crate::numerics::order::best_first;
 use crate::problem::{Domain, Objective};
 use crate::random::{Call, Rng};
 
-/// The smallest number of points spread over the box, in addition to the pool.
+/// The smallest number of points that are spread over the box, in addition to the pool.
 const MIN_SPREAD: usize = 64;
-/// The number of the best starting points that are checked. The pool is not checked.
+/// The largest number of starting points at which the constraints are checked. The best starting points are checked.
+/// Points of the pool need no check.
 const MAX_CHECKED_STARTS: usize = 96;
-/// The number of spread points that are also checked. Bisection moves each infeasible spread point to the boundary. It
-/// also moves at most `MAX_SEGMENTS_TO_BEST` of the best infeasible points to the boundary.
+/// The largest number of spread points at which the constraints are also checked. Bisection moves each infeasible
+/// spread point to the boundary. Bisection also moves at most `MAX_SEGMENTS_TO_BEST` of the best infeasible points to
+/// the boundary.
 const MAX_CHECKED_SPREAD: usize = 192;
 const MAX_SEGMENTS_TO_BEST: usize = 64;
 const BISECTIONS: usize = 8;
 /// The smallest number of local searches, and the smallest number of local searches that run to convergence.
 const MIN_STARTS: usize = 12;
 const MIN_CONVERGED: usize = 4;
-/// The number of points between a start and an end that are checked in one pass. Every local search has one pass, and
-/// the best searches have up to `MAX_PASSES` passes.
+/// The number of points on a segment that are checked in one pass. A segment leads from the start of a local search to
+/// its end point. Every segment has one pass, and the best segments have up to `MAX_PASSES` passes.
 const CUTS: usize = 7;
 const MAX_PASSES: usize = 3;
 
-/// The rules for the members of a domain that a search may return.
+/// The rules that determine which members of a domain a search may return.
 #[derive(Debug, Clone, Copy)]
 pub struct Allowed<'a> {
     pub excluded: &'a Excluded,
     pub feasible: Feasible<'a>,
-    /// Present if and only if there are constraints.
+    /// A pool of feasible members. The pool is present if and only if there are constraints.
     pub pool: Option<&'a Pool>,
 }
 
 impl<'a> Allowed<'a> {
-    /// All members except the excluded ones.
+    /// Allows all members except the excluded members.
     pub fn except(excluded: &'a Excluded) -> Self {
         Self {
             excluded,
@@ -60,7 +62,7 @@ impl<'a> Allowed<'a> {
     }
 }
 
-/// Returns the best feasible member that the search finds. The rows of `best_observed` must be feasible. The other
+/// Returns the best feasible member that the search finds. The rows of `best_observed` must be feasible. All other
 /// arguments are as in [`super::maximize`].
 pub(super) fn best_feasible(
     objective: &mut dyn Objective,
@@ -115,7 +117,7 @@ pub(super) fn best_feasible(
     })
 }
 
-/// A member and its value. `cut` is true if the constraints cut the segment of its local search.
+/// A member and its value. `cut` is true if the constraints have cut the segment of the local search.
 #[derive(Debug, Clone)]
 struct End {
     x: Vec<f64>,
@@ -123,7 +125,7 @@ struct End {
     cut: bool,
 }
 
-/// The segment from an allowed member to the end of its local search.
+/// The segment from an allowed member to the end point of its local search.
 struct Segment {
     start: End,
     end: Vec<f64>,
@@ -268,9 +270,9 @@ impl Constrained<'_, '_> {
         Ok(allowed)
     }
 
-    /// Returns one allowed point per segment. If the end of the segment is allowed, this point is the end. Otherwise
-    /// `passes` passes locate the last allowed point before the first point that is not allowed. The start is returned
-    /// if its value is larger.
+    /// Returns one allowed point per segment. If the end of the segment is allowed, the end is returned. Otherwise,
+    /// `passes` passes locate the last allowed point before the first point that is not allowed. If the start of the
+    /// segment has a larger value than the located point, the start is returned.
     fn last_allowed(&mut self, mut segments: Vec<Segment>, passes: usize) -> Result<Vec<End>> {
         let width = self.domain.width();
         let mut rows = Array2::zeros((segments.len(), width));

@@ -1,12 +1,13 @@
-//! The search of a box. It scores many points, starts local searches from the best points, and then sweeps over single
-//! coordinates. The steps are:
+//! The default search in a box. The search scores many points, starts local searches from the best points, and then
+//! sweeps over single coordinates. The steps are:
 //!
 //! 1. the starting points are scored in blocks;
-//! 2. short local searches run from the best distinct points and from the best points of other combinations of the
-//!    discrete coordinates. They treat integers as continuous, and round the result;
-//! 3. searches from the best ends alternate local search over the continuous coordinates and sweeps until convergence;
-//! 4. if the box has discrete coordinates, further short searches start from random perturbations of the best end
-//!    (iterated local search, Lourenço et al. 2003). A last long search starts from the best end of all searches.
+//! 2. short local searches run from the best distinct points, and from the best points with other combinations of the
+//!    discrete coordinates. These searches treat integers as continuous, and round the result;
+//! 3. longer searches start from the best end points. Local search over the continuous coordinates alternates with
+//!    sweeps until convergence;
+//! 4. if the box has discrete coordinates, further short searches start from random perturbations of the best end point
+//!    (iterated local search, Lourenço et al. 2003). A last long search starts from the best end point of all searches.
 
 use std::collections::HashSet;
 
@@ -22,13 +23,14 @@ use crate::numerics::order::best_first;
 use crate::problem::{Coordinate, columns};
 use crate::random::Rng;
 
-/// The largest number of rounds of local search and sweep from one start. Searches usually converge in far fewer
-/// rounds.
+/// The largest number of rounds of one search. A round is a local search followed by a sweep. Searches usually converge
+/// in far fewer rounds.
 const MAX_ROUNDS: usize = 50;
 /// The smallest distance between two starts (root mean square over the columns). Searches from nearer starts usually
 /// reach the same local maximum.
 const MIN_START_DISTANCE: f64 = 0.05;
-/// The tolerance of ends of local searches. Two ends count as equal if all columns differ by at most this value.
+/// The tolerance for comparing end points. Two end points count as equal if all columns differ by at most this
+/// tolerance.
 pub(super) const SAME_END: f64 = 1e-3;
 
 /// The probability that a coordinate is redrawn in a perturbation.
@@ -44,11 +46,11 @@ pub(super) struct Plan {
     pub n_steps: usize,
     /// The number of starts of local searches.
     pub n_starts: usize,
-    /// The number of starts in further combinations.
+    /// The number of further starts, with other combinations of the discrete coordinates.
     pub n_combinations: usize,
     /// The number of searches that run to convergence.
     pub n_converged: usize,
-    /// The number of searches from perturbations of the best end.
+    /// The number of searches from perturbations of the best end point.
     pub n_restarts: usize,
     pub coarse: Tolerance,
     pub fine: Tolerance,
@@ -100,8 +102,8 @@ impl Plan {
 }
 
 impl Search<'_, '_> {
-    /// Returns the best of the starting points and of the ends of searches from these points, or `None` if all values
-    /// are NaN.
+    /// Searches from the starting points. Returns the best of the starting points and of the end points of the
+    /// searches, or `None` if all values are NaN.
     ///
     /// Searches also start from excluded members, but the result is the best scored member that is not excluded.
     pub fn run(
@@ -171,15 +173,15 @@ impl Search<'_, '_> {
                 break;
             }
         }
-        // The end of a continuous search may be a point that was not scored.
+        // The end point of a continuous search may be a point that was not scored.
         if !self.excluded.is_empty() && self.product.has_active_continuous(x) {
             self.keep_if_left(ArrayView1::from(&*x), *value);
         }
         Ok(())
     }
 
-    /// Runs short searches from perturbations of the best end, then a long search from the best member that is not
-    /// excluded.
+    /// Runs short searches from perturbations of the best end point. Then a long search runs from the best member that
+    /// is not excluded.
     fn search_from_perturbations(
         &mut self,
         best: &mut (Vec<f64>, f64),
@@ -202,8 +204,8 @@ impl Search<'_, '_> {
         self.converge(&mut best.0, &mut best.1, &plan.fine)
     }
 
-    /// Returns a perturbation of `x`. One random coordinate is always redrawn. Each other coordinate is redrawn with
-    /// probability [`REDRAW_PROBABILITY`].
+    /// Returns a perturbation of `x`. One random coordinate is always redrawn. Each remaining coordinate is redrawn
+    /// with probability [`REDRAW_PROBABILITY`].
     fn perturbed(&self, x: &[f64], rng: &mut Rng) -> Vec<f64> {
         let spans: Vec<_> = columns(self.product).collect();
         let always = rng.random_range(0..spans.len());
@@ -220,8 +222,8 @@ impl Search<'_, '_> {
         y
     }
 
-    /// Adds up to `count` rows of `order`, best first. The combination of categoricals and small integers of each added
-    /// row differs from the combinations of all earlier starts.
+    /// Adds up to `count` rows of `order`, best first. Each added row has a combination of categoricals and small
+    /// integers that differs from the combinations of all earlier starts.
     pub fn add_combinations(
         &self,
         starts: &mut Vec<usize>,
@@ -257,8 +259,8 @@ pub(super) fn distance(x: &[f64], y: &[f64]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Returns up to `count` rows of `order`, best first. Each row has a distance of at least [`MIN_START_DISTANCE`] from
-/// the earlier rows.
+/// Returns up to `count` rows of `order`, best first. The distance between any two returned rows is at least
+/// [`MIN_START_DISTANCE`].
 pub(super) fn distinct(points: &Array2<f64>, order: &[usize], count: usize) -> Vec<usize> {
     let mut taken: Vec<usize> = Vec::with_capacity(count);
     for &i in order {

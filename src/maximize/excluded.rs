@@ -1,4 +1,5 @@
-//! Excluded members of a domain. A search does not return excluded members while other members are left.
+//! Excluded members of a domain. While a domain has members that are not excluded, a search does not return excluded
+//! members.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,12 +10,13 @@ use rand::RngExt;
 use crate::problem::{Coordinate, Domain, Product, indices};
 use crate::random::Rng;
 
-/// The number of uniform draws to find a member that is not excluded. After these draws, members are enumerated in
-/// order.
+/// The largest number of uniform draws that are made to find a member that is not excluded. If every draw is an
+/// excluded member, members are enumerated in order.
 const MAX_DRAWS: usize = 64;
 
 /// A set of members of a domain. The members do not have an active continuous coordinate. Equal rows of candidates
-/// count as one member. A member that was inserted several times stays in the set until it is removed as many times.
+/// count as one member. If a member is inserted several times, the set contains the member until it has been removed as
+/// many times.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Excluded(HashMap<Key, usize>);
 
@@ -124,7 +126,8 @@ impl Excluded {
         if let Domain::Box(product) = domain
             && product.is_conditional()
         {
-            // Newly active coordinates are at the middle, so draw the continuous coordinates.
+            // Coordinates that became active are at the middle of their range, so draw the continuous coordinates at
+            // random.
             let before = x.clone();
             for (_, coordinate, at) in product.active_columns(&before) {
                 if *coordinate == Coordinate::Continuous {
@@ -136,7 +139,7 @@ impl Excluded {
     }
 }
 
-/// Advances to the next member. The first member follows the last member.
+/// Advances to the next member. After the last member, the first member follows.
 fn next_member(domain: &Domain, x: &mut [f64], row: &mut Option<usize>) {
     match domain {
         Domain::Candidates(points) => {

@@ -11,8 +11,8 @@ use crate::random::Call;
 /// The number of rows that are scored between two checks of `stop`.
 pub(super) const BLOCK: usize = 256;
 
-/// The largest number of combinations of the discrete coordinates that are all scored, or are all included in the
-/// starting points.
+/// If the discrete coordinates have at most this many combinations, all combinations are scored, or all combinations
+/// occur among the starting points.
 pub(super) const MAX_COMBINATIONS: u64 = 1000;
 
 /// Returns the best row that is not skipped, or `None` if every value is NaN. Exact ties are broken uniformly at

@@ -1,4 +1,4 @@
-//! Known constraints: checks of members of a box, and rejection sampling of feasible members.
+//! Known constraints. Members of a box are checked, and feasible members are found by rejection sampling.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use rand::RngExt;
@@ -10,18 +10,18 @@ use crate::error::{Error, Result, check};
 use crate::problem::Domain;
 use crate::random::Call;
 
-/// The number of points that are tried to find a feasible point.
+/// The largest number of points that are tried in the search for a feasible point.
 pub const MAX_TRIES: usize = 10_000;
 /// The number of points in a full pool, and the size of the batches in which points are tried.
 const POOL: usize = 512;
 const BATCH: usize = 500;
-/// The sizes of the first and of the largest batch of random points.
+/// The size of the first batch of random points, and the size of the largest batch.
 const BATCHES: (usize, usize) = (4, 512);
 
-/// A function that returns, for each row of an array, whether this encoded point satisfies the constraints.
+/// A function that takes encoded points as rows, and returns whether each point satisfies the constraints.
 pub type Check<'a> = dyn Fn(ArrayView2<f64>) -> Result<Vec<bool>> + 'a;
 
-/// Optional constraints. A check is slow, because it calls functions of the user.
+/// Optional constraints. A check is slow, because the check calls functions of the user.
 #[derive(Clone, Copy, Default)]
 pub struct Feasible<'a>(Option<&'a Check<'a>>);
 
@@ -35,7 +35,7 @@ impl<'a> Feasible<'a> {
     /// No constraints.
     pub const EVERYWHERE: Feasible<'static> = Feasible(None);
 
-    /// Creates constraints from a check of rows.
+    /// Creates constraints from a function that checks rows.
     pub fn by(check: &'a Check<'a>) -> Self {
         Self(Some(check))
     }
@@ -157,8 +157,8 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Creates the pool of all feasible members if the box can be enumerated. Otherwise the pool has the first feasible
-    /// points of an evenly spread sequence.
+    /// Creates the pool of all feasible members if the box can be enumerated. Otherwise the pool contains the first
+    /// feasible points of an evenly spread sequence.
     pub fn new(domain: &Domain, feasible: Feasible, call: &mut Call) -> Result<Self> {
         let keep = |rows: &Array2<f64>| -> Result<Array2<f64>> {
             let passed = feasible.of_rows(rows.view())?;
@@ -167,7 +167,7 @@ impl Pool {
         };
         if let Some(all) = all_members(domain) {
             let members = keep(&all)?;
-            // The pool is shuffled, so that each part of the pool is spread over the domain.
+            // The pool is shuffled, so that the first points of the pool are spread over the domain.
             let mut order: Vec<usize> = (0..members.nrows()).collect();
             order.shuffle(call.rng);
             return Ok(Self {

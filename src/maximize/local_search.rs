@@ -11,9 +11,9 @@ use crate::problem::Coordinate;
 const EVALUATIONS: usize = 16;
 
 impl Search<'_, '_> {
-    /// Runs L-BFGS-B over the active continuous coordinates. With `relaxed`, active integers that have three or more
-    /// levels and are not parents also vary. They are rounded to the nearest member. The other coordinates are fixed.
-    /// The result is at least as good as `start`, whose value is `value`.
+    /// Runs L-BFGS-B over the active continuous coordinates. With `relaxed`, active integers with three or more levels
+    /// also vary, unless they are parents. The varied integers are rounded to the nearest member. All other coordinates
+    /// are fixed. The returned point is at least as good as `start`, whose value is `value`.
     pub fn local_search(
         &mut self,
         start: Vec<f64>,

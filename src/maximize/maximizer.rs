@@ -12,16 +12,17 @@ use crate::error::{Error, Result};
 use crate::problem::{Coordinate, Domain, Objective};
 use crate::random::Call;
 
-/// The method of the search of a box. Candidates are always enumerated.
+/// The method used to search a box. Candidates are always enumerated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Maximizer {
-    /// The search of [`super::default_search`]. `effort` scales its numbers of points and searches. An effort of 1
+    /// The search of [`super::default_search`]. `effort` scales the numbers of points and searches. An effort of 1
     /// takes about 15 ms at d = 6.
     Default { effort: f64 },
-    /// `n_raw` uniform points, followed by `n_starts` L-BFGS-B runs from other uniform points, as in the literature.
-    /// This method is for boxes only and does not use the best observed points.
+    /// L-BFGS-B from random points, as in the literature. `n_raw` uniform points are evaluated, and then `n_starts`
+    /// runs start from other uniform points. This method is for boxes only, and does not use the best observed points.
     Multistart { n_raw: usize, n_starts: usize },
-    /// About `n_evaluations` points that DIRECT chooses without gradients or randomness. This method is for boxes only.
+    /// Evaluations at about `n_evaluations` points that DIRECT chooses without gradients or randomness. This method is
+    /// for boxes only.
     Direct { n_evaluations: usize },
 }
 
@@ -33,10 +34,10 @@ impl Default for Maximizer {
 
 /// Returns the best member of `domain` that the search finds among the members that satisfy the constraints.
 ///
-/// `best_observed` (N, width) has good observed points, best first, and may be empty. An excluded member is returned
-/// only if all members are excluded. `Multistart` and `Direct` ignore excluded members and do not support constraints.
-/// NaN counts as the smallest value. If all values of `objective` are NaN, a random member with value NaN is returned.
-/// Errors: [`Error::Shape`], [`Error::InvalidSetting`], [`Error::Interrupted`].
+/// `best_observed` (N, width) contains good observed points, best first, and may be empty. An excluded member is
+/// returned only if all members are excluded. `Multistart` and `Direct` ignore excluded members and do not support
+/// constraints. NaN counts as the smallest value. If all values of `objective` are NaN, a random member with value NaN
+/// is returned. Errors: [`Error::Shape`], [`Error::InvalidSetting`], [`Error::Interrupted`].
 pub fn maximize(
     objective: &mut dyn Objective,
     domain: &Domain,

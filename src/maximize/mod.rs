@@ -1,11 +1,11 @@
 //! The argmax of an acquisition over a domain.
 //!
-//! * [`maximizer`]: the methods of the search; [`argmax`]: the result of the search
+//! * [`maximizer`]: the available methods; [`argmax`]: the result of a search
 //! * [`exhaustive`]: every member of a finite domain is scored
-//! * [`default_search`]: the search of a box, from [`starting_points`] by [`local_search`] alternating with a
-//!   [`sweep`]; [`scoring`]: the state of the search
-//! * [`multistart`], [`direct`]: searches of a box that reproduce experiments of the literature
-//! * [`constrained`]: the search of a box under constraints; [`feasible`]: the check of constraints, and feasible
+//! * [`default_search`]: the default search in a box, in which [`local_search`] from [`starting_points`] alternates
+//!   with a [`sweep`]; [`scoring`]: the state of the search
+//! * [`multistart`], [`direct`]: searches in a box that reproduce experiments of the literature
+//! * [`constrained`]: the search in a box under constraints; [`feasible`]: the check of constraints, and feasible
 //!   members
 //! * [`excluded`]: members that a search does not return while other members are left
 //!

@@ -1,5 +1,5 @@
-//! The usual search of a box in the literature. It evaluates uniform points, and then runs L-BFGS-B from other uniform
-//! points.
+//! A search in a box that is common in the literature. Uniform points are evaluated, and then L-BFGS-B runs from other
+//! uniform points.
 
 use ndarray::{Array2, ArrayView1};
 
@@ -19,7 +19,8 @@ const SCIPY: Tolerance = Tolerance {
     max_iterations: 15_000,
 };
 
-/// Returns the best of `n_raw` uniform points and of the ends of `n_starts` runs, or `None` if all values are NaN.
+/// Returns the best of `n_raw` uniform points and of the end points of `n_starts` runs, or `None` if all values are
+/// NaN.
 pub(super) fn best_of_starts(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -38,7 +39,7 @@ pub(super) fn best_of_starts(
         check(search.stop)?;
         let start = domain.sample_uniform(call.rng).0;
         let (point, value) = search.local_search(start, f64::NEG_INFINITY, false, &SCIPY)?;
-        // A value of −∞ may represent NaN, so it cannot be the best value.
+        // A value of −∞ may represent NaN, so −∞ cannot be the best value.
         let valid = value > f64::NEG_INFINITY;
         if valid && best.as_ref().is_none_or(|best| value >= best.value) {
             best = Some(Argmax::of(point, value));

@@ -1,4 +1,4 @@
-//! The state of the search of a box, and scores of its members.
+//! The state of a search in a box, and the scoring of members.
 
 use ndarray::{ArrayView1, ArrayView2, Axis};
 
@@ -7,12 +7,12 @@ use super::exhaustive::BLOCK;
 use crate::error::{Result, Stop, check};
 use crate::problem::{Objective, Product};
 
-/// The state of the search of an objective on a box.
+/// The state of a search for the maximum of an objective in a box.
 pub(super) struct Search<'a, 's> {
     pub objective: &'a mut dyn Objective,
     pub product: &'a Product,
     pub excluded: &'a Excluded,
-    /// The best scored member that is not excluded. It is used only if members are excluded.
+    /// The best scored member that is not excluded. This field is used only if members are excluded.
     pub best_left: Option<(Vec<f64>, f64)>,
     pub stop: &'a mut Stop<'s>,
     /// L-BFGS-B minimises (reference − a(x)) / scale, so that its tolerances are relative to the range of a(x).
@@ -56,7 +56,7 @@ impl<'a, 's> Search<'a, 's> {
         Ok(values)
     }
 
-    /// Keeps a member if it is the best scored member that is not excluded.
+    /// Stores a member if the member is not excluded and its value is larger than the stored value.
     pub fn keep_if_left(&mut self, x: ArrayView1<f64>, value: f64) {
         let best = self.best_left.as_ref();
         if best.map_or(!value.is_nan(), |(_, most)| value > *most) {

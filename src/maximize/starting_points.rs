@@ -1,5 +1,5 @@
-//! The starting points of a search of a box. They are evenly spread points, points on faces and corners, and points
-//! near the best observed points.
+//! The starting points of a search in a box: evenly spread points, points on faces and corners, and points near the
+//! best observed points.
 //!
 //! Notation: d is the number of coordinates; points are rows; u ∈ [0, 1]^d has one entry per coordinate.
 
@@ -15,7 +15,7 @@ use crate::problem::{
 };
 use crate::random::Rng;
 
-/// Standard deviations of the steps away from the best observed points.
+/// Standard deviations of the random steps that start at the best observed points.
 const STEPS: [f64; 4] = [0.2, 0.05, 0.01, 0.002];
 
 /// Returns the members of the box that are scored in step 1 of the search.
@@ -48,7 +48,8 @@ pub(super) fn starting_points(
     concatenate![Axis(0), points, around]
 }
 
-/// Returns `n_even` evenly spread points of the unit cube, followed by all of its corners or `n_corners` corners.
+/// Returns `n_even` evenly spread points of the unit cube, followed by corners of the cube. If the cube has at most
+/// `n_corners` corners, all corners are returned. Otherwise, `n_corners` random corners are returned.
 fn even_points_and_corners(
     n_even: usize,
     n_corners: usize,
@@ -60,7 +61,8 @@ fn even_points_and_corners(
     let mut unit = Array2::zeros((n_even + n_corners, d));
     unit.slice_mut(s![..n_even, ..])
         .assign(&unit_sequence(n_even, d, rng));
-    // Every second row is stretched about the centre. A share `outside` of each coordinate is then clipped to the ends.
+    // Every second row is stretched about the centre. A share `outside` of the entries in such a row is then clipped to
+    // 0 or 1.
     let outside = (2.0 / d as f64).clamp(0.15, 0.3);
     for mut row in unit.slice_mut(s![..n_even;2, ..]).outer_iter_mut() {
         row.mapv_inplace(|u| (0.5 + (u - 0.5) / (1.0 - outside)).clamp(0.0, 1.0));
@@ -78,8 +80,8 @@ fn even_points_and_corners(
     unit
 }
 
-/// Writes all combinations of the discrete coordinates to the rows, in random order. The combinations are repeated if
-/// there are more rows.
+/// Writes the combinations of the discrete coordinates to the rows, in random order. If there are more rows than
+/// combinations, the combinations are repeated.
 fn write_combinations(product: &Product, mut points: ArrayViewMut2<f64>, rng: &mut Rng) {
     let all = combinations(product, points.ncols());
     let mut order: Vec<usize> = Vec::with_capacity(points.nrows() + all.nrows());
@@ -98,8 +100,8 @@ fn write_combinations(product: &Product, mut points: ArrayViewMut2<f64>, rng: &m
     }
 }
 
-/// Returns the best observed points, followed by random steps from these points. The steps have every length in `STEPS`
-/// and start at the best point.
+/// Returns the best observed points, followed by random steps from these points. From each point, best
+/// first, one step of every length in `STEPS` is made.
 fn steps(
     domain: &Domain,
     product: &Product,

@@ -1,5 +1,6 @@
-//! A sweep over single coordinates. It tries other levels, or both ends of a continuous coordinate, and then changes of
-//! several discrete coordinates together.
+//! A sweep over single coordinates. For a discrete coordinate, the sweep tries other levels. For a continuous
+//! coordinate, the sweep tries both ends of the range. Then the sweep tries to change several discrete coordinates
+//! together.
 
 use std::collections::HashSet;
 
@@ -9,8 +10,8 @@ use super::scoring::Search;
 use crate::error::{Error, Result};
 use crate::problem::{Coordinate, columns};
 
-/// The largest number of levels of an integer for which a sweep tries every level. For an integer with more levels, a
-/// sweep tries steps of ±1, ±2, ±4, ….
+/// A sweep tries every level of an integer with at most this many levels. For an integer with more levels, a sweep
+/// tries steps of ±1, ±2, ±4, ….
 const FEW_LEVELS: u64 = 16;
 
 /// Whether the coordinate is an integer with more than `FEW_LEVELS` levels.
@@ -20,8 +21,8 @@ pub(super) fn is_large(coordinate: &Coordinate) -> bool {
 
 impl Search<'_, '_> {
     /// Applies the best change of a single coordinate if the change increases a(x). Then applies the best combined
-    /// change of further discrete coordinates. Single changes are scored in one batch, and combined changes are scored
-    /// in another batch. Returns whether a(x) has increased.
+    /// change of further discrete coordinates. All single changes are scored in one batch, and all combined changes are
+    /// scored in a second batch. Returns whether a(x) has increased.
     pub fn sweep(&mut self, x: &mut [f64], value: &mut f64) -> Result<bool> {
         let (mut moves, mut moved) = (Vec::new(), Vec::new());
         let mut y = x.to_vec();

@@ -1,4 +1,4 @@
-//! Tests of the argmax. They use known maxima, a comparison with many dense starts, and general properties.
+//! Tests of the argmax. The tests use known maxima, a comparison with many dense starts, and general properties.
 
 mod conditional;
 mod discrete;
@@ -261,8 +261,8 @@ fn ties_of_candidates_are_uniform_and_nan_is_never_the_best() {
 
 #[test]
 fn the_best_members_of_discrete_coordinates_are_found() {
-    // The box has few combinations. The best of 4 × 5 × 3 combinations is far better than the others, and each
-    // combination has a different best x.
+    // The box has few combinations. The best of 4 × 5 × 3 combinations is far better than all other combinations, and
+    // each combination has a different best x.
     let domain = Domain::new_box(vec![
         integer(1, 4, false),
         Coordinate::Continuous,

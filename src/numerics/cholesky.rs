@@ -1,8 +1,9 @@
 //! Dense linear algebra with the crate `faer`: Cholesky factors, triangular solves, inverses and products.
 //!
 //! Notation: A = L Lᵀ is n × n. A *block of right-hand sides* is an array with one row per right-hand side, shape (N,
-//! n). Its row-major rows are contiguous columns for faer. Large factors and inverses are computed on the thread pool
-//! of the process. All other functions run on the calling thread. The bits do not depend on the number of threads.
+//! n). The rows of such a row-major array are contiguous columns for faer. Large factors and inverses are computed on
+//! the thread pool of the process. All other functions run on the calling thread. The bits do not depend on the number
+//! of threads.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::{factor, inverse};
@@ -81,7 +82,7 @@ impl<'a> LowerFactor<'a> {
     }
 }
 
-/// Computes `out` (N, M) = left rightᵀ, with left (N, k) and right (M, k).
+/// Computes `out` (N, M) = left rightᵀ, where left has shape (N, k) and right has shape (M, k).
 pub fn multiply_transposed(
     left: ArrayView2<f64>,
     right: ArrayView2<f64>,
@@ -97,7 +98,7 @@ pub fn multiply_transposed(
     );
 }
 
-/// Subtracts rows rowsᵀ from the symmetric matrix `out` (m, m), with rows (m, n).
+/// Subtracts `rows` `rows`ᵀ from the symmetric matrix `out` (m, m), where `rows` has shape (m, n).
 pub(crate) fn subtract_gram_of_rows(rows: ArrayView2<f64>, mut out: ArrayViewMut2<f64>) {
     let rows = as_columns(rows);
     // `out` is symmetric, so it is the same matrix in row-major and in column-major order.

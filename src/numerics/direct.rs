@@ -1,7 +1,7 @@
 //! Minimisation over the unit cube by DIRECT (Jones, Perttunen & Stuckman 1993), with the crate `basin`.
 //!
-//! The algorithm divides the cube into boxes and evaluates their centres. It is deterministic and does not use
-//! gradients.
+//! The algorithm divides the cube into boxes and evaluates their centres. The algorithm is deterministic and does not
+//! use gradients.
 
 use std::cell::RefCell;
 use std::convert::Infallible;

@@ -9,7 +9,8 @@ use super::cholesky::{LowerFactor, factor_in_place, subtract_gram_of_rows};
 use super::simd::{dot, substitute_backward, substitute_forward};
 use crate::error::{Error, Result, Stop, check};
 
-/// The jitters, as multiples of the mean diagonal entry. They are tried in this order until the factorisation succeeds.
+/// The jitters, as multiples of the mean diagonal entry. The jitters are tried in this order until the factorisation
+/// succeeds.
 const JITTERS: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
 
 /// A pivot below this multiple of the mean diagonal entry counts as a rounding error. Solves with a smaller pivot may
@@ -49,7 +50,7 @@ impl GrowingCholesky {
         self.n
     }
 
-    /// The largest jitter of all rows. It is 0 for well-conditioned rows.
+    /// The largest jitter of all rows. The jitter is 0 if all rows are well-conditioned.
     pub fn jitter(&self) -> f64 {
         self.jitter.iter().copied().fold(0.0, f64::max)
     }
@@ -67,16 +68,16 @@ impl GrowingCholesky {
 
     /// Appends m rows, given `cross` (m, n) = A[new, old] and `block` (m, m) = A[new, new]. `block` is consumed.
     ///
-    /// Given L11, L21 = (L11⁻¹ A12)ᵀ and L22 L22ᵀ = A22 − L21 L21ᵀ. If the Schur complement A22 − L21 L21ᵀ is not
-    /// positive definite, increasing jitter is added to its diagonal. If the largest jitter also fails, an error is
-    /// returned and the factor is unchanged.
+    /// The new rows of the factor are L21 = (L11⁻¹ A12)ᵀ, and L22 with L22 L22ᵀ = A22 − L21 L21ᵀ. If the Schur
+    /// complement A22 − L21 L21ᵀ is not positive definite, increasing jitter is added to its diagonal. If the largest
+    /// jitter also fails, an error is returned and the factor is unchanged.
     pub fn extend(&mut self, cross: ArrayView2<f64>, block: Array2<f64>) -> Result<()> {
         let scale = block.diag().iter().map(|a| a.abs()).sum::<f64>() / block.nrows() as f64;
         self.extend_scaled(cross, block, scale)
     }
 
-    /// Appends rows as [`Self::extend`]. The jitter is in units of `scale` instead of the mean diagonal entry of the
-    /// block.
+    /// Appends rows as [`Self::extend`] does. The jitter is in units of `scale` instead of the mean diagonal entry of
+    /// the block.
     pub fn extend_scaled(
         &mut self,
         cross: ArrayView2<f64>,
@@ -166,8 +167,8 @@ impl GrowingCholesky {
         self.forward_substitution_leading(block);
     }
 
-    /// Replaces every row r by L⁻¹ r, with the leading block of L. The length of the rows is the size of the leading
-    /// block.
+    /// Replaces every row r of the block by L⁻¹ r, where L is the leading block of the factor. The number of entries of
+    /// r is the size of the leading block.
     pub fn forward_substitution_leading(&self, mut block: ArrayViewMut2<f64>) {
         let n = block.ncols();
         assert!(n <= self.n, "at most one column per row of the factor");
@@ -237,7 +238,7 @@ impl GrowingCholesky {
         self.leading_factor(self.n).backward_substitution(block);
     }
 
-    /// Returns L ξ, with the leading ξ.len() rows of the factor.
+    /// Returns L ξ, where L contains the first ξ.len() rows of the factor.
     pub fn multiply(&self, xi: &[f64]) -> Vec<f64> {
         let m = xi.len();
         let mut out = vec![0.0; m];

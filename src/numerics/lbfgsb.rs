@@ -14,9 +14,9 @@ use basin::{
 /// Stopping criteria. The solver stops when any of the three criteria is met.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tolerance {
-    /// The threshold of the largest absolute entry of the projected gradient.
+    /// The threshold for the largest absolute entry of the projected gradient.
     pub projected_gradient: f64,
-    /// The threshold of the relative reduction (f_old − f_new) / max(|f_old|, |f_new|, 1) of one iteration.
+    /// The threshold for the relative reduction (f_old − f_new) / max(|f_old|, |f_new|, 1) in one iteration.
     pub relative_reduction: f64,
     /// The largest number of iterations. An iteration takes at most twenty evaluations, and usually one.
     pub max_iterations: u64,
@@ -25,7 +25,7 @@ pub struct Tolerance {
 /// Minimises `f` over [lower, upper] from `x0` with L-BFGS-B. `f(x, gradient)` fills the gradient and returns the
 /// value.
 ///
-/// Returns the best evaluated point and its value. `x0` is clipped to the bounds first. A non-finite value counts as
+/// Returns the best evaluated point and its value. `x0` is first clipped to the bounds. A non-finite value counts as
 /// +∞, and the line search then shortens its step. If the value at `x0` is not finite, (x0, +∞) is returned after one
 /// evaluation.
 pub fn minimize(
@@ -95,7 +95,7 @@ struct Evaluations<'a> {
 }
 
 impl Evaluations<'_> {
-    /// Returns f at the free coordinates `z` and writes its gradient with respect to them to `slope`.
+    /// Returns f at the free coordinates `z`. Writes the gradient with respect to the free coordinates to `slope`.
     fn evaluate(&mut self, free: &[usize], z: &[f64], slope: &mut [f64]) -> f64 {
         for (&i, &v) in free.iter().zip(z) {
             // The solver moves to a bound u by computing x + (u − x), which may differ from u by a rounding error.
@@ -223,7 +223,7 @@ mod tests {
             assert!(x.iter().all(|v| (v - 1.0).abs() < 1e-5));
             assert!(count < 120, "{count} evaluations");
         }
-        // For x₀ ≤ 0.5, the minimum has x₁ = x₀² and the value (1 − 0.5)².
+        // For x₀ ≤ 0.5, the minimum is at x₁ = x₀² and has the value (1 − 0.5)².
         let (x, value) = minimize(
             &mut rosenbrock,
             &[-1.2, 1.0],

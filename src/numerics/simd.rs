@@ -102,7 +102,7 @@ pub fn weighted_squared_differences(a: f64, x: &[f64], w: &[f64]) -> f64 {
 /// columns.
 const COLUMNS: usize = 4;
 
-/// Replaces b by L⁻¹ b, for L in columns with distance `stride`.
+/// Replaces b by L⁻¹ b. The columns of L are stored with distance `stride`.
 #[multiversion(targets = "simd")]
 pub fn substitute_forward(l: &[f64], stride: usize, b: &mut [f64]) {
     let n = b.len();
@@ -130,7 +130,7 @@ pub fn substitute_forward(l: &[f64], stride: usize, b: &mut [f64]) {
     }
 }
 
-/// Replaces b by L⁻ᵀ b, for L in columns with distance `stride`.
+/// Replaces b by L⁻ᵀ b. The columns of L are stored with distance `stride`.
 #[multiversion(targets = "simd")]
 pub fn substitute_backward(l: &[f64], stride: usize, b: &mut [f64]) {
     let n = b.len();

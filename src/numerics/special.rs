@@ -1,17 +1,16 @@
-//! Branch-free elementary functions: exp for x ≤ 0, sin and cos, and Mills' ratio of the normal distribution. They are
-//! inlined, so that the loops that call them are vectorised.
+//! Branch-free elementary functions: exp for x ≤ 0, sin and cos, and Mills' ratio of the normal distribution. The
+//! functions are inlined, so that loops that call the functions are vectorised.
 //!
 //! The functions do not use fused multiply-add, so the bits are the same on every machine.
 
-/// The constant 1.5·2⁵². Adding it to x rounds x to an integer, and the low bits of the sum are the bits of this
-/// integer.
+/// The constant 1.5·2⁵². Adding this constant to x rounds x to an integer, and the low bits of the sum are the bits of
+/// the integer.
 const SHIFT: f64 = 6_755_399_441_055_744.0;
 
-/// Returns exp(x) for x ≤ 0 to 2 ulp, without branches. With x = k·ln 2 + f, a Taylor polynomial gives exp(f), and 2^k
-/// is written to the exponent bits.
+/// Returns exp(x) for x ≤ 0, with an error of at most 2 ulp. The function does not branch. With x = k·ln 2 + f, a
+/// Taylor polynomial gives exp(f), and 2^k is written to the exponent bits.
 ///
-/// If x is computed as a difference, a rounding error may make x positive. This error is large if the terms of the
-/// difference are large, so x > 1 counts as 1.
+/// If x is the difference of two large terms, rounding may make x positive, even above 1. An x above 1 counts as 1.
 #[inline(always)]
 pub(crate) fn exp_nonpositive(x: f64) -> f64 {
     const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
@@ -43,8 +42,8 @@ pub(crate) fn exp_nonpositive(x: f64) -> f64 {
     if x < -708.0 { 0.0 } else { p * scale }
 }
 
-/// Returns Mills' ratio R = (1 − Φ(a))/φ(a) and 1 − a R for a ≥ 0, to 1e-12. The log expected improvement is computed
-/// from these two numbers.
+/// Returns Mills' ratio R = (1 − Φ(a))/φ(a) and 1 − a R for a ≥ 0, with errors up to 1e-12. The log expected
+/// improvement is computed from these two numbers.
 ///
 /// R/t is a Chebyshev series in t = 4/(4 + a), which maps a to (0, 1]. For large a, computing 1 − a R would suffer from
 /// cancellation. The series 1 − a R = 1/a² − 3/a⁴ + 15/a⁶ − … in u = 1/a² is summed instead.
@@ -89,8 +88,8 @@ pub(crate) fn mills_ratio(a: f64) -> (f64, f64) {
     (ratio, if a > 50.0 { far } else { 1.0 - a * ratio })
 }
 
-/// Returns (sin x, cos x) to a few ulp of 1 for |x| up to a million. With x = k·π/2 + r, Taylor polynomials give sin r
-/// and cos r, and k gives the quadrant.
+/// Returns (sin x, cos x). For |x| up to a million, the error is at most a few ulp of 1. With x = k·π/2 + r, Taylor
+/// polynomials give sin r and cos r, and k gives the quadrant.
 #[inline(always)]
 pub(crate) fn sine_and_cosine(x: f64) -> (f64, f64) {
     // The number π/2 in three parts of 33 bits. The products of k with the first two parts are exact.
@@ -163,7 +162,7 @@ mod tests {
                 assert!((rest / (1.0 - a * expected) - 1.0).abs() < 1e-12, "{a}");
             }
         }
-        // The two formulas agree at the value of a where the function changes from one formula to the other.
+        // The function switches between two formulas at one value of a. Both formulas agree at this value.
         let (before, after) = (mills_ratio(50.0).1, mills_ratio(50f64.next_up()).1);
         assert!((before / after - 1.0).abs() < 2e-12);
     }

@@ -1,7 +1,8 @@
 //! A thread pool that can be used after a fork. Each process has one pool, which is created on first use.
 //!
-//! A forked child inherits the pool of its parent but not the threads, and would wait for the threads forever. So the
-//! pool is stored with the process id. After a fork, the child leaks the inherited pool and creates a new pool.
+//! A forked child inherits the pool of its parent, but not the threads of the pool. Without a new pool, the child would
+//! wait for these threads forever. So the pool is stored with the process id. After a fork, the child leaks the
+//! inherited pool and creates a new pool.
 
 use std::sync::Mutex;
 
@@ -15,8 +16,8 @@ static POOL: Mutex<Option<(u32, Option<&'static ThreadPool>)>> = Mutex::new(None
 /// caller then computes on the calling thread.
 pub fn pool() -> Option<&'static ThreadPool> {
     let process = std::process::id();
-    // Never wait for the lock. If the process forks while another thread holds the lock, the lock stays locked in the
-    // child.
+    // Never wait for the lock. If the process forks while another thread holds the lock, the lock is never released in
+    // the child.
     let mut slot = POOL.try_lock().ok()?;
     match *slot {
         Some((owner, pool)) if owner == process => pool,
@@ -33,8 +34,8 @@ pub fn pool() -> Option<&'static ThreadPool> {
     }
 }
 
-/// Returns the results of `work` on each item, in the order of the items. `work` runs on the pool if `worthwhile`, else
-/// on the calling thread.
+/// Returns the results of `work` on each item, in the order of the items. `work` runs on the pool if `worthwhile` is
+/// true, and otherwise on the calling thread.
 pub fn parallel_map<T: Send, R: Send>(
     items: Vec<T>,
     worthwhile: bool,

@@ -1,4 +1,4 @@
-//! Checks of the arguments of single methods.
+//! Checks of method arguments.
 
 use ndarray::ArrayView2;
 

@@ -1,4 +1,5 @@
-//! Finite domains. A list of candidates in the user's units, and its encoding: each column is scaled to [0, 1].
+//! Finite domains: a list of candidates in the user's units, and its encoding. Each encoded column has the range
+//! [0, 1].
 
 use std::sync::Arc;
 
@@ -69,7 +70,7 @@ impl Candidates {
     }
 }
 
-/// The saved form, with the number of columns and the entries of all rows.
+/// The saved form: the number of columns, and the entries of all rows.
 type Saved = (usize, Vec<f64>);
 
 impl TryFrom<Saved> for Candidates {

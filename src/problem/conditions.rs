@@ -1,5 +1,5 @@
-//! Conditions of the coordinates of a box. A condition depends on the index of another coordinate. The conditions of a
-//! coordinate determine whether this coordinate is active.
+//! Conditions in a box. A condition depends on the index of another coordinate. The conditions of a coordinate
+//! determine whether this coordinate is active.
 //!
 //! A coordinate with conditions is a *child*; the coordinates in its conditions are its *parents*. The child is active
 //! if all of its conditions hold. A condition holds if the parent is active and the index of the parent is among the
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use super::{Cell, Coordinate};
 
-/// The largest number of combinations of a box with conditions that is counted. No search enumerates more members.
+/// Combinations of a box with conditions are counted up to this number. No search enumerates more members.
 const MAX_COUNT: u64 = 100_000;
 
 /// The number of a parent, and the indices of the parent at which the condition holds.
@@ -22,13 +22,13 @@ pub struct Conditions {
     /// The conditions of each coordinate, with their levels in ascending order.
     pub when: Vec<Vec<Condition>>,
     pub is_parent: Vec<bool>,
-    /// The numbers of the coordinates, with parents before their children.
+    /// The numbers of all coordinates, ordered so that parents come before their children.
     pub order: Vec<usize>,
 }
 
 impl Conditions {
-    /// Creates the conditions of a box. `when` has one list per coordinate. If the conditions form a circle, the error has
-    /// the coordinates of the circle.
+    /// Creates the conditions of a box. `when` has one list per coordinate. If the conditions form a circle, the error
+    /// contains the coordinates of the circle.
     pub fn new(mut when: Vec<Vec<Condition>>) -> Result<Self, Vec<usize>> {
         let mut is_parent = vec![false; when.len()];
         for Condition(parent, levels) in when.iter_mut().flatten() {
@@ -70,16 +70,16 @@ impl Conditions {
             let Cell::Range(first, last) = cells[*parent] else {
                 return false;
             };
-            // The levels are sorted and unique. They contain the whole range first..=last if and only if the level
-            // (last − first) places after `first` is `last`.
+            // The levels are sorted and unique. All levels from `first` to `last` are present if and only if `last` is
+            // found (last − first) positions after `first`.
             let at = levels.binary_search(&first).unwrap_or(levels.len());
             levels.get(at + (last - first) as usize) == Some(&last)
                 && self.hold_throughout(*parent, cells)
         })
     }
 
-    /// The number of combinations of the active discrete coordinates. With conditions, a number above
-    /// [`MAX_COUNT`] is `u64::MAX`.
+    /// The number of combinations of the active discrete coordinates. In a box with conditions, a number above
+    /// [`MAX_COUNT`] is returned as `u64::MAX`.
     pub(super) fn combinations(&self, coordinates: &[Coordinate]) -> u64 {
         let n = coordinates.len();
         self.count(
@@ -90,7 +90,7 @@ impl Conditions {
         )
     }
 
-    /// The number of combinations of the coordinates in `order`, given the state of the coordinates before them.
+    /// The number of combinations of the coordinates in `order`, given the states of all earlier coordinates.
     fn count(
         &self,
         coordinates: &[Coordinate],
@@ -124,8 +124,8 @@ impl Conditions {
     }
 }
 
-/// The numbers of the coordinates, with parents before children and otherwise in ascending order. If the conditions form
-/// a circle, the error has the coordinates of the circle.
+/// The numbers of all coordinates. Parents come before their children. Apart from this rule, the order is ascending. If
+/// the conditions form a circle, the error contains the coordinates of the circle.
 fn order(when: &[Vec<Condition>]) -> Result<Vec<usize>, Vec<usize>> {
     let mut order = Vec::with_capacity(when.len());
     let mut n_waited_for: Vec<usize> = when.iter().map(Vec::len).collect();
@@ -146,7 +146,8 @@ fn order(when: &[Vec<Condition>]) -> Result<Vec<usize>, Vec<usize>> {
             }
         }
     }
-    // Each coordinate that still waits has a parent that waits, so following these parents leads to a circle.
+    // Each coordinate that still waits for a parent has a parent that waits, too. So following the waiting parents
+    // leads to a circle.
     let waits = |&i: &usize| n_waited_for[i] > 0;
     let mut path: Vec<usize> = (0..when.len()).find(waits).into_iter().collect();
     while let Some(&last) = path.last() {
@@ -214,7 +215,7 @@ mod tests {
         }
     }
 
-    /// The members of all combinations of the discrete coordinates.
+    /// The members for all combinations of discrete values.
     fn members(domain: &Domain) -> HashSet<Vec<u64>> {
         let product = product(domain);
         let levels = product.iter().map(|c| c.levels().unwrap_or(1));

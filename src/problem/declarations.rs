@@ -1,4 +1,4 @@
-//! Declarations of named parameters, their checks, and the conditions among them.
+//! Declarations of named parameters, checks of the declarations, and the conditions among the parameters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,17 +11,17 @@ use crate::error::{Error, Result};
 /// The largest number of columns of a space.
 const MAX_COLUMNS: usize = 4096;
 
-/// What the points of a space are.
+/// What the points of a space represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
-    /// Points to suggest.
+    /// Points that are suggested.
     Params,
-    /// A context has no conditions.
+    /// Contexts. The parameters of a context do not have conditions.
     Context,
 }
 
 impl Role {
-    /// The argument of an optimizer, for messages.
+    /// The name of the argument of an optimizer, for messages.
     fn argument(self) -> &'static str {
         match self {
             Role::Params => "space",
@@ -29,7 +29,8 @@ impl Role {
         }
     }
 
-    /// The error of a point. The message starts with the argument that a point is passed as.
+    /// Returns the error for an invalid point. The message starts with the name of the argument that contains the
+    /// point.
     pub(super) fn error(self, message: &str) -> Error {
         match self {
             Role::Params => Error::InvalidPoint(format!("params{message}")),
@@ -41,11 +42,12 @@ impl Role {
 /// A parameter as it is declared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Declaration {
-    /// The name, which is unique in a space. Messages use it.
+    /// The name, which is unique in a space. Messages contain the name.
     pub name: String,
     /// The range of values, or the choices.
     pub parameter: Parameter,
-    /// The parameter is active if each of these other parameters is active and has one of the given levels.
+    /// The names of other parameters, each with a list of levels. The parameter is active if each named parameter is
+    /// active and has one of the listed levels.
     pub when: Vec<(String, Vec<u64>)>,
 }
 
@@ -66,8 +68,7 @@ pub(super) fn list<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
     format!("[{}]", quoted.collect::<Vec<_>>().join(", "))
 }
 
-/// Returns the conditions among all parameters. Refuses parameters without values, and
-/// conditions that cannot hold.
+/// Returns the conditions among all parameters. Refuses parameters without values, and conditions that cannot hold.
 pub(super) fn conditions(role: Role, declared: &[Declaration]) -> Result<Conditions> {
     let argument = role.argument();
     let refuse = |why: String| Err(Error::InvalidSpace(format!("{argument}{why}")));
@@ -121,7 +122,7 @@ fn circle_error(role: Role, declared: &[Declaration], circle: &[usize]) -> Error
 }
 
 /// Returns the conditions among the searched parameters. A constant parent is active if and only if the conditions of
-/// that parent hold. So these conditions replace a condition on a constant parent.
+/// this parent hold. So a condition on a constant parent is replaced by the conditions of the parent.
 pub(super) fn without_constants(
     role: Role,
     declared: &[Declaration],

@@ -15,7 +15,7 @@ use ndarray::{Array2, ArrayView2};
 use super::{Coordinate, Product};
 use crate::error::{Error, Result};
 
-/// The largest difference of an entry of a member from the exact entry.
+/// A point is a member if each of its entries differs by at most this tolerance from the entry of an exact member.
 const TOLERANCE: f64 = 1e-9;
 
 /// An encoded point of a domain, and its row number if the domain is a list of candidates.
@@ -40,7 +40,7 @@ pub enum Domain {
 }
 
 impl Domain {
-    /// A finite domain; one point per row.
+    /// Creates a finite domain from points, one point per row.
     pub fn candidates(points: Array2<f64>) -> Result<Domain> {
         checked(points).map(Domain::Candidates)
     }
@@ -77,7 +77,8 @@ impl Domain {
         }
     }
 
-    /// Whether some members have no active continuous coordinate, so that the same member can be suggested twice.
+    /// Whether the same member can be suggested twice. This is possible if some members do not have an active
+    /// continuous coordinate.
     pub fn can_repeat(&self) -> bool {
         match self {
             Domain::Candidates(_) => true,
@@ -88,7 +89,7 @@ impl Domain {
         }
     }
 
-    /// The number of combinations of the active discrete coordinates (saturating); the number of rows for candidates.
+    /// The number of combinations of the active discrete coordinates (saturating). For candidates, the number of rows.
     pub fn combinations(&self) -> u64 {
         match self {
             Domain::Candidates(points) => points.nrows() as u64,
@@ -113,8 +114,8 @@ impl Domain {
             }
     }
 
-    /// Replaces `x`, which has `width` entries, by the nearest member. For candidates, returns the row number of the
-    /// member.
+    /// Replaces `x`, which has `width` entries, by the nearest member. If the domain is a list of candidates, returns
+    /// the row number of the member.
     pub fn snap(&self, x: &mut [f64]) -> Option<usize> {
         match self {
             Domain::Candidates(points) => {
@@ -187,7 +188,7 @@ pub(crate) mod testing {
             Domain::conditional_box(coordinates, when)
         }
 
-        /// A box of the given coordinates, with the conditions of each.
+        /// A box of the given coordinates, with the conditions of each coordinate.
         pub(crate) fn conditional_box(
             coordinates: Vec<Coordinate>,
             when: Vec<Vec<Condition>>,

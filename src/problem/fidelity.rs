@@ -1,4 +1,5 @@
-//! Fidelity, the share of a full evaluation that a trial runs. A fidelity has a cost and a bound on its bias.
+//! The fidelity of a trial is the share of a full evaluation that the trial runs. A fidelity has a cost and a bound on
+//! its bias.
 //!
 //! Notation: z ∈ [0, 1] is the fidelity, which is 1 for a full evaluation; a *value* is a fidelity in the user's units,
 //! such as a number of epochs; λ(z) is the cost; ζ(z) is a bound on |f_z(x) − f(x)| at every x.
@@ -48,7 +49,7 @@ impl Default for Fidelity {
 }
 
 impl Fidelity {
-    /// Creates a fidelity. Refuses choices, and numbers that are not a valid bias or cost.
+    /// Creates a fidelity. Refuses an axis whose values are choices, an invalid bias, and an invalid cost.
     pub fn new(axis: Parameter, bias: Option<f64>, cost: Option<PowerCost>) -> Result<Self> {
         if !axis.kind().coordinate().is_ordered() {
             let text = "a fidelity is a number, not a choice; give a range of numbers";
@@ -89,7 +90,7 @@ impl Fidelity {
         }
     }
 
-    /// The fidelity z of a value in the user's units.
+    /// Converts a value in the user's units to the fidelity z.
     pub(crate) fn encode(&self, value: f64) -> f64 {
         let mut z = [0.0];
         self.axis.kind().encode(value, &mut z);
@@ -103,7 +104,7 @@ impl Fidelity {
         if self.axis.n_levels().is_some() {
             return value;
         }
-        // Every float has a decimal of at most 17 digits.
+        // Every float can be written as a decimal with at most 17 digits.
         let mut rounded = (0..17).filter_map(|digits| format!("{value:.digits$e}").parse().ok());
         let has_z = |&short: &f64| {
             self.check_value(short).is_ok() && (self.encode(short) - z).abs() <= f64::EPSILON
@@ -111,7 +112,7 @@ impl Fidelity {
         rounded.find(has_z).unwrap_or(value)
     }
 
-    /// The possible value of z nearest to this value.
+    /// The possible fidelity z that is nearest to this number.
     pub(crate) fn nearest(&self, z: f64) -> f64 {
         let axis = self.axis.kind().coordinate();
         match axis.levels() {
@@ -143,7 +144,7 @@ mod tests {
     }
 
     proptest! {
-        /// On a grid, the result is a nearest grid value. A possible value of z is returned unchanged.
+        /// On a grid, the result is a grid value that is nearest to z. A possible value of z is returned unchanged.
         #[test]
         fn the_nearest_possible_value_is_found(low in 1..50u32, n in 1..50u32, z in 0.0..=1.0f64, log: bool) {
             let fidelity = Fidelity::new(integer(low, low + n, log), None, None).unwrap();
@@ -219,7 +220,7 @@ mod tests {
             }
             assert_eq!((fidelity.decode(0.0), fidelity.decode(1.0)), (low, high));
         }
-        // The shares that strategies choose have short values.
+        // The fidelities z that strategies choose are decoded to values with few digits.
         for (low, high, z, value) in [
             (0.0, 3.0, 0.8, 2.4),
             (0.0, 3.0, 0.2, 0.6),

@@ -1,5 +1,5 @@
-//! The problem in the user's units. It defines the points, contexts and fidelities, and whether larger or smaller
-//! values are better.
+//! The problem in the user's units. The problem defines the points, contexts and fidelities, and whether larger or
+//! smaller values are better.
 //!
 //! * [`parameter`]: the kinds of parameters; [`space`]: named parameters; [`declarations`] and their checks; [`point`]:
 //!   one point; [`fidelity`]: the share of a full evaluation
@@ -80,7 +80,7 @@ pub enum Members {
     Candidates(Candidates),
 }
 
-/// The optimisation problem. It does not depend on the strategy.
+/// The optimisation problem. The problem does not depend on the strategy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Problem {
     /// The points that may be suggested.
@@ -96,7 +96,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Creates a maximisation over a space, without contexts or fidelities. The clock counts suggestions.
+    /// Creates a maximisation problem over a space, without contexts or fidelities. The clock counts suggestions.
     pub fn new(space: Space) -> Self {
         Self {
             members: Members::Space(space),
@@ -107,8 +107,8 @@ impl Problem {
         }
     }
 
-    /// Creates a maximisation over the unit cube, with contexts in another unit cube. The points equal their encoded
-    /// columns.
+    /// Creates a maximisation problem over a unit cube, with contexts in a second unit cube. Points are equal to their
+    /// encoded columns.
     pub fn unit_cube(width: usize, context_width: usize, clock: Clock) -> Result<Self> {
         let cube = |role, name: &str, n: usize| {
             let unit = || Parameter::Real(Real::UNIT);
@@ -141,14 +141,14 @@ impl Problem {
         product.map_or(&[], |product| product)
     }
 
-    /// The numbers of columns of an encoded point and of an encoded context.
+    /// The number of columns in an encoded point, and the number in an encoded context.
     pub(crate) fn widths(&self) -> (usize, usize) {
         let context = self.context.as_ref();
         let context_width = context.map_or(0, |space| space.domain().width());
         (self.domain().width(), context_width)
     }
 
-    /// The numbers of searched parameters of a point (0 for candidates) and of a context.
+    /// The number of searched parameters in a point (0 for candidates), and the number in a context.
     pub fn n_numbers(&self) -> (usize, usize) {
         let n = match &self.members {
             Members::Space(space) => space.searched().len(),
@@ -226,7 +226,7 @@ impl Problem {
         }
     }
 
-    /// Returns the point with these columns. `index` is its row number among candidates.
+    /// Returns the point with these columns. `index` is the row number of the point among candidates.
     pub(crate) fn decode(&self, x: &[f64], index: Option<usize>) -> Point {
         match (&self.members, index) {
             (Members::Space(space), _) => Point::Numbers(space.decode_searched(x)),
@@ -238,8 +238,9 @@ impl Problem {
         }
     }
 
-    /// A constraint for [`crate::maximize::feasible::Feasible::by`], from a predicate over the numbers of the searched
-    /// parameters; None stands for an inactive parameter. Candidates always satisfy it.
+    /// Converts a predicate to a constraint for [`crate::maximize::feasible::Feasible::by`]. The predicate takes the
+    /// numbers of the searched parameters, where None stands for an inactive parameter. Candidates always satisfy the
+    /// constraint.
     pub fn constraint(
         &self,
         holds: impl Fn(&[Option<f64>]) -> bool,
@@ -262,13 +263,13 @@ impl Problem {
         }
     }
 
-    /// The fidelity z in [0, 1] of a fidelity in the user's units.
+    /// Converts a fidelity in the user's units to z in [0, 1].
     pub(crate) fn z(&self, fidelity: Option<f64>) -> Option<f64> {
         let declared = self.fidelity.as_ref()?;
         fidelity.map(|value| declared.encode(value))
     }
 
-    /// Returns the fidelity in the user's units, or None if a fidelity is not declared.
+    /// Converts z to a fidelity in the user's units. Returns None if the problem does not declare a fidelity.
     pub(crate) fn fidelity_at(&self, z: f64) -> Option<f64> {
         self.fidelity.as_ref().map(|declared| declared.decode(z))
     }

@@ -1,8 +1,9 @@
-//! Boxes: products of coordinates. The columns of the coordinates follow one another in a row.
+//! Boxes, which are products of coordinates. A row contains the columns of all coordinates, in the order of the
+//! coordinates.
 //!
-//! Coordinates may have conditions. If these do not hold, the coordinate is *inactive* and its columns have fixed
-//! values (½ in a single column, zeros in a one-hot group). So points that differ only in inactive coordinates are
-//! the same row.
+//! Coordinates may have conditions. If the conditions of a coordinate do not hold, the coordinate is *inactive*, and
+//! its columns have fixed values (½ in a single column, zeros in a one-hot group). So points that differ only in
+//! inactive coordinates are the same row.
 
 use std::ops::{Deref, Range};
 
@@ -56,7 +57,7 @@ impl Product {
         self.combinations
     }
 
-    /// Whether each coordinate is active at `x`; None if no coordinate has conditions.
+    /// Whether each coordinate is active at `x`. None if no coordinate has conditions.
     pub fn active(&self, x: &[f64]) -> Option<Vec<bool>> {
         if !self.is_conditional {
             return None;
@@ -76,7 +77,7 @@ impl Product {
         self.conditions.hold_throughout(i, cells)
     }
 
-    /// The coordinates that are active at `x`, with their numbers and columns.
+    /// The coordinates that are active at `x`. Each item has the number, the coordinate and its columns.
     pub fn active_columns(
         &self,
         x: &[f64],
@@ -93,7 +94,7 @@ impl Product {
         active.any(|(_, coordinate, _)| *coordinate == Coordinate::Continuous)
     }
 
-    /// Writes the fixed values to the inactive columns of `x`; each coordinate of `x` must be a member.
+    /// Writes the fixed values to the inactive columns of `x`. Each coordinate of `x` must be a member.
     pub fn hold_inactive(&self, x: &mut [f64]) {
         if let Some(active) = self.active(x) {
             for ((coordinate, at), active) in columns(self).zip(active) {
@@ -104,7 +105,8 @@ impl Product {
         }
     }
 
-    /// Replaces `x` by the nearest member. A coordinate that becomes active takes the middle, or its first choice.
+    /// Replaces `x` by the nearest member. A coordinate that becomes active is set to the middle of its range, or to
+    /// its first choice.
     pub fn snap(&self, x: &mut [f64]) {
         for (coordinate, at) in columns(self) {
             coordinate.snap(&mut x[at]);
@@ -112,10 +114,12 @@ impl Product {
         self.hold_inactive(x);
     }
 
-    /// Replaces the discrete coordinates of `x` by their next combination; the first combination follows the last.
+    /// Replaces the discrete coordinates of `x` by their next combination. After the last combination, the first
+    /// combination follows.
     pub fn next_combination(&self, x: &mut [f64]) {
         if !self.is_conditional {
-            // Add one to the mixed-radix number whose digits are the indices; the levels are the bases.
+            // The indices are the digits of a mixed-radix number, and the numbers of levels are the bases. Add one to
+            // this number.
             for (coordinate, at) in columns(self) {
                 let Some(levels) = coordinate.levels() else {
                     continue;
@@ -129,8 +133,8 @@ impl Product {
             }
             return;
         }
-        // Do the same for the active coordinates, with children as the lower digits; children restart when a parent
-        // changes.
+        // Add one to the number whose digits are the indices of the active coordinates. Children are the lower digits,
+        // and restart when a parent changes.
         let spans: Vec<(&Coordinate, Range<usize>)> = columns(self).collect();
         let active = self.active(x).unwrap_or_default();
         let mut first_changed = 0;
@@ -151,7 +155,7 @@ impl Product {
     }
 }
 
-/// The coordinates of a box, each with the columns it owns.
+/// The coordinates of a box, each with the range of its columns.
 pub fn columns(coordinates: &[Coordinate]) -> impl Iterator<Item = (&Coordinate, Range<usize>)> {
     coordinates.iter().scan(0, |start, coordinate| {
         let at = *start..*start + coordinate.width();
@@ -160,8 +164,8 @@ pub fn columns(coordinates: &[Coordinate]) -> impl Iterator<Item = (&Coordinate,
     })
 }
 
-/// The index of every coordinate at `x`; 0 for a continuous or inactive coordinate. The indices identify the
-/// combination of the discrete coordinates.
+/// The index of every coordinate at `x`. The index of a continuous or inactive coordinate is 0. The indices identify
+/// the combination of the discrete coordinates.
 pub(crate) fn indices(product: &Product, x: &[f64]) -> Vec<u64> {
     let mut indices: Vec<u64> = columns(product)
         .map(|(coordinate, at)| coordinate.index(&x[at]))

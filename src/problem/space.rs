@@ -1,7 +1,7 @@
-//! Named parameters with conditions: which of them are active, and the encoding of a point.
+//! Named parameters with conditions. This module determines which parameters are active, and encodes points.
 //!
-//! Notation: a point in the user's units is a list of numbers, one per parameter; None stands for a parameter that is
-//! not given or inactive.
+//! Notation: a point in the user's units is a list of numbers, one per parameter. None stands for a parameter that is
+//! missing or inactive.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 pub struct Space {
     role: Role,
     declared: Vec<Declaration>,
-    /// The conditions among all parameters, constants included.
+    /// The conditions among all parameters, including constants.
     conditions: Conditions,
     /// The numbers of the parameters that are not constants.
     searched: Vec<usize>,
@@ -29,8 +29,8 @@ pub struct Space {
 }
 
 impl Space {
-    /// Refuses conditions on unknown or continuous parameters, conditions that can never hold or that form a circle,
-    /// and spaces with constants alone or too many columns.
+    /// Creates a space. Refuses conditions on unknown or continuous parameters, conditions that can never hold, and
+    /// conditions that form a circle. Refuses a space without searched parameters, and a space with too many columns.
     pub fn new(role: Role, declared: Vec<Declaration>) -> Result<Self> {
         let conditions = conditions(role, &declared)?;
         check_width(role, &declared)?;
@@ -66,12 +66,13 @@ impl Space {
         &self.domain
     }
 
-    /// The numbers of the parameters that are searched: all except constants.
+    /// The positions of the searched parameters in the list of all parameters. All parameters except constants are
+    /// searched.
     pub(crate) fn searched(&self) -> &[usize] {
         &self.searched
     }
 
-    /// The number of parameters, constants included.
+    /// The number of parameters, including constants.
     pub(crate) fn n_parameters(&self) -> usize {
         self.declared.len()
     }
@@ -81,10 +82,11 @@ impl Space {
         self.conditions.active(&self.levels(numbers))
     }
 
-    /// The numbers of a point, with constants filled in.
+    /// Returns the numbers of a point, and fills in the constants.
     ///
-    /// Refuses a point with missing or inactive parameters. `unknown` are other names that were given, as the message
-    /// shows them; NaN stands for a value that the caller refuses.
+    /// Refuses a point in which an active parameter is missing, or an inactive parameter is given. `unknown` contains
+    /// given names that are not in the space, in the form that the message shows. NaN stands for a value that the
+    /// caller refuses.
     pub(crate) fn complete(
         &self,
         numbers: &[Option<f64>],
@@ -93,7 +95,7 @@ impl Space {
         let n = self.declared.len();
         let levels = self.levels(numbers);
         let mut active = vec![true; n];
-        // Missing active parameters, and the children that depend on them.
+        // Whether a parameter is active and missing, or depends on a parameter that is active and missing.
         let mut unsettled = vec![false; n];
         for &i in &self.conditions.order {
             let met = |Condition(parent, allowed): &Condition| {
@@ -128,8 +130,8 @@ impl Space {
         self.encode_searched(|k| searched[k])
     }
 
-    /// The columns of a point from the number of each searched parameter. The number is None if the parameter is
-    /// inactive.
+    /// Returns the columns of a point, given the number of each searched parameter. The number is None if the parameter
+    /// is inactive.
     pub(crate) fn encode_searched(&self, number: impl Fn(usize) -> Option<f64>) -> Vec<f64> {
         let mut x = vec![0.0; self.domain.width()];
         for (k, (&i, at)) in self.searched.iter().zip(&self.at).enumerate() {
@@ -142,7 +144,8 @@ impl Space {
         x
     }
 
-    /// The numbers of the searched parameters at the point nearest to these columns; None for inactive ones.
+    /// The numbers of the searched parameters at the point nearest to these columns. None stands for an inactive
+    /// parameter.
     pub(crate) fn decode_searched(&self, x: &[f64]) -> Vec<Option<f64>> {
         let active = self.domain.product().and_then(|product| product.active(x));
         let is_active = |k: usize| active.as_ref().is_none_or(|active| active[k]);
@@ -153,17 +156,18 @@ impl Space {
         all.map(number).collect()
     }
 
-    /// The numbers of the point nearest to these columns; None for inactive parameters.
+    /// The numbers of the point nearest to these columns. None stands for an inactive parameter.
     pub(crate) fn decode(&self, x: &[f64]) -> Vec<Option<f64>> {
         self.spread(&self.decode_searched(x))
     }
 
-    /// The numbers of the searched parameters among the numbers of all.
+    /// Selects the numbers of the searched parameters from the numbers of all parameters.
     pub(crate) fn only_searched(&self, numbers: &[Option<f64>]) -> Vec<Option<f64>> {
         self.searched.iter().map(|&i| numbers[i]).collect()
     }
 
-    /// The numbers of all parameters from the numbers of the searched ones; None for inactive parameters.
+    /// Returns the numbers of all parameters, given the numbers of the searched parameters. None stands for an inactive
+    /// parameter.
     pub(crate) fn spread(&self, searched: &[Option<f64>]) -> Vec<Option<f64>> {
         let constants = (0..self.declared.len()).map(|i| self.constant(i));
         let mut numbers: Vec<Option<f64>> = constants.collect();
@@ -179,8 +183,8 @@ impl Space {
         numbers
     }
 
-    /// Refuses n numbers, one for each searched parameter, that are not a point of this space. The number of an inactive
-    /// parameter is None.
+    /// Refuses numbers that are not a point of this space. There are n numbers, one for each searched parameter. The
+    /// number of an inactive parameter is None.
     pub(crate) fn check(&self, n: usize, number: impl Fn(usize) -> Option<f64>) -> Result<()> {
         if n != self.searched.len() {
             let names = list(self.searched.iter().map(|&i| &self.declared[i].name));
@@ -196,7 +200,8 @@ impl Space {
                 return Err(self.role.error(&message));
             }
         }
-        // A parent is active if and only if it has a number, because its own number is checked in the same way.
+        // A parent is active if and only if the parent has a number, because the number of the parent is checked in the
+        // same way.
         let meets = |Condition(parent, levels): &Condition| {
             let kind = self.kind(self.searched[*parent]);
             number(*parent).is_some_and(|number| levels.binary_search(&kind.level(number)).is_ok())
@@ -211,7 +216,7 @@ impl Space {
         }
     }
 
-    /// The level of each given parameter; 0 for constants.
+    /// The level of each parameter that is given. The level of a constant is 0.
     fn levels(&self, numbers: &[Option<f64>]) -> Vec<u64> {
         let level = |(i, number): (usize, &Option<f64>)| match number {
             _ if self.constant(i).is_some() => 0,
@@ -232,7 +237,7 @@ impl Space {
         ))
     }
 
-    /// The conditions of a parameter as part of a sentence: kernel='poly' and n in [1, 2].
+    /// The conditions of a parameter as part of a sentence, such as: kernel='poly' and n in [1, 2].
     fn in_words(&self, i: usize) -> String {
         let words = self.conditions.when[i]
             .iter()
@@ -275,7 +280,7 @@ impl Space {
     }
 }
 
-/// The saved form: the declarations. Reading calls the constructor, which checks them.
+/// The saved form of a space. Reading a saved space calls the constructor, which checks the declarations.
 type Saved = (Role, Vec<Declaration>);
 
 impl TryFrom<Saved> for Space {
@@ -292,5 +297,5 @@ impl From<Space> for Saved {
     }
 }
 
-/// The level of a parameter that is not given; it meets no condition.
+/// The level of a parameter that is not given. This level does not satisfy any condition.
 const NO_LEVEL: u64 = u64::MAX;

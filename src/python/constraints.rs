@@ -1,4 +1,4 @@
-//! Known constraints. They are a Python function that takes a list of points and returns whether each point is
+//! Known constraints. Constraints are a Python function that takes a list of points and returns whether each point is
 //! feasible.
 
 use std::cell::RefCell;
@@ -34,8 +34,8 @@ impl Drop for Calling {
     }
 }
 
-/// Returns an error if this thread is calling the constraints of the optimizer, because waiting for its lock would
-/// deadlock.
+/// Returns an error if this thread is calling the constraints of the optimizer. Waiting for the lock of the optimizer
+/// would then never end.
 pub fn check_not_calling(optimizer: usize) -> Result<()> {
     match CALLING.with_borrow(|calling| calling.contains(&optimizer)) {
         false => Ok(()),
@@ -47,8 +47,8 @@ pub fn check_not_calling(optimizer: usize) -> Result<()> {
     }
 }
 
-/// Runs a computation with the GIL released. Each call of the constraints takes the GIL again. Exceptions of the
-/// constraints are passed on unchanged.
+/// Runs a computation with the GIL released. Each call of the constraints takes the GIL again. Exceptions that the
+/// constraints raise are passed on unchanged.
 pub fn detached_with<T: Send>(
     py: Python<'_>,
     optimizer: usize,

@@ -59,7 +59,7 @@ impl Model {
         Ok(theta)
     }
 
-    /// Returns the posterior for points of this width. It is the prior before the first fit.
+    /// Returns the posterior for points of this width. Before the first fit, the posterior is the prior.
     fn posterior(&self, width: usize) -> Result<Arc<Core>> {
         let Some(gp) = &self.posterior else {
             return Ok(Arc::new(Core::new(self.family, &self.theta_for(width)?)?));

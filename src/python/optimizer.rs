@@ -35,7 +35,7 @@ pub struct Optimizer {
 /// Means and standard deviations.
 type Moments<'py> = (Vector<'py>, Vector<'py>);
 
-/// Trial numbers, and the mean and standard deviation of the value of each trial.
+/// Trial numbers, and for each trial the mean and standard deviation of its value.
 type LeftOut<'py> = (Vec<usize>, Vector<'py>, Vector<'py>);
 
 impl Optimizer {
@@ -58,12 +58,12 @@ impl Optimizer {
         in_units.map(|(m, s)| (self.oriented(m), s)).unzip()
     }
 
-    /// The address of this optimizer. It identifies the optimizer while the optimizer is borrowed.
+    /// The address of this optimizer. The address identifies the optimizer while the optimizer is borrowed.
     fn address(&self) -> usize {
         std::ptr::from_ref(&self.core) as usize
     }
 
-    /// Acquires the lock, which another thread may hold during a suggestion. The wait can be interrupted.
+    /// Acquires the lock. A different thread may hold the lock during a suggestion. The wait can be interrupted.
     ///
     /// A poisoned lock is usable, because events are appended as a whole and a panic cannot leave a partial event.
     fn lock(&self, stop: &mut Stop) -> Result<MutexGuard<'_, Core>> {
@@ -87,7 +87,7 @@ impl Optimizer {
         detached(py, |stop| compute(&mut *self.lock(stop)?, stop))
     }
 
-    /// Runs a computation as `with_core` does, under constraints.
+    /// Runs a computation on the optimizer under constraints, with the GIL released.
     fn under_constraints<T: Send>(
         &self,
         py: Python<'_>,

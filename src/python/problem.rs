@@ -13,7 +13,7 @@ use crate::python::domain::Domain;
 use crate::python::owned2;
 use crate::python::trial::TrialRecord;
 
-/// A parameter of any kind. Its values are numbers: a choice is its place.
+/// A parameter of any kind. Every value is a number. A choice is represented by its position in the list.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Parameter {
     core: problem::Parameter,
@@ -25,7 +25,7 @@ impl Parameter {
     }
 }
 
-/// Refuses another number of columns.
+/// Returns an error if the number of columns is not the expected number.
 fn check_width(found: usize, expected: usize) -> Result<()> {
     match found == expected {
         true => Ok(()),
@@ -116,7 +116,7 @@ enum MembersOf<'py> {
     Candidates(Bound<'py, Candidates>),
 }
 
-/// The range of fidelities, the bound on their bias, and (base, exponent, full) of their cost.
+/// A declared fidelity: the range of fidelities, the bound on the bias, and (base, exponent, full) of the cost.
 type DeclaredFidelity<'py> = (Bound<'py, Parameter>, Option<f64>, Option<(f64, f64, f64)>);
 
 #[pymethods]
@@ -194,13 +194,13 @@ impl Candidates {
     }
 }
 
-/// Named parameters and their conditions. Points are lists of numbers, with None for what is not given or inactive.
+/// Named parameters and their conditions. A point is a list of numbers, with None for a missing or inactive parameter.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Space {
     core: problem::Space,
 }
 
-/// The name of a parameter, the parameter, and the levels of other parameters at which it is active.
+/// The name of a parameter, the parameter, and the levels of its parents at which the parameter is active.
 type Declared<'py> = (String, Bound<'py, Parameter>, Vec<(String, Vec<u64>)>);
 
 #[pymethods]
@@ -263,7 +263,7 @@ impl Space {
         Ok(self.core.decode(&columns))
     }
 
-    /// The numbers of all parameters where a trial was started.
+    /// Returns the numbers of all parameters at the point where a trial was started.
     fn numbers(&self, record: &TrialRecord) -> Vec<Option<f64>> {
         match &record.place {
             Point::Numbers(searched) => self.core.spread(searched),

@@ -1,4 +1,5 @@
-//! Exact joint draws at finitely many points. The draws are from the posterior, or from the prior with a stored factor.
+//! Exact joint draws at finitely many points, from the posterior or from the prior. Draws from the prior use a stored
+//! factor.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
 use rand_distr::{Distribution, StandardNormal};
@@ -16,7 +17,8 @@ pub(crate) fn standard_normal(n: usize, rng: &mut Rng) -> Vec<f64> {
 }
 
 impl GaussianProcess {
-    /// n exact joint draws of f at the rows of `points` (N, d), as the rows of an (n, N) array. The cost is O(N³).
+    /// Draws n exact joint samples of f at the rows of `points` (N, d). Returns an (n, N) array with one sample per
+    /// row. The cost is O(N³).
     pub(crate) fn sample(
         &self,
         points: ArrayView2<f64>,
@@ -47,7 +49,7 @@ impl GaussianProcess {
         Ok(out)
     }
 
-    /// L⁻¹ (g + ε) for prior values g (n,) at all rows and new noise ε_i ~ N(0, λ_i).
+    /// Returns L⁻¹ (g + ε), for prior values g (n,) at all rows and new noise ε_i ~ N(0, λ_i).
     pub(crate) fn whitened_prior(&self, prior: &[f64], rng: &mut Rng) -> Vec<f64> {
         let noise = standard_normal(self.len(), rng).into_iter();
         let noise = noise.zip(self.row_noise()).map(|(e, v)| v.sqrt() * e);
@@ -57,8 +59,8 @@ impl GaussianProcess {
     }
 }
 
-/// Exact joint draws from the prior at a growing set of points. The factor is stored, so that each draw needs only one
-/// product.
+/// Exact joint draws from the prior at a growing set of points. The factor of the covariance matrix is stored, so each
+/// draw costs one product of a matrix and a vector.
 #[derive(Debug, Clone)]
 pub struct PriorFactor {
     kernel: Kernel,
@@ -81,9 +83,9 @@ impl PriorFactor {
         })
     }
 
-    /// Like `new`, but return `previous` if its factor is valid. The factor is valid if the stationary kernel is the
-    /// same and the points differ only in constant columns, such as the columns of a context. The result has the same
-    /// bits in both cases.
+    /// Returns `previous` if its factor is valid for these points, and otherwise a new factor. The factor is valid if
+    /// the kernel is stationary and unchanged, and the points differ only in constant columns, such as the columns of a
+    /// context. A reused factor equals a new factor bit for bit.
     pub fn reuse(previous: Option<Self>, kernel: &Kernel, points: Array2<f64>) -> Result<Self> {
         match previous {
             Some(mut previous)
@@ -124,14 +126,14 @@ impl PriorFactor {
         self.points.nrows()
     }
 
-    /// One joint draw at all points, in the order of the points.
+    /// Returns one joint draw of the values at all points, in the order of the points.
     pub fn draw(&self, rng: &mut Rng) -> Vec<f64> {
         self.root.multiply(&standard_normal(self.len(), rng))
     }
 }
 
-/// Whether the differences between rows are equal in both arrays. They are equal if each column is the same in both
-/// arrays or constant in both arrays.
+/// Whether the differences between rows are equal in both arrays. The differences are equal if each column is the same
+/// in both arrays or constant in both arrays.
 fn same_differences(a: ArrayView2<f64>, b: ArrayView2<f64>) -> bool {
     let constant = |column: ArrayView1<f64>| column.iter().all(|x| *x == column[0]);
     a.dim() == b.dim()
@@ -148,7 +150,7 @@ pub(crate) mod tests {
     use crate::gp::tests::{model, wave};
     use rand::SeedableRng;
 
-    /// Compares means and covariances of many draws with the posterior, with a tolerance of 5 standard errors.
+    /// Checks that the means and covariances of many draws agree with the posterior, within 5 standard errors.
     pub(crate) fn check_moments(
         draws: &[Vec<f64>],
         mean: &[f64],

@@ -1,7 +1,7 @@
 //! Random features of a kernel. Weighted sums of the features are approximate draws from the prior.
 //!
-//! Notation: there are M features φ_i(x) = a·c_i with amplitude a. The phases are ω_iᵀw(x) + b_i, with cosines c_i and
-//! sines s_i.
+//! Notation: the M features φ_i(x) = a·c_i have amplitude a. The phases are ω_iᵀw(x) + b_i. The cosine of phase i is
+//! c_i, and the sine of phase i is s_i.
 
 use ndarray::{Array2, ArrayView1};
 use rand::RngExt;
@@ -11,8 +11,8 @@ use crate::numerics::simd::{add_multiple, dot, multiversion};
 use crate::numerics::special::sine_and_cosine;
 use crate::random::Rng;
 
-/// Features with E φ(x)ᵀφ(x') = κ. For stationary kernels they are sqrt(2/M)·cos(ω_iᵀw(x) + b_i) with random ω_i and
-/// b_i (Rahimi & Recht 2007). For the linear kernel they are exactly the coordinates of x̃ and 1.
+/// Features with E φ(x)ᵀφ(x') = κ. For stationary kernels, the features are sqrt(2/M)·cos(ω_iᵀw(x) + b_i) with random
+/// ω_i and b_i (Rahimi & Recht 2007). For the linear kernel, the features are exactly the coordinates of x̃, and 1.
 #[derive(Debug, Clone)]
 pub(super) struct Features {
     /// The frequencies ω (d, M), with one column per feature.
@@ -25,7 +25,7 @@ pub(super) struct Features {
 }
 
 impl Features {
-    /// n random features, or d + 1 for the linear kernel.
+    /// Draws n random features. For the linear kernel, creates d + 1 features.
     pub(super) fn draw(kernel: &Kernel, n: usize, rng: &mut Rng) -> Self {
         let mut omega = Array2::zeros((kernel.width(), n));
         for mut column in omega.columns_mut() {
@@ -86,7 +86,8 @@ impl Features {
             .map_or(&[], |all| &all[d * n..(d + 1) * n])
     }
 
-    /// Writes s and c at x. For linear features, c is the phase and s is −1, minus the derivative of c.
+    /// Writes the sines s and the cosines c of the phases at x. For linear features, c contains the phases, and s
+    /// contains −1, which is minus the derivative of c with respect to the phase.
     pub(super) fn evaluate(&self, x: &[f64], sines: &mut [f64], cosines: &mut [f64]) {
         cosines.copy_from_slice(&self.b);
         // Skip zeros, because most columns of categories are 0.

@@ -1,7 +1,7 @@
 //! A draw from a posterior as a function of x, for Thompson sampling on a box.
 //!
-//! Notation: w are the weights of the features, c and s are the cosines and sines of their phases, and ω_i are their
-//! frequencies.
+//! Notation: w are the weights of the features, c and s are the cosines and sines of the phases of the features, and
+//! ω_i are the frequencies of the features.
 
 use super::features::Features;
 use super::pathwise::Pathwise;
@@ -17,12 +17,12 @@ pub use super::workspace::Workspace;
 #[derive(Debug, Clone)]
 pub struct Path {
     features: Features,
-    /// The weights w. They are multiplied by the amplitude of the features, unless the features are normalised.
+    /// The weights w, multiplied by the amplitude of the features unless the features are normalised.
     weights: Vec<f64>,
     form: Form,
 }
 
-/// How the draw depends on wᵀc.
+/// The form of the draw. The form determines how the draw depends on wᵀc.
 #[derive(Debug, Clone)]
 enum Form {
     Pathwise(Pathwise),
@@ -57,7 +57,7 @@ impl Path {
         })
     }
 
-    /// The draw at x.
+    /// Returns the draw at x.
     pub fn value(&self, gp: &GaussianProcess, x: &[f64], workspace: &mut Workspace) -> f64 {
         let product = self.evaluate_features(gp, x, workspace);
         match &self.form {

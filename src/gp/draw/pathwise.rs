@@ -1,8 +1,8 @@
 //! Draws by Matheron's rule: a draw from the prior plus a correction at the rows.
 //!
-//! Notation: g(x) = wᵀc(x) is a draw from the prior by spectral features. ε ~ N(0, λ) is noise at the rows X. ν is the
-//! multiplier of standard deviations. mu(x) + ν·(g(x) − k(x, X) A⁻¹ (g(X) + ε)) is a draw from GP(mu, ν²·Σ) (Wilson et
-//! al. 2020). Only g is approximate.
+//! Notation: g(x) = wᵀc(x) is a draw from the prior, represented by spectral features. ε ~ N(0, λ) is noise at the rows
+//! X. ν is the multiplier of standard deviations. Then mu(x) + ν·(g(x) − k(x, X) A⁻¹ (g(X) + ε)) is a draw from GP(mu,
+//! ν²·Σ) (Wilson et al. 2020). The only approximation is g.
 
 use super::exact::standard_normal;
 use super::features::Features;
@@ -22,7 +22,8 @@ pub(super) struct Pathwise {
 }
 
 impl Pathwise {
-    /// A draw with n spectral features. The result contains the features, their weights and the form.
+    /// Draws a function with n spectral features. Returns the features, their weights, and the coefficients of the
+    /// correction.
     pub fn draw(
         gp: &GaussianProcess,
         multiplier: f64,
@@ -62,7 +63,8 @@ impl Pathwise {
         self.multiplier * prior + dot(k, &self.coefficients)
     }
 
-    /// The draw at x, as in `value`, and its gradient. by_prior = −w s, so that ∇g = Σ_i by_prior_i ∇(ω_iᵀw(x)).
+    /// Returns the draw at x as `value` does, and computes its gradient. With by_prior = −w s, ∇g = Σ_i by_prior_i
+    /// ∇(ω_iᵀw(x)).
     pub fn value_and_gradient(
         &self,
         gp: &GaussianProcess,

@@ -22,11 +22,12 @@ pub struct Kernel {
     pub lengthscale: Vec<f64>,
     /// The signal variance σ_f².
     pub signal_variance: f64,
-    /// The input warp w. It is the identity for the linear family.
+    /// The input warp w. For the linear family, the input warp is the identity.
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     pub input_warp: InputWarp,
-    /// The columns of categories (one-hot groups that share a lengthscale), for stationary families. The contributions
-    /// of categories to r² are stored with the points, so that a category is as cheap as one column.
+    /// The columns of each category, a one-hot group whose columns share a lengthscale. The list is empty for the
+    /// linear family. The contributions of categories to r² are stored with the points, so that a category is as cheap
+    /// as one column.
     pub categories: Vec<Range<usize>>,
 }
 
@@ -89,7 +90,8 @@ impl Kernel {
         }
     }
 
-    /// The prior variance k(z, z). It is σ_f² for stationary kernels, and σ_f² (1 + |z̃|²) for the linear kernel.
+    /// The prior variance k(z, z). The prior variance is σ_f² for stationary kernels, and σ_f² (1 + |z̃|²) for the
+    /// linear kernel.
     pub fn prior_variance(&self, z: ArrayView1<f64>) -> f64 {
         if self.family.is_stationary() {
             return self.signal_variance;
@@ -154,9 +156,10 @@ impl Kernel {
         }
     }
 
-    /// Adds −Σ_j w_j·dk(x_i, x_j)/(g d log ℓ_d), over the points j ≥ i, to each entry d. For stationary kernels, dk/d
-    /// log ℓ_d = −2 g (x̃_id − x̃_jd)². For the linear kernel, dk/d log ℓ_d = −2 g x̃_id x̃_jd. The sum of a category
-    /// is added to the first column of the category. `x_i` contains the columns of point i.
+    /// For every column d, adds −Σ_j w_j·dk(x_i, x_j)/(g d log ℓ_d) to entry d. The sum runs over the points j ≥ i. For
+    /// stationary kernels, dk/d log ℓ_d = −2 g (x̃_id − x̃_jd)². For the linear kernel, dk/d log ℓ_d = −2 g x̃_id
+    /// x̃_jd. The sum of a category is added to the first column of the category. `x_i` contains the columns of point
+    /// i.
     pub fn add_lengthscale_sums(
         &self,
         x_i: &[f64],
@@ -191,15 +194,15 @@ impl Kernel {
             .flat_map(|(from, to)| from..to)
     }
 
-    /// The column of `ScaledPoints` with the contribution of category c to r² at point z. This is the column of the
-    /// choice at z, or `width + c` if z does not have a choice.
+    /// The column of `ScaledPoints` with the contribution of category c to r² at point z. If z has a choice, the result
+    /// is the column of this choice. Otherwise, the result is `width + c`.
     fn category_column(&self, z: &[f64], c: usize) -> usize {
         self.choice(ArrayView1::from(z), c)
             .unwrap_or(self.width() + c)
     }
 
-    /// The column of the choice of category c at a point, or `None` if the point does not have a choice. If entries are
-    /// not one-hot, the first entry of at least ½ counts as the choice.
+    /// The column of the choice that a point has in category c, or `None` if the point does not have a choice. If
+    /// entries are not one-hot, the first entry of at least ½ counts as the choice.
     pub(super) fn choice(&self, z: ArrayView1<f64>, c: usize) -> Option<usize> {
         self.categories[c].clone().find(|&d| z[d] >= 0.5)
     }

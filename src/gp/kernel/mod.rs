@@ -67,8 +67,9 @@ impl KernelFamily {
         self.stationary().is_some()
     }
 
-    /// g² = −2 dκ/dq at q = 0, which bounds the slope of functions of unit norm in lengthscales. The result is `None` if
-    /// functions are not Lipschitz continuous.
+    /// The square of the Lipschitz constant that functions of unit RKHS norm have. Distances are in units of the
+    /// lengthscales. For a stationary family, this square is −2 dκ/dq at q = 0. The result is `None` if such functions
+    /// are not Lipschitz continuous.
     pub fn squared_lipschitz(self) -> Option<f64> {
         self.stationary()
             .map_or(Some(1.0), |family| family.squared_lipschitz)
@@ -97,7 +98,7 @@ struct Stationary {
     squared_lipschitz: Option<f64>,
 }
 
-/// The spectral factor of Matérn ν. It is sqrt(2ν/χ²), and χ² has 2ν degrees of freedom. Then ω has a Student t
+/// The spectral factor of Matérn ν is sqrt(2ν/χ²), where χ² has 2ν degrees of freedom. Then ω has a Student t
 /// distribution (Rasmussen & Williams 2006, eq. 4.15).
 fn student_factor(degrees: f64, rng: &mut Rng) -> f64 {
     let chi_squared = ChiSquared::new(degrees)
@@ -106,7 +107,8 @@ fn student_factor(degrees: f64, rng: &mut Rng) -> f64 {
     (degrees / chi_squared).sqrt()
 }
 
-/// Limits a multiple of r. exp(−a) is 0 at the limit, and the product of infinity and 0 would be NaN.
+/// Limits a multiple of r. At the limit, exp(−a) is 0. Without the limit, the product of an infinite a and exp(−a) = 0
+/// would be NaN.
 #[inline(always)]
 fn capped(a: f64) -> f64 {
     if a > 1e3 { 1e3 } else { a }

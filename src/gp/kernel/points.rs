@@ -1,4 +1,5 @@
-//! Points scaled by 1/ℓ and transposed. The inner loops run over contiguous memory, so they vectorise.
+//! Points scaled by 1/ℓ and transposed. The inner loops run over contiguous memory, so the compiler can vectorise the
+//! loops.
 //!
 //! Notation: s_k = 1/ℓ_k, e_k is the unit vector of column k, and |·|_C is the norm over the columns of a category C.
 
@@ -6,10 +7,11 @@ use ndarray::ArrayView2;
 
 use super::Kernel;
 
-/// Scaled points. `values[d * capacity + j]` is x̃_jd for a column d outside categories. In a column d of a category it
-/// is |s_d e_d − x̃_j|²_C, the contribution of choice d to r². One more column per category follows the columns of the
-/// points. It contains |x̃_j|²_C, the contribution of a point without a choice. In both formulas, x̃_j is replaced by
-/// the nearest choice, or by 0 in the columns of the category if 0 is nearer.
+/// Scaled points, stored column by column. `values[d * capacity + j]` is entry d of point j. If column d does not
+/// belong to a category, the entry is x̃_jd. If column d belongs to a category C, the entry is |s_d e_d − x̃_j|²_C, the
+/// contribution of choice d to r². Each category also has one extra column after the columns of the points. The entry
+/// of the extra column is |x̃_j|²_C, the contribution of a point without a choice to r². In both formulas, the entries
+/// of x̃_j in C are replaced by the nearest choice, or by 0 if 0 is nearer.
 #[derive(Debug, Clone, Default)]
 pub struct ScaledPoints {
     values: Vec<f64>,

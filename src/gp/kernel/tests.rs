@@ -1,4 +1,4 @@
-//! Tests of kernels against the textbook formulas, finite differences and spectral densities.
+//! Tests that compare kernels with textbook formulas, finite differences and spectral densities.
 
 use super::*;
 use ndarray::{Array2, arr2};
@@ -111,7 +111,8 @@ proptest! {
                     z[d] += step;
                     (0..3).map(|j| w[j] * direct(&kernel, &z, x.row(j).as_slice().unwrap())).sum::<f64>()
                 };
-                // The differences are of fourth order, because Matérn 1/2 has large third derivatives near r = 0.
+                // The finite differences are of fourth order, because Matérn 1/2 has large third derivatives near
+                // r = 0.
                 let h = 1e-5;
                 let wide = value(2.0 * h) - value(-2.0 * h);
                 let difference = (8.0 * (value(h) - value(-h)) - wide) / (12.0 * h);
@@ -172,7 +173,7 @@ fn appended_points_equal_points_scaled_at_once() {
     assert!((0..2).all(|d| grown.column(d) == whole.column(d)));
 }
 
-/// Rows whose columns 1 to 3 and 5 to 6 are one-hot. These columns are 0 in every fifth row.
+/// Rows whose columns 1 to 3 and 5 to 6 are one-hot. In every fifth row, the one-hot columns are 0.
 fn with_categories() -> (Vec<std::ops::Range<usize>>, Array2<f64>) {
     let categories = vec![1..4, 5..7];
     let x = Array2::from_shape_fn((30, 8), |(i, d)| match d {

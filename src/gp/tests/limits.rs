@@ -29,7 +29,7 @@ fn cases(cases: u32) -> Config {
     }
 }
 
-/// Returns a configuration for a test that takes a hundred times as long, with `few` cases by default.
+/// Returns a configuration with `few` cases by default, for a test whose cases take a hundred times as long.
 fn heavy(few: u32) -> Config {
     let config = cases(few);
     Config {
@@ -122,8 +122,8 @@ fn data(n: Range<usize>) -> impl Strategy<Value = Data> {
     })
 }
 
-/// Returns the posterior of the data with the last `tail` rows pending. The pending rows are alternately hallucinated
-/// and at their values.
+/// Returns the posterior of the data with the last `tail` rows pending. Every second pending row is hallucinated. For
+/// all other pending rows, the target is the value in the data.
 fn posterior(data: &Data) -> Result<GaussianProcess, Error> {
     let mut gp = GaussianProcess::new(data.family, &data.theta)?;
     let n = data.y.len() - data.tail;

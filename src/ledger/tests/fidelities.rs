@@ -63,12 +63,12 @@ fn a_queued_point_keeps_the_fidelity_it_was_given() {
         assert!(matches!(suggest_at(other), Err(Error::Corrupt(_))));
     }
     assert_eq!(suggest_at(Some(0.25)), Ok(()));
-    // The other enqueued point lacks a fidelity, so the suggestion chooses the fidelity.
+    // The second enqueued point does not have a fidelity, so its suggestion may have any fidelity.
     assert_eq!(suggest_at(Some(0.5)), Ok(()));
 }
 
 proptest! {
-    /// The best trial is correct for any order of values, fidelities and amendments.
+    /// For any order of values, fidelities and amendments, the log returns the correct best trial.
     #[test]
     fn the_best_trial_equals_the_result_of_a_full_search(
         steps in prop::collection::vec((0u8..5, -3i8..3, 0usize..12, any::<bool>()), 0..60),

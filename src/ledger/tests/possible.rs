@@ -1,4 +1,4 @@
-//! Tests of the rules for valid events, and of the trial and point of an event.
+//! Tests of the rules for valid events, and of the trial number and the point of an event.
 
 use super::*;
 

@@ -12,25 +12,26 @@ use crate::random::Rng;
 
 /// The number of rounds of random steps.
 const ROUNDS: usize = 16;
-/// The number of random steps per round of all ends together, at an effort of 1.
+/// The number of random steps per round from all end points together, at an effort of 1.
 const N_STEPS: f64 = 72.0;
-/// The bounds on the number of random steps per round of one end.
+/// The smallest and the largest number of random steps per round from one end point.
 const STEPS_OF_ONE: (f64, f64) = (12.0, 18.0);
-/// The period of steps in a free direction.
+/// One of every `FREE_STEP_EVERY` random steps goes in any direction. The other steps are orthogonal to the gradient.
 const FREE_STEP_EVERY: usize = 3;
-/// The number of best steps per end that are checked.
+/// The largest number of steps per end point and round at which the constraints are checked. The best steps are
+/// checked.
 const MAX_CHECKED_STEPS: usize = 12;
-/// The period of changes of single discrete coordinates, in rounds.
+/// Changes of single discrete coordinates are tried once in `SWEEP_EVERY` rounds.
 const SWEEP_EVERY: usize = 4;
-/// The length of the first steps. It is multiplied by `LONGER` after an accepted step, and by `SHORTER` after a round
-/// without an accepted step.
+/// The length of the first steps. The length is multiplied by `LONGER` after an accepted step, and by `SHORTER` after a
+/// round without an accepted step.
 const FIRST_LENGTH: f64 = 0.1;
 const LONGER: f64 = 1.5;
 const SHORTER: f64 = 0.35;
 
 impl Constrained<'_, '_> {
-    /// Improves ends by random steps to better allowed members. If all coordinates are continuous, only ends that the
-    /// constraints have cut are improved.
+    /// Improves the end points of local searches. Random steps lead from an end point to better allowed members. If all
+    /// coordinates are continuous, only end points that the constraints have cut are improved.
     pub(super) fn random_steps(
         &mut self,
         ends: &mut [End],
@@ -81,7 +82,7 @@ impl Constrained<'_, '_> {
                 let k = owners[i];
                 if allowed && !moved[k] {
                     moved[k] = true;
-                    // Further steps start at the new end, even if the old end was a local maximum.
+                    // Further steps start at the new point, even if the old point was a local maximum.
                     ends[k] = End {
                         x: rows.row(i).to_vec(),
                         value: values[i],
@@ -151,7 +152,7 @@ impl Constrained<'_, '_> {
             *a -= along * u;
         }
         normalise(&mut across);
-        // The uphill shares cover three orders of magnitude, so that some steps end in a narrow wedge.
+        // The lengths of the uphill steps cover three orders of magnitude, so that some steps end in a narrow wedge.
         let share = libm::pow(10.0, -3.0 * rng.random::<f64>());
         let step = across
             .iter()

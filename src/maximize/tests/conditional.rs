@@ -1,4 +1,4 @@
-//! Tests of searches of conditional boxes.
+//! Tests of the search in conditional boxes.
 
 use std::ops::ControlFlow;
 
@@ -78,8 +78,8 @@ fn search(f: impl Fn(&[f64]) -> f64, excluded: &Excluded, how: &Maximizer, seed:
     .unwrap()
 }
 
-/// A function with its maximum in the first branch at n = 0.3 and v = 0.8. It is almost as large in the second branch
-/// at u = 0.1.
+/// A function with its maximum in the first branch at n = 0.3 and v = 0.8. In the second branch, the function is almost
+/// as large at u = 0.1.
 fn two_hills(x: &[f64]) -> f64 {
     x[0] * (1.0 - (x[4] - 0.3).powi(2) - (x[5] - 0.8).powi(2))
         + x[1] * (0.9 - (x[3] - 0.1).powi(2))

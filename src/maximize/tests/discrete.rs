@@ -1,4 +1,4 @@
-//! Tests of searches of boxes whose discrete coordinates interact.
+//! Tests of the search in boxes whose discrete coordinates interact.
 
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;

@@ -95,8 +95,8 @@ impl Coordinate {
     }
 }
 
-/// The logarithms of the ends of the members first, …, last of a logarithmic axis that starts at `low`. Integer i has the
-/// interval [i − ½, i + ½], so the first and the last integer have full intervals.
+/// The logarithms of the lower end of member `first` and of the upper end of member `last`, on a logarithmic axis that
+/// starts at `low`. Integer i has the interval [i − ½, i + ½], so the first and the last integer have full intervals.
 fn log_ends(low: i64, first: u64, last: u64) -> (f64, f64) {
     let level = |index: u64| low.wrapping_add_unsigned(index) as f64;
     (libm::log(level(first) - 0.5), libm::log(level(last) + 0.5))

@@ -7,7 +7,7 @@ use super::{Coordinate, Kind};
 /// The largest number of values that a message shows.
 const MAX_SHOWN: usize = 6;
 
-/// A list of values, of which only the labels are stored. Messages use the labels.
+/// A list of values. Only the labels of the values are stored. Messages contain the labels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Choices<const ORDERED: bool> {

@@ -3,7 +3,8 @@
 //! Notation: the members of a discrete coordinate are numbered 0, 1, …, levels − 1; the number is the *index*
 //! (i − low for the integer i). u is an entry of a continuous or integer column.
 
-/// One coordinate of a box. The kinds of parameters create only coordinates whose members have different columns.
+/// One coordinate of a box. In every coordinate that a kind of parameter creates, different members have different
+/// columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Coordinate {
     Continuous,
@@ -50,7 +51,7 @@ impl Coordinate {
         }
     }
 
-    /// The value of its columns while it is inactive.
+    /// The value of the columns while the coordinate is inactive.
     pub fn inactive(&self) -> f64 {
         match self {
             Coordinate::Categorical { .. } => 0.0,
@@ -67,7 +68,7 @@ impl Coordinate {
         }
     }
 
-    /// The first integer of a logarithmic axis, and the logarithms of its ends. None for another axis.
+    /// The first integer of a logarithmic axis, and the logarithms of its ends. None if the axis is not logarithmic.
     fn log_axis(&self) -> Option<(i64, f64, f64)> {
         let Coordinate::Integer { low, high, log } = *self else {
             return None;
@@ -76,8 +77,8 @@ impl Coordinate {
         is_log.then(|| (low, libm::log(low as f64), libm::log(high as f64)))
     }
 
-    /// The encoded column, in [0, 1], of member `index` of an integer. It is exactly 0.0 and 1.0 at the ends; if low
-    /// = high, it is 0.0.
+    /// The encoded column, in [0, 1], of member `index` of an integer. The column is exactly 0.0 and 1.0 at the ends.
+    /// If low = high, the column is 0.0.
     pub fn position(&self, index: u64) -> f64 {
         match (self.log_axis(), self.levels()) {
             (Some((low, bottom, top)), _) => {
@@ -88,7 +89,7 @@ impl Coordinate {
         }
     }
 
-    /// The index of the member nearest to these columns; for a one-hot group, the first of its largest entries.
+    /// The index of the member nearest to these columns. In a one-hot group, this is the first of the largest entries.
     pub fn index(&self, columns: &[f64]) -> u64 {
         let last = match self {
             Coordinate::Continuous => return 0,

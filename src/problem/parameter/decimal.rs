@@ -1,8 +1,8 @@
 //! Evenly spaced numbers low, low + step, low + 2 step, …. Each number is the float nearest to the exact decimal sum. A
 //! bound or step of 0.1 means exactly 1/10.
 
-/// The number of digits of a sum that are exact. The remainder is replaced by one unit in the last of `STICKY` further
-/// places.
+/// The number of exact digits of a sum. The digits after these are replaced by one unit in the last of `STICKY` further
+/// decimal places.
 const DIGITS: i32 = 32;
 const STICKY: i32 = 3;
 
@@ -65,7 +65,7 @@ impl Steps {
         if !(-0.5..=self.last as f64 + 0.5).contains(&guess) {
             return None;
         }
-        // The division may be off by one.
+        // The quotient may be off by one.
         let guess = guess as u64;
         let near = guess.saturating_sub(1)..=(guess + 1).min(self.last);
         near.min_by(|a, b| {

@@ -1,8 +1,9 @@
 //! Parameters, the named quantities in the user's units. Each kind has a file.
 //!
-//! A *number* is a value of a parameter in the form that the log stores. It is the value itself, or the position of a
-//! choice in its list, from 0. The values of a discrete parameter are numbered from 0, and this number is the *level*
-//! of the value. A parameter with one value is a *constant* and does not have columns.
+//! A *number* is a value of a parameter in the form that the log stores. For a choice, the number is the position in
+//! the list of choices, from 0. For any other kind of value, the number is the value itself. The values of a discrete
+//! parameter are numbered from 0, and this number is the *level* of the value. A parameter with one value is a
+//! *constant* and does not have columns.
 //!
 //! To add a kind in Rust, implement [`Kind`] in a new file, add a variant to [`Parameter`], and add a constructor to
 //! `src/python/problem.rs`. In Python, write its class in `belated/space/` and add the class to `dimensions.py` and
@@ -28,9 +29,9 @@ pub use real::Real;
 /// A parameter of any kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Parameter {
-    /// A number of an interval, or of a grid of equal steps.
+    /// A number in an interval, or on a grid of equal steps.
     Real(Real),
-    /// A whole number of an interval.
+    /// A whole number in an interval.
     Integer(Integer),
     /// A choice from an ordered list.
     Ordinal(Choices<true>),
@@ -47,7 +48,7 @@ pub trait Kind {
     fn expected(&self) -> String;
 
     /// Returns the value that equals this number up to rounding, or None if the number is not a value of the parameter.
-    /// The value of −0.0 is 0.0.
+    /// For −0.0, returns 0.0.
     fn checked(&self, number: f64) -> Option<f64>;
 
     /// The level of a value. The level is 0 for a continuous parameter.
@@ -71,7 +72,7 @@ pub trait Kind {
 }
 
 impl Parameter {
-    /// The parameter through the interface [`Kind`].
+    /// The parameter as an implementation of [`Kind`].
     pub(crate) fn kind(&self) -> &dyn Kind {
         match self {
             Parameter::Real(kind) => kind,
@@ -86,7 +87,7 @@ impl Parameter {
         self.kind().coordinate().levels()
     }
 
-    /// Whether the parameter has a single value. Such a parameter is not searched.
+    /// Whether the parameter has a single value. A parameter with a single value is not searched.
     pub(crate) fn is_constant(&self) -> bool {
         self.n_levels() == Some(1)
     }

@@ -2,16 +2,16 @@
 
 use crate::error::{Error, Result};
 
-/// The arguments `(low, high, log, step)` of the constructors of `Real` and `Integer`. `step` is None if the range has no
-/// steps.
+/// The arguments `(low, high, log, step)` of the constructors of `Real` and `Integer`. `step` is None if the range does
+/// not have steps.
 pub type Range = (f64, f64, bool, Option<f64>);
 
 /// The message for a step that leaves one value.
 pub(super) const ONE_VALUE: &str =
     "has one value: make step at most high - low, or write a constant as its value";
 
-/// Refuses bounds in the wrong order, a logarithmic scale from 0 or below, and a step that is not positive or comes with
-/// a logarithmic scale. `call` is the declaration as text.
+/// Refuses bounds in the wrong order, and a logarithmic scale from 0 or below. Refuses a step that is not positive, or
+/// is combined with a logarithmic scale. `call` is the declaration as text.
 pub(super) fn check((low, high, log, step): Range, call: &str) -> Result<()> {
     if low > high {
         return refuse(

@@ -32,8 +32,8 @@ impl Real {
     };
 
     /// Creates a real parameter. Refuses bounds that are not finite or are in the wrong order, and a logarithmic axis
-    /// that starts at 0 or below. Refuses a step that is not positive, leaves one value or too many values, or comes
-    /// with a logarithmic axis.
+    /// that starts at 0 or below. Refuses a step that is not positive, leaves one value or too many values, or is
+    /// combined with a logarithmic axis.
     pub fn new(low: f64, high: f64, log: bool, step: Option<f64>) -> Result<Self> {
         let call = match step {
             None => format!("Real({low:?}, {high:?})"),
@@ -226,7 +226,7 @@ mod tests {
         #[test]
         fn a_column_is_decoded_and_encoded_to_itself((low, high) in bounds(), u in 0.0..=1.0f64, log: bool) {
             let (low, high) = if log { (low.abs().min(high.abs()), low.abs().max(high.abs())) } else { (low, high) };
-            // A range that is narrow relative to its magnitude has fewer floats than the column.
+            // If a range is narrow relative to its magnitude, the range contains fewer floats than the column.
             let is_wide = if log { high >= 3.0 * low } else { high - low >= low.abs().max(high.abs()) / 2.0 };
             prop_assume!(low < high && is_wide);
             let real = Real::new(low, high, log, None).unwrap();
