@@ -87,11 +87,11 @@ class Candidates:
             _report(candidate.trial, [candidate.outcomes[each] for each in range(self.n_splits)], objective)
 
     def outcomes(self) -> list[Outcome]:
-        """Return the outcomes of all fits, split by split, and candidate by candidate within a split."""
+        """Return the outcomes of all fits, ordered by split and then by candidate."""
         return [candidate.outcomes[split] for candidate in self.made for split in range(self.n_splits)]
 
     def abandon_unfinished(self) -> None:
-        """Abandon the trials of candidates that will never have a score, because a study may be used later."""
+        """Abandon the trials of unfinished candidates, which never get a score, because a study may be used later."""
         for candidate in self.made:
             if len(candidate.outcomes) < self.n_splits:
                 # This code runs while another error is handled.

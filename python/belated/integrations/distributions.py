@@ -33,7 +33,7 @@ class DistributionSpace:
         Parameter's name → dimension, or a shorthand of `belated.Space` for a dimension, or:
 
         * a frozen distribution of scipy.stats, or any object with ``ppf`` and ``support``;
-        * a list of choices, or an array or a range, whose numbers are ordered if they rise or fall.
+        * a list of choices; or an array or a range, whose numbers are treated as ordered if they are monotonic.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ def _support(distribution: Any) -> tuple[float, float]:
 
 
 def _with_the_same_law(distribution: Any) -> Dimension | None:
-    """Return the `Real` or `Integer` whose uniform draws on its scale have this distribution, or None."""
+    """Return the `Real` or `Integer` that has this distribution if it is drawn uniformly on its scale, or None."""
     low, high = _support(distribution)
     if not (math.isfinite(low) and math.isfinite(high)):
         return None

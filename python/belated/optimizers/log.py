@@ -40,7 +40,7 @@ class Log(Protocol):
     def recommend(
         self, context: list[float] | None, time: float | None, feasible: Feasible | None = None
     ) -> tuple[Place, float, float] | None:
-        """Return (place, mean, std) of the point with the best posterior mean; None before the first value."""
+        """Return the point with the best posterior mean, as (place, mean, std); None before the first value."""
 
     def predict(self, points: Array, time: float | None, pending: bool) -> tuple[Array, Array] | None:
         """Return the posterior mean and standard deviation of f; None before the first value."""

@@ -18,7 +18,7 @@ class UnknownArgument(InvalidSetting, TypeError):
 def unknown_argument(name: str, value: Any, what: str, cls: type, **options: Any) -> UnknownArgument:
     """Return the error for an unknown argument of a class.
 
-    `what` is the end of "is not …". The options are those of `belated.hints.argument_advice`.
+    The message says that the argument "is not `what`". The options are passed to `belated.hints.argument_advice`.
     """
     from belated.hints import argument_advice
 

@@ -113,7 +113,7 @@ class Problem:
         return f"{name}={one_line(given)} was not declared: pass {declaration} to {self.owner}, or leave it out here"
 
     def fidelity_of(self, number: float | None) -> float | None:
-        """Return the fidelity for a number of the core, or None if a fidelity was not declared."""
+        """Convert a fidelity of the core to the user's units; return None if a fidelity was not declared."""
         return None if self.fidelity is None else self.fidelity.from_number(number)
 
     def check_value(self, value: Any, what: str) -> float:
@@ -122,7 +122,7 @@ class Problem:
 
 
 def seconds(time: Callable[[], float]) -> float:
-    """Return the time that the function returns, with 0.0 for -0.0; raise InvalidSetting if the time is invalid."""
+    """Return the result of the function `time`, with -0.0 replaced by 0.0; raise InvalidSetting if it is invalid."""
     now = finite(time())
     if now is None or abs(now) > LATEST:
         raise InvalidSetting(f"time() did not return a number of seconds within ±{LATEST:g}")
