@@ -36,7 +36,7 @@ def _natural(value: Any) -> int | None:
     return number if number is not None and 0 <= number < 2**64 else None
 
 
-# The plain types: functions that return the converted value, or None if the value is invalid; and the valid values.
+# Plain type → a function that returns the converted value (None if it is invalid), and a description of valid values.
 _PLAIN: dict[Any, tuple[Callable[[Any], Any], str]] = {
     bool: (lambda value: bool(value) if isinstance(value, (bool, np.bool_)) else None, "True or False"),
     int: (_natural, "an integer from 0 to 2**64 - 1"),
@@ -51,13 +51,13 @@ def _parts(annotation: Any) -> tuple[Any, ...]:
 
 
 def checked(value: Any, annotation: Any, name: str) -> Any:
-    """Return `value` converted by the first part of the annotation that allows it.
+    """Convert `value` to the first type in the annotation that allows it, and return it.
 
     Raise InvalidSetting, with the allowed values, if the value is invalid.
     """
     parts = _parts(annotation)
     if value is None and types.NoneType in parts:
-        # If a class of values does not have strings, None denotes its value with the defaults.
+        # If the values of a class are not denoted by strings, None denotes the value with the defaults.
         return next((part() for part in parts if _is_value(part) and not part.shorthand), None)
     for part in parts:
         found = _converted(value, part)

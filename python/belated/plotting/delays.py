@@ -30,8 +30,8 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
     clock : {"seconds", "iterations"}, default "seconds"
-        The unit of the time axis: seconds of the wall clock, in which trials without known times are left out, or
-        suggestions started, if the search counts them.
+        The unit of the time axis. "seconds": wall-clock time; trials whose times are unknown are left out.
+        "iterations": suggestions started, if the search counts them.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
 def arrived_within(known: ArrayLike, censored: ArrayLike) -> tuple[Array, Array, Array]:
     """Return t, 1 - S(t) and its standard error.
 
-    The times t are 0, the different known delays, and the maximum of all delays and ages.
+    The times t are 0, the distinct known delays, and the maximum of all delays and ages.
     """
     delays, ages = np.asarray(known, dtype=float), np.asarray(censored, dtype=float)
     everything = np.concatenate([delays, ages])

@@ -5,12 +5,12 @@ s is the number of values in its subtree. t counts the evaluations that were sta
 over children B}. z is the fidelity of an evaluation, and C is the bias constant: |f(x, z) − f(x, z')| ≤ C·|z − z'|.
 
 The program differs from the paper's Algorithm 1. When it expands a leaf, it evaluates the centres of both children, and
-t grows by 2. It adds nu·rho^h twice, the second time for the bias of the fidelity. A leaf whose children have not
-arrived remains a leaf. While selection ends at such a leaf, the program does not start evaluations. B is recomputed
-when an expansion is started, not when a value arrives. The recommendation is the cell with the largest value − nu·rho^h
-among all cells that were a leaf at any time. The best of several instances is chosen by the noiseless function. The
-program sleeps in real time, but here the clock is simulated. One detail is not repeated: the program compares leaves by
-B, and it can expand a leaf twice if two leaves have the same B.
+t grows by 2. The program adds nu·rho^h twice, the second time for the bias of the fidelity. A leaf remains a leaf until
+the values of its children have arrived. While selection ends at such a leaf, the program does not start evaluations. B
+is recomputed when an expansion is started, not when a value arrives. The recommendation is the cell with the largest
+value − nu·rho^h among all cells that were a leaf at any time. The best of several instances is chosen by the noiseless
+function. The program sleeps in real time, but here the clock is simulated. One detail is not reproduced: the program
+compares leaves by B, so it can expand a leaf twice if two leaves have the same B.
 """
 
 import heapq
@@ -33,7 +33,7 @@ Act = Literal["delayed", "wait"]
 TOLERANCE = 1e-3
 #: Factor by which the bias constant grows after an instance contradicts it.
 GROWTH = 1.4
-RHO_MAX = 0.95  # of POO; nu is C itself, because their nu_max = 1 multiplies C
+RHO_MAX = 0.95  # the largest rho of POO; nu is C itself, because the program's nu_max = 1 multiplies C
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +58,7 @@ class Node:
         return max(0.0, self.mean_square - self.mean**2)
 
 
-#: The distance of a node's bound above its mean, from the node and log t.
+#: A function of a node and log t that returns the distance of the node's bound above its mean.
 Width = Callable[[Node, float], float]
 
 
@@ -96,7 +96,7 @@ class Tree:
         return self.nu * self.rho**height
 
     def add(self, parent: Node | None, node: Node) -> None:
-        """Add a node whose value has arrived. It counts for all its ancestors, but their B values stay unchanged."""
+        """Add a node whose value has arrived. The value counts for all ancestors, but does not change their B."""
         node.mean, node.mean_square = node.value, node.value**2
         node.b = node.bound = node.value + 2 * self.diameter(node.height)
         self.n_nodes += 1
@@ -217,7 +217,7 @@ class Evaluations:
 
 @dataclass(frozen=True)
 class Instance:
-    """A tree at the end of its growth.
+    """A tree after its last expansion.
 
     ``times`` and ``points`` are the recommendation at the start and after each expansion. ``largest`` is the largest
     value of a node, at the fidelity of this node.
@@ -342,7 +342,7 @@ def run_poo(
 def best_so_far(
     instances: Sequence[Instance], value: Callable[[Array], float], *, side_by_side: bool = False
 ) -> tuple[Array, Array]:
-    """Return times of expansions, and the largest value of the instances' recommendations at each of them.
+    """Return the times of expansions, and the largest value of the instances' recommendations at each of these times.
 
     The instances run one after the other, or in parallel.
     """

@@ -139,10 +139,10 @@ def ogd(evaluate: WaitAndAct, d: int, rng: np.random.Generator, eta: float = 0.0
 
 
 def dbgd(clock: WaitAndAct, d: int, rng: np.random.Generator, eta: float = 0.05, step: float = 0.02) -> None:
-    """Run DBGD (Li et al. 2019, Algorithm 2). It is the same as `ogd`, but one evaluation starts in every unit of time.
+    """Run DBGD (Li et al. 2019, Algorithm 2), which is `ogd` with an evaluation that starts in every unit of time.
 
     A gradient is used when its d + 1 values have arrived. x makes a step for each gradient that has arrived since the
-    last slot. Only f, the delays and the noise of the clock are used.
+    last slot. Of `clock`, the function uses f, the delays and the noise, but does not wait for results.
     """
     x = rng.random(d) * (1 - step)
     square, n = 0.0, 0

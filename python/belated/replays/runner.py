@@ -97,7 +97,7 @@ class Replay:
 
     @property
     def description(self) -> str:
-        """One line."""
+        """The first line of the text."""
         return (self.text or "").partition("\n")[0].rstrip(".")
 
     def run(self, options: Options) -> Report:
@@ -159,7 +159,7 @@ def run_all(
     ----------
     function : callable
         A picklable function of a setting, a run and the options, whose result is JSON data. The result depends only on
-        these and on the data.
+        these arguments and on the data.
     settings : iterable of tuples
         Parts of the name under which a result is kept.
     label : str

@@ -42,15 +42,15 @@ STDS: Mapping[str, Any] = {"signal_std": SIGNAL_STD, "noise_std": NOISE}
 GIVEN: Mapping[str, Any] = {
     "surrogate": bl.GP(kernel="squared_exponential", lengthscale=LENGTHSCALE, mean=0.0, targets="raw", **STDS)
 }
-#: Without --faithful and --given: the paper's kernel and refit interval (appendix C), otherwise belated's defaults.
+#: Without --faithful and --given: the paper's kernel and refit interval (appendix C), and belated's other defaults.
 SETTINGS: Mapping[str, Any] = {"surrogate__kernel": "squared_exponential", "surrogate__refit_every": 10}
 
 
 class Setting(NamedTuple):
     """An algorithm under a delay distribution, "poisson" or "constant" (the key "law" is in earlier reports, too).
 
-    The distribution has mean mu, and the algorithm has the window m. With --given, the standard deviation of f around
-    its mean is the value for the rescaled draws, or another given value.
+    The distribution has mean mu, and the algorithm has the window ``window``. With --given, the algorithm gets
+    ``signal_std`` as the standard deviation of f around its mean; the default is the value for the rescaled draws.
     """
 
     algorithm: str
@@ -107,7 +107,7 @@ def make(options: Options) -> Report:
 
 
 def by_iteration(function: Any, chosen: Sequence[Report]) -> Report:
-    """Return reported iteration → what a function returns for the six algorithms and the number of this iteration."""
+    """Call a function with the six algorithms and each reported iteration; return iteration → result."""
     return {str(i): function(chosen, k) for k, i in enumerate(chosen[0]["iteration"])}
 
 
@@ -168,7 +168,7 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
 
 
 def delays(setting: Setting, u: Array) -> Array:
-    """Return delays from uniform numbers u: Poisson quantiles, or the mean itself."""
+    """Return delays for uniform numbers u: Poisson quantiles, or, if delays are constant, their mean."""
     from scipy.stats import poisson
 
     constant = np.full(len(u), float(setting.mu))
@@ -195,7 +195,7 @@ def covariance_root() -> Array:
 
 
 def describe(setting: Setting, runs: Sequence[dict[str, Any]]) -> Report:
-    """Return the part of the report about one setting."""
+    """Return the entry of the report for a setting."""
     regrets, late_too = report.values_of(runs, "regret"), report.values_of(runs, "regret_late_too")
     last = regrets.shape[1] - 1
     iteration = [i for i in REPORTED if i < last] + [last]
@@ -218,7 +218,7 @@ def labels(members: Sequence[Setting]) -> list[str]:
 
 
 def tests(described: Sequence[Report]) -> Report:
-    """Test on paired regrets of GP-UCB-SDF that long delays and short windows hurt, and long windows do not."""
+    """Test with paired regrets whether long delays, short windows and long windows hurt GP-UCB-SDF."""
     iteration = TESTED if TESTED in described[0]["iteration"] else described[0]["iteration"][-1]
 
     def at(setting: Setting, counted: str = "regret_per_run") -> Array:

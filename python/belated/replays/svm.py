@@ -118,7 +118,7 @@ def published_errors(published: Published, algorithm: str, delays: str) -> Array
 
 
 def compare(setting: Report, published: Published) -> None:
-    """Add the published figures to a setting, and the difference from them in units of the margin."""
+    """Add the published figures to a setting, and the differences from the published figures in units of the margin."""
     errors = published_errors(published, setting["algorithm"], setting["delays"])
     mean, stderr = mean_stderr(errors)
     known = setting["iteration"]

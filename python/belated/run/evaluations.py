@@ -94,8 +94,8 @@ class Evaluations:
     failure: str = ""
     error: BaseException | None = None
     warned: set[str] = field(default_factory=set)
-    # For each of the first evaluations, the place and type of its error, or the type of its invalid result. The entry
-    # of a successful evaluation is None.
+    # For each of the first evaluations, the type and line of its error, or the type of its invalid result. The entry of
+    # a successful evaluation is None.
     first: list[Place | None] = field(default_factory=list)
 
     def run(self) -> Literal["n_trials", "timeout", "budget"]:
@@ -120,7 +120,7 @@ class Evaluations:
                 return "timeout"
 
     def start(self) -> None:
-        """Submit the evaluation of a waiting trial; without waiting trials, of a new trial.
+        """Submit the evaluation of a waiting trial. If no trial is waiting, start a new trial.
 
         A new trial is not started if the total is reached.
         """
@@ -239,7 +239,7 @@ class Evaluations:
             self.warn_once("reported elsewhere", f"{error}; that value stays")
 
     def observe(self, trial: Trial, value: float, outcome: Outcome) -> None:
-        """Report a value with its facts to the optimizer and the logger."""
+        """Report a value and the data returned with it to the optimizer and the logger."""
         std, cost, duration = outcome.std, outcome.cost, outcome.duration
         self.optimizer.observe(trial, value, std=std, cost=cost, duration=duration, attrs=outcome.attrs)
         if LOGGER.isEnabledFor(logging.INFO):

@@ -127,7 +127,7 @@ def _optimize(
     if stop_reason == "n_trials" and total is not None:
         total.warn_pending([trial.number for trial in evaluations.trials])
     if interrupt is not None and not _is_at_a_prompt():
-        # f may call maximize itself. Overwrite the result of this inner run by the result of the outer run.
+        # f may call maximize itself. Overwrite the result of this inner run with the result of the outer run.
         interrupt.result = outcome  # type: ignore[attr-defined]
         raise interrupt
     # A run that the user or a callback ended need not have a value. Check the trials last, because there may be many.
@@ -144,8 +144,8 @@ def _optimize(
 
 def _attach(error: BaseException, result: Result) -> None:
     """Attach the result to an exception that ends the run."""
-    # f may call maximize itself; keep the result of an error of this inner run. Some exceptions do not allow new
-    # attributes.
+    # f may call maximize itself; keep the result that the inner run attached to its error. Some exceptions do not allow
+    # new attributes.
     if not isinstance(getattr(error, "result", None), Result):
         with suppress(Exception):
             error.result = result  # type: ignore[attr-defined]
@@ -227,8 +227,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         other error of the executor ends the run. Errors that f raises are not retried.
     retry_pending : bool, default False
         Whether to evaluate first the trials that are pending at the start of the run, for example after a process died.
-        They keep their numbers and do not count in `n_trials`. Other processes must not be evaluating these trials:
-        otherwise a trial is evaluated twice, and only its first value is kept.
+        These trials keep their numbers and do not count in `n_trials`. Other processes must not be evaluating these
+        trials: otherwise a trial is evaluated twice, and only its first value is kept.
     catch : exception class or sequence of them
         Exceptions of f after which the run continues; the trial has failed. Any other exception is raised after the
         trial has been marked as failed.
@@ -245,7 +245,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     Returns
     -------
     Result
-        With `best_params_`, `best_value_`, and `recommend()` for noisy values.
+        The result of the run. `best_params_` and `best_value_` belong to its best trial; use `recommend()` if values
+        are noisy.
 
     Warns
     -----

@@ -30,8 +30,8 @@ class Stopper:
 class NoImprovement(Stopper):
     """A callback that ends a run after n consecutive results that do not improve the best value.
 
-    Failed trials are not results. A better value that another process of the study reports is also an improvement. Each
-    run counts from the start.
+    Failed trials do not count as results. A better value that another process of the study reports is also an
+    improvement. Each run starts its own count.
 
     Parameters
     ----------

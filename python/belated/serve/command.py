@@ -20,8 +20,7 @@ from belated._core import InvalidSetting
 from belated.store import open_store
 from belated.study.commands import add_store
 
-# Seconds that clients may wait for requests in progress after the signal to end. The requests are completed in any
-# case.
+# Seconds for which clients may wait for their requests after the signal to end. The requests are completed in any case.
 _PATIENCE = 30
 
 # Maximum number of connections that wait to be accepted.
@@ -67,7 +66,8 @@ def serve_command(arguments: argparse.Namespace) -> None:
     studies.read_names()  # raises an error now instead of at the first request
     with _ended_by_signals(), _listening(arguments.host, arguments.port) as listener:
         app = make_app(studies, token)
-        # Warnings are about requests that are not HTTP. Any client could fill the log with such warnings.
+        # Log only errors. Warnings are about requests that are not HTTP, so any client could fill the log with
+        # warnings.
         settings = {"http": limited_protocol(), "lifespan": "on", "ws": "none", "log_level": "error"}
         settings |= {"backlog": accepted_at_once(), "timeout_graceful_shutdown": _PATIENCE}
         settings |= dict.fromkeys(("access_log", "server_header", "proxy_headers"), False)

@@ -174,8 +174,8 @@ class Real(Range):
     log : bool, default False
         Search on a logarithmic scale; needs low > 0.
     step : float, optional
-        Restricts the values to low, low + step, low + 2 step, …, as far as they do not exceed high. Default None: all
-        numbers in [low, high].
+        Restricts the values to low, low + step, low + 2 step, …, up to at most high. Default None: all numbers in [low,
+        high].
     when : mapping, optional
         The condition under which the parameter is active. It maps names of other parameters to a value or a list of
         values that they must have. An inactive parameter is left out of the params. Default None: the parameter is
@@ -222,8 +222,8 @@ class Integer(Range):
     log : bool, default False
         Search on a logarithmic scale; needs low >= 1.
     step : int, optional
-        Restricts the values to low, low + step, low + 2 step, …, as far as they do not exceed high. Default None: all
-        integers from low to high.
+        Restricts the values to low, low + step, low + 2 step, …, up to at most high. Default None: all integers from
+        low to high.
     when : mapping, optional
         As for `Real`.
 
@@ -341,7 +341,7 @@ class Choices(Parameter):
     options: tuple[Any, ...]
     _places: _Places
 
-    # The name of the field with the values, the name of the core's constructor, and the least number of values.
+    # The name of the field with the values, the name of the core's constructor, and the minimum number of values.
     _field: ClassVar[str]
     _kind: ClassVar[str]
     _least: ClassVar[int]

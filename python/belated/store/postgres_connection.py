@@ -44,7 +44,7 @@ _SESSION = (
     "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END"
 )
 
-# Words in the server's messages before a connection exists, for errors without a code. They mark errors that a new
+# Errors do not have a code before a connection exists. Words in the server's messages then mark errors that a new
 # attempt does not change, and errors of a server that will soon be ready.
 _FINAL = ("authentication failed", "no password supplied", "does not exist", "pg_hba.conf", "permission denied")
 _NOT_READY = ("starting up", "shutting down", "recovery mode", "not yet accepting", "too many clients", "slots are")
@@ -86,7 +86,7 @@ def driver() -> Any:
 class Server:
     """A server and this process's connection to it. There is at most one connection, which one thread uses at a time.
 
-    The URL does not contain passwords. This module keeps them, and they are neither shown nor pickled.
+    The URL does not contain passwords. This module keeps the passwords, and they are neither shown nor pickled.
     """
 
     _connection: Any = None

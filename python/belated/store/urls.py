@@ -1,4 +1,4 @@
-"""Passwords in URLs of stores: the places of passwords, and the URL without passwords."""
+"""Passwords in URLs of stores: functions that find them, and that return the URL without them."""
 
 import re
 from reprlib import Repr

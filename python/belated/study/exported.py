@@ -27,7 +27,7 @@ _ID_BITS = 48
 # A study as it was exported.
 Exported: TypeAlias = tuple[Header, list[Record]]
 
-# A check of a fact in a line, with a description of the facts that pass.
+# A check of an entry of a line, with a description of the valid entries.
 _Check: TypeAlias = tuple[Callable[[Any], bool], str]
 
 
@@ -137,7 +137,7 @@ def _checked(header: Header, events: dict[int, Record], n_events: int, store: St
 
 
 def _read_line(number: int, line: str) -> tuple[dict[str, Any], Header | Record]:
-    """Return the facts of a line, and the header or record that they describe."""
+    """Parse a line: return its metadata, and the header or record that the metadata describe."""
     found = _BODY.search(line)
     try:
         if found is None or not line.endswith("}"):

@@ -27,10 +27,10 @@ LOGGER = logger()
 # would take longer.
 _QUICK = 0.002
 
-# How often a slow proposal is made without the lock, if other processes write in the meantime.
+# How many times a slow proposal is made without the lock, if other processes write in the meantime.
 _ATTEMPTS = 3
 
-# How often a call is made if the connection is lost each time before the call writes, while other processes write.
+# How many times a call is made if each time the connection is lost before the call writes, while other processes write.
 _LOST_CONNECTIONS = 21
 
 # If the last read was more than this number of seconds ago, the log is read before the write lock is taken. Reading
@@ -57,7 +57,7 @@ class SharedLog:
         self._last: bytes | None = None
         # The number and the checksum of the last event that is known to be on disk.
         self._synced: tuple[int, bytes] | None = None
-        # The number of times the whole log was read again, and the time of the last read by the monotonic clock.
+        # The number of times the whole log was read again, and the time of the last read on the monotonic clock.
         self._readings = 0
         self._read_at = -math.inf
         # The events written by calls with a key: "call:i:key" → the number of the event. The dict has only strings and

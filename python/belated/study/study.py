@@ -34,8 +34,8 @@ class Study(LifeCycle[SharedLog]):
     """An optimizer whose log is kept in a store. A study outlives the process, and many processes can share a study.
 
     Suggesting and reporting work as with an optimizer. A report is stored when the call returns. Any process may report
-    on any trial. Every report is accepted: late, twice, in any order, after `fail`, or after a lease ended. Every
-    method first reads the events of other processes. A `Trial` shows the state at the last read.
+    on any trial. A report is accepted even if it is late, repeated or out of order, or comes after `fail` or after the
+    end of a lease. Every method first reads the events of other processes. A `Trial` shows the state at the last read.
 
     Parameters
     ----------
@@ -146,7 +146,8 @@ class Study(LifeCycle[SharedLog]):
         optimizer : Optimizer, optional
             An optimizer without trials and with the same direction. The study gets a copy of it. Its space may leave
             parameters out. Default None: `BayesOpt`, whose space has Optuna's distributions. A parameter that only some
-            of the completed trials have gets a condition (``when=``), if another parameter determines these trials.
+            of the completed trials have gets a condition (``when=``), if the value of another parameter determines in
+            which trials it occurs.
         study_name : str, optional
             The name of the new study. Default None: `name`.
 
@@ -156,8 +157,8 @@ class Study(LifeCycle[SharedLog]):
             The study of Optuna does not exist; it has several objectives; its direction differs from the direction of
             `optimizer`; or the new study already exists.
         InvalidSpace
-            A distribution cannot be searched; a parameter has several distributions; or the trials that have a
-            parameter are not determined by a condition.
+            A distribution cannot be searched; a parameter has several distributions; or a parameter occurs only in some
+            trials, and no condition determines these trials.
         InvalidPoint
             The point of a completed trial does not belong to the space of `optimizer`.
 
@@ -403,7 +404,7 @@ class Study(LifeCycle[SharedLog]):
             If the trial already has a value, record this value as another trial at the same point.
         key : str, optional
             A name for this report. A second report with the same key changes nothing. Value, std, cost and params must
-            equal the first report, otherwise `InvalidSetting` is raised. Duration and attrs may differ.
+            be the same as in the first report, otherwise `InvalidSetting` is raised. Duration and attrs may differ.
         """
         _check_key(key)
         facts = (std, cost, duration, params, attrs)
