@@ -1,9 +1,9 @@
 """Benchmark functions with known maxima, for comparisons of optimizers. All functions are to be maximised.
 
 Notation: x_1 … x_d are the coordinates in the order of the space. The functions without a fidelity, except SCHWEFEL20,
-are used in section 4 of Kandasamy et al. 2017. This module defines them as usual, but Branin is negated because it is
-usually minimised. A sum applies the same function to consecutive groups of coordinates (appendix C.2 of the paper). The
-standard deviation of the noise also comes from the paper: 1 for sums, and 0.2 for other functions.
+are used in section 4 of Kandasamy et al. 2017. The definitions are the standard ones, except that Branin is negated
+because it is usually minimised. A sum applies the same function to consecutive groups of coordinates (appendix C.2 of
+the paper). The standard deviation of the noise also comes from the paper: 1 for sums, and 0.2 for other functions.
 
 Functions with a fidelity z in [0, 1] come from Wang et al. 2022, appendix D.2. z = 1 is the full function, and λ(z) is
 the cost of an evaluation. If the paper's formula differs from the standard definition at z = 1, the standard definition
@@ -345,5 +345,6 @@ BOREHOLE_MF = MultiFidelityFunction(
     partial(_power_cost, least=0.1, factor=1.0, power=1.5),
     math.sqrt(0.01),
 )
-#: This function has many local maxima, of which the highest is at x_j = 420.9687. It does not have a fidelity.
+#: This function has many local maxima, of which the highest is at x_j = 420.9687. The function does not have a
+# fidelity.
 SCHWEFEL20 = Function("schwefel20", box(*[(0.0, 500.0)] * 20), -0.0002545513398218, _schwefel, math.sqrt(0.1))

@@ -46,7 +46,7 @@ class Candidates:
     Parameters
     ----------
     optimizer : Optimizer or Study
-        The optimizer that chooses the candidates. It maximises the mean score over the splits.
+        The optimizer that chooses the candidates. The optimizer maximises the mean score over the splits.
     space : DistributionSpace
         Converts params to values.
     n_iter : int
@@ -69,7 +69,7 @@ class Candidates:
     _waiting: deque[Fit] = field(default_factory=deque)
 
     def next_fit(self) -> Fit | None:
-        """Return the next fit, or None if the search is over. Start a new candidate if the others have no fits left."""
+        """Return the next fit, or None if the search is over. Start a new candidate if no other fit is left."""
         if not self._waiting:
             number = len(self.made)
             if number == self.n_iter or (number and time.monotonic() >= self.deadline):

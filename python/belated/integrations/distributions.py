@@ -1,4 +1,4 @@
-"""Search spaces as scikit-learn's users write them, including frozen distributions of scipy.stats.
+"""Search spaces in the form that scikit-learn's users write, including frozen distributions of scipy.stats.
 
 A distribution is replaced by a `Real` or an `Integer` if one of them has the same law. Otherwise the distribution is
 searched through its quantile function Q: the optimizer chooses u in [0, 1], and the parameter is Q(u). If u is uniform,

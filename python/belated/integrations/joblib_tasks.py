@@ -13,8 +13,8 @@ Task: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 class _OpenParallel(joblib.Parallel):  # type: ignore[misc]
     """A `Parallel` whose generator continues after all present tasks are done, if more tasks may come.
 
-    joblib could also take tasks from a generator as it needs them. However, joblib then takes `n_jobs` tasks at a time,
-    in the thread that reports the end of a task, and before the caller can read the result of this task.
+    joblib could also take tasks from a generator when workers need tasks. However, joblib then takes `n_jobs` tasks at
+    a time, in the thread that reports the end of a task, and before the caller can read the result of this task.
     """
 
     more_may_come = True

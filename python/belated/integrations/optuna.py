@@ -38,7 +38,7 @@ _STRATA = 8
 class _CommonSpace:
     """The parameters that all completed trials of a study have with the same distribution.
 
-    This class does the same as Optuna's `IntersectionSearchSpace`. It reads each trial only once, because comparing
+    This class does the same as Optuna's `IntersectionSearchSpace`, but reads each trial only once, because comparing
     distributions is slow.
     """
 

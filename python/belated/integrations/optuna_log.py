@@ -67,7 +67,7 @@ class OptunaLog:
     Parameters
     ----------
     optimizer : Optimizer
-        The optimizer that defines the log. It does not get trials itself.
+        The optimizer that defines the log. The trials are added to the log and not to this optimizer.
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
@@ -93,7 +93,7 @@ class OptunaLog:
         others = [each for each in trials if each.number != trial.number]
         self._follow(self._derive(others, stale_before))
         # Other processes will suggest points for these trials. Draft each of these points in the same way, so that this
-        # trial's point differs from all of them.
+        # trial's point differs from the other points.
         n_drafts = self._count_drafts(trial, others, stale_before)
         starts = [start for each in others if (start := self._start_of(each)) is not None]
         place, event = self._log_for(trial, others, stale_before)._choose(n_drafts, starts)

@@ -55,7 +55,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         monotonic; or a frozen distribution of scipy.stats. A parameter with ``when=`` is conditional.
     n_iter : int, default 50
         The number of candidates to evaluate. The first 4 to 10 candidates are spread over the space. The model chooses
-        the others.
+        the later candidates.
     optimizer : callable, optional
         Called as ``optimizer(space, seed=seed)``, returns the optimizer or the `Study` that chooses the candidates. The
         callable may be an optimizer's class, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Default None:
@@ -79,7 +79,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         fewer results.
     random_state : int, RandomState instance or None, default None
         The source of the optimizer's seed. With an integer and ``n_jobs=1``, the candidates are always the same. With
-        several workers, they depend on the order in which results arrive.
+        several workers, the candidates also depend on the order in which results arrive.
     timeout : float, optional
         Seconds after which further candidates are not started. Candidates in progress are finished.
     error_score : "raise" or number, default nan

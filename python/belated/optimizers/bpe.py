@@ -38,8 +38,8 @@ class NoDelay(Delay, name="none"):
 class SubExponential(Delay):
     """Delay model for delays τ with a known bound: E exp(η(τ - mean)) <= exp(η² xi²/2) for \\|η\\| <= 1/b.
 
-    This is Assumption 3.3 of Vakili et al. 2023. They take xi = 9 and b = 1 for Poisson delays of mean 50. All numbers
-    are in suggestions.
+    The bound is Assumption 3.3 of Vakili et al. 2023. The authors use xi = 9 and b = 1 for Poisson delays of mean 50.
+    All numbers are in suggestions.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     space, candidates, direction, seed
         As for `RandomSearch`.
     horizon : int
-        The total number of suggestions. It determines the lengths of the rounds. After this number of suggestions,
+        The total number of suggestions, which determines the lengths of the rounds. After this number of suggestions,
         ``suggest`` raises `HorizonReached`.
     lengthscale : float or list of float
         Lengthscale of the kernel: a single number for all columns, or one number for each column. The unit is the range
@@ -143,7 +143,8 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     n_points : int, default 2500
         The number of points that represent a space. If the space has at most this number of points, all are used.
     keep_rounds : bool, default False
-        Whether a round also uses the data of earlier rounds. This saves suggestions, but the theorems do not cover it.
+        Whether a round also uses the data of earlier rounds. Using earlier data saves suggestions, but is not covered
+        by the theorems.
 
     Raises
     ------
@@ -180,7 +181,7 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     n_points: int = 2500
     keep_rounds: bool = False
     # Whether the larger or the smaller of the two terms in Eq. 6 bounds the delays. The paper prints the smaller term.
-    # It is not a valid bound: delays of mean 50 exceed it with probability 0.31.
+    # The smaller term is not a valid bound: delays of mean 50 exceed it with probability 0.31.
     tail: Literal["max", "min"] = private("max")
     # "code": rounds have the same lengths as in the authors' code. The last round has its full length and ends after
     # the horizon.

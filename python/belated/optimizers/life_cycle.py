@@ -99,8 +99,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             standard deviation of one repetition divided by sqrt(n). The model uses this number unchanged, and fits the
             noise of the values that are reported without a std.
         cost : float, optional
-            The cost of the evaluation, >= 0, in any unit. It is stored with the trial and charged to the budget of a
-            run. Models do not use it.
+            The cost of the evaluation, >= 0, in any unit. The cost is stored with the trial and charged to the budget
+            of a run. Models do not use it.
         duration : float, optional
             The duration of the evaluation in seconds.
         params : mapping; for candidates an index or a row; optional
@@ -302,7 +302,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         std : float or sequence of float, optional
             The standard deviation of the noise, for all values or for each value; see `observe`.
         cost : float or sequence of float, optional
-            The cost of an evaluation, for all trials or for each trial. It is stored only with a value.
+            The cost of an evaluation, for all trials or for each trial. The cost is stored only together with a value.
         attrs : mapping or sequence of mappings, optional
             Further data to store, with all trials or with each trial; see `observe`.
         fidelity : int, float or sequence of these, optional

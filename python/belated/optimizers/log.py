@@ -11,7 +11,7 @@ from belated.space.space import Place
 
 Array = NDArray[np.float64]
 
-# A function of points, given by the numbers of all parameters. It returns for each point whether the constraints hold.
+# A function that returns whether the constraints hold at each point. A point is given by the numbers of all parameters.
 Feasible = Callable[[list[list[float | None]]], NDArray[np.bool_]]
 
 

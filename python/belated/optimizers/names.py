@@ -48,7 +48,7 @@ def checks_arguments(method: Method) -> Method:
 def _public_signature(cls: Any) -> inspect.Signature:
     """Return the signature of a dataclass: its own arguments, and then the arguments of its bases.
 
-    It omits types, because the docstring has them, and private fields.
+    The signature omits private fields and types; types are in the docstring.
     """
     made = inspect.signature(cls.__init__)
     own, fields = inspect.get_annotations(cls), cls.__dataclass_fields__

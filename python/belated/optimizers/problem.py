@@ -19,13 +19,13 @@ from belated.space.space import ContextSpace, Space
 SpaceLike: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Iterable[tuple[float, float]]
 
 
-#: The maximum absolute value of a time in seconds. It ensures that differences of times are finite.
+#: The maximum absolute value of a time in seconds. This limit ensures that differences of times are finite.
 LATEST = 1e300
 
 
 @dataclass(eq=False)
 class Problem:
-    """The problem that an optimizer solves, for any strategy. It converts arguments to numbers for the core.
+    """The problem that an optimizer solves, with any strategy. The class converts arguments to numbers for the core.
 
     `owner` is the name of the optimizer's class, for messages. The other arguments are arguments of optimizers.
     """

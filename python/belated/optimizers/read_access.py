@@ -133,12 +133,12 @@ class ReadAccess(ABC):
         """Return all trials as a pandas DataFrame, one row for each trial.
 
         The first columns are number, state, value, std, cost, duration, suggested_at, observed_at, delay, error (as
-        ``"type: message"``) and, if a fidelity was declared, fidelity. They are followed by one column ``params_…`` for
-        each name. For candidates, the column ``index`` has the row number in the array. If a trial was run at another
-        point than suggested, there are also columns ``params_run_…`` (for candidates, ``index_run``). The last columns
-        are ``context_…`` for each name of the context and ``attrs_…`` for each key of the attrs. Data that a trial does
-        not have are missing values. If a space has both ``x`` and ``run_x``, the column of ``run_x`` is
-        ``params_run_x``, and the columns of the points that were run are ``params_run__…``.
+        ``"type: message"``) and, if a fidelity was declared, fidelity. The next columns are ``params_…``, one for each
+        name. For candidates, the column ``index`` has the row number in the array. If a trial was run at another point
+        than suggested, there are also columns ``params_run_…`` (for candidates, ``index_run``). The last columns are
+        ``context_…`` for each name of the context and ``attrs_…`` for each key of the attrs. Data that a trial does not
+        have are missing values. If a space has both ``x`` and ``run_x``, the column of ``run_x`` is ``params_run_x``,
+        and the columns of the points that were run are ``params_run__…``.
 
         To read trials from a file that ``trials_dataframe().to_csv(file, index=False)`` wrote, use
         ``add(pandas.read_csv(file))``.

@@ -104,7 +104,7 @@ def _short_form(error: BaseException) -> "TracebackException":
     waiting: list[Any] = [made]
     while waiting:
         each = waiting.pop()
-        # Shorten messages first: Python formats them line by line, which takes half a minute for 50 MB of text.
+        # Shorten messages first: Python formats a message line by line, which takes half a minute for 50 MB of text.
         if isinstance(getattr(each, "_str", None), str):
             each._str = shortened(each._str)
         others = (each.__cause__, each.__context__, *(getattr(each, "exceptions", None) or ()))

@@ -1,6 +1,6 @@
 """The values that configure optimizers: acquisitions, pending policies, the surrogate, the search and others.
 
-A test compares their defaults with the defaults in the core.
+A test compares the defaults of these values with the defaults in the core.
 """
 
 from collections.abc import Sequence
@@ -358,7 +358,7 @@ class GP(Surrogate, name="gp"):
         Number of starting points of the first fit.
     refit_every : int, default 10
         Number of new observations after which the model is fitted again. The number is smaller while the model has few
-        observations. It is 5 % of the observations if this is larger than `refit_every`.
+        observations. If 5 % of the observations are more than `refit_every`, the number is 5 % of the observations.
     """
 
     _: KW_ONLY
@@ -373,7 +373,7 @@ class GP(Surrogate, name="gp"):
     inputs: Literal["warped", "plain"] = "warped"
     n_restarts: int = 4
     refit_every: int = 10
-    # Number of starting points of later fits. One of them is the result of the previous fit.
+    # Number of starting points of later fits. One starting point is the result of the previous fit.
     n_refit_restarts: int = private(2)
     # "trials": fit whenever refit_every divides the number of trials.
     refit_clock: Literal["observations", "trials"] = private("observations")

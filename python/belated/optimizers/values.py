@@ -24,7 +24,7 @@ def private(default: Any) -> Any:
     return dataclasses.field(default=default, kw_only=True, metadata={"private": True})
 
 
-#: The annotations of the fields of a class, by name. Resolving them takes longer than checking a value.
+#: The annotations of the fields of a class, by name. Resolving annotations takes longer than checking a value.
 annotations_of: Callable[[type], Mapping[str, Any]] = functools.cache(typing.get_type_hints)
 
 

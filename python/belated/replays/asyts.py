@@ -38,7 +38,8 @@ SEQUENTIAL = ("seqTS", "synTS", "asyTS")
 COMPARED, COUNTED = ("asyRAND", "synTS", "asyTS"), "half-normal"
 MODES: Mapping[str, Any] = {"syn": "synchronous", "asy": "asynchronous", "seq": "sequential"}
 
-#: Function → number of workers M, and evaluation times of the panels of figures 4 and 5. Figure 2 shows some of them.
+#: Function → number of workers M, and evaluation times of the panels of figures 4 and 5. Figure 2 shows some of these
+# panels.
 SETUP: Mapping[Function, tuple[int, Sequence[str]]] = {
     functions.BRANIN: (4, ["uniform"]),
     functions.CURRIN_EXPONENTIAL: (4, ["Pareto"]),

@@ -1,11 +1,12 @@
 """Kandasamy et al. 2017, Figure 3: a convolutional network of six layers, trained by four workers in real time.
 
 The network has five convolutional layers and a dense layer (appendix C.3). Skip connections lead from the first to the
-third layer and from the third to the fifth layer. They are linear maps, because the numbers of filters may differ. The
-number of filters of each convolutional layer and the number of nodes of the dense layer are tuned within [16, 256]. A
-larger network takes longer to train, so results arrive out of order. Each method has the same time. In the paper, each
-method has 2 hours on four graphics cards, and an evaluation takes 4 to 16 minutes: 20 epochs on 10,000 images, scored
-on 10,000 other images. The best network of each method is then trained four times as long, and scored on test images.
+third layer and from the third to the fifth layer. The skip connections are linear maps, because the numbers of filters
+may differ. The number of filters of each convolutional layer and the number of nodes of the dense layer are tuned
+within [16, 256]. A larger network takes longer to train, so results arrive out of order. Each method has the same time.
+In the paper, each method has 2 hours on four graphics cards, and an evaluation takes 4 to 16 minutes: 20 epochs on
+10,000 images, scored on 10,000 other images. The best network of each method is then trained four times as long, and
+scored on test images.
 
 The paper does not state the other settings. Here kernels have size 3. Max-pooling has size 4 after the first layer and
 size 2 after the third layer. After the fifth layer, it takes the maxima of a 2 × 2 grid. The activation is ReLU. The
@@ -150,13 +151,14 @@ def search(
         The number of trials that start at the same time, when all workers are free. None: one trial whenever a worker
         is free.
     n_trials : int, optional
-        The number of trials. If it is given, the time is not limited.
+        The number of trials. If this number is given, the time is not limited.
     """
     found = Search(monotonic(), [], [], [])
     end = found.started + seconds
     while (monotonic() < end) if n_trials is None else (optimizer.n_trials < n_trials):
         with warnings.catch_warnings():
-            # Every run ends by its timeout with evaluations still running, so the warning about them is ignored.
+            # Evaluations are still running when a run ends by its timeout, so the warning about running evaluations is
+            # ignored.
             warnings.filterwarnings("ignore", message=".*at the timeout", category=bl.BelatedWarning)
             timeout = None if n_trials is not None else end - monotonic()
             ends: dict[str, Any] = {"n_trials": batch, "n_trials_total": n_trials, "timeout": timeout}

@@ -23,8 +23,8 @@ GP-UCB wait and act. The delay is 4, and there are ten runs of 600 units. The no
 is reported, as the median over the runs.
 
 PCTS is the authors' program with the noise that its wrapper should have added. With ``--faithful``, the program runs at
-full fidelity and with the settings of the scripts. Otherwise it evaluates each cell at the cell's own fidelity and has
-the settings of the paper. The table also shows the paper's algorithm. ``--iterations T`` is the time of a run.
+full fidelity and with the settings of the scripts. Otherwise the program evaluates each cell at the cell's own fidelity
+and has the settings of the paper. The table also shows the paper's algorithm. ``--iterations T`` is the time of a run.
 ``--quick`` makes three runs on two functions.
 
 The replay ``pcts-sr``. "SR" of the paper is Algorithm 2 of Locatelli and Carpentier 2018. At each level of a partition,

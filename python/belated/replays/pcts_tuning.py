@@ -18,10 +18,10 @@ so that a stopped replay can continue.
 Notation: f(params, n) is the cross-validated accuracy on the first n rows. z in [0, 1] is a fidelity, with n samples
 from `low` (z = 0) to `high` (z = 1). C bounds the bias, |f_z − f_1| ≤ C·(1 − z). b is the range in DUCBV's bound.
 
-The clock: an evaluation of n samples keeps the machine busy for n/high of the time of a full evaluation. Its result
-arrives after the paper's constant delay. Algorithms that use delayed feedback start the next evaluation when the
-machine is free. Algorithms that wait and act start the next evaluation when the last result has arrived. All algorithms
-have the same time. The time of a full evaluation is the paper's total time divided by the paper's number of
+The clock: an evaluation of n samples keeps the machine busy for n/high of the time of a full evaluation. The result of
+the evaluation arrives after the paper's constant delay. Algorithms that use delayed feedback start the next evaluation
+when the machine is free. Algorithms that wait and act start the next evaluation when the last result has arrived. All
+algorithms have the same time. The time of a full evaluation is the paper's total time divided by the paper's number of
 evaluations. The paper's trees had 81, 17 and 15 nodes, and all nodes except the root were evaluated.
 
 The paper leaves some settings open. With b = 1, the bonus of DUCBV is above 1, the range of all accuracies, in any cell
@@ -32,8 +32,8 @@ added to the accuracies, as in the authors' program; DUCB1σ is given σ² = 0.0
 POO.
 
 A search is read at equally spaced times. A reading is the accuracy at full fidelity of the recommendation at this time.
-If all evaluations are full evaluations, the recommendation is the best point so far. Otherwise it is the recommendation
-of a tree. The figure shows the best reading so far, as in the paper. A search with fidelities does not know this
+If all evaluations are full evaluations, the recommendation is the best point so far. Otherwise a tree determines the
+recommendation. The figure shows the best reading so far, as in the paper. A search with fidelities does not know this
 maximum.
 """
 
@@ -120,7 +120,7 @@ class Experiment:
         from sklearn.model_selection import cross_val_score
 
         with warnings.catch_warnings():
-            # Training may not converge, and weights may overflow at large rates. Both are part of the task.
+            # Training may not converge, and weights may overflow at large rates. Such points are part of the task.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", RuntimeWarning)
             try:

@@ -1,8 +1,9 @@
 """The program of Wang et al. 2022 in simulated time: a tree of cell centres, with delayed or awaited evaluations.
 
-Notation: a node of height h covers a cell of the unit cube. Its own bound is U = mean + width(s, t) + 2·nu·rho^h, where
-s is the number of values in its subtree. t counts the evaluations that were started. Selection follows B = min{U, max
-over children B}. z is the fidelity of an evaluation, and C is the bias constant: |f(x, z) − f(x, z')| ≤ C·|z − z'|.
+Notation: a node of height h covers a cell of the unit cube. The node's own bound is U = mean + width(s, t) +
+2·nu·rho^h, where s is the number of values in its subtree. t counts the evaluations that were started. Selection
+follows B = min{U, max over children B}. z is the fidelity of an evaluation, and C is the bias constant: |f(x, z) − f(x,
+z')| ≤ C·|z − z'|.
 
 The program differs from the paper's Algorithm 1. When it expands a leaf, it evaluates the centres of both children, and
 t grows by 2. The program adds nu·rho^h twice, the second time for the bias of the fidelity. A leaf remains a leaf until
@@ -176,7 +177,7 @@ class Evaluations:
     noise : callable, optional
         The noise of each value. By default there is no noise, as in the program.
     fidelity : bool, default False
-        Whether cells are evaluated at z_h = clip(1 − nu·rho^h/C, 0.001, 1). By default they are evaluated at z = 1, as
+        Whether cells are evaluated at z_h = clip(1 − nu·rho^h/C, 0.001, 1). By default cells are evaluated at z = 1, as
         in the released program.
     """
 
@@ -320,7 +321,7 @@ def run_poo(
     duration : float
         The time for all instances together.
     unit : float
-        The assumed time of an evaluation. It determines the number of instances and their share of the time.
+        The assumed time of an evaluation, which determines the number of instances and the time of each instance.
     at_most : int, optional
         Maximum number of instances.
     whole_each : bool, default False

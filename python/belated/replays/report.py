@@ -69,7 +69,7 @@ def panel(
 
 
 def draw_panels(panels: Sequence[Panel], columns: int, legends: int | None = None) -> Any:
-    """Return a figure of panels, row by row. Only the first `legends` panels keep their legends, if it is given."""
+    """Return a figure of panels, row by row. If `legends` is given, only this number of panels have legends."""
     figure, axes = plotting.grid(-(-len(panels) // columns), columns)
     for (curves, settings, dotted), ax in zip(panels, axes, strict=False):
         # A label that begins with an underscore is left out of the legend.

@@ -1,7 +1,8 @@
 """Algorithms with which Wang et al. 2022 compare, in simulated time: gradient ascent, and rejection of cells.
 
-An algorithm is a function that requests values until the time is over. It takes ``evaluate(x, z)``, d and a generator,
-and does not return; `wait_and_act` ends it. `belated.replays.rivals_bayesian` has the algorithms with a model.
+An algorithm is a function that requests values until the time is over. The function takes ``evaluate(x, z)``, d and a
+generator, and does not return; `wait_and_act` ends the function. `belated.replays.rivals_bayesian` has the algorithms
+with a model.
 
 Notation: x is in the unit cube of d dimensions, and z is a fidelity in [0, 1]. e_k are the unit vectors. δ is the step
 of the differences of a gradient, and η is the step of the ascent. All algorithms maximise.
@@ -92,7 +93,7 @@ def wait_and_act(rival: Callable[..., None], evaluate: WaitAndAct, *arguments: A
 
 @dataclass
 class Batches:
-    """Evaluations of many points at once by a number of workers. The caller waits for all of them."""
+    """Evaluations of many points at once by a number of workers. The caller waits for all evaluations."""
 
     f: Callable[[Array, float], float]
     delays: Iterator[float]

@@ -74,7 +74,7 @@ class Replay:
     table, figure : callable
         Return the table and the figure of a report.
     runs, iterations : int
-        The defaults of these options. Iterations may be 0, which means that something else ends a run.
+        The defaults of these options. Iterations are 0 if a run does not end after a number of iterations.
     quick_runs, quick_iterations : int
         The defaults with ``--quick``, if they differ.
     needs : sequence of str
@@ -143,7 +143,7 @@ def require(*libraries: str) -> None:
 
 
 def seed_of(seed: int, *keys: int | str) -> int:
-    """Return a seed for one purpose of one run. It depends only on the arguments and is the same in every process."""
+    """Return a seed for one purpose of one run. The seed depends only on the arguments, and not on the process."""
     words = [key if isinstance(key, int) else zlib.crc32(key.encode()) for key in keys]
     return int(np.random.SeedSequence([seed, *words]).generate_state(1)[0])
 

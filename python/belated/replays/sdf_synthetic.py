@@ -4,8 +4,9 @@ f is drawn on 1000 equally spaced points of [0, 1] from a Gaussian process with 
 lengthscale 0.02, and rescaled to [0, 1]. Each run has a different f (appendix C.1). The paper does not state the other
 settings. Here the observation noise has standard deviation 0.01. There are five initial points drawn uniformly, and 150
 iterations after them. The regret is 1 before the first result. For algorithms with a window, results later than the
-window are lost, as defined in section 3.1. All settings of a run share f, the initial points and the noise. Their
-Poisson delays are quantiles of the same uniform numbers, so that a larger mean delays every trial at least as much.
+window are lost, as defined in section 3.1. All settings of a run share f, the initial points and the noise. Poisson
+delays are quantiles of the same uniform numbers in all settings, so that a larger mean delays every trial at least as
+much.
 
 With ``--given``, hyperparameters are not fitted, but have the values in `GIVEN`. Hyperparameters decide how the
 algorithms compare, so there are three versions of the results: with a given kernel; with a kernel fitted to the
@@ -13,8 +14,9 @@ observed values (the default); and with a kernel that is also fitted to the cens
 (``--faithful``).
 
 The curves show the regret of the results that have arrived (*converted* results in the paper). For an algorithm with a
-window, they show only results within the window, as the authors' code does. A short window then has two costs: the
-model gets fewer results, and late results at good points do not count. To separate the two costs, the report also has
+window, the curves show only results within the window, as the authors' code does. A short window then has two costs:
+the model gets fewer results, and late results at good points do not count. To separate the two costs, the report also
+has
 the regret in which every result counts from its arrival."""
 
 import math

@@ -3,7 +3,7 @@
 The data have a stratified 70/30 split with ``random_state=0``, and features are unscaled. The SVM has an RBF kernel. C
 in [1e-4, 100] and gamma in [1e-4, 10] are both on a linear scale, as in the authors' code, because the paper does not
 state the scale. If the data folder has the authors' 120 published runs, run r takes the initial points and delays of
-their run r. The published figures are then shown too.
+the authors' run r. The published figures are then shown too.
 """
 
 import math

@@ -101,8 +101,8 @@ def start(
 ) -> Start:
     """Return the initial points and the delays of a run.
 
-    The algorithms share the initial points of a run. They also share the delays of the run, unless initial points and
-    delays are published.
+    The algorithms share the initial points of a run. The algorithms also share the delays of the run, unless initial
+    points and delays are published.
     """
     initial = initial_points(rng_of(options, "initial", run))
     n_trials = N_INITIAL + options.iterations

@@ -9,10 +9,10 @@ experiments without contexts. These points belong to the first context, are dela
 count in the regret.
 
 The replay ``multitask``. The table of Wistuba, Schilling and Schmidt-Thieme (2015) has the validation accuracy of 288
-configurations of a support vector machine on each of 50 data sets. It also has meta-features of the data sets, of which
-the first six are the context (appendix C.3). The tasks come in the order of the file, with 30 iterations each. Results
-are Poisson(3) late, and m = 6. Results of earlier tasks help later tasks if the contexts are similar. Two pairs of
-tasks have the same six meta-features.
+configurations of a support vector machine on each of 50 data sets. The table also has meta-features of the data sets,
+of which the first six are the context (appendix C.3). The tasks come in the order of the file, with 30 iterations each.
+Results are Poisson(3) late, and m = 6. Results of earlier tasks help later tasks if the contexts are similar. Two pairs
+of tasks have the same six meta-features.
 
 A pending trial counts as the floor 0, so min f = 0 has to hold (footnote 6). The smallest accuracy of each task is
 therefore subtracted, which leaves regret unchanged. With ``--faithful``, the smallest accuracy is not subtracted, as in

@@ -11,7 +11,8 @@ from belated.study.study import Study
 class Budget:
     """The total cost that the trials of a run may have.
 
-    The cost of a trial is its reported cost. Without a report, it is the declared cost of its fidelity, or 1.
+    The cost of a trial is its reported cost. If a cost is not reported, the cost is the declared cost of the trial's
+    fidelity, or 1.
     """
 
     def __init__(self, optimizer: Optimizer | Study, limit: float) -> None:

@@ -33,8 +33,8 @@ LOGGER = logger()
 # The maximum time of a wait, in seconds. On Windows, Ctrl-C takes effect only after the end of a wait.
 _MAX_WAIT = 0.5
 
-# A run ends if its first evaluations all fail in the same way. This is the minimum number of these evaluations; the
-# number of workers is used if it is larger.
+# A run ends if its first evaluations all fail in the same way. The number of these evaluations is this number, or the
+# number of workers if that is larger.
 _MIN_SAME_ERRORS = 3
 
 # Advice on functions that cannot be pickled.
@@ -85,7 +85,7 @@ class Evaluations:
     waiting: list[Trial] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
     running: dict[Future[Outcome], Trial] = field(default_factory=dict)
-    # This is not a SimpleQueue: in some releases of Python, SimpleQueue.get may never return if the timeout is tiny.
+    # Do not use a SimpleQueue: in some releases of Python, SimpleQueue.get may never return if the timeout is tiny.
     finished: queue.Queue[Future[Outcome]] = field(default_factory=queue.Queue)
     # The number of restarts of each trial's evaluation, by trial number.
     n_retried: Counter[int] = field(default_factory=Counter)
@@ -108,7 +108,7 @@ class Evaluations:
             if can_start and self.budget is not None and not self.budget.has_room(next(iter(self.waiting), None)):
                 if not self.running:
                     return "budget"
-                # Wait for running trials: they may cost less than declared.
+                # Wait for running trials, because a trial may cost less than its declared cost.
                 can_start = False
             # Report all finished evaluations before the next suggestion, which then uses their results.
             future = self.next_finished(wait=not can_start)
@@ -178,7 +178,7 @@ class Evaluations:
         try:
             outcome = future.result()
         except Exception as error:
-            # This is an error of the executor, because the outcome contains any error that f raises.
+            # The error is an error of the executor, because the outcome contains any error that f raises.
             if self.may_retry(trial, error):
                 del self.running[future]
                 self.start_again(trial, error)

@@ -205,10 +205,10 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     timeout : float, optional
         The maximum duration of the run in seconds. The trials of evaluations that are still running stay pending.
     budget : float, optional
-        The total cost that the trials of this run may have. The cost of a trial is the cost that f returns. Without
-        it, the cost is the declared cost of the optimizer's `Fidelity`, or 1. Failed trials are also charged. A trial
-        is started only if the budget covers its declared cost and the costs of the running trials. The budget is
-        therefore exceeded only if f returns a cost above the declared cost.
+        The total cost that the trials of this run may have. The cost of a trial is the cost that f returns. If f does
+        not return a cost, the cost is the declared cost of the optimizer's `Fidelity`, or 1. Failed trials are also
+        charged. A trial is started only if the budget covers its declared cost and the costs of the running trials. The
+        budget is therefore exceeded only if f returns a cost above the declared cost.
     n_workers : int, optional
         The number of evaluations that run at the same time. The default is the number of workers of the executor, or 1
         without an executor. Without an executor or processes, f is called in threads; a single worker without a timeout
@@ -219,7 +219,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         shut down the executor.
     processes : bool
         Call f in `n_workers` processes that the run starts. A process that dies is replaced. All processes end with the
-        run. They import f, so define f in a module, or in a script that calls this function under
+        run. The processes import f, so define f in a module, or in a script that calls this function under
         ``if __name__ == "__main__":``.
     retries : int
         The maximum number of restarts of a trial's evaluation, if its worker dies or the executor loses the evaluation
@@ -266,10 +266,10 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     InvalidSpace
         The space or the candidates cannot be searched.
     RunError
-        All trials failed. Or all of the first trials raised the same error at the same line, or returned invalid values
-        of the same type, and the optimizer does not have a value. The number of these first trials is the number of
-        workers, but at least 3. Or the executor does not work, for example because a worker process of the given pool
-        died; the running trials then stay pending.
+        All trials failed. The error is also raised if the optimizer does not have a value and all of the first trials
+        raised the same error at the same line, or returned invalid values of the same type. The number of these first
+        trials is the number of workers, but at least 3. The error is also raised if the executor does not work, for
+        example because a worker process of the given pool died; the running trials then stay pending.
     ImportError
         progress is True and tqdm is not installed.
 
@@ -283,9 +283,10 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     The logger ``logging.getLogger("belated")`` receives each result at the level INFO and each warning at WARNING.
 
     When a run ends early, results that have arrived are reported. Evaluations that have not started are cancelled, and
-    their trials are abandoned. The run does not wait for running evaluations. Their trials stay pending, and their
-    values may be reported later by ``optimizer.observe``. Threads cannot be stopped: they finish f, and Python waits
-    for them at exit. With ``processes=True``, the processes are ended by SIGTERM; after a few seconds they are killed.
+    their trials are abandoned. The run does not wait for running evaluations. The trials of running evaluations stay
+    pending, and values may be reported later by ``optimizer.observe``. Threads cannot be stopped: a thread finishes f,
+    and Python waits for all threads at exit. With ``processes=True``, the processes are ended by SIGTERM; a process
+    that is still running after a few seconds is killed.
 
     With one worker, the same seed gives the same trials. With several workers, the trials also depend on the order of
     the results.

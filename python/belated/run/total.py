@@ -77,7 +77,7 @@ class Total:
 
     def _may_start(self) -> bool:
         """Return whether the total is not reached; this may be called with the lock held."""
-        # The abandoned trials, of which there may be many, are read only if they matter.
+        # There may be many abandoned trials, so they are read only if necessary.
         return self._n_suggested() < self.limit or self._left() > 0
 
     def suggest(self) -> Trial | None:

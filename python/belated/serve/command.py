@@ -107,7 +107,7 @@ def read_token(file: Path | None) -> str:
 
 
 def _warn_if_others_can_read(file: Path) -> None:
-    # This is a warning and not an error. The host of a container often provides a token with such a mode, and controls
+    # Give a warning and not an error: the host of a container often provides a token with such a mode, and controls
     # access itself.
     if os.name == "posix" and file.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
         _warn(f"other users can read the token in {file}: chmod 600 {file}")

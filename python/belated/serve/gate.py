@@ -27,7 +27,7 @@ DEEPEST_BODY = 100
 #: Paths without data of a study, which browsers request before they have a token.
 OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json"})
 
-#: Replacement of "/" in a segment of a path. Names of studies are printable, so they do not contain it.
+#: Replacement of "/" in a segment of a path. Names of studies are printable, so they do not contain this character.
 SLASH = "\0"
 
 # Browsers and proxies must not cache answers, and must not guess other types than the given types.
@@ -145,7 +145,7 @@ def check_json(body: bytes) -> None:
     Raises
     ------
     Refused
-        With status 400 if the body is not JSON. With status 422 if it is JSON that cannot be a request.
+        The status is 400 if the body is not JSON, and 422 if the body is JSON that cannot be a request.
     """
     too_deep = Refused(422, f"the body is nested too deeply: send at most {DEEPEST_BODY} levels of lists and objects")
     try:

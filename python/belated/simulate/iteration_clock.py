@@ -85,7 +85,7 @@ def simulate(
         The distribution of the delays, a function of the point (see `ByPoint`), a single delay for all trials, or the
         delay of each trial.
     initial : iterable
-        Points that are suggested first, in this order. Their results are delayed like the results of other points.
+        Points that are suggested first, in this order. The results of initial points are delayed like other results.
     contexts : sequence of mappings of length T, optional
         The context of each trial, for an optimizer that was made with ``context=``.
     noise : float

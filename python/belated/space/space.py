@@ -18,7 +18,7 @@ from belated.space.arguments import axes, is_table
 from belated.space.dimensions import Categorical, Dimension
 from belated.space.shorthand import read
 
-# The values of one point by name: numbers, choices and constants. `suggest` returns them, and f takes them.
+# The values of one point by name: numbers, choices and constants. `suggest` returns such values, and f takes them.
 Params: TypeAlias = dict[str, Any]
 
 

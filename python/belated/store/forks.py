@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 
 class Forked(Protocol):
-    """An object with a part that a forked child must not use, such as a connection or a lock."""
+    """An object that contains something that a forked child must not use, such as a connection or a lock."""
 
     def _after_fork(self) -> None: ...
 

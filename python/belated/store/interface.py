@@ -53,10 +53,10 @@ class Transaction(Protocol):
 
 
 class Store(ABC):
-    """A place for the logs of studies. A store keeps records and does not interpret them.
+    """The base class of stores, which keep the logs of studies. A store does not interpret the content of records.
 
-    An operation that fails raises StoreError. It has then written nothing, unless the message says that it may have
-    written. To add a store, write a subclass in a new file and add a line to `belated.store.STORES`.
+    An operation that fails raises StoreError. A failed operation has written nothing, unless the message says that it
+    may have written. To add a store, write a subclass in a new file and add a line to `belated.store.STORES`.
     """
 
     #: The URL from which `open_store` opens this store, in any process.

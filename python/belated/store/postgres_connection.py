@@ -104,7 +104,7 @@ class Server:
         self.close()
 
     def run(self, action: Callable[[Any], T]) -> T:
-        """Call an action with this process's connection. If it was lost, repeat the action with a new connection."""
+        """Call an action with this process's connection. If the connection was lost, repeat the call with a new one."""
         psycopg = driver()
         with self.lock:
             end, pause = None, 0.0
@@ -171,7 +171,7 @@ class Server:
             except BaseException:
                 connection.close()
                 raise
-            # This is set last, so that a connection is used only after its setup is complete.
+            # Set this attribute last, so that a connection is used only after its setup is complete.
             self._connection = connection
         return self._connection
 

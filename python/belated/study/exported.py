@@ -1,4 +1,4 @@
-"""Readers of the output of `belated study export`. They check all lines of a study before it is written."""
+"""Functions that read the output of `belated study export`, and check all lines of a study before it is written."""
 
 import json
 import math

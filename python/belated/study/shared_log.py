@@ -1,4 +1,4 @@
-"""A log that processes share. It has the methods of a core and keeps its events in a store."""
+"""A log that processes share. The log has the methods of a core and keeps its events in a store."""
 
 import math
 import threading
@@ -42,7 +42,7 @@ class SharedLog:
     """The log of a study: a core whose events are kept in a store. The stored log is authoritative.
 
     The core has the first events of the stored log. Events are validated against the whole log while the store's write
-    lock is held. They are applied to the core after they are committed.
+    lock is held. Events are applied to the core after they are committed.
     """
 
     def __init__(self, core: _core.Optimizer, store: Store, name: str, id: int) -> None:
@@ -167,8 +167,8 @@ class SharedLog:
                     if records:
                         log.append(records)
             except BaseException as error:
-                # Without this, an interrupt just before the `with` statement is entered or left would keep the
-                # transaction open.
+                # Otherwise an interrupt just before the `with` statement is entered or left would keep the transaction
+                # open.
                 transaction.__exit__(type(error), error, error.__traceback__)
                 raise
             # The events are committed. If this step is interrupted, the next sync reads them.

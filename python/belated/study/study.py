@@ -43,8 +43,8 @@ class Study(LifeCycle[SharedLog]):
         The name of the study in the store.
     store : str or path
         ``"sqlite:///file.db"`` (``sqlite:////`` for an absolute path). The file may contain several studies, and many
-        processes of one machine may use it. It must not be on a network file system. Processes of many machines share
-        ``"postgresql://user@host/database"``, which needs psycopg (``pip install 'belated[postgres]'``).
+        processes of one machine may use it. The file must not be on a network file system. Processes of many machines
+        share ``"postgresql://user@host/database"``, which needs psycopg (``pip install 'belated[postgres]'``).
     optimizer : Optimizer, optional
         The optimizer of a new study, which starts with the optimizer's trials. If the study exists, leave it out or
         pass an equal optimizer.
@@ -53,15 +53,15 @@ class Study(LifeCycle[SharedLog]):
         `time.time`.
     constraints : list of callable, optional
         The constraints of an existing study that was created with constraints. A study stores only their number and
-        their names. Pass the same functions in the same order. Without them, `suggest`, `enqueue` and `recommend` raise
-        an error.
+        their names. Pass the same functions in the same order. If they are missing, `suggest`, `enqueue` and
+        `recommend` raise an error.
 
     Raises
     ------
     StoreError
         The store cannot be read or written, or is damaged; or the study does not exist and `optimizer` is None.
     InvalidSetting
-        The study exists with other settings than `optimizer`, and the message names the differences. Or the number of
+        The study exists with other settings than `optimizer` (the message names the differences), the number of
         constraints is wrong, or the point of an earlier suggestion violates a constraint.
 
     Examples
@@ -144,10 +144,10 @@ class Study(LifeCycle[SharedLog]):
         store : str or path, optional
             The store of the new study; see `Study`. Default None: this process's memory.
         optimizer : Optimizer, optional
-            An optimizer without trials and with the same direction. The study gets a copy of it. Its space may leave
-            parameters out. Default None: `BayesOpt`, whose space has Optuna's distributions. A parameter that only some
-            of the completed trials have gets a condition (``when=``), if the value of another parameter determines in
-            which trials it occurs.
+            An optimizer without trials and with the same direction. The study gets a copy of this optimizer. The
+            optimizer's space may leave parameters out. Default None: `BayesOpt`, whose space has Optuna's
+            distributions. A parameter that only some of the completed trials have gets a condition (``when=``), if the
+            value of another parameter determines in which trials it occurs.
         study_name : str, optional
             The name of the new study. Default None: `name`.
 

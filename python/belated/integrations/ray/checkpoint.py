@@ -84,7 +84,7 @@ class SavedSearch:
 
 @dataclass(frozen=True)
 class TuneTrial:
-    """A trial in Tune's table. It has two configs: the nested config, and the flattened config that was suggested."""
+    """A trial in Tune's table, with two configs: the nested config, and the flattened config that was suggested."""
 
     id: str
     status: str

@@ -27,7 +27,8 @@ LOGGER = logger()
 class BelatedSearch(Searcher):  # type: ignore[misc]
     """A search algorithm for Ray Tune: ``tune.TuneConfig(search_alg=BelatedSearch())``.
 
-    Running trials count as pending. Suggestions take them into account, so any number of trials may run at a time.
+    Running trials count as pending. Suggestions take pending trials into account, so any number of trials may run at a
+    time.
 
     Parameters
     ----------
@@ -245,7 +246,8 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         error : bool, default False
             Whether the trial failed.
         pruned : bool, default False
-            Whether the trial was stopped early. Its value is used like the value of a trial of this search.
+            Whether the trial was stopped early. The value of a stopped trial is used like the value of a trial of this
+            search.
         intermediate_values : list of float, optional
             Not used.
         """
@@ -299,7 +301,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                 )
             self._reconcile(table)
         except Exception as error:
-            # Without this, Tune would only log the error and restart the experiment.
+            # If the error were raised here, Tune would only log the error and restart the experiment.
             self._failure = error
             raise
 
@@ -329,7 +331,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return made
 
     def _ready(self) -> tuple[Optimizer, TuneSpace]:
-        """Return the optimizer and its space; raise InvalidSetting if they are missing or do not fit Tune."""
+        """Return the optimizer and its space; raise InvalidSetting if one is missing or does not fit Tune."""
         if self._failure is not None:
             raise InvalidSetting(
                 f"the search could not be restored: {self._failure}; nothing is suggested, because the "
@@ -338,7 +340,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return self._chooser()
 
     def _chooser(self) -> tuple[Optimizer, TuneSpace]:
-        """Return the optimizer and its space; raise InvalidSetting if they are missing."""
+        """Return the optimizer and its space; raise InvalidSetting if one is missing."""
         if self._optimizer is None or self._space is None:
             raise InvalidSetting(
                 "space, metric or mode is missing: pass them to BelatedSearch, or param_space to Tuner and metric and "

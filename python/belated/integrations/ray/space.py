@@ -1,4 +1,4 @@
-"""Search spaces as Ray Tune's users write them, and conversion to and from Tune's configs.
+"""Search spaces in the form that Ray Tune's users write, and conversion to and from Tune's configs.
 
 The name of a parameter in nested dicts consists of its keys, the outermost key first, joined by "/", as in Tune's
 tables of results.
@@ -231,7 +231,7 @@ def _dimension(domain: Any) -> Dimension:
         return Integer(first, last, step=q) if first < last else Categorical([first])
     if q is None or is_log:
         return Real(domain.lower, domain.upper, log=is_log)
-    # Tune has checked that the bounds are multiples of q. As decimals, they are exact multiples.
+    # Tune has checked that the bounds are multiples of q. As decimals, the bounds are exact multiples of q.
     exact = Fraction(repr(float(q)))
     low, high = (float(exact * round(bound / q)) for bound in (domain.lower, domain.upper))
     return Real(low, high, step=q) if low < high else Categorical([low])
