@@ -335,7 +335,7 @@ BRANIN_MF = MultiFidelityFunction(
     partial(_power_cost, least=0.05, factor=1.0, power=3),
     math.sqrt(0.05),
 )
-#: The maximum is in a corner. The paper and the code of Wang et al. give the optimum as 309.523221; their code clips
+#: The maximum is in a corner. The paper and the code of Wang et al. give the optimum as 309.523221, and the code clips
 # larger values to this optimum.
 BOREHOLE_MF = MultiFidelityFunction(
     "borehole-mf",

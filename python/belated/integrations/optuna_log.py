@@ -8,8 +8,8 @@ which the point was proposed. The third item is the list of trials that did not 
 determines an order of events on which all processes agree without comparing clocks:
 
 * trials start in the order of their numbers;
-* the result of a trial comes before the first later suggestion that used it; several such results come in the order of
-  their trials' numbers.
+* the result of a trial comes before the first later suggestion that used it; results that the same suggestion used come
+  in the order of trial numbers.
 
 A pruned trial is observed with an estimate of its final value, which is marked as imputed in the attributes. Estimates
 depend on all completed trials of the study. Each result therefore changes the estimates, and the log is rebuilt.

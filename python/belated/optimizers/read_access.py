@@ -251,9 +251,8 @@ class ReadAccess(ABC):
             the probability of success is added.
             `UCB`: the upper bound of f, or of -f if f is minimized.
             `MaxVariance`: the variance of f.
-            `UCBPE`: if there are no trials in flight, as for `UCB`. If there are trials in flight, the variance of f;
-            but if the upper bound at a point is too low for exploration, minus the amount by which the bound is too
-            low.
+            `UCBPE`: if no trial is in flight, as for `UCB`. If trials are in flight, the variance of f. However, if the
+            upper bound at a point is too low for exploration, minus the amount by which the bound is too low.
 
         Raises
         ------

@@ -240,7 +240,7 @@ class Hallucinate(PendingPolicy, name="hallucinate"):
     The trial then reduces the uncertainty, but does not change the mean.
     """
 
-    # Whether a point in flight may be suggested again in a finite domain that has points not tried yet.
+    # Whether, in a finite domain, a point in flight may be suggested again before all points were tried.
     repeats: bool = private(False)
 
 

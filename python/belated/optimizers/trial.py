@@ -31,7 +31,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def utc(seconds: float | None) -> datetime | None:
-    """Convert seconds since 1970 to a time. Return None if they are None or the year is not between 1 and 9999."""
+    """Convert seconds since 1970 to a time. Return None for None, and for years that are not between 1 and 9999."""
     try:
         return None if seconds is None else _EPOCH + timedelta(seconds=seconds)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Values: frozen dataclasses for settings, with checks by their annotations, and conversion to JSON data.
+"""The base class of values, which are frozen dataclasses for settings: checks of fields, and conversion to JSON data.
 
 The annotation of a field declares its type: a number, strings by ``Literal``, a list, a tuple, None, or a union of
 these types.
@@ -121,8 +121,8 @@ class Value(ChecksKeywords):
     def __init_subclass__(cls, *, argument: bool = False, name: str | None = None) -> None:
         """Register a class.
 
-        `argument` is True for the base class of the values of an argument. `name` is the string that denotes the value
-        with its defaults.
+        `argument` is True if the class is the base class of the values that an argument takes. `name` is the string
+        that denotes the value with its defaults.
         """
         if argument:
             cls.shorthand = {}

@@ -20,7 +20,7 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     when it was abandoned. The curve is 1 - S(t) with the estimator of Kaplan and Meier (1958), S(t) = Π (1 - d_i/n_i)
     over the delays t_i <= t. Here d_i trials had the delay t_i, and n_i trials were in flight for at least t_i. The
     standard error follows from Greenwood's formula, Var S(t) = S(t)² Σ d_i / (n_i (n_i - d_i)). A vertical line shows
-    the window of the optimizer, if its unit is the unit of the axis.
+    the window of the optimizer, if the window has the same unit as the axis.
 
     Parameters
     ----------

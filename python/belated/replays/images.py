@@ -109,7 +109,7 @@ def find(data: Path, name: str) -> Path | None:
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
-    """Return the array in an IDX file of bytes, the format of MNIST; gzipped if its name ends in ``.gz``.
+    """Return the array in an IDX file of bytes, the format of MNIST. Files with the suffix ``.gz`` are decompressed.
 
     The format is two zero bytes, the type (8: bytes), the number of dimensions, each size as a big-endian 32-bit
     integer, then the bytes in C order.

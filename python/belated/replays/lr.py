@@ -81,7 +81,7 @@ def train(
 
 @lru_cache(maxsize=1)
 def breast_cancer() -> tuple[Array, Array, Array, Array]:
-    """Return training features and labels, validation features and labels, standardised by the training part."""
+    """Return training features and labels, and validation features and labels; features are standardised."""
     from sklearn.datasets import load_breast_cancer
     from sklearn.model_selection import train_test_split
 

@@ -4,8 +4,8 @@
 [e^-5, e^5], but its results are outside of this range). There are 100 to 7,000 samples, 5-fold cross-validation, and 5
 runs of 700 s with a delay of 4 s.
 
-(b) XGBoost on MNIST. There are five parameters, of which two are whole numbers, 500 to 20,000 samples, 3-fold
-cross-validation, and 5 runs of 1,700 s with a delay of 10 s.
+(b) XGBoost on MNIST. Two of the five parameters are integers. There are 500 to 20,000 samples, 3-fold cross-validation,
+and 5 runs of 1,700 s with a delay of 10 s.
 
 (c) A neural network on MNIST. The parameters are the sizes of three layers, the solver, the activation, the learning
 rate in [1e-5, 1e-1] on a logarithmic scale, and early stopping. The solver lbfgs does not have the last two parameters.

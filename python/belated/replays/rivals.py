@@ -172,11 +172,11 @@ def dbgd(clock: WaitAndAct, d: int, rng: np.random.Generator, eta: float = 0.05,
 def rejecting_cells(
     evaluate: Callable[[Sequence[Array]], Sequence[float]], d: int, delta: float = 0.1, alpha: float = 2.0
 ) -> Iterator[Array]:
-    """Run "SR" of Wang et al. 2022, appendix D.5 (Locatelli and Carpentier 2018, Algorithm 2), with the settings of
-    their script; return the centre of the best cell after each level.
+    """Run "SR" of Wang et al. 2022, appendix D.5; yield the centre of the best cell after each level.
 
-    At level l the centre of every active cell is evaluated t_l times, all at once. Cells are rejected if their mean is
-    more than B_l below the best mean. The other cells are halved.
+    SR is Algorithm 2 of Locatelli and Carpentier 2018, with the settings of Wang et al.'s script. At level l, the
+    centre of every active cell is evaluated t_l times, all at once. Cells are rejected if their mean is more than B_l
+    below the best mean. The remaining cells are halved.
     """
     active: list[Cell] = [((0.0, 1.0),) * d]
     level = 0

@@ -83,8 +83,8 @@ def mf_gp_ucb(evaluate: WaitAndAct, d: int, rng: Rng, cost: Cost) -> None:
     """MF-GP-UCB (Kandasamy et al. 2016, Algorithm 1 and section 5) with a Gaussian process for each of a few
     fidelities.
 
-    ζ starts at 1 % of the range of the initial values, and γ also starts there. ζ and γ are doubled by the rule of
-    section 5 of the paper. There are 2d initial points at the lowest fidelity and d at each of the other fidelities.
+    ζ and γ start at 1 % of the range of the initial values. Section 5 of the paper states when ζ and γ are doubled.
+    There are 2d initial points at the lowest fidelity and d at each of the other fidelities.
     """
     last = len(FIDELITIES) - 1
     models = [Posterior(rng) for _ in FIDELITIES]

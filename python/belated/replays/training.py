@@ -13,7 +13,8 @@ VALIDATION_BATCH = 1000
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Make torch draw from this seed and compute on one thread within the ``with``. Restore both afterwards."""
+    """Make torch draw from this seed and compute on one thread within the ``with``; restore torch's state
+    afterwards."""
     import torch
 
     n_threads = torch.get_num_threads()

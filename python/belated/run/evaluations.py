@@ -211,7 +211,7 @@ class Evaluations:
         return self.n_retried[trial.number] < self.retries and not (lasts and worker_died(error) is None)
 
     def start_again(self, trial: Trial, error: Exception) -> None:
-        """Submit an evaluation that the executor lost again; after the deadline, abandon its trial."""
+        """Submit an evaluation again after the executor lost it; after the deadline, abandon its trial."""
         if monotonic() >= self.deadline:
             _abandon(trial)
             return

@@ -96,7 +96,7 @@ def _add_page(api: FastAPI) -> None:
 
 
 def _problems(texts: dict[int, str]) -> dict[int | str, dict[str, Any]]:
-    """Return the descriptions of answers that are problems, from texts by status."""
+    """Convert a dict of status → text to descriptions of answers that are problems."""
     content = {MEDIA_TYPE: {"schema": messages.Problem.model_json_schema()}}
     return {status: {"description": text, "content": content} for status, text in texts.items()}
 

@@ -46,7 +46,7 @@ class Gate:
     """An application that requires a token, of which it keeps only the hash.
 
     Once `closing` is True, each connection is closed after its answer. The server waits for connections to end, but it
-    does not inform connections that it accepts while it stops. Calls that the server cancels are answered with 503, but
+    does not close connections that it accepts while it stops. Calls that the server cancels are answered with 503, but
     their threads continue.
     """
 

@@ -19,7 +19,7 @@ from belated._core import InvalidSetting
 from belated.simulate.delay_distributions import ByPoint, DelayDistribution, as_distribution, valid_delays
 
 Array = NDArray[np.float64]
-#: Value, observed value, delay, time of the start, and real seconds of the suggestion of a trial.
+#: A trial's value, observed value, delay and start time, and the real seconds of its suggestion.
 Row = tuple[float, float, float, float, float]
 
 

@@ -45,7 +45,7 @@ _COMMON: dict[str, _Check] = {
     "checksum": (lambda checksum: type(checksum) is str, "a string"),
 }
 _NAME: _Check = (is_usable_name, f"a printable name of 1 to {LONGEST_NAME} bytes")
-# The definition's line has the number of events of the study in the file, and the number of studies in the file.
+# The line of a definition contains the number of the study's events in the file, and the number of studies in the file.
 _DEFINITION = _COMMON | {"study": _NAME, "events": _INTEGER, "studies": _INTEGER}
 # If the definition is lost, the name of the study is lost too.
 _NAME_OR_NONE: _Check = (lambda name: name is None or is_usable_name(name), _NAME[1])
