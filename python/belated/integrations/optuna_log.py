@@ -275,7 +275,7 @@ class OptunaLog:
 def _ended_how(trial: Any) -> tuple[Outcome, Stop | None]:
     """Return the outcome of a trial; if the trial was pruned and its last report can be used, also return its `Stop`.
 
-    A pruned trial without such a report has failed.
+    A pruned trial without a usable last report has failed.
     """
     if trial.state.name != "PRUNED":
         return outcome_of(trial), None

@@ -34,7 +34,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
 
     _problem: Problem
     _log: AnyLog
-    # Identifies the trials of this optimizer or study. Copies have the same token.
+    # A token that identifies the trials of this optimizer or study. Copies have the same token.
     _token: str
     if TYPE_CHECKING:  # the annotations of optimizers are resolved, and `Optimizer` is not defined here
         # The optimizer itself, or the optimizer of the study.

@@ -93,7 +93,7 @@ def format_traceback(error: BaseException) -> str:
 
 
 def format_error(error: BaseException) -> str:
-    """Return the last line of a traceback: the type and the message of an error, with a long message shortened."""
+    """Return the type and the message of an error as in the last line of a traceback; a long message is shortened."""
     return "".join(_short_form(error).format_exception_only()).strip()
 
 

@@ -317,8 +317,8 @@ class GP(Surrogate, name="gp"):
     the values worse than the median k. If f is maximised, a value y < k becomes k - w log(1 + (k - y)/w); if f is
     minimised, the transformation is mirrored. The width w is one of three widths. A transformation is used only if it
     explains the values clearly better: the evidence, including the slope of the transformation, has to be larger by 3
-    nats. Extremely bad values count as equal. Predictions are transformed back: `predict` and `recommend` then use the
-    median of f. The returned ``std`` is the width of the central 95 % interval of f divided by 2 · 1.96. The
+    nats. Extremely bad values are treated as equal. Predictions are transformed back: `predict` and `recommend` then
+    use the median of f. The returned ``std`` is the width of the central 95 % interval of f divided by 2 · 1.96. The
     transformation and the unit of the targets remain the same until the next fit. An outlier or the correction of a
     wrong value causes an early fit.
 

@@ -19,8 +19,8 @@ T`` is the time of a run. ``--quick`` makes three runs of 200 units on the funct
 The replay ``pcts-noise``. DUCB1σ and UCB1σ are given the variance of the noise; DUCBV and UCBV estimate it (sections
 3.3 and D.2 of the paper). A remark in D.2.3 states that with Laplace noise of variance 0.05, PCTS reaches 3.2942 on
 Hartmann6, and the next method 3.2562. The noise has the paper's variances, or variances four times as large. MFPOO and
-GP-UCB wait and act. The delay is 4, and there are ten runs of 600 units. The noiseless value of the recommended point
-is reported, as the median over the runs.
+GP-UCB wait for each result before they start the next evaluation. The delay is 4, and there are ten runs of 600 units.
+The noiseless value of the recommended point is reported, as the median over the runs.
 
 PCTS is the authors' program with the noise that its wrapper should have added. With ``--faithful``, the program runs at
 full fidelity and with the settings of the scripts. Otherwise the program evaluates each cell at the cell's own fidelity
@@ -28,9 +28,9 @@ and has the settings of the paper. The table also shows the paper's algorithm. `
 ``--quick`` makes three runs on two functions.
 
 The replay ``pcts-sr``. "SR" of the paper is Algorithm 2 of Locatelli and Carpentier 2018. At each level of a partition,
-the centre of every remaining cell is evaluated many times. The cell is then halved or rejected. Both algorithms
-evaluate at full fidelity, in five runs of 600 units. An algorithm that waits for each result has one evaluation in
-flight. The authors' script has 30 evaluations in flight. This replay runs both versions.
+the centre of every remaining cell is evaluated many times. The cell is then halved or rejected. PCTS and SR evaluate at
+full fidelity, in five runs of 600 units. An algorithm that waits for each result has one evaluation in flight. The
+authors' script has 30 evaluations in flight. This replay runs both versions.
 
 By default values are noisy, and PCTS follows the paper. ``--faithful`` runs the authors' program, which has no noise.
 ``--iterations T`` is the time of a run. ``--quick`` uses three functions.

@@ -5,13 +5,13 @@ Notation: a node of height h covers a cell of the unit cube. The node's own boun
 follows B = min{U, max over children B}. z is the fidelity of an evaluation, and C is the bias constant: |f(x, z) − f(x,
 z')| ≤ C·|z − z'|.
 
-The program differs from the paper's Algorithm 1. When it expands a leaf, it evaluates the centres of both children, and
-t grows by 2. The program adds nu·rho^h twice, the second time for the bias of the fidelity. A leaf remains a leaf until
-the values of its children have arrived. While selection ends at such a leaf, the program does not start evaluations. B
-is recomputed when an expansion is started, not when a value arrives. The recommendation is the cell with the largest
-value − nu·rho^h among all cells that were a leaf at any time. The best of several instances is chosen by the noiseless
-function. The program sleeps in real time, but here the clock is simulated. One detail is not reproduced: the program
-compares leaves by B, so it can expand a leaf twice if two leaves have the same B.
+The program differs from the paper's Algorithm 1. When the program expands a leaf, it evaluates the centres of both
+children, and t grows by 2. The program adds nu·rho^h twice, the second time for the bias of the fidelity. A leaf
+remains a leaf until the values of its children have arrived. While selection ends at such a leaf, the program does not
+start evaluations. B is recomputed when an expansion is started, not when a value arrives. The recommendation is the
+cell with the largest value − nu·rho^h among all cells that were a leaf at any time. The best of several instances is
+chosen by the noiseless function. The program sleeps in real time, but here the clock is simulated. One detail is not
+reproduced: the program compares leaves by B, so it can expand a leaf twice if two leaves have the same B.
 """
 
 import heapq
@@ -124,7 +124,8 @@ class Tree:
                 node.b = min(node.b, max(child.b for child in node.children))
 
     def leaves_to_select(self, rng: Rng) -> Iterator[Node]:
-        """Yield the leaf at the end of the path of largest B. If several B are equal, also yield the other leaves."""
+        """Yield the leaf that is reached by following the largest B. If several B are equal, also yield the other
+        leaves."""
         stack = [self.root]
         while stack:
             node = stack.pop()

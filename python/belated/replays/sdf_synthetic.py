@@ -49,7 +49,7 @@ SETTINGS: Mapping[str, Any] = {"surrogate__kernel": "squared_exponential", "surr
 
 
 class Setting(NamedTuple):
-    """An algorithm under a delay distribution, "poisson" or "constant" (the key "law" is in earlier reports, too).
+    """An algorithm under a delay distribution, "poisson" or "constant" (earlier reports also have the key "law").
 
     The distribution has mean mu, and the algorithm has the window ``window``. With --given, the algorithm gets
     ``signal_std`` as the standard deviation of f around its mean; the default is the value for the rescaled draws.

@@ -11,8 +11,8 @@ count in the regret.
 The replay ``multitask``. The table of Wistuba, Schilling and Schmidt-Thieme (2015) has the validation accuracy of 288
 configurations of a support vector machine on each of 50 data sets. The table also has meta-features of the data sets,
 of which the first six are the context (appendix C.3). The tasks come in the order of the file, with 30 iterations each.
-Results are Poisson(3) late, and m = 6. Results of earlier tasks help later tasks if the contexts are similar. Two pairs
-of tasks have the same six meta-features.
+Delays are Poisson(3), and m = 6. Results of earlier tasks help later tasks if the contexts are similar. Two pairs of
+tasks have the same six meta-features.
 
 A pending trial counts as the floor 0, so min f = 0 has to hold (footnote 6). The smallest accuracy of each task is
 therefore subtracted, which leaves regret unchanged. With ``--faithful``, the smallest accuracy is not subtracted, as in
@@ -20,8 +20,8 @@ the authors' code for other tasks.
 
 The replay ``nonstationary``. The task is the SVM of the replay ``svm`` on 20 growing prefixes of its training part and
 of its validation part. The parts were shuffled when the data were split. Each prefix contains the earlier prefixes, and
-the last prefix is all data. The index of the prefix is the context. There are 30 iterations for each prefix, results
-are Poisson(3) late, and m = 6. The paper states only that the data grow.
+the last prefix is all data. The index of the prefix is the context. There are 30 iterations for each prefix, delays are
+Poisson(3), and m = 6. The paper states only that the data grow.
 
 Regret is measured from the best accuracy of a prefix. The best accuracy is taken over a 20 × 20 grid (C and gamma on
 logarithmic scales) and all points that any of the runs evaluated.

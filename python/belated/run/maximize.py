@@ -130,7 +130,8 @@ def _optimize(
         # f may call maximize itself. Overwrite the result of this inner run with the result of the outer run.
         interrupt.result = outcome  # type: ignore[attr-defined]
         raise interrupt
-    # A run that the user or a callback ended need not have a value. Check the trials last, because there may be many.
+    # A run that was ended by the user or by a callback may not have a value. Check the trials last, because there may
+    # be many.
     is_over = stop_reason not in ("interrupted", "stopped") and outcome.n_failed_
     if is_over and all(t.value is None for t in outcome.trials):
         failed = RunError(

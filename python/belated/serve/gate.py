@@ -45,9 +45,9 @@ class Refused(Exception):
 class Gate:
     """An application that requires a token, of which it keeps only the hash.
 
-    Once `closing` is True, each connection is closed after its answer. The server waits for connections to end, but it
-    does not close connections that it accepts while it stops. Calls that the server cancels are answered with 503, but
-    their threads continue.
+    Once `closing` is True, each connection is closed after its answer. The server waits until all connections have
+    ended, but does not ask a connection to close if it was accepted during this wait. Calls that the server cancels are
+    answered with 503, but their threads continue.
     """
 
     def __init__(self, app: App, token: str) -> None:

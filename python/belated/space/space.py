@@ -23,7 +23,7 @@ Params: TypeAlias = dict[str, Any]
 
 
 # A point in the form that the core takes. In a space it has one number for each searched parameter, and None for an
-# inactive parameter. A candidate is its row number.
+# inactive parameter. A candidate is given by its row number.
 Place: TypeAlias = list[float | None] | int
 
 

@@ -190,7 +190,7 @@ class Server:
             connection.close()
 
     def error(self, text: str) -> StoreError:
-        """Return an error of this server's store."""
+        """Return a StoreError about this server's store."""
         return StoreError(f"store {self.url}: {text}")
 
     def _translated(self, error: Any) -> StoreError:

@@ -1,4 +1,4 @@
-"""Passwords in URLs of stores: functions that find them, and that return the URL without them."""
+"""Functions that find the passwords in the URL of a store, and that return the URL without passwords."""
 
 import re
 from reprlib import Repr

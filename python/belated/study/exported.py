@@ -27,7 +27,7 @@ _ID_BITS = 48
 # A study as it was exported.
 Exported: TypeAlias = tuple[Header, list[Record]]
 
-# A check of an entry of a line, with a description of the valid entries.
+# A function that checks an entry of a line, and a description of the valid entries.
 _Check: TypeAlias = tuple[Callable[[Any], bool], str]
 
 

@@ -223,9 +223,10 @@ class SharedLog:
         fidelity: float | None = None,
         may_start: Callable[[], bool] | None = None,
     ) -> list[int]:
-        """Start n trials, or find the trials of the key. Return their numbers, or [] if `may_start` returns False.
+        """Start n trials, or find the trials that an earlier call with this key started. Return the numbers of the
+        trials.
 
-        `may_start` is called with the write lock held.
+        `may_start` is called with the write lock held. If it returns False, return [].
         """
 
         def proposal() -> list[str]:
@@ -328,5 +329,5 @@ class SharedLog:
 
 
 def _stored_key(call: str, i: int, key: str | None) -> str | None:
-    """Return the stored key of the i-th event of a call with a key; None without a key."""
+    """Return the stored key of the i-th event of a call, or None if the call does not have a key."""
     return None if key is None else f"{call}:{i}:{key}"
