@@ -39,7 +39,7 @@ class DistributionSpace:
     ----------
     space : Space
         The space that the optimizer searches. A distribution without an equivalent `Real` or `Integer` is replaced by
-        u.
+        its u in [0, 1].
 
     Raises
     ------

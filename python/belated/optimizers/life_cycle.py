@@ -111,8 +111,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             Further data to store with the trial. Keys are strings. Values are None, booleans, finite numbers, strings,
             and lists and dicts of these. New entries replace earlier entries with the same key.
         fidelity : int or float, optional
-            The fidelity of the evaluation. An error is raised if it differs from the fidelity of the trial. Use `add`
-            to report a value at another fidelity.
+            The fidelity of the evaluation. An error is raised if this fidelity differs from the fidelity of the trial.
+            Use `add` to report a value at another fidelity.
         amend : bool, default False
             Replace an earlier value and its std. Cost, duration and the evaluated point change only if they are given
             again.

@@ -1,4 +1,4 @@
-"""Errors for unknown arguments, which name the argument to write instead."""
+"""Errors for unknown arguments. The message names the argument to write instead."""
 
 import functools
 import inspect

@@ -85,7 +85,7 @@ def _columns(prefix: str, names: Iterable[str], rows: Sequence[Mapping[str, Any]
 
 
 def is_trials_table(params: Any) -> bool:
-    """Return whether `params` is a table from `trials_dataframe`; a table of only parameters is not."""
+    """Return whether `params` is a table from `trials_dataframe`, and not a table of parameters only."""
     if not is_table(params):
         return False
     columns = [str(name) for name in params.columns]

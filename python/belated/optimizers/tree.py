@@ -94,8 +94,8 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
     Parameters
     ----------
     space, constraints, clock, direction, seed, time
-        As for `RandomSearch`. The search tries at most 512 points in a cell. If all of them violate the constraints,
-        the cell is permanently excluded.
+        As for `RandomSearch`. The search tries at most 512 points in a cell. If all of these points violate the
+        constraints, the cell is permanently excluded.
     bound : DUCB1, DUCB1Sigma, DUCBV or str, default "ducbv"
         The upper confidence bound of a cell. The strings "ducb1", "ducb1_sigma" and "ducbv" denote these values with
         their defaults.

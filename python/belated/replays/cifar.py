@@ -9,9 +9,9 @@ In the paper, each method has 2 hours on four graphics cards, and an evaluation 
 scored on test images.
 
 The paper does not state the other settings. Here kernels have size 3. Max-pooling has size 4 after the first layer and
-size 2 after the third layer. After the fifth layer, it takes the maxima of a 2 × 2 grid. The activation is ReLU. The
-dense layer is followed by a linear layer with a score for each class. Training uses Adam with rate 1e-3 on batches of
-16. There are 12 initial points, uniform and the same for all methods of a run.
+size 2 after the third layer. After the fifth layer, max-pooling takes the maxima of a 2 × 2 grid. The activation is
+ReLU. The dense layer is followed by a linear layer with a score for each class. Training uses Adam with rate 1e-3 on
+batches of 16. There are 12 initial points, uniform and the same for all methods of a run.
 
 By default an evaluation takes about as many seconds on a processor as it took minutes in the paper: 2 epochs on 1,000
 images, and 2 minutes for each method. `--faithful` uses the paper's numbers. CIFAR-10's binary files are read from

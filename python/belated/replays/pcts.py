@@ -215,7 +215,7 @@ def _cells(version: str, rows: Sequence[Report]) -> str:
 
 
 def figure(found: Report) -> Any:
-    """Return figures 2 and 4: median regret against time, constant delays above geometric ones."""
+    """Return figures 2 and 4: median regret against time, constant delays above geometric delays."""
     names = dict.fromkeys(each["function"] for each in found["settings"])
     panels = []
     for delays, name in itertools.product(DELAYS, names):

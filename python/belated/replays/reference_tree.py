@@ -65,7 +65,7 @@ Width = Callable[[Node, float], float]
 
 @dataclass(frozen=True)
 class UCB1Sigma:
-    """sqrt(2σ²·log t/s): without delay as in Sen et al. 2018, with delay DUCB1σ (Wang et al. 2022, Table 2)."""
+    """sqrt(2σ²·log t/s): UCB1σ without delays (Sen et al. 2018), DUCB1σ with delays (Wang et al. 2022, Table 2)."""
 
     variance: float
 
@@ -124,8 +124,7 @@ class Tree:
                 node.b = min(node.b, max(child.b for child in node.children))
 
     def leaves_to_select(self, rng: Rng) -> Iterator[Node]:
-        """Yield the leaf that is reached by following the largest B. If several B are equal, also yield the other
-        leaves."""
+        """Yield the leaf reached by following the largest B. If several B are equal, also yield the other leaves."""
         stack = [self.root]
         while stack:
             node = stack.pop()

@@ -51,7 +51,7 @@ SETTINGS: Mapping[str, Any] = {"surrogate__kernel": "squared_exponential", "surr
 class Setting(NamedTuple):
     """An algorithm under a delay distribution, "poisson" or "constant" (earlier reports also have the key "law").
 
-    The distribution has mean mu, and the algorithm has the window ``window``. With --given, the algorithm gets
+    The distribution has mean ``mu``, and ``window`` is the window of the algorithm. With --given, the algorithm gets
     ``signal_std`` as the standard deviation of f around its mean; the default is the value for the rescaled draws.
     """
 
@@ -124,7 +124,7 @@ def against_rivals(chosen: Sequence[Report], k: int) -> list[Report]:
 
 
 def table(found: Report) -> str:
-    """Return simple regret per panel, tests of the mechanism and against the rivals, and the ranking."""
+    """Return simple regret per panel, tests of delays and windows, tests against the rivals, and the ranking."""
     parts = []
     for panel, (title, members) in panels(found["given"]).items():
         chosen = [find(found["settings"], setting) for setting in members]

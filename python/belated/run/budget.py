@@ -28,7 +28,7 @@ class Budget:
     def has_room(self, trial: Trial | None = None) -> bool:
         """Return whether the rest of the budget covers the declared cost of a trial, by default of the next suggestion.
 
-        The declared costs of running trials are subtracted from the rest.
+        The declared costs of running trials are subtracted from the rest of the budget.
         """
         left = self._limit - self._spent - math.fsum(self._declared.values())
         if left <= self._slack:

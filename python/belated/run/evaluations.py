@@ -33,8 +33,8 @@ LOGGER = logger()
 # The maximum time of a wait, in seconds. On Windows, Ctrl-C takes effect only after the end of a wait.
 _MAX_WAIT = 0.5
 
-# A run ends if its first evaluations all fail in the same way. The number of these evaluations is this number, or the
-# number of workers if that is larger.
+# A run ends if its first evaluations all fail in the same way. This constant is the number of first evaluations, unless
+# the number of workers is larger and is used instead.
 _MIN_SAME_ERRORS = 3
 
 # Advice on functions that cannot be pickled.

@@ -201,8 +201,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         The number of trials to start in this run. With 0, the run returns immediately. None: without limit.
     n_trials_total : int, optional
         Start trials until the optimizer has this number of suggested trials; use this argument to continue an
-        interrupted run. Trials that other processes of a study suggest count; abandoned trials do not count. Pending
-        trials count even if their process died; see `retry_pending`.
+        interrupted run. Trials that were suggested by other processes of a study also count; abandoned trials do not
+        count. Pending trials count even if their process died; see `retry_pending`.
     timeout : float, optional
         The maximum duration of the run in seconds. The trials of evaluations that are still running stay pending.
     budget : float, optional

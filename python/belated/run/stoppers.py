@@ -78,8 +78,8 @@ class NoImprovement(Stopper):
 class ValueReached(Stopper):
     """A callback that ends a run when the best value is at least as good as `value`.
 
-    The best value is `best_value_`. If a fidelity was declared, this is the best value at the highest fidelity observed
-    so far.
+    The best value is `best_value_`. If a fidelity was declared, `best_value_` is the best value at the highest fidelity
+    observed so far.
 
     Parameters
     ----------

@@ -169,5 +169,5 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 def _stop(number: int, frame: Any) -> None:
-    # uvicorn calls this after it has stopped, or before it starts.
+    # uvicorn calls this function after it has stopped, or before it starts.
     raise SystemExit(0)

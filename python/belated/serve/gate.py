@@ -24,7 +24,7 @@ LARGEST_BODY = 1 << 20
 #: Maximum nesting of lists and objects in a body. The core's own reader allows slightly deeper nesting.
 DEEPEST_BODY = 100
 
-#: Paths without data of a study, which browsers request before they have a token.
+#: Paths that do not give data of a study. Browsers request these paths before they have a token.
 OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json"})
 
 #: Replacement of "/" in a segment of a path. Names of studies are printable, so they do not contain this character.

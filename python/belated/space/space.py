@@ -236,7 +236,7 @@ class Space(Mapping[str, Dimension]):
         return self.core.only_searched(self._numbers(params))
 
     def without_missing(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a row of a table without entries None and NaN that belong to inactive parameters."""
+        """Return a row of a table. Entries None and NaN of inactive parameters are left out."""
         if not self._conditional:
             return dict(record)
         kept = {*self.active_names(record), *(name for name in record if name not in self._dimensions)}

@@ -223,8 +223,7 @@ class SharedLog:
         fidelity: float | None = None,
         may_start: Callable[[], bool] | None = None,
     ) -> list[int]:
-        """Start n trials, or find the trials that an earlier call with this key started. Return the numbers of the
-        trials.
+        """Start n trials, or find the trials of an earlier call with this key; return the numbers of the trials.
 
         `may_start` is called with the write lock held. If it returns False, return [].
         """

@@ -397,7 +397,7 @@ class Study(LifeCycle[SharedLog]):
         attrs : mapping, optional
             Other data to keep with the trial, as JSON.
         fidelity : int or float, optional
-            The fidelity of the trial. An error is raised if it differs from the trial's fidelity.
+            The fidelity of the evaluation. An error is raised if this fidelity differs from the fidelity of the trial.
         amend : bool, default False
             Replace an earlier value.
         replicate : bool, default False

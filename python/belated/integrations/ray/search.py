@@ -111,7 +111,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         # Whether the space comes from Tune's configuration.
         self._is_from_config = False
         self._optimizer: Optimizer | None = None
-        # By the ids of Tune's trials: the numbers of the optimizer's trials, the running trials, and the last finite
+        # Data of Tune's trials by id: the numbers of the optimizer's trials, the running trials, and the last finite
         # values.
         self._trials: dict[str, int] = {}
         self._running: set[str] = set()
