@@ -6,13 +6,14 @@ time (in the paper: seconds). A delay is in units of time, too.
 The paper states five functions, ten runs of 600 s, a delay of 4 s or geometric delays of mean 10 s, and the noise.
 However, the authors' program does not add noise, because the search never calls the method that draws the noise. The
 released version also evaluates at z = 1. This file has the settings of the scripts, and the settings of the paper where
-the two differ. The scripts differ in the variances given to DUCB1σ for CurrinExp and Borehole, in the b of DUCBV and a factor
-for its last term, and in the number of instances of POO. At lower fidelities the program's functions also differ from
-the printed functions. CurrinExp is the full function at z = 0, and Branin has only the first of its three shifts. nu =
-C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre depends on these functions. With the program's functions, nu agrees with
-tables 5 and 9 of the paper in all digits. The settings in these tables differ from the scripts. The best instance of
-DUCBV has the rho of the second or third of three instances. For some functions nu is 1.4·C, which an instance gets only
-if cells have been evaluated at two fidelities. Each tree alone has about as many nodes as 600 s allow.
+the two differ. The scripts differ in the variances given to DUCB1σ for CurrinExp and Borehole, in the b of DUCBV, in a
+factor for the last term of DUCBV, and in the number of instances of POO. At lower fidelities the program's functions
+also differ from the printed functions. CurrinExp is the full function at z = 0, and Branin has only the first of its
+three shifts. nu = C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre depends on these functions. With the program's
+functions, nu agrees with tables 5 and 9 of the paper in all digits. The settings in these tables differ from the
+scripts. The best instance of DUCBV has the rho of the second or third of three instances. For some functions nu is
+1.4·C, which an instance gets only if cells have been evaluated at two fidelities. Each tree alone has about as many
+nodes as 600 s allow.
 """
 
 import math
