@@ -69,7 +69,7 @@ __all__ += optimizers.__all__
 __all__ += settings.__all__
 
 
-# These names are imported at first use: their modules load large parts of the standard library, unlike optimizers.
+# These names are imported at first use. Their modules load large parts of the standard library; optimizers do not.
 _LAZY = {
     **dict.fromkeys(("NoImprovement", "Result", "RunError", "RunningTrial", "StopRun", "ValueReached"), "belated.run"),
     **dict.fromkeys(("maximize", "minimize"), "belated.run"),

@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     except BrokenPipeError:
         # The reader of the pipe, for example `| head`, has closed it. Python flushes standard output again at exit, so
-        # replace the pipe by the null device.
+        # replace the pipe with the null device.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except KeyboardInterrupt:
@@ -61,7 +61,7 @@ def _report(problem: object) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of commands and options; ``command`` of the parsed arguments is the function to execute."""
+    """Return the parser of commands and options. The parsed arguments have the function to execute as ``command``."""
     top = argparse.ArgumentParser(prog="belated", description="Black-box optimisation when results come late.")
     top.add_argument("--version", action="version", version=f"belated {_core.__version__}")
     top.set_defaults(command=lambda arguments: top.print_help())

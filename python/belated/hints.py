@@ -1,4 +1,4 @@
-"""What to write instead of a name or dimension of another package. This module is loaded when something is refused."""
+"""Replacements for names and dimensions of other packages. This module is loaded only when an error needs advice."""
 
 import difflib
 import inspect
@@ -24,7 +24,7 @@ _STUDIES = "bl.Study(name, store, optimizer) keeps trials in a store: pass it as
 
 
 def _by_name(names: dict[str, str]) -> dict[str, str]:
-    """Return the replacement of each name, from the names of each replacement, separated by spaces."""
+    """Convert a dict of replacement → names, separated by spaces, to a dict of name → replacement."""
     return {name: replacement for replacement, listed in names.items() for name in listed.split()}
 
 
@@ -115,8 +115,8 @@ def argument_advice(
     """Return advice on an unknown argument of a class: the name to write instead, or the known names.
 
     `nested` is True for calls that accept names of the form ``argument__field``. `more` has the names of further
-    arguments of the call. If the name is ``argument__field``, `current` may be the class of the argument's value; then
-    only its fields can be set by such names.
+    arguments of the call. If the name is ``argument__field``, `current` may be the class of the argument's value. The
+    field must then be a field of this class.
     """
     known = dict.fromkeys([*more, *inspect.signature(cls).parameters])
     argument, _, field = name.partition("__")
@@ -145,7 +145,7 @@ def argument_advice(
 
 
 def _kinds(cls: type, argument: str) -> Iterable[type]:
-    """Return the classes of the values that an argument takes; none if it takes plain data."""
+    """Return the classes of the values that an argument accepts; the result is empty if it accepts plain data."""
     hint = typing.get_type_hints(cls).get(argument)
     families = [part for part in typing.get_args(hint) or (hint,) if hasattr(part, "shorthand")]
     return families and (families[0].shorthand.values() or families)
@@ -217,7 +217,7 @@ def _of_attributes(given: Any) -> str | None:
 
 
 def _of_hyperopt(given: Any) -> str | None:
-    """Return the equivalent of a Hyperopt graph, from the node that draws the value; other nodes contain this node."""
+    """Return the equivalent of a Hyperopt graph. Other nodes may wrap the node that draws the value."""
     nodes = [given]
     while nodes:
         node = nodes.pop(0)

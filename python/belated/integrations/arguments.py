@@ -9,7 +9,7 @@ from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 from belated.space.space import Space
 
-# Usable values of an argument for an optimizer, for messages.
+# Advice for messages: the values that an integration accepts as its argument `optimizer`.
 ADVICE = (
     "pass an optimizer's class, or a function that returns one, called as "
     "optimizer(space, direction=direction, seed=seed)"
@@ -44,14 +44,14 @@ def check_optimizer(
     kinds: tuple[type, ...] = (Optimizer,),
     refused: Sequence[str] = ("context", "fidelity"),
 ) -> None:
-    """Refuse the result of a user's function that is not an optimizer, or is not one for this space and direction.
+    """Raise InvalidSetting unless a user's function returned an optimizer for this space and direction.
 
     Parameters
     ----------
     advice : str
-        How to call and what to return, for the message.
+        For the message: how the function is called, and what it should return.
     users : str
-        The word for trials, which do not have the `refused` settings.
+        For the message: the objects that do not have the `refused` settings.
     """
     if not isinstance(made, kinds):
         raise InvalidSetting(f"optimizer returned {short_repr(made)}: {advice}")

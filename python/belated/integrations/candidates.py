@@ -46,7 +46,7 @@ class Candidates:
     Parameters
     ----------
     optimizer : Optimizer or Study
-        The optimizer that chooses the candidates. It maximises the mean score over the splits.
+        The optimizer that chooses the candidates. The optimizer maximises the mean score over the splits.
     space : DistributionSpace
         Converts params to values.
     n_iter : int
@@ -69,7 +69,7 @@ class Candidates:
     _waiting: deque[Fit] = field(default_factory=deque)
 
     def next_fit(self) -> Fit | None:
-        """Return the next fit, or None if the search is over. Start a new candidate if the others have no fits left."""
+        """Return the next fit, or None if the search is over. Start a new candidate if no other fit is left."""
         if not self._waiting:
             number = len(self.made)
             if number == self.n_iter or (number and time.monotonic() >= self.deadline):
@@ -87,11 +87,11 @@ class Candidates:
             _report(candidate.trial, [candidate.outcomes[each] for each in range(self.n_splits)], objective)
 
     def outcomes(self) -> list[Outcome]:
-        """Return the outcomes of all fits, split by split, and candidate by candidate within a split."""
+        """Return the outcomes of all fits, ordered by split and then by candidate."""
         return [candidate.outcomes[split] for candidate in self.made for split in range(self.n_splits)]
 
     def abandon_unfinished(self) -> None:
-        """Abandon the trials of candidates that will never have a score, because a study may be used later."""
+        """Abandon the trials of unfinished candidates, which never get a score, because a study may be used later."""
         for candidate in self.made:
             if len(candidate.outcomes) < self.n_splits:
                 # This code runs while another error is handled.

@@ -1,4 +1,4 @@
-"""Search spaces as scikit-learn's users write them, including frozen distributions of scipy.stats.
+"""Search spaces in the form that scikit-learn's users write, including frozen distributions of scipy.stats.
 
 A distribution is replaced by a `Real` or an `Integer` if one of them has the same law. Otherwise the distribution is
 searched through its quantile function Q: the optimizer chooses u in [0, 1], and the parameter is Q(u). If u is uniform,
@@ -33,13 +33,13 @@ class DistributionSpace:
         Parameter's name → dimension, or a shorthand of `belated.Space` for a dimension, or:
 
         * a frozen distribution of scipy.stats, or any object with ``ppf`` and ``support``;
-        * a list of choices, or an array or a range, whose numbers are ordered if they rise or fall.
+        * a list of choices; or an array or a range, whose numbers are treated as ordered if they are monotonic.
 
     Attributes
     ----------
     space : Space
         The space that the optimizer searches. A distribution without an equivalent `Real` or `Integer` is replaced by
-        u.
+        its u in [0, 1].
 
     Raises
     ------
@@ -129,7 +129,7 @@ def _support(distribution: Any) -> tuple[float, float]:
 
 
 def _with_the_same_law(distribution: Any) -> Dimension | None:
-    """Return the `Real` or `Integer` whose uniform draws on its scale have this distribution, or None."""
+    """Return the `Real` or `Integer` that has this distribution if it is drawn uniformly on its scale, or None."""
     low, high = _support(distribution)
     if not (math.isfinite(low) and math.isfinite(high)):
         return None

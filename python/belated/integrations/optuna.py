@@ -38,7 +38,7 @@ _STRATA = 8
 class _CommonSpace:
     """The parameters that all completed trials of a study have with the same distribution.
 
-    This class does the same as Optuna's `IntersectionSearchSpace`. It reads each trial only once, because comparing
+    This class does the same as Optuna's `IntersectionSearchSpace`, but reads each trial only once, because comparing
     distributions is slow.
     """
 
@@ -85,8 +85,9 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         parameters of the trial with the most parameters are used. The parameters of the first trial are therefore
         sampled independently.
     stale_after : float, optional
-        Seconds after its start when a running trial stops counting as pending, by this machine's clock. Default None:
-        never, because only you know how long an evaluation may take. A later result is still used.
+        A running trial counts as pending for this many seconds after its start, measured by this machine's clock. A
+        later result is still used. Default None: a running trial always counts as pending, because only you know how
+        long an evaluation may take.
     constraints_func : callable, optional
         As for Optuna's samplers: returns the values of constraints for a `FrozenTrial`. A constraint is violated if its
         value is above 0. In Optuna 5, ``trial.set_constraint`` replaces this argument.
@@ -98,9 +99,9 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     Raises
     ------
     InvalidSetting
-        An argument is invalid. When a trial is sampled: the study has several objectives.
+        An argument is invalid, or, when a trial is sampled, the study has several objectives.
     InvalidSpace
-        When a trial is sampled: a distribution cannot be searched, for example integers beyond 2**40.
+        When a trial is sampled, a distribution cannot be searched, for example because it has integers beyond 2**40.
 
     Notes
     -----
@@ -114,10 +115,11 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     RUNNING  pending, as soon as its point is known
     ======== ====================================================================================================
 
-    The estimate for a pruned trial is its last report plus the median gain of the trials that went further. The gain is
-    measured from that step to the end. If some of these trials were ahead at that step, the estimate is not better than
-    their values. It is never better than the best completed trial. With `HyperbandPruner`, the sampler uses the trials
-    of all brackets.
+    The estimate for a pruned trial is its last report plus the median gain of the trials that went further. The gain of
+    a trial is its final value minus its report at the last step of the pruned trial. If some of the trials that went
+    further were ahead at that step, the estimate is not better than the values of those trials. The estimate is never
+    better than the value of the best completed trial. With `HyperbandPruner`, the sampler uses the trials of all
+    brackets.
 
     Examples
     --------
@@ -181,7 +183,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     # Methods that Optuna calls, in the order of the calls.
 
     def reseed_rng(self) -> None:
-        """Reseed only `independent_sampler`. Copies of this sampler differ by the numbers of their trials."""
+        """Reseed only `independent_sampler`. Copies of this sampler differ because they sample other trials."""
         if self._independent is not None:
             self._independent.reseed_rng()
 
@@ -190,7 +192,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         try:
             minimizes(study)
         except InvalidSetting:
-            # If its sampler raises an error here, Optuna does not end the trial.
+            # Optuna does not end the trial if the sampler raises an error here.
             study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
             raise
         if self._independent is not None:
@@ -259,7 +261,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         return dimension.decode([u])
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
-        """Measure the constraints of a trial that has ended."""
+        """Compute the constraint values of a trial that has ended."""
         if self._constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
             measured = [float(value) for value in self._constraints_func(trial)]
             if any(map(math.isnan, measured)):  # a value may be infinite

@@ -1,17 +1,18 @@
 """The log of an optimizer, derived from a study of Optuna.
 
-Optuna's study is authoritative. The log is derived from its trials, and derived again whenever the trials no longer
-imply the earlier log. Some data cannot be seen in a trial. These data are stored in the trial's system attributes when
-its point is suggested. The first item is the event of belated's log: the point, and the hyperparameters if they were
-fitted for it. The second item is the place in the log for which the point was proposed. The third item is the trials
-without a result at that time. These trials determine an order of events on which all processes agree, without clocks:
+Optuna's study is authoritative. The log is derived from the trials of the study. The log is derived again whenever the
+trials no longer imply the earlier log. A trial of Optuna does not contain all data of the log. The missing data are
+stored in the trial's system attributes when its point is suggested. The first item is the event of belated's log: the
+point, and the hyperparameters if they were fitted for this point. The second item is the trial number in the log for
+which the point was proposed. The third item is the list of trials that did not have a result at that time. This list
+determines an order of events on which all processes agree without comparing clocks:
 
 * trials start in the order of their numbers;
-* the result of a trial comes before the first later suggestion that used it; several such results come in the order of
-  their trials' numbers.
+* the result of a trial comes before the first later suggestion that used it; results that the same suggestion used come
+  in the order of trial numbers.
 
 A pruned trial is observed with an estimate of its final value, which is marked as imputed in the attributes. Estimates
-depend on all completed trials of the study. They therefore change with each result, and the log is rebuilt.
+depend on all completed trials of the study. Each result therefore changes the estimates, and the log is rebuilt.
 """
 
 import hashlib
@@ -32,10 +33,11 @@ from belated.study.from_optuna import Outcome, outcome_of, outcome_of_value
 # The system attribute of a trial that records how it was suggested.
 NOTE = "belated:suggested"
 
-# The format of that attribute and of belated's events.
+# The format of the attribute and of belated's events.
 _FORMAT = 3
 
-# A trial without a point is not expected to get a point after this number of seconds since it was first seen.
+# If a trial still does not have a point this number of seconds after it was first seen, it is not expected to get a
+# point.
 _SAMPLED_WITHIN = 60.0
 
 # A step of the log: its kind and its arguments. Steps are compared with the steps derived earlier.
@@ -49,11 +51,13 @@ class Start(NamedTuple):
     step: Step
     outcome: Outcome
     ended: float | None
-    # The numbers of the trials without a result when this trial was suggested; None if belated did not suggest it.
+    # The numbers of the trials that did not have a result when this trial was suggested; None if belated did not
+    # suggest it.
     pending: frozenset[int] | None
-    # The place in the log for which its point was proposed; None if belated did not suggest it.
+    # The trial number in the log for which the point was proposed; None if belated did not suggest this trial.
     place: int | None
-    # The step at which the trial was pruned. None if it was not pruned, or cannot be observed with an estimate.
+    # The data of a pruned trial for its estimate; None if the trial was not pruned or cannot be observed with an
+    # estimate.
     stop: Stop | None
 
 
@@ -63,7 +67,7 @@ class OptunaLog:
     Parameters
     ----------
     optimizer : Optimizer
-        The optimizer that defines the log. It does not get trials itself.
+        The optimizer that defines the log. The trials are added to the log and not to this optimizer.
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
@@ -71,14 +75,14 @@ class OptunaLog:
         assert isinstance(optimizer.domain_, Space)
         self.space = optimizer.domain_
         definition = json.dumps([_FORMAT, repr(self.space), optimizer._definition()], sort_keys=True)
-        # Notes of an optimizer with another definition belong to another model.
+        # A note written by an optimizer with another definition belongs to another model.
         self.definition = hashlib.sha256(definition.encode()).hexdigest()[:16]
         self._core = optimizer._new_core()
         self._steps: list[Step] = []
         # Finished trials do not change: number → (trial, start of the trial).
         self._finished: dict[int, tuple[Any, Start | None]] = {}
-        # Times at which this process first saw a trial without a point: (number, start by the trial's machine) →
-        # seconds. Clocks of two machines are never compared.
+        # Times at which this process first saw a trial without a point: (number, start time on the trial's machine) →
+        # seconds. The clocks of two machines are never compared.
         self._first_seen: dict[tuple[int, datetime | None], float] = {}
 
     def suggest(self, trial: Any, trials: Sequence[Any], stale_before: datetime | None) -> tuple[dict[str, Any], Any]:
@@ -88,8 +92,8 @@ class OptunaLog:
         """
         others = [each for each in trials if each.number != trial.number]
         self._follow(self._derive(others, stale_before))
-        # Other processes will suggest points for these trials. Each point is drafted in the same way, so that this
-        # trial's point differs from all of them.
+        # Other processes will suggest points for these trials. Draft each of these points in the same way, so that this
+        # trial's point differs from the other points.
         n_drafts = self._count_drafts(trial, others, stale_before)
         starts = [start for each in others if (start := self._start_of(each)) is not None]
         place, event = self._log_for(trial, others, stale_before)._choose(n_drafts, starts)
@@ -99,10 +103,10 @@ class OptunaLog:
         return self._params(event), {"definition": self.definition} | told
 
     def _log_for(self, trial: Any, others: Sequence[Any], stale_before: datetime | None) -> "OptunaLog":
-        """Return the log from which to choose a trial's point: this log, or the log of only the trials before it.
+        """Return the log from which to choose a trial's point: this log, or a log of the trials with smaller numbers.
 
-        Points of an initial design and random points depend only on their place in the log. If trials with larger
-        numbers already have their points, this trial takes the place reserved for it.
+        Points of an initial design and random points depend only on the trial number in the log. If trials with larger
+        numbers already have points, this trial gets the number in the log that was reserved for it.
         """
         before = [each for each in others if each.number < trial.number]
         if not any(self._start_of(each) is not None for each in others if each.number > trial.number):
@@ -115,9 +119,9 @@ class OptunaLog:
         return earlier if _point(here) == _point(there) else self
 
     def _choose(self, n_drafts: int, starts: Sequence[Start]) -> tuple[int, str]:
-        """Return the place and the event of the next trial, after `n_drafts` trials that other processes will suggest.
+        """Return the number in the log and the event of the next trial, after `n_drafts` trials of other processes.
 
-        The place may already be taken, if an earlier place was reserved for a trial that never got a point.
+        The number may already be taken, if a smaller number was reserved for a trial that never got a point.
         """
         first = len(self._core)
         taken = {
@@ -195,7 +199,7 @@ class OptunaLog:
         return impute(stops, curves, minimize=self.optimizer.direction == "minimize")
 
     def _start_of(self, trial: Any) -> Start | None:
-        """Return the start of a trial, or None before it, or if the point is unknown or not in the space."""
+        """Return the start of a trial; None if it has not started, or if its point is unknown or not in the space."""
         if trial.state.name == "WAITING":  # a trial that is run again already has its parameters
             return None
         known = self._finished.get(trial.number)
@@ -211,10 +215,12 @@ class OptunaLog:
         outcome, stop = _ended_how(trial)
         params = {name: trial.params[name] for name in self.space if name in trial.params}
         note = trial.system_attrs.get(NOTE, {})
-        # A copy of a trial has the note of the original trial, for example if Optuna runs a failed trial again.
+        # If Optuna copies a trial, for example to run a failed trial again, the copy has the note of the original
+        # trial.
         if note.get("definition") == self.definition and note.get("number") == trial.number:
             suggested = self._params(note["event"])
-            # If the trial was run at another point, that point is used, for example if part of the point was enqueued.
+            # The trial may have been run at another point, for example if part of the point was enqueued. The point
+            # that was run is used.
             if all(suggested[name] == value for name, value in params.items()):
                 step: Step = ("suggested", note["event"])
                 return Start(trial.number, step, outcome, ended, frozenset(note["pending"]), note["place"], stop)
@@ -247,7 +253,7 @@ class OptunaLog:
             try:
                 self._core.extend([step[1]])
             except BelatedError:
-                # The note was written for an order of events that another process did not see.
+                # The note was written for another order of events than the order of these steps.
                 self._core.extend([_core.without_note(step[1])])
             return
         time = step[-1]
@@ -267,9 +273,9 @@ class OptunaLog:
 
 
 def _ended_how(trial: Any) -> tuple[Outcome, Stop | None]:
-    """Return the outcome of a trial. If it was pruned with a last report that can be used, also return its stop.
+    """Return the outcome of a trial; if the trial was pruned and its last report can be used, also return its `Stop`.
 
-    A pruned trial without such a report has failed.
+    A pruned trial without a usable last report has failed.
     """
     if trial.state.name != "PRUNED":
         return outcome_of(trial), None

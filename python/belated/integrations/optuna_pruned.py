@@ -24,11 +24,11 @@ class Stop(NamedTuple):
 
 
 class _Level(NamedTuple):
-    """Statistics, at a step, of the trials that went further. Larger values are better."""
+    """Statistics at a step, computed from the trials that went further than this step. Larger values are better."""
 
     # The reports of these trials at this step, in increasing order.
     reports: list[float]
-    # For each of these reports, the worst final value among the trials with this report or a larger report.
+    # For each of these reports, the worst final value among the trials whose report is at least as large.
     bounds: list[float]
     # The median of the differences, final value − report.
     gain: float
@@ -37,11 +37,12 @@ class _Level(NamedTuple):
 def impute(stops: Mapping[int, Stop], completed: Sequence[Curve], *, minimize: bool) -> dict[int, float]:
     """Estimate the final values of pruned trials; the result has the keys of `stops`.
 
-    The estimate is the last report plus the median gain, from that step to the end, of the trials that went further.
-    These are completed trials, and trials that were pruned at a later step, with their own estimates. The estimate is
-    not better than the final value of any of these trials that was ahead at that step. It is not better than the best
-    final value of a completed trial. If these trials did not report up to that step, the estimate is the worse of the
-    last report and the worst final value.
+    The estimate is the last report plus the median gain of the trials that went further. Completed trials went further,
+    and so did trials that were pruned at a later step; the final value of a pruned trial is its own estimate. The gain
+    of a trial is its final value minus its report at the last step of the pruned trial. The estimate is not better than
+    the final value of any trial that went further and was ahead at this step. The estimate is also not better than the
+    best final value of a completed trial. If no trial that went further has a report up to this step, the estimate is
+    the worse of the last report and the worst final value.
     """
     sign = -1.0 if minimize else 1.0
     curves = [Curve(each.reported, sign * each.final) for each in completed]

@@ -1,7 +1,7 @@
 """`BelatedSearchCV`: an asynchronous, model-based search over hyperparameters with cross-validation.
 
-A task of a worker is one fit, a candidate on one split. The splits of a candidate therefore spread over the workers.
-Few candidates are in progress at a time, and the choice of a candidate uses the results of almost all earlier
+A worker's task is a single fit: one candidate on one split. The fits of a candidate are therefore distributed over the
+workers. Few candidates are in progress at a time, and the choice of a candidate uses the results of almost all earlier
 candidates.
 """
 
@@ -51,11 +51,11 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         As for `RandomizedSearchCV`; it may be a pipeline.
     space : mapping
         Parameter's name → `Real`, `Integer`, `Ordinal`, `Categorical` or their shorthand, as for `belated.Space` (a
-        tuple is a range); a list of choices; an array or a range, whose numbers are ordered if they rise or fall; or a
-        frozen distribution of scipy.stats. With ``when=`` parameters may be conditional.
+        tuple is a range); a list of choices; an array or a range, whose numbers are treated as ordered if they are
+        monotonic; or a frozen distribution of scipy.stats. A parameter with ``when=`` is conditional.
     n_iter : int, default 50
         The number of candidates to evaluate. The first 4 to 10 candidates are spread over the space. The model chooses
-        the others.
+        the later candidates.
     optimizer : callable, optional
         Called as ``optimizer(space, seed=seed)``, returns the optimizer or the `Study` that chooses the candidates. The
         callable may be an optimizer's class, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Default None:
@@ -66,8 +66,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     scoring : str, callable, list, tuple or dict, optional
         As for `RandomizedSearchCV`.
     n_jobs : int, optional
-        The number of fits that run at a time, on the workers of joblib's active backend. With -1, it is the number of
-        CPUs.
+        The number of fits that run at a time, on the workers of joblib's active backend. -1 means the number of CPUs.
     refit : bool, str or callable, default True
         As for `RandomizedSearchCV`; with several metrics, the name of a metric.
     cv : int, splitter or iterable, optional
@@ -75,12 +74,12 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     verbose : int, default 0
         As for `RandomizedSearchCV`.
     pre_dispatch : int or str, default "n_jobs+1"
-        The number of fits that the workers have at a time, as a number, "n_jobs", "2*n_jobs" or "n_jobs+1". One waiting
-        fit keeps the workers busy while results are read. With more waiting fits, candidates are chosen with fewer
-        results.
+        The number of fits that are submitted to the workers at a time: an integer, "n_jobs", "2*n_jobs" or "n_jobs+1".
+        One waiting fit keeps the workers busy while results are read. If more fits wait, candidates are chosen with
+        fewer results.
     random_state : int, RandomState instance or None, default None
         The source of the optimizer's seed. With an integer and ``n_jobs=1``, the candidates are always the same. With
-        several workers, they depend on the order in which results arrive.
+        several workers, the candidates also depend on the order in which results arrive.
     timeout : float, optional
         Seconds after which further candidates are not started. Candidates in progress are finished.
     error_score : "raise" or number, default nan
@@ -198,7 +197,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         outcomes = candidates.outcomes()
         _validation._warn_or_raise_about_fit_failures(outcomes, self.error_score)
         if callable(self.scoring):
-            # With several metrics, scores of failed fits lack the names of the metrics.
+            # With several metrics, the score of a failed fit is a single number without the names of the metrics.
             _validation._insert_error_scores(outcomes, self.error_score)
         results = self._format_results([each.values for each in candidates.made], len(splits), outcomes)
         self.multimetric_ = isinstance(outcomes[0]["test_scores"], dict)
@@ -265,7 +264,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         return cloned
 
     def _checked_pre_dispatch(self, n_fits: int) -> int:
-        """Return the number of fits that the workers have at a time."""
+        """Return the number of fits that are submitted to the workers at a time."""
         number = whole_number(self.pre_dispatch)
         if self.pre_dispatch == "all":
             number = n_fits
@@ -349,11 +348,12 @@ def _numbered(fit: Fit, fit_and_score: Callable[..., Outcome], *args: Any, **kwa
 
 
 def _configured(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` with this thread's configuration of scikit-learn and its warning filters in each call."""
+    """Wrap `function` so that each call uses this thread's scikit-learn configuration and warning filters."""
     wrapped: Any
     [wrapped, _, _] = delayed(function)()
     if hasattr(wrapped, "with_config_and_warning_filters"):
-        # If each thread has its own filters, this function returns them.
+        # In versions of Python in which each thread has its own filters, `_get_filters` returns the filters of this
+        # thread.
         filters = getattr(warnings, "_get_filters", lambda: warnings.filters)()
         wrapped.with_config_and_warning_filters(get_config(), filters)
     else:

@@ -1,6 +1,6 @@
 """Optimizers, the life cycle of their trials, and their names in the literature.
 
-`settings` has the values that their arguments take.
+The module `settings` has the values that the arguments of optimizers take.
 """
 
 from belated.optimizers.algorithms import algorithm, algorithms

@@ -23,7 +23,7 @@ Facts: TypeAlias = tuple[Any, Any, Any, Any, Any]
 def observation_of(problem: Problem, number: int, started: TrialRecord | None, value: Any, facts: Facts) -> Observation:
     """Return the observation of a trial.
 
-    `started` is the record of the trial if params were given; they are compared with its suggested point.
+    If params were given, `started` is the record of the trial, and the params are compared with the suggested point.
     """
     std, cost, duration, params, attrs = facts
     what = f"trial {number}"
@@ -32,7 +32,7 @@ def observation_of(problem: Problem, number: int, started: TrialRecord | None, v
         return Observation(checked)  # the most frequent case
     place = None if started is None else problem.domain.locate(params)
     if started is not None and place == started.place and started.run is None:
-        place = None  # the suggested point, and another point has not been reported before
+        place = None  # the params equal the suggested point, and no other point was reported before
     return Observation(
         checked,
         check_amount("std", std, what),
@@ -44,7 +44,7 @@ def observation_of(problem: Problem, number: int, started: TrialRecord | None, v
 
 
 def check_same_fidelity(problem: Problem, number: int, given: Any, known: float | None) -> None:
-    """Raise an error if a fidelity differs from the fidelity of the trial, which the core gives as `known`."""
+    """Raise an error if a fidelity differs from the trial's fidelity `known`, which is a number of the core."""
     wanted, started = problem.check_fidelity(given), problem.fidelity_of(known)
     if wanted != started:
         raise InvalidFidelity(
@@ -75,7 +75,7 @@ def added_actions(
         place = _place_of(problem, point)
         amounts = check_amount("std", stds[i], what), check_amount("cost", costs[i], what)
         observation = None if values[i] is None else Observation(problem.check_value(values[i], what), *amounts)
-        # The default fidelity is the highest, for a value from a full evaluation.
+        # The default is the highest fidelity: the value comes from a full evaluation.
         fidelity = problem.check_fidelity(fidelities[i])
         if fidelity is None and problem.fidelity is not None:
             fidelity = problem.fidelity.high
@@ -116,7 +116,7 @@ def _for_each(name: str, given: Any, n: int, advice: str = "pass one for each, o
 
 
 def _place_of(problem: Problem, point: Any) -> Place:
-    """Return the place of a point that is passed to `add`."""
+    """Convert a point that is passed to `add` to the form that the core takes."""
     domain = problem.domain
     try:
         return domain.locate(point)

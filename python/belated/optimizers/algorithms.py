@@ -48,9 +48,9 @@ class _Algorithm(NamedTuple):
 
     paper: str
     optimizer: type[Optimizer] = BayesOpt
-    # The settings that define the algorithm and cannot be replaced, as strings by argument.
+    # Argument → string: the settings that define the algorithm and cannot be replaced.
     essence: Mapping[str, str] = {}
-    # The other settings, by nested name; arguments of `algorithm` replace them.
+    # Nested name → value: the other settings of the paper, which arguments of `algorithm` replace.
     defaults: Mapping[str, Any] = {}
     # The required arguments, as keys of `_NEEDED`.
     needs: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ def _bayes_opt(paper: str, acquisition: str, pending: str, *defaults: Mapping[st
 
 
 def _tree(paper: str, bound: str, *needs: str) -> _Algorithm:
-    # The searches of the papers use only upper bounds.
+    # In the papers, every suggestion follows the upper bounds.
     return _Algorithm(paper, TreeSearch, {"bound": bound}, {"front": False}, needs)
 
 
@@ -150,9 +150,9 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
         The search space. Pass ``candidates=`` instead to search a finite set.
     **kwargs
         Further arguments of the optimizer, such as window and seed, and nested names of fields, such as
-        ``acquisition__beta=2.0``. They replace settings of the paper, for example its kernel, or the rule to discard
-        values after the window. They cannot replace the kinds of acquisition and pending policy, which define the
-        algorithm. A whole value, such as ``surrogate=bl.GP()``, replaces all settings of the paper for this argument.
+        ``acquisition__beta=2.0``. These arguments replace settings of the paper, for example its kernel, or the rule to
+        discard values after the window. The kinds of acquisition and pending policy define the algorithm and cannot be
+        replaced. A whole value, such as ``surrogate=bl.GP()``, replaces all settings of the paper for this argument.
 
     Returns
     -------

@@ -38,8 +38,8 @@ class NoDelay(Delay, name="none"):
 class SubExponential(Delay):
     """Delay model for delays τ with a known bound: E exp(η(τ - mean)) <= exp(η² xi²/2) for \\|η\\| <= 1/b.
 
-    This is Assumption 3.3 of Vakili et al. 2023. They take xi = 9 and b = 1 for Poisson delays of mean 50. All numbers
-    are in suggestions.
+    The bound is Assumption 3.3 of Vakili et al. 2023. The authors use xi = 9 and b = 1 for Poisson delays of mean 50.
+    All numbers are in suggestions.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Round:
     n_surviving : int, optional
         The number of points that the round chooses from; None for a planned round.
     delay : tuple (mean, xi, b), optional
-        The delay model that determines the length of the round, given or estimated. None before the first result.
+        The given or estimated delay model that determines the length of the round. None before the first result.
     """
 
     number: int
@@ -107,15 +107,15 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
 
     Results that arrive after the end of a round do not change the eliminated points. Enqueued and added trials do not
     belong to a round. Points may be suggested more than once. A space is represented by a quasi-random set of points.
-    Contexts, conditions, constraints and fidelities are not supported. Neither is ``clock="seconds"``, because rounds
-    count suggestions.
+    Contexts, conditions, constraints and fidelities are not supported. ``clock="seconds"`` is not supported either,
+    because the lengths of rounds are counted in suggestions.
 
     Parameters
     ----------
     space, candidates, direction, seed
         As for `RandomSearch`.
     horizon : int
-        The total number of suggestions. It determines the lengths of the rounds. After this number of suggestions,
+        The total number of suggestions, which determines the lengths of the rounds. After this number of suggestions,
         ``suggest`` raises `HorizonReached`.
     lengthscale : float or list of float
         Lengthscale of the kernel: a single number for all columns, or one number for each column. The unit is the range
@@ -143,7 +143,8 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     n_points : int, default 2500
         The number of points that represent a space. If the space has at most this number of points, all are used.
     keep_rounds : bool, default False
-        Whether a round also uses the data of earlier rounds. This saves suggestions, but the theorems do not cover it.
+        Whether a round also uses the data of earlier rounds. Using earlier data saves suggestions, but is not covered
+        by the theorems.
 
     Raises
     ------
@@ -179,10 +180,11 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     theory: Theory | None = None
     n_points: int = 2500
     keep_rounds: bool = False
-    # The term of the bound on delays (Eq. 6). The paper prints the smaller term, which is not a bound: delays of mean
-    # 50 exceed it with probability 0.31.
+    # Whether the larger or the smaller of the two terms in Eq. 6 bounds the delays. The paper prints the smaller term.
+    # The smaller term is not a valid bound: delays of mean 50 exceed it with probability 0.31.
     tail: Literal["max", "min"] = private("max")
-    # "code": the lengths of rounds in the authors' code. The last round has its full length and ends after the horizon.
+    # "code": rounds have the same lengths as in the authors' code. The last round has its full length and ends after
+    # the horizon.
     lengths: Literal["paper", "code"] = private("paper")
 
     def __post_init__(self) -> None:
@@ -207,10 +209,10 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
 
     @property
     def surviving_(self) -> Any:
-        """The points that the current round chooses from: all points that were not eliminated.
+        """The points that the current round chooses from, which are all points that were not eliminated.
 
-        For candidates, an array of indices. For a space, a list of params, taken from the points that represent the
-        space. Further points are eliminated at the first suggestion of the next round.
+        For candidates, the result is an array of indices. For a space, it is a list of params, taken from the points
+        that represent the space. Further points are eliminated at the first suggestion of the next round.
         """
         status, domain = self._status(), self._problem.domain
         if isinstance(domain, Candidates):

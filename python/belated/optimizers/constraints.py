@@ -59,11 +59,11 @@ class Constraints:
         return None
 
     def params_at(self, place: Place) -> dict[str, Any]:
-        """Return the params at a place."""
+        """Return the params of a point that is given in the form of the core."""
         return self._space.params_at(place)
 
     def check(self, place: Place, what: str) -> None:
-        """Raise an error if the params at a place violate a constraint."""
+        """Raise an error if the params of a point violate a constraint."""
         params = self.params_at(place)
         violated = self.first_violated(params)
         if violated is not None:
@@ -73,7 +73,7 @@ class Constraints:
             )
 
     def __call__(self, points: list[list[float | None]]) -> NDArray[np.bool_]:
-        """Return for each point whether it satisfies all constraints; a point has the numbers of all parameters."""
+        """Return whether each point satisfies all constraints; a point is given by the numbers of all parameters."""
         named, violated = self._space.named, self.first_violated
         return np.array([violated(named(numbers)) is None for numbers in points], dtype=np.bool_)
 

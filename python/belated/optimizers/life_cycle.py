@@ -34,7 +34,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
 
     _problem: Problem
     _log: AnyLog
-    # Identifies the trials of this optimizer or study. Copies have the same token.
+    # A token that identifies the trials of this optimizer or study. Copies have the same token.
     _token: str
     if TYPE_CHECKING:  # the annotations of optimizers are resolved, and `Optimizer` is not defined here
         # The optimizer itself, or the optimizer of the study.
@@ -46,7 +46,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
 
     @property
     def _strategy_name(self) -> str:
-        """The class of the optimizer, for messages."""
+        """The name of the optimizer's class, for messages."""
         return self._problem.owner
 
     # Members that a subclass may override.
@@ -99,8 +99,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             standard deviation of one repetition divided by sqrt(n). The model uses this number unchanged, and fits the
             noise of the values that are reported without a std.
         cost : float, optional
-            The cost of the evaluation, >= 0, in any unit. It is stored with the trial and charged to the budget of a
-            run. Models do not use it.
+            The cost of the evaluation, >= 0, in any unit. The cost is stored with the trial and charged to the budget
+            of a run. Models do not use it.
         duration : float, optional
             The duration of the evaluation in seconds.
         params : mapping; for candidates an index or a row; optional
@@ -111,7 +111,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             Further data to store with the trial. Keys are strings. Values are None, booleans, finite numbers, strings,
             and lists and dicts of these. New entries replace earlier entries with the same key.
         fidelity : int or float, optional
-            The fidelity of the trial; an error is raised if it differs. Report a value at another fidelity by `add`.
+            The fidelity of the evaluation. An error is raised if this fidelity differs from the fidelity of the trial.
+            Use `add` to report a value at another fidelity.
         amend : bool, default False
             Replace an earlier value and its std. Cost, duration and the evaluated point change only if they are given
             again.
@@ -121,8 +122,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         Raises
         ------
         InvalidValue
-            The value is NaN, inf, complex, a bool, a str, or an array with an axis. Or a std, cost or duration is
-            negative, or the attrs are not JSON data. The trial stays unchanged.
+            The value is NaN, inf, complex, a bool, a str, or an array with an axis; a std, cost or duration is
+            negative; or the attrs are not JSON data. The trial stays unchanged.
         InvalidPoint
             The params do not belong to the space or the candidates.
         InvalidFidelity
@@ -158,7 +159,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         fidelity: Any,
         start: Callable[[int, list[float] | None, float | None], list[int]],
     ) -> Trial | list[Trial]:
-        """Check the arguments of `suggest`, and start trials by the function `start`."""
+        """Check the arguments of `suggest`, and call `start` to start the trials."""
         wanted = 1 if n is None else whole_number(n)
         if wanted is None or not 0 <= wanted < 2**32:
             raise InvalidSetting(
@@ -177,7 +178,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         flags: tuple[bool, bool],
         record: Callable[[Action, float], Any],
     ) -> None:
-        """Check the arguments of `observe`, and log the value with its facts by the function `record`.
+        """Check the arguments of `observe`, and call `record` to log the value and the data reported with it.
 
         `flags` has the arguments amend and replicate.
         """
@@ -211,15 +212,15 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     ) -> None:
         """Report that the evaluation of a trial failed; later suggestions avoid the point.
 
-        If the trial has already failed, only a missing error is added.
+        If the trial has already failed, the call only adds the error, provided that the trial does not have one.
 
         Parameters
         ----------
         trial : Trial or int
             The trial or its number.
         error : exception or str, optional
-            The cause of the failure. `Trial.error` stores the type, the message and the last 8 kB of the traceback. Of
-            a message of more than 2 kB, only the beginning and the end are stored.
+            The cause of the failure. `Trial.error` stores the type, the message and the last 8 kB of the traceback. If
+            a message is longer than 2 kB, only its beginning and its end are stored.
         attrs : mapping, optional
             Further data to store with the trial; see `observe`.
 
@@ -291,9 +292,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             as for `predict`. Only constants may be left out (`enqueue` also allows other missing names).
             For candidates: an index, a row, or several rows of shape (n, d). If `value` is a list, a list of numbers
             is a list of indices.
-            Or a table of trials from `trials_dataframe`, which may have been read from a CSV file. Other arguments are
-            not allowed with a table. Each trial is added with its state, at the point that was evaluated. The
-            times in the table are not used: all trials are recorded at the current time.
+            Instead of points, a table of trials from `trials_dataframe`, which may have been read from a CSV file.
+            Other arguments are not allowed together with a table. Each trial is added with its state, at the point that
+            was evaluated. The times in the table are not used: all trials are recorded at the current time.
         value : float or sequence of float, optional
             The observed value of each point. A trial without a value (None) is pending.
         context : mapping, list of mappings or DataFrame, optional
@@ -301,7 +302,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         std : float or sequence of float, optional
             The standard deviation of the noise, for all values or for each value; see `observe`.
         cost : float or sequence of float, optional
-            The cost of an evaluation, for all trials or for each trial. It is stored only with a value.
+            The cost of an evaluation, for all trials or for each trial. The cost is stored only together with a value.
         attrs : mapping or sequence of mappings, optional
             Further data to store, with all trials or with each trial; see `observe`.
         fidelity : int, float or sequence of these, optional

@@ -11,7 +11,7 @@ from belated.space.space import Place
 
 Array = NDArray[np.float64]
 
-# A function of points, given by the numbers of all parameters. It returns for each point whether the constraints hold.
+# A function that returns whether the constraints hold at each point. A point is given by the numbers of all parameters.
 Feasible = Callable[[list[list[float | None]]], NDArray[np.bool_]]
 
 
@@ -40,7 +40,7 @@ class Log(Protocol):
     def recommend(
         self, context: list[float] | None, time: float | None, feasible: Feasible | None = None
     ) -> tuple[Place, float, float] | None:
-        """Return (place, mean, std) of the point with the best posterior mean; None before the first value."""
+        """Return the point with the best posterior mean, as (place, mean, std); None before the first value."""
 
     def predict(self, points: Array, time: float | None, pending: bool) -> tuple[Array, Array] | None:
         """Return the posterior mean and standard deviation of f; None before the first value."""

@@ -1,4 +1,4 @@
-"""Errors for unknown arguments, which name the argument to write instead."""
+"""Errors for unknown arguments. The message names the argument to write instead."""
 
 import functools
 import inspect
@@ -18,7 +18,7 @@ class UnknownArgument(InvalidSetting, TypeError):
 def unknown_argument(name: str, value: Any, what: str, cls: type, **options: Any) -> UnknownArgument:
     """Return the error for an unknown argument of a class.
 
-    `what` is the end of "is not …". The options are those of `belated.hints.argument_advice`.
+    The message says that the argument "is not `what`". The options are passed to `belated.hints.argument_advice`.
     """
     from belated.hints import argument_advice
 
@@ -48,7 +48,7 @@ def checks_arguments(method: Method) -> Method:
 def _public_signature(cls: Any) -> inspect.Signature:
     """Return the signature of a dataclass: its own arguments, and then the arguments of its bases.
 
-    It omits types, because the docstring has them, and private fields.
+    The signature omits private fields and types; types are in the docstring.
     """
     made = inspect.signature(cls.__init__)
     own, fields = inspect.get_annotations(cls), cls.__dataclass_fields__

@@ -24,9 +24,9 @@ from belated.space.fidelity import Fidelity
 class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
     """The base of all optimizers; use a subclass.
 
-    Constructor arguments are attributes of the same names. They cannot change after the first trial. Methods may be
-    called from several threads. An optimizer can be pickled at any time, also with pending trials. The copy makes the
-    same suggestions as the original.
+    Each constructor argument is stored in an attribute of the same name, which cannot change after the first trial.
+    Methods may be called from several threads. An optimizer can be pickled at any time, also with pending trials. The
+    copy makes the same suggestions as the original.
     """
 
     # The optimizers that a study supports, by the names of their strategies in the core.
@@ -135,7 +135,7 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         InvalidFidelity
             The fidelity was not declared, or is out of its range.
         InvalidSetting
-            n is not an integer >= 0. Or a constraint raises an exception or does not return True or False.
+            n is not an integer >= 0, or a constraint raises an exception or returns neither True nor False.
         InvalidSpace
             The search did not find a point that satisfies the constraints.
 

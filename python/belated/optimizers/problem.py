@@ -19,13 +19,13 @@ from belated.space.space import ContextSpace, Space
 SpaceLike: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Iterable[tuple[float, float]]
 
 
-#: The maximum absolute value of a time in seconds. It ensures that differences of times are finite.
+#: The maximum absolute value of a time in seconds. This limit ensures that differences of times are finite.
 LATEST = 1e300
 
 
 @dataclass(eq=False)
 class Problem:
-    """The problem that an optimizer solves, for any strategy. It converts arguments to numbers for the core.
+    """The problem that an optimizer solves, with any strategy. The class converts arguments to numbers for the core.
 
     `owner` is the name of the optimizer's class, for messages. The other arguments are arguments of optimizers.
     """
@@ -93,7 +93,7 @@ class Problem:
         return np.hstack([points, np.tile(self.context_space.encode(context), (len(points), 1))])
 
     def contexts(self, context: Any, n: int) -> list[list[float] | None]:
-        """Return the numbers of the context of each of n points."""
+        """Return the context's numbers for each of n points."""
         contexts = None if self.context_space is None else self.context_space.several(context)
         if contexts is None:
             return [self.context_numbers(context)] * n
@@ -113,7 +113,7 @@ class Problem:
         return f"{name}={one_line(given)} was not declared: pass {declaration} to {self.owner}, or leave it out here"
 
     def fidelity_of(self, number: float | None) -> float | None:
-        """Return the fidelity for a number of the core, or None if a fidelity was not declared."""
+        """Convert a fidelity of the core to the user's units; return None if a fidelity was not declared."""
         return None if self.fidelity is None else self.fidelity.from_number(number)
 
     def check_value(self, value: Any, what: str) -> float:
@@ -122,7 +122,7 @@ class Problem:
 
 
 def seconds(time: Callable[[], float]) -> float:
-    """Return the time that the function returns, with 0.0 for -0.0; raise InvalidSetting if the time is invalid."""
+    """Return the result of the function `time`, with -0.0 replaced by 0.0; raise InvalidSetting if it is invalid."""
     now = finite(time())
     if now is None or abs(now) > LATEST:
         raise InvalidSetting(f"time() did not return a number of seconds within ±{LATEST:g}")

@@ -14,8 +14,8 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
     Parameters
     ----------
     space : mapping, optional
-        Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or their shorthand. Or a list of pairs of
-        bounds; see `Space`.
+        Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or their shorthand; or a list of pairs of
+        bounds. See `Space`.
     context : mapping, optional
         The space of variables that the caller of ``suggest`` chooses, declared like `space`. Default None: without
         context.
@@ -23,9 +23,9 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
         A finite set of points, the rows of this array. Pass either `space` or `candidates`.
     constraints : list of callable, optional
         Known constraints, for spaces only: functions that take the dict of params and return True or False, such as
-        ``lambda p: p["a"] + p["b"] <= 1``. Every suggestion satisfies all constraints. They are called often, in the
-        thread that calls ``suggest``; they should be fast and depend only on the params. `RandomSearch` tries at most
-        10,000 points for a suggestion. If `RandomSearch` or `BayesOpt` does not find a point that satisfies the
+        ``lambda p: p["a"] + p["b"] <= 1``. Every suggestion satisfies all constraints. The functions are called often,
+        in the thread that calls ``suggest``; they should be fast and depend only on the params. `RandomSearch` tries at
+        most 10,000 points for a suggestion. If `RandomSearch` or `BayesOpt` does not find a point that satisfies the
         constraints, it draws from a pool of points. To fill the pool, 10,000 points are tried once. Constraints can be
         pickled only if they are defined at the top level of a module. Default None: without constraints.
     fidelity : Fidelity, optional

@@ -42,7 +42,7 @@ class ReadAccess(ABC):
             if name.startswith("_"):
                 raise AttributeError(message)
             if name.endswith("_"):
-                # Studies and results of runs have the results that only one class of optimizers has, such as rounds_.
+                # Studies and results of runs also have the attributes of their optimizer's class, such as rounds_.
                 optimizer = self._source._optimizer
                 if optimizer is not self and isinstance(getattr(type(optimizer), name, None), property):
                     self._source._current_log()
@@ -133,12 +133,12 @@ class ReadAccess(ABC):
         """Return all trials as a pandas DataFrame, one row for each trial.
 
         The first columns are number, state, value, std, cost, duration, suggested_at, observed_at, delay, error (as
-        ``"type: message"``) and, if a fidelity was declared, fidelity. They are followed by one column ``params_…`` for
-        each name. For candidates, the column ``index`` has the row number in the array. If a trial was run at another
-        point than suggested, there are also columns ``params_run_…`` (for candidates, ``index_run``). The last columns
-        are ``context_…`` for each name of the context and ``attrs_…`` for each key of the attrs. Facts that a trial
-        does not have are missing values. If a space has both ``x`` and ``run_x``, the column of ``run_x`` is
-        ``params_run_x``, and the columns of the points that were run are ``params_run__…``.
+        ``"type: message"``) and, if a fidelity was declared, fidelity. The next columns are ``params_…``, one for each
+        name. For candidates, the column ``index`` has the row number in the array. If a trial was run at another point
+        than suggested, there are also columns ``params_run_…`` (for candidates, ``index_run``). The last columns are
+        ``context_…`` for each name of the context and ``attrs_…`` for each key of the attrs. Data that a trial does not
+        have are missing values. If a space has both ``x`` and ``run_x``, the column of ``run_x`` is ``params_run_x``,
+        and the columns of the points that were run are ``params_run__…``.
 
         To read trials from a file that ``trials_dataframe().to_csv(file, index=False)`` wrote, use
         ``add(pandas.read_csv(file))``.
@@ -235,7 +235,7 @@ class ReadAccess(ABC):
         """Return the acquisition that the next suggestion would maximise, with pending trials taken into account.
 
         The call does not change later suggestions. The acquisition is also computed for points that violate
-        constraints, although they are never suggested.
+        constraints, although such points are never suggested.
 
         Parameters
         ----------
@@ -251,8 +251,8 @@ class ReadAccess(ABC):
             the probability of success is added.
             `UCB`: the upper bound of f, or of -f if f is minimized.
             `MaxVariance`: the variance of f.
-            `UCBPE`: as `UCB` without trials in flight. With trials in flight, the variance of f. If the upper bound at
-            a point is too low for exploration, minus the amount by which the bound is too low.
+            `UCBPE`: if no trial is in flight, as for `UCB`. If trials are in flight, the variance of f. However, if the
+            upper bound at a point is too low for exploration, minus the amount by which the bound is too low.
 
         Raises
         ------
@@ -312,7 +312,7 @@ class ReadAccess(ABC):
 
 
 def _fitted(what: str, found: T | None) -> T:
-    """Return what the model gives; raise NotFitted if it is None, because a value has not been observed yet."""
+    """Return a result of the model; raise NotFitted if it is None, because a value has not been observed yet."""
     if found is None:
         raise NotFitted(f"{what} needs values: observe at least one trial first")
     return found

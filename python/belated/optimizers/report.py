@@ -1,4 +1,4 @@
-"""Checks and conversions of the facts that are reported about a trial: cost, duration, attributes and errors."""
+"""Checks and conversions of the data that are reported about a trial: cost, duration, attributes and errors."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -58,7 +58,7 @@ def headline(error: TrialError) -> str:
 
 
 def error_facts(error: Any) -> tuple[str, str, str | None] | None:
-    """Return (type, message, traceback) of the argument `error` of `fail`, or None for None."""
+    """Convert the argument `error` of `fail` to (type, message, traceback). None stays None."""
     if error is None:
         return None
     if isinstance(error, TrialError):
@@ -80,7 +80,7 @@ def error_facts(error: Any) -> tuple[str, str, str | None] | None:
 
 
 def _or_reason(text: Callable[[], str], what: str) -> str:
-    """Return a text of an exception, or the reason why the exception raised another error instead."""
+    """Return a text of an exception; if computing this text raises another error, return a text that says so."""
     try:
         return text()
     except Exception as raised:
@@ -93,7 +93,7 @@ def format_traceback(error: BaseException) -> str:
 
 
 def format_error(error: BaseException) -> str:
-    """Return the last line of a traceback: the type and the message of an error, with a long message shortened."""
+    """Return the type and the message of an error as in the last line of a traceback; a long message is shortened."""
     return "".join(_short_form(error).format_exception_only()).strip()
 
 
@@ -104,7 +104,7 @@ def _short_form(error: BaseException) -> "TracebackException":
     waiting: list[Any] = [made]
     while waiting:
         each = waiting.pop()
-        # Shorten messages first: Python formats them line by line, which takes half a minute for 50 MB of text.
+        # Shorten messages first: Python formats a message line by line, which takes half a minute for 50 MB of text.
         if isinstance(getattr(each, "_str", None), str):
             each._str = shortened(each._str)
         others = (each.__cause__, each.__context__, *(getattr(each, "exceptions", None) or ()))
@@ -113,14 +113,14 @@ def _short_form(error: BaseException) -> "TracebackException":
 
 
 def _encodable(text: str) -> str:
-    """Return the text with escapes for characters that UTF-8 cannot encode, which file names in messages may have."""
+    """Escape the characters that UTF-8 cannot encode; messages may have such characters in file names."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def shortened(text: str) -> str:
     """Return text, shortened if it is longer than 2 kB in UTF-8.
 
-    Of the 2 kB, three quarters contain the beginning of a longer text, and one quarter contains its end.
+    A longer text is shortened to its first 1.5 kB and its last 0.5 kB.
     """
     return _cut(text, _LONGEST_MESSAGE, 0.75, f" … ({len(text)} characters in all) … ")
 
@@ -128,7 +128,7 @@ def shortened(text: str) -> str:
 def _cut(text: str, longest: int, share: float, mark: str) -> str:
     """Return text in at most `longest` bytes of UTF-8; a mark replaces the middle of a longer text.
 
-    `share` is the share of the beginning.
+    The beginning gets the fraction `share` of these bytes.
     """
     data = text.encode(errors="backslashreplace")
     if len(data) <= longest:

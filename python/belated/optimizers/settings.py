@@ -1,6 +1,6 @@
 """The values that configure optimizers: acquisitions, pending policies, the surrogate, the search and others.
 
-A test compares their defaults with the defaults in the core.
+A test compares the defaults of these values with the defaults in the core.
 """
 
 from collections.abc import Sequence
@@ -128,8 +128,8 @@ class UCB(Acquisition, name="ucb"):
         units. gamma is an upper bound on the maximum information gain, computed from greedy choices. The bounds of
         "theory" are far too wide for practice.
     theory : Theory, default Theory()
-        B (`rkhs_bound`), V (`value_bound`) and delta. With `Censor`, V also multiplies the sum of the standard
-        deviations, for every beta.
+        B (`rkhs_bound`), V (`value_bound`) and delta. With `Censor` and any beta, the sum of the standard deviations is
+        also multiplied by V.
     """
 
     beta: float | Literal["kandasamy", "kandasamy_code", "theory"] = 2.0
@@ -137,7 +137,7 @@ class UCB(Acquisition, name="ucb"):
     theory: Theory = Theory()
     # Whether the standard deviations include the noise.
     predictive_std: bool = private(False)
-    # Whether j does not count trials in flight. Then all points of a batch have the same beta.
+    # Whether j leaves out trials in flight, so that all points of a batch have the same beta.
     per_batch: bool = private(False)
 
 
@@ -179,12 +179,12 @@ class MaxVariance(Acquisition, name="max_variance"):
 class UCBPE(Acquisition, name="ucb_pe"):
     """Acquisition GP-UCB-PE: an upper confidence bound, followed by pure exploration (Contal et al. 2013).
 
-    A point that is suggested without trials in flight is the first point of a batch; it has the largest upper bound.
+    A point that is suggested while no trial is in flight is the first point of a batch; it has the largest upper bound.
     The other points of the batch explore the region in which the maximum may be,
     {x : mu(x) + 2 beta sigma(x) > max mu - beta sigma}. Each of these points has the largest standard deviation s in
     this region. The mean mu and the standard deviation sigma depend only on observed values. s also depends on the
-    points in flight with their predicted values; therefore this acquisition requires `Hallucinate`. It is made for
-    synchronous batches. If results arrive one by one, it only explores.
+    points in flight with their predicted values; therefore `UCBPE` requires `Hallucinate`. `UCBPE` is made for
+    synchronous batches. If results arrive one by one, `UCBPE` only explores.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ class Hallucinate(PendingPolicy, name="hallucinate"):
     The trial then reduces the uncertainty, but does not change the mean.
     """
 
-    # Whether a point in flight may be suggested again in a finite domain that has points not tried yet.
+    # Whether, in a finite domain, a point in flight may be suggested again before all points were tried.
     repeats: bool = private(False)
 
 
@@ -256,7 +256,7 @@ class Censor(PendingPolicy, name="censor"):
     Parameters
     ----------
     floor : float, optional
-        The smallest value of f in units of f; if f is minimised, the largest value. Default None: the worst observed
+        The smallest value of f (if f is minimised, the largest value), in units of f. Default None: the worst observed
         value.
     late : {"accept", "discard"}, default "accept"
         "accept": a value that is reported after the window is used. "discard": the trial keeps the value of the floor;
@@ -310,15 +310,15 @@ class GP(Surrogate, name="gp"):
 
     Hyperparameters that are not given are fitted: they maximise the posterior density under priors that scale with
     dimension. Lengthscales refer to *encoded* columns, which are in [0, 1]; see `Space`. The *unit of the targets* is
-    the unit of f for raw targets. For other targets it is about the standard deviation of the observed values.
+    the unit of f for raw targets. For other targets, this unit is about the standard deviation of the observed values.
 
     If an evaluation diverges, or a loss is 1e6, the differences between good points are small compared with the
     distance to the bad points. Robust targets are therefore a monotone transformation of the values, which may compress
     the values worse than the median k. If f is maximised, a value y < k becomes k - w log(1 + (k - y)/w); if f is
     minimised, the transformation is mirrored. The width w is one of three widths. A transformation is used only if it
     explains the values clearly better: the evidence, including the slope of the transformation, has to be larger by 3
-    nats. Extremely bad values count as equal. Predictions are transformed back: `predict` and `recommend` then use the
-    median of f. The returned ``std`` is the width of the central 95 % interval of f divided by 2 · 1.96. The
+    nats. Extremely bad values are treated as equal. Predictions are transformed back: `predict` and `recommend` then
+    use the median of f. The returned ``std`` is the width of the central 95 % interval of f divided by 2 · 1.96. The
     transformation and the unit of the targets remain the same until the next fit. An outlier or the correction of a
     wrong value causes an early fit.
 
@@ -339,25 +339,26 @@ class GP(Surrogate, name="gp"):
         Standard deviation of the observations' noise, in the unit of the targets; 0 means exact values. For a value
         that is reported with a ``std``, this ``std`` is used instead. Default None: fitted.
     mean : {"auto", "estimated", "zero", "median"} or float, default "auto"
-        Prior mean of f; a number is in units of f. "zero" is zero after rescaling: the mean of the observed values, or
-        the floor with `Censor`. "estimated" is a constant that is fitted with the hyperparameters; with `Censor` and
-        for raw targets it equals "zero". "auto" is "estimated" from five dimensions on, and "zero" below.
+        Prior mean of f; a number is in units of f. "zero" is zero after rescaling, which is the mean of the observed
+        values, or with `Censor` the floor. "estimated" is a constant that is fitted with the hyperparameters; with
+        `Censor` and for raw targets it equals "zero". "auto" is "estimated" from five dimensions on, and "zero" in
+        fewer dimensions.
     priors : bool, default True
-        Whether hyperparameters are fitted with priors, or else by maximum likelihood.
+        Whether hyperparameters are fitted with priors. If False, they are fitted by maximum likelihood.
     targets : {"robust", "standardized", "raw"}, default "robust"
         How values are transformed for the model. "robust": values are rescaled, and a long tail of bad values is
         compressed. (`Censor` does not compress, because its targets are distances from the floor.) "standardized":
         values are rescaled. "raw": values are unchanged.
     inputs : {"warped", "plain"}, default "warped"
-        How real parameters, and integers with many values, are transformed for the model. "warped": a power stretches a
-        parameter toward one of its ends if this explains the values clearly better, for example a learning rate without
-        ``log=True``. The transformations are Kumaraswamy's distribution functions, after Snoek et al. 2014, for up to
-        20 parameters. "plain": parameters are unchanged.
+        How real parameters, and integers with many values, are transformed for the model. "warped": a transformation by
+        powers stretches a parameter near one of its bounds, if this explains the values clearly better. An example is a
+        learning rate without ``log=True``. The transformations are Kumaraswamy's distribution functions, after Snoek et
+        al. 2014, for up to 20 parameters. "plain": parameters are unchanged.
     n_restarts : int, default 4
         Number of starting points of the first fit.
     refit_every : int, default 10
         Number of new observations after which the model is fitted again. The number is smaller while the model has few
-        observations. It is 5 % of the observations if this is larger than `refit_every`.
+        observations. If 5 % of the observations are more than `refit_every`, the number is 5 % of the observations.
     """
 
     _: KW_ONLY
@@ -372,11 +373,12 @@ class GP(Surrogate, name="gp"):
     inputs: Literal["warped", "plain"] = "warped"
     n_restarts: int = 4
     refit_every: int = 10
-    # Number of starting points of later fits. One of them is the result of the previous fit.
+    # Number of starting points of later fits. One starting point is the result of the previous fit.
     n_refit_restarts: int = private(2)
     # "trials": fit whenever refit_every divides the number of trials.
     refit_clock: Literal["observations", "trials"] = private("observations")
-    # The rows of the fit: rows with values, also the rows to which `Censor` assigns the floor, or every row.
+    # The rows that the model is fitted to. "observed": rows with values. "policy": also the rows to which `Censor`
+    # assigns the floor. "all": every row.
     fit_rows: Literal["observed", "policy", "all"] = private("observed")
     # (lengthscale, signal_std, noise_std) at the start of the first fit, by default the mode of the priors.
     initial_theta: tuple[float, float, float] | None = private(None)

@@ -42,7 +42,8 @@ class Surrogate:
     mean : float
         Prior mean of f, which the model predicts far from all data.
     log_evidence : float
-        log p(values | hyperparameters), a density in units of f. It can be compared between models of the same values.
+        log p(values | hyperparameters), a density in units of f. This number can be compared between models of the same
+        values.
     n_observed : int
         Number of rows that the model was fitted to: observed values, and failed trials if they count as bad values.
 

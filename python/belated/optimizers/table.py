@@ -1,7 +1,7 @@
-"""Trials as a pandas DataFrame, and trials from such a table, either directly or read from a CSV file.
+"""Conversion of trials to a pandas DataFrame and back, also after the DataFrame was stored in a CSV file.
 
-A CSV file stores values as text. Numbers read from it may have a rounding error in the last digit. None and the empty
-string are read as missing values, and tuples are read as text. JSON, pickles and studies are exact.
+A CSV file stores values as text. Numbers read from the file may have a rounding error in the last digit. None and the
+empty string are read as missing values, and tuples are read as text. JSON, pickles and studies keep values exactly.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _STATES = ("observed", "pending", "failed", "abandoned")
 
-# Besides the empty cell, these cells are read by pandas.read_csv as missing values.
+# pandas.read_csv reads these cells, and the empty cell, as missing values.
 _READ_AS_MISSING = frozenset(
     ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"]
     + ["NULL", "NaN", "None", "n/a", "nan", "null"]
@@ -35,7 +35,7 @@ _DIGITS = 14
 
 
 def _run_prefix(space: Space) -> str:
-    """Return the prefix of the names of parameters, in the columns for the points that were run.
+    """Return the prefix that parameter names have in the columns for the points that were run.
 
     If the space has both ``x`` and ``run_x``, the column of the parameter ``run_x`` is ``params_run_x``. Underscores
     are therefore added to the prefix until all columns have different names.
@@ -85,7 +85,7 @@ def _columns(prefix: str, names: Iterable[str], rows: Sequence[Mapping[str, Any]
 
 
 def is_trials_table(params: Any) -> bool:
-    """Return whether `params` is a table from `trials_dataframe`; a table of only parameters is not."""
+    """Return whether `params` is a table from `trials_dataframe`, and not a table of parameters only."""
     if not is_table(params):
         return False
     columns = [str(name) for name in params.columns]
@@ -96,7 +96,7 @@ def is_trials_table(params: Any) -> bool:
 def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
     """Add the trials of a table, each in its state.
 
-    All trials are checked before the first one is added.
+    All trials are checked before the first trial is added.
     """
     problem, contexts = owner._problem, owner._problem.context_space
     cells = table.astype(object).where(table.notna(), None).to_dict("records")
@@ -126,7 +126,7 @@ def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
 
 
 def _part(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """Return the cells of the columns with this prefix, by the rest of the columns' names."""
+    """Return the cells of the columns with this prefix, by column name without the prefix."""
     return {name.removeprefix(prefix): cell for name, cell in row.items() if name.startswith(prefix)}
 
 
@@ -135,18 +135,18 @@ def _point(problem: Problem, row: Mapping[str, Any], i: int) -> Any:
     space = problem.domain
     if not isinstance(space, Space):
         index = row.get("index_run", row.get("index"))
-        # A column of integers with empty cells has floats.
+        # pandas reads a column of integers with empty cells as floats.
         return int(index) if isinstance(index, float) and index.is_integer() else index
     prefix, cells = _run_prefix(space), _part(row, "params_")
     run = {name: cells.pop(f"{prefix}{name}") for name in space if f"{prefix}{name}" in cells}
     if run:
-        # The space refuses names that it does not have.
+        # Keep names that the space does not have, so that the space refuses them.
         cells = run | {name: cell for name, cell in cells.items() if name not in space}
     return _values(space, cells, i)
 
 
 def _values(space: Space, cells: Mapping[str, Any], i: int) -> dict[str, Any]:
-    """Return the values by name in cells of a row; the cells of inactive parameters are empty."""
+    """Return the values in the cells of a row, by name; the cells of inactive parameters are empty."""
     values = {name: _value(space[name], cell, name, i) if name in space else cell for name, cell in cells.items()}
     # An empty cell of an active parameter stands for a choice that is written as an empty cell, such as None. This
     # choice may make further parameters active.

@@ -81,10 +81,11 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
 
     The search builds a tree of cells. The root is the whole space, and the children of a cell are its halves along the
     longest side. For each suggestion, the search descends from the root to a leaf; at each cell it follows the child
-    with the larger upper bound. It suggests a point of the leaf and halves the leaf at once. Results may therefore
-    arrive in any order and at any time (Wang et al. 2022, Algorithm 1). By default, every other suggestion halves the
-    best cell of a random size instead (Jones et al. 1993; Munos 2011). This prevents the search from staying in one
-    small cell. The search does not fit a model: a suggestion takes microseconds even after a million trials.
+    with the larger upper bound. The search suggests a point of the leaf and halves the leaf at once. Results may
+    therefore arrive in any order and at any time (Wang et al. 2022, Algorithm 1). By default, every other suggestion
+    halves the best cell of a random size instead (Jones et al. 1993; Munos 2011). These suggestions prevent the search
+    from staying in one small cell. The search does not fit a model: a suggestion takes microseconds even after a
+    million trials.
 
     A failed trial does not change the mean of its cell. The cell is halved further, and a low rate of success lowers
     its bound. An abandoned trial is left out. If all parameters are discrete, a point may be suggested more than once,
@@ -93,8 +94,8 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
     Parameters
     ----------
     space, constraints, clock, direction, seed, time
-        As for `RandomSearch`. The search tries at most 512 points in a cell. If all of them violate the constraints,
-        the cell is permanently excluded.
+        As for `RandomSearch`. The search tries at most 512 points in a cell. If all of these points violate the
+        constraints, the cell is permanently excluded.
     bound : DUCB1, DUCB1Sigma, DUCBV or str, default "ducbv"
         The upper confidence bound of a cell. The strings "ducb1", "ducb1_sigma" and "ducbv" denote these values with
         their defaults.
@@ -107,8 +108,8 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
         Default None: 0.25**(1/d) in d dimensions; with a fidelity 0.7**(1/d); with a horizon 0.95.
     horizon : int, optional
         The total number of trials, for parallel optimistic optimisation (POO, Grill et al. 2015). POO searches with
-        several values, of which rho is the largest. A longer horizon gives more values. Default None: only the given
-        rho.
+        several values of rho; the largest of them is the argument rho. A longer horizon gives more values. Default
+        None: the search uses only the argument rho.
     sample : {"uniform", "centre"}, default "uniform"
         How the suggested point of a cell is chosen: at random, or as the centre of the cell.
     recommendation : {"lower_bound", "mean"}, default "lower_bound"
@@ -145,11 +146,11 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
     sample: Literal["uniform", "centre"] = "uniform"
     recommendation: Literal["lower_bound", "mean"] = "lower_bound"
     front: bool | None = None
-    # t in log t of the bounds is rounded up to a power of two, or is exact. If it is exact, the bound of every cell
-    # changes at every suggestion.
+    # "frozen": in the term log t of the bounds, t is rounded up to a power of two. "exact": t is not rounded, so the
+    # bound of every cell changes at every suggestion.
     refresh: Literal["frozen", "exact"] = private("frozen")
 
     @property
     def trees_(self) -> list[Tree]:
-        """The tree of each value of rho: its smoothness parameters, number of cells and depth."""
+        """The tree for each value of rho, with the smoothness parameters, the number of cells and the depth."""
         return [Tree(**each) for each in self._status()["instances"]]

@@ -31,7 +31,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def utc(seconds: float | None) -> datetime | None:
-    """Return the time at these seconds since 1970, or None if it is not known or not a year from 1 to 9999."""
+    """Convert seconds since 1970 to a time. Return None for None, and for years that are not between 1 and 9999."""
     try:
         return None if seconds is None else _EPOCH + timedelta(seconds=seconds)
     except OverflowError:
@@ -209,7 +209,7 @@ class Trial:
         self._owner.abandon(self)
 
     def _facts(self) -> dict[str, Any]:
-        """Return the facts to show, in this order; facts that are None are left out."""
+        """Return the data to show, in this order; data that are None are left out."""
         record, x, error = self._record, self.x, self.error
         point = {"params": self.params} if x is None else {"index": self.index, "x": x}
         if record.run is not None:
@@ -249,7 +249,7 @@ _ROWS_SHOWN = 10
 
 
 def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Any) -> str:
-    """Return a table of the last trials as HTML, with the latest trial first, and with a caption."""
+    """Return an HTML table of the last trials with a caption; the latest trial comes first."""
     import html
 
     rows = []

@@ -1,4 +1,4 @@
-"""Values: frozen dataclasses for settings, with checks by their annotations, and conversion to JSON data.
+"""The base class of values, which are frozen dataclasses for settings: checks of fields, and conversion to JSON data.
 
 The annotation of a field declares its type: a number, strings by ``Literal``, a list, a tuple, None, or a union of
 these types.
@@ -24,7 +24,7 @@ def private(default: Any) -> Any:
     return dataclasses.field(default=default, kw_only=True, metadata={"private": True})
 
 
-#: The annotations of the fields of a class, by name. Resolving them takes longer than checking a value.
+#: The annotations of the fields of a class, by name. Resolving annotations takes longer than checking a value.
 annotations_of: Callable[[type], Mapping[str, Any]] = functools.cache(typing.get_type_hints)
 
 
@@ -36,7 +36,7 @@ def _natural(value: Any) -> int | None:
     return number if number is not None and 0 <= number < 2**64 else None
 
 
-# The plain types: functions that return the converted value, or None if the value is invalid; and the valid values.
+# Plain type → a function that returns the converted value (None if it is invalid), and a description of valid values.
 _PLAIN: dict[Any, tuple[Callable[[Any], Any], str]] = {
     bool: (lambda value: bool(value) if isinstance(value, (bool, np.bool_)) else None, "True or False"),
     int: (_natural, "an integer from 0 to 2**64 - 1"),
@@ -51,13 +51,13 @@ def _parts(annotation: Any) -> tuple[Any, ...]:
 
 
 def checked(value: Any, annotation: Any, name: str) -> Any:
-    """Return `value` converted by the first part of the annotation that allows it.
+    """Convert `value` to the first type in the annotation that allows it, and return it.
 
     Raise InvalidSetting, with the allowed values, if the value is invalid.
     """
     parts = _parts(annotation)
     if value is None and types.NoneType in parts:
-        # If a class of values does not have strings, None denotes its value with the defaults.
+        # If the values of a class are not denoted by strings, None denotes the value with the defaults.
         return next((part() for part in parts if _is_value(part) and not part.shorthand), None)
     for part in parts:
         found = _converted(value, part)
@@ -121,8 +121,8 @@ class Value(ChecksKeywords):
     def __init_subclass__(cls, *, argument: bool = False, name: str | None = None) -> None:
         """Register a class.
 
-        `argument` is True for the base class of the values of an argument. `name` is the string that denotes the value
-        with its defaults.
+        `argument` is True if the class is the base class of the values that an argument takes. `name` is the string
+        that denotes the value with its defaults.
         """
         if argument:
             cls.shorthand = {}

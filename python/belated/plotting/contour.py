@@ -55,7 +55,7 @@ def plot_contour(
     Raises
     ------
     InvalidSetting
-        `search` is not a result, study or optimizer, has candidates, or does not have a model. Or the names are
+        `search` is not a result, study or optimizer, has candidates, or does not have a model; or the names are
         unknown, are names of choices, or are not two different names.
     NotFitted
         No trial has been observed yet.

@@ -17,7 +17,7 @@ _SAME_FIDELITY = 1e-3
 def plot_convergence(search: ReadAccess, ax: Axes | None = None) -> Axes:
     """Plot observed values against the time of their observation, and the best value so far.
 
-    If a fidelity was declared, the best value is the best value at the highest fidelity observed until this time.
+    If a fidelity was declared, the best value is taken over the trials at the highest fidelity observed so far.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     when it was abandoned. The curve is 1 - S(t) with the estimator of Kaplan and Meier (1958), S(t) = Π (1 - d_i/n_i)
     over the delays t_i <= t. Here d_i trials had the delay t_i, and n_i trials were in flight for at least t_i. The
     standard error follows from Greenwood's formula, Var S(t) = S(t)² Σ d_i / (n_i (n_i - d_i)). A vertical line shows
-    the window of the optimizer, if its unit is the unit of the axis.
+    the window of the optimizer, if the window has the same unit as the axis.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
     clock : {"seconds", "iterations"}, default "seconds"
-        The unit of the time axis: seconds of the wall clock, in which trials without known times are left out, or
-        suggestions started, if the search counts them.
+        The unit of the time axis. "seconds": wall-clock time; trials whose times are unknown are left out.
+        "iterations": suggestions started, if the search counts them.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
 def arrived_within(known: ArrayLike, censored: ArrayLike) -> tuple[Array, Array, Array]:
     """Return t, 1 - S(t) and its standard error.
 
-    The times t are 0, the different known delays, and the maximum of all delays and ages.
+    The times t are 0, the distinct known delays, and the maximum of all delays and ages.
     """
     delays, ages = np.asarray(known, dtype=float), np.asarray(censored, dtype=float)
     everything = np.concatenate([delays, ages])

@@ -1,4 +1,4 @@
-"""Functions for figures, axes and labels, and the colours, which all plots share."""
+"""Functions for figures, axes and labels, and colours; all plots use this module."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None
     """Plot the importance of each parameter: its total effect on the variance of f over the space.
 
     The total effect of parameter i is T_i = E[Var(f | all others)] / Var(f), for params drawn uniformly from the space
-    (on the scales of the parameters). It is 0 if f does not depend on the parameter. The sum of the effects exceeds 1
+    (on the scales of the parameters). T_i is 0 if f does not depend on the parameter. The sum of the effects exceeds 1
     if parameters interact. The estimator is T_i = mean (f(a) - f(a with parameter i of b))² / (2 Var f(a)) over evenly
-    spread points a and b (Jansen 1999; Saltelli et al. 2010, table 2f). It is computed for each of 100 draws of f from
+    spread points a and b (Jansen 1999; Saltelli et al. 2010, table 2f). T_i is computed for each of 100 draws of f from
     the posterior (Le Gratiet, Cannamela and Iooss 2014). A bar shows the median of the draws, and a line shows the
     interval from their 5 % to their 95 % quantile. A long line means that the model is too uncertain. A parameter does
     not have an effect at points where it is inactive.

@@ -49,7 +49,7 @@ def plot_slice(
     Raises
     ------
     InvalidSetting
-        `search` is not a result, study or optimizer, or has candidates. Or a name is unknown, or the number of axes
+        `search` is not a result, study or optimizer, or has candidates; or a name is unknown; or the number of axes
         differs from the number of parameters.
     InvalidContext
         The context is missing, was not declared, or is out of its space.

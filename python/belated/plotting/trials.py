@@ -9,7 +9,7 @@ from belated.optimizers.trial import Trial
 from belated.plotting import figures
 from belated.plotting.figures import Axes
 
-# For each category of trials, the colour of the bars and the marker at their ends.
+# Category of trials → colour of the bars, and marker at the end of each bar.
 _LOOKS = {
     "observed": (figures.BLUE, "o"),
     "late": (figures.ORANGE, "D"),
@@ -34,8 +34,8 @@ def plot_trials(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
     clock : {"seconds", "iterations"}, default "seconds"
-        The unit of the time axis: seconds of the wall clock, in which trials without known times are left out, or
-        suggestions started, if the search counts them.
+        The unit of the time axis. "seconds": wall-clock time; trials whose times are unknown are left out.
+        "iterations": suggestions started, if the search counts them.
 
     Returns
     -------

@@ -1,22 +1,22 @@
 """Kandasamy et al. 2017, Figures 2, 4 and 5: workers in simulated time on ten functions, eleven methods.
 
-M workers evaluate with noise. For synchronous and asynchronous methods, the curves show the simple regret of the
-arrived results against simulated time. For seqTS, synTS and asyTS on Hartmann6, they show it against the number of
-evaluations. The maximum of a draw is then found by DIRECT, as in the paper. All methods of a run share initial points,
-and the k-th trial has the same evaluation time and noise. In addition, asyTS, synTS and asyRAND run on all ten
-functions with half-normal times, to count the functions on which asyTS is better.
+M workers evaluate a noisy function. For synchronous and asynchronous methods, the curves show the simple regret of the
+arrived results against simulated time. For seqTS, synTS and asyTS on Hartmann6, the curves show the regret against the
+number of evaluations, and DIRECT finds the maximum of each draw, as in the paper. All methods of a run share the
+initial points, and the k-th trial of each method has the same evaluation time and noise. In addition, asyTS, synTS and
+asyRAND run on all ten functions with half-normal times, to count the functions on which asyTS is better.
 
 The paper states the methods, the functions, the noise and the distributions of evaluation times, which have mean 1. All
 methods share random initial points, and curves begin after these points. For Hartmann6 the paper states about 12·30
 evaluations, so M = 12 and T = 30. For the other panels, only the titles of the figures give M and the distributions.
 The values below are ours, with more workers in more dimensions. The number of initial points is max(M, min(6d, 25)), as
-in the authors' code. Here the values of the initial points are known at time 0. The authors' code starts initial points
-like all others, and asynchronously even for synchronous methods.
+in the authors' code. Here the values of the initial points are known at time 0. The authors' code starts the initial
+points like all other points, and asynchronously even for synchronous methods.
 
 ``--iterations T`` is the simulated time of a run, 30 by default. The runs whose regret is plotted against the number of
 evaluations have M·T evaluations.
-``--quick`` is five functions, T = 10 and 3 runs. ``--keep DIR`` keeps each finished run, so that a stopped replay can
-continue.
+``--quick`` makes 3 runs on five functions with T = 10. ``--keep DIR`` keeps each finished run, so that a stopped replay
+can continue.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,11 +34,12 @@ from belated.replays.runner import Options, Replay, run_all, seed_of
 METHODS = ("synRAND", "synBUCB", "synUCBPE", "synTS", "asyRAND", "asyUCB", "asyHUCB", "asyEI", "asyHTS", "asyTS")
 #: Methods that are compared by the number of evaluations.
 SEQUENTIAL = ("seqTS", "synTS", "asyTS")
-#: Methods that run on all functions with these times, to be counted.
+#: Methods that run on all functions to count wins, and the distribution of their evaluation times.
 COMPARED, COUNTED = ("asyRAND", "synTS", "asyTS"), "half-normal"
 MODES: Mapping[str, Any] = {"syn": "synchronous", "asy": "asynchronous", "seq": "sequential"}
 
-#: Function → number of workers M, and evaluation times of the panels of figures 4 and 5. Figure 2 shows some of them.
+#: Function → number of workers M, and evaluation times of the panels of figures 4 and 5. Figure 2 shows some of these
+# panels.
 SETUP: Mapping[Function, tuple[int, Sequence[str]]] = {
     functions.BRANIN: (4, ["uniform"]),
     functions.CURRIN_EXPONENTIAL: (4, ["Pareto"]),
@@ -65,17 +66,17 @@ TIMES: Mapping[str, simulate.DelayDistribution] = {
 }
 N_READINGS = 60
 
-#: Number of evaluations by DIRECT. The paper does not state it; this is the smallest number of points that the code
-#: scores.
+#: Number of evaluations by DIRECT. The paper does not state this number. N_DIRECT is the smallest number of points that
+# the authors' code scores.
 N_DIRECT = 2000
-#: Settings of the authors' code that the paper omits or states differently, as arguments of `belated.algorithm`.
+#: Arguments of `belated.algorithm` for settings of the authors' code that the paper omits or states differently.
 FAITHFUL: Mapping[str, Any] = {"surrogate__refit_every": 27, "surrogate__priors": False}
-#: The same settings for methods with upper confidence bounds.
+#: Additional arguments for methods with upper confidence bounds.
 FAITHFUL_UCB: Mapping[str, Any] = {"acquisition__beta": "kandasamy_code"}
 
 
 class Setting(NamedTuple):
-    """A method on a function. ``times`` is "evaluations" if the regret is plotted against their number."""
+    """A method on a function. ``times`` is "evaluations" if the regret is plotted against the number of evaluations."""
 
     function: str
     times: str
@@ -128,7 +129,7 @@ def optimizer(
 
 
 def n_scored(d: int, j: int) -> int:
-    """Return the number of random points that the authors' code scores at its last trial j, for use at all trials."""
+    """Return the number of random points that the authors' code scores at its last trial j, for all trials."""
     return int(np.clip(10 * min(5, d) ** 2 * np.sqrt(min(j, 1000)), 2000, 30_000))
 
 
@@ -160,7 +161,7 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
 
 
 def describe(setting: Setting, results: Sequence[dict[str, Any]]) -> Report:
-    """Return the figures of a method in a panel."""
+    """Return the results of a method in a panel."""
     curves = report.values_of(results, "regret")
     mean, stderr = report.mean_stderr(curves)
     described = {"final": curves[:, -1], "mean": mean[-1], "stderr": stderr[-1], "median": np.median(curves[:, -1])}
@@ -198,13 +199,13 @@ def counts(described: Sequence[Report]) -> Report:
 
 
 def shown_in(found: Report, function: str, times: str) -> dict[str, Report]:
-    """Return method → its figures in a panel, with the methods in the order of the paper."""
+    """Return method → its results in a panel, with the methods in the order of the paper."""
     shown = {s["method"]: s for s in found["settings"] if (s["function"], s["times"]) == (function, times)}
     return {method: shown[method] for method in dict.fromkeys((*METHODS, *SEQUENTIAL)) if method in shown}
 
 
 def panels_of(found: Report) -> dict[str, dict[str, Report]]:
-    """Return title → the methods of each panel of a report."""
+    """Return the methods of each panel of a report, by title of the panel."""
     panels = {}
     for name, times in PANELS:
         title = f"{name}, d = {len(FUNCTIONS[name].space)}, M = {WORKERS[name]}, {times}"

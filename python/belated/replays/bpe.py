@@ -11,10 +11,10 @@ GP-UCB-SDF is the algorithm of Verma et al. 2022, with window 2λ and the given 
 the larger term of Eq. 6, and its last round is cut to the horizon. BPE-Delay with estimated delays is added to the
 paper's algorithms. Figure 5 shows one function; here BPE and BPE-Delay also run on many functions drawn like f1.
 
-``--faithful`` follows the authors' code in three points. The model has lengthscale 1 for both functions. The rounds
-have the code's lengths, and the last round is whole and ends beyond the horizon. GP-UCB-SDF has no sum of standard
-deviations in its multiplier, and f is shifted so that its floor is the prior mean, 0. With ``--data``, the replay also
-runs the f for which the authors recorded regrets (T = 200), and compares the regrets.
+``--faithful`` follows the authors' code in three points. The model has lengthscale 1 for both functions. Rounds have
+the same lengths as in the code, and the last round has its full length and ends after the horizon. The multiplier of
+GP-UCB-SDF does not include the sum of standard deviations, and f is shifted so that its floor is the prior mean, 0.
+With ``--data``, the replay also runs the f for which the authors recorded regrets (T = 200), and compares the regrets.
 """
 
 import math
@@ -35,7 +35,7 @@ from belated.simulate import Poisson, cumulative_regret, simulate
 
 MEANS = (0, 25, 50)
 REPORTED = (100, 200, 500, 1000)
-#: Functions drawn for each run of the figures, and runs on each.
+#: Number of functions drawn for each run of the figures, and number of runs on each function.
 DRAWN, RUNS_DRAWN = 5, 3
 LENGTHSCALES = {"f1": 0.8, "f2": 1.0}
 SIDE = 10.0  # side of the square, and the unit of encoded lengthscales
@@ -62,7 +62,7 @@ class Setting(NamedTuple):
     drawn: int | None = None
 
 
-#: Number → title, and (algorithm, λ) of the curves.
+#: Number of a figure → its title, and (algorithm, λ) of its curves.
 FIGURES: Mapping[int, tuple[str, Sequence[tuple[str, int]]]] = {
     2: ("BPE-Delay and GP-UCB-SDF", (("BPE-Delay", 50), ("GP-UCB-SDF", 50))),
     3: ("BPE-Delay", [("BPE-Delay", mean) for mean in MEANS]),
@@ -130,7 +130,7 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
     optimizer_seed = seed_of(seed, "optimizer", setting.function, run)
     made = optimizer(setting, horizon, options.faithful, optimizer_seed, float(f.min()))
     asked = FloorFirst(made, float(f.min())) if setting.algorithm == "GP-UCB-SDF" else made
-    if isinstance(made, bl.BPEDelay) and made.lengths == "code":  # the last round is whole
+    if isinstance(made, bl.BPEDelay) and made.lengths == "code":  # the last round has its full length
         horizon = sum(each.length for each in made.rounds_ if each.length is not None)
     noise: dict[str, Any] = {"noise": NOISE, "seed": seed_of(seed, "delays and noise", run)}
     delay = Poisson(float(setting.poisson_mean))
@@ -162,11 +162,11 @@ def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: 
 
 
 class FloorFirst:
-    """GP-UCB-SDF, ten times as fast: a trial is observed at the floor at once, and amended when its result arrives.
+    """GP-UCB-SDF in a tenth of the time: a trial is observed at the floor at once, and amended when its result arrives.
 
     If the kernel is given, the posterior is the same as with pending trials at the floor. The rows of the model stay in
-    place, so a step adds a single row instead of a row for every trial in flight. The multiplier sums over the same
-    trials, the trials within the window. A result later than the window is lost.
+    place, so a step adds a single row instead of a row for every trial in flight. The multiplier sums over the trials
+    within the window, as with pending trials. A result that arrives after the window is lost.
     """
 
     clock, direction = "iterations", "maximize"
@@ -223,7 +223,7 @@ def sample(function: str, seed: int) -> Array:
 
 
 def describe(setting: Setting, horizon: int, runs: Sequence[dict[str, Any]]) -> Report:
-    """Return the part of the report about one setting."""
+    """Return the entry of the report for a setting."""
     regrets = np.array([run["regret"][: horizon + 1] for run in runs])
     steps = [step for step in REPORTED if step < horizon] + [horizon]
     mean, stderr = report.mean_stderr(regrets)
@@ -256,7 +256,7 @@ def excess(described: Sequence[Report], function: str) -> Report:
 
 
 def over_functions(results: Sequence[dict[str, Any]], horizon: int) -> Report:
-    """Compare BPE-Delay with BPE on each function; `results` are by function, algorithm and run."""
+    """Compare BPE-Delay with BPE on each function; `results` are indexed by function, algorithm and run."""
     regret = np.array([result["regret"][: horizon + 1] for result in results])
     bpe, ours = regret.reshape(-1, 2, RUNS_DRAWN, horizon + 1).mean(axis=2).transpose(1, 0, 2)
     steps = [step for step in (200, 1000) if step < horizon] + [horizon]
@@ -266,7 +266,7 @@ def over_functions(results: Sequence[dict[str, Any]], horizon: int) -> Report:
 
 @dataclass(frozen=True)
 class Recorded:
-    """f on the candidates, and regrets under the authors' code by λ. There is a curve per run, at steps 10, 20, …"""
+    """The values of f on the candidates, and for each λ the regrets of the authors' runs at steps 10, 20, …"""
 
     f: Array
     curves: Mapping[int, Array]
@@ -287,7 +287,7 @@ def read_reference(data: Path | None) -> Recorded | None:
 
 
 def compare(recorded: Recorded, found: Mapping[Setting, Sequence[dict[str, Any]]]) -> list[Report]:
-    """Return mean regrets of our runs, and the range of the recorded ones."""
+    """Return the mean regrets of our runs, and the range of the recorded regrets."""
     compared = []
     for (_, _, mean, _), runs in found.items():
         for step in REFERENCE_STEPS[mean]:

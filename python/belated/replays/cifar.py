@@ -1,20 +1,21 @@
 """Kandasamy et al. 2017, Figure 3: a convolutional network of six layers, trained by four workers in real time.
 
 The network has five convolutional layers and a dense layer (appendix C.3). Skip connections lead from the first to the
-third layer and from the third to the fifth layer. They are linear maps, because the numbers of filters may differ. The
-number of filters of each layer (of nodes of the dense layer) is tuned within [16, 256]. A larger network takes longer
-to train, so results arrive out of order. Each method has the same time. In the paper this is 2 hours of four graphics
-cards, at 4 to 16 minutes per evaluation: 20 epochs on 10,000 images, scored on 10,000 others. The best network of each
-method is then trained four times as long, and scored on test images.
+third layer and from the third to the fifth layer. The skip connections are linear maps, because the numbers of filters
+may differ. The number of filters of each convolutional layer and the number of nodes of the dense layer are tuned
+within [16, 256]. A larger network takes longer to train, so results arrive out of order. Each method has the same time.
+In the paper, each method has 2 hours on four graphics cards, and an evaluation takes 4 to 16 minutes: 20 epochs on
+10,000 images, scored on 10,000 other images. The best network of each method is then trained four times as long, and
+scored on test images.
 
 The paper does not state the other settings. Here kernels have size 3. Max-pooling has size 4 after the first layer and
-size 2 after the third layer. After the fifth layer, it takes the maxima of a 2 × 2 grid. The activation is ReLU. The
-dense layer is followed by a linear layer with a score for each class. Training uses Adam with rate 1e-3 on batches of
-16. There are 12 initial points, uniform and the same for all methods of a run.
+size 2 after the third layer. After the fifth layer, max-pooling takes the maxima of a 2 × 2 grid. The activation is
+ReLU. The dense layer is followed by a linear layer with a score for each class. Training uses Adam with rate 1e-3 on
+batches of 16. There are 12 initial points, uniform and the same for all methods of a run.
 
 By default an evaluation takes about as many seconds on a processor as it took minutes in the paper: 2 epochs on 1,000
 images, and 2 minutes for each method. `--faithful` uses the paper's numbers. CIFAR-10's binary files are read from
-`--data`. If they are missing, MNIST's 10,000 test digits replace them, and the output says so.
+`--data`. If these files are missing, MNIST's 10,000 test digits replace the images, and the output says so.
 
 ``--keep DIR`` keeps each finished run, so that a stopped replay can continue. All methods make their first run before
 the second runs begin.
@@ -49,7 +50,7 @@ LAYERS = ("filters_1", "filters_2", "filters_3", "filters_4", "filters_5", "node
 LEARNING_RATE = 1e-3
 BATCH_SIZE = 16
 LONGER = 4  # factor by which the best network is trained longer before its test
-N_TIMES = 61  # of the curves
+N_TIMES = 61  # number of points of a curve
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Scale:
         Numbers of images for training, validation and testing.
     epochs : int
     seconds : float
-        For one run of one method.
+        The time of one run of one method.
     """
 
     images: tuple[int, int, int]
@@ -92,12 +93,12 @@ class Search:
             self.durations.append(trial.duration or np.nan)
 
     def result(self) -> dict[str, Any]:
-        """Return the part of the search that is stored."""
+        """Return the data of the search that are stored."""
         return {name: value for name, value in vars(self).items() if name != "started"}
 
     @classmethod
     def from_result(cls, result: dict[str, Any]) -> "Search":
-        """Make a search from a stored result, which has null in place of NaN. Its clock starts at 0."""
+        """Make a search, whose clock starts at 0, from a stored result, which has null in place of NaN."""
         return cls(0.0, **{name: np.array(value, dtype=float).tolist() for name, value in result.items()})
 
 
@@ -106,7 +107,7 @@ def make(options: Options) -> Report:
     scale = FAITHFUL if options.faithful else SMALL
     training_part, *_, which = cifar_or_digits(options.data, scale.images)  # raises an error before any process starts
     n_workers = N_WORKERS if options.workers is None else options.workers
-    # The name of a result has the data, and the machine's workers and time.
+    # The name of a stored result contains the data, the number of workers and the seconds of a search.
     images = f"{'cifar' if which.startswith('CIFAR') else 'digits'}{len(training_part)}"
     data = [images, f"workers{n_workers}", f"{scale.seconds:g}s"]
     settings = [(algorithm,) for algorithm in ALGORITHMS]
@@ -150,13 +151,14 @@ def search(
         The number of trials that start at the same time, when all workers are free. None: one trial whenever a worker
         is free.
     n_trials : int, optional
-        The number of trials. If it is given, the time is not limited.
+        The number of trials. If this number is given, the time is not limited.
     """
     found = Search(monotonic(), [], [], [])
     end = found.started + seconds
     while (monotonic() < end) if n_trials is None else (optimizer.n_trials < n_trials):
         with warnings.catch_warnings():
-            # Every run ends by its timeout with evaluations still running, so the warning about them is ignored.
+            # Evaluations are still running when a run ends by its timeout, so the warning about running evaluations is
+            # ignored.
             warnings.filterwarnings("ignore", message=".*at the timeout", category=bl.BelatedWarning)
             timeout = None if n_trials is not None else end - monotonic()
             ends: dict[str, Any] = {"n_trials": batch, "n_trials_total": n_trials, "timeout": timeout}

@@ -2,13 +2,14 @@
 
 The network of the paper (appendix C.2) has one convolutional layer (8 channels, kernels of size 3), max-pooling of size
 3, and one dense layer of 8 nodes with ReLU. It is trained with Adam. The batch size in [128, 512] and the learning rate
-and its decay in [1e-6, 1] are tuned. The paper does not state the other settings, so the figures need not agree. Here
-there are 2 epochs, and the rate of epoch e is lr / (1 + decay·e). The learning rate and the decay have log scales; the
-batch size has a linear scale. The 8 nodes are followed by a linear layer with a score for each of the ten digits.
-Pixels are between 0 and 1. Initial weights and shuffling are the same for all trials of a run.
+and its decay in [1e-6, 1] are tuned. The paper does not state the other settings, so our results may differ from the
+paper's. Here there are 2 epochs, and the rate of epoch e is lr / (1 + decay·e). The learning rate and the decay have
+log scales; the batch size has a linear scale. The 8 nodes are followed by a linear layer with a score for each of the
+ten digits. Pixels are between 0 and 1. Initial weights and shuffling are the same for all trials of a run.
 
-The digits are MNIST's usual 60,000 and 10,000 from torchvision. If a download is impossible, `--data` names a folder
-with MNIST's files. If the folder has only the 10,000 test digits, 70 % of them are used for training.
+The digits are MNIST's usual 60,000 training digits and 10,000 test digits from torchvision. If a download is
+impossible, `--data` names a folder with MNIST's files. If the folder has only the 10,000 test digits, 70 % of them are
+used for training.
 
 ``--keep DIR`` keeps each finished run, so that a stopped replay can continue. All settings make their first run before
 the second runs begin.

@@ -1,4 +1,4 @@
-"""Images for the replays that train networks: MNIST's digits, CIFAR-10, and parts of them.
+"""Images for the replays that train networks: MNIST's digits, CIFAR-10, and random parts of these data sets.
 
 Both data sets are read from a folder, which needs only numpy. Without a folder, torchvision downloads MNIST to torch's
 folder for downloads.
@@ -60,8 +60,9 @@ def mnist(data: Path | None) -> tuple[Images, Images, str]:
     Parameters
     ----------
     data : Path, optional
-        A folder with MNIST's files: all four files for the usual 60,000 and 10,000 digits, or the two files of its
-        10,000 test digits, of which 70 % are then used for training. None: torchvision downloads the files.
+        A folder with MNIST's files: all four files for the usual 60,000 and 10,000 digits, or the two files of the
+        10,000 test digits. In the second case, 70 % of the test digits are used for training. None: torchvision
+        downloads the files.
     """
     if data is not None and find(data, TRAINING_DIGITS[0]) is None:
         digits = _digits(data, OTHER_DIGITS)
@@ -78,7 +79,7 @@ def cifar_or_digits(data: Path | None, sizes: tuple[int, int, int]) -> tuple[Ima
     """Return images for training, validation and testing, and a line that describes the source of the images.
 
     If the folder has CIFAR-10's binary files, all images come from these files, and the test images from the test
-    batch. Otherwise MNIST's 10,000 test digits replace them.
+    batch. Otherwise MNIST's 10,000 test digits replace the images.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def find(data: Path, name: str) -> Path | None:
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
-    """Return the array in an IDX file of bytes, the format of MNIST; gzipped if its name ends in ``.gz``.
+    """Return the array in an IDX file of bytes, the format of MNIST. Files with the suffix ``.gz`` are decompressed.
 
     The format is two zero bytes, the type (8: bytes), the number of dimensions, each size as a big-endian 32-bit
     integer, then the bytes in C order.

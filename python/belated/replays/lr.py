@@ -1,12 +1,12 @@
 """Verma et al. 2022, Figure 3: logistic regression on breast cancer, six algorithms, late results.
 
 The paper (appendix C.2) tunes the batch size in [32, 128], and the learning rate and its decay in [1e-6, 1], on a 70/30
-split of the Wisconsin diagnostic data. It does not state the other settings, so the figures need not agree. Here
-training is 20 epochs of mini-batch gradient descent on the logistic loss, and the rate of epoch e is lr / (1 +
-decay·e). The learning rate and the decay have log scales; the batch size has a linear scale. Features are standardised
-by the training part. Initial weights are uniform in ±1/sqrt(30), as usual for linear layers. With zero weights, any
-tiny rate would already classify. The split is stratified and the same in all runs. Initial weights and shuffling are
-the same for all trials of a run.
+split of the Wisconsin diagnostic data. The paper does not state the other settings, so our results may differ from the
+paper's. Here training is 20 epochs of mini-batch gradient descent on the logistic loss, and the rate of epoch e is lr /
+(1 + decay·e). The learning rate and the decay have log scales; the batch size has a linear scale. Features are
+standardised with the means and standard deviations of the training part. Initial weights are uniform in ±1/sqrt(30), as
+usual for linear layers. If the initial weights were zero, even a tiny learning rate would give a good classifier. The
+split is stratified and the same in all runs. Initial weights and shuffling are the same for all trials of a run.
 """
 
 from functools import lru_cache, partial
@@ -81,7 +81,7 @@ def train(
 
 @lru_cache(maxsize=1)
 def breast_cancer() -> tuple[Array, Array, Array, Array]:
-    """Return training features and labels, validation features and labels, standardised by the training part."""
+    """Return training features and labels, and validation features and labels; features are standardised."""
     from sklearn.datasets import load_breast_cancer
     from sklearn.model_selection import train_test_split
 

@@ -1,38 +1,39 @@
 """Wang et al. 2022, tables 4, 5, 8 and 9: tree search under delays on five functions, with its rivals.
 
-Runs have equal time, not equal evaluations: 600 units, with a constant delay of 4 or geometric delays of mean 10. PCTS
-starts one evaluation per unit, also while results are in flight. Algorithms without delayed feedback start the next
-evaluation when the last result has arrived. The value of a run is the noiseless value of the recommended point at full
-fidelity. Tables show the median, and regret is measured from the paper's optimum. `belated.replays.wang` has the
-settings.
+All runs have the same time, and not the same number of evaluations. The time is 600 units, with a constant delay of 4
+or geometric delays of mean 10. PCTS starts one evaluation per unit, also while results are in flight. Algorithms
+without delayed feedback start the next evaluation when the last result has arrived. The value of a run is the noiseless
+value of the recommended point at full fidelity. Tables show the median, and regret is measured from the paper's
+optimum. `belated.replays.wang` has the settings.
 
-By default algorithms follow the papers, and values are noisy. ``--faithful`` is the authors' program
-(`belated.replays.reference_tree`): no noise, full fidelity, cell centres, and the settings of the scripts. This option
-runs the four tree searches, and a second version of each with the settings of tables 5 and 9. This version has POO with
-three instances, 600 units of cost for each instance, and the fidelity of the cells. Its results are late by
-milliseconds, as in real time. The tables have both measures of a run: ``full`` is the value of the recommended point at
-full fidelity; ``node`` is the largest value of a node at the fidelity of this node, which the program prints.
-``--data`` adds the published medians. ``--iterations T`` is the time of a run. ``--quick`` is three runs of 200 units
-on the functions in two and three dimensions. ``--keep DIR`` keeps each finished run.
+By default algorithms follow the papers, and values are noisy. ``--faithful`` runs the authors' program
+(`belated.replays.reference_tree`). The program evaluates at cell centres, without noise, at full fidelity and with the
+settings of the scripts. This option runs the four tree searches, and a second version of each search with the settings
+of tables 5 and 9. In the second version, POO has three instances, each instance has 600 units of cost, and each cell is
+evaluated at its own fidelity. Results of the second version are late by milliseconds, as in real time. The tables have
+both measures of a run: ``full`` is the value of the recommended point at full fidelity; ``node`` is the largest value
+of a node at the fidelity of this node, which the program prints. ``--data`` adds the published medians. ``--iterations
+T`` is the time of a run. ``--quick`` makes three runs of 200 units on the functions in two and three dimensions.
+``--keep DIR`` keeps each finished run.
 
 The replay ``pcts-noise``. DUCB1σ and UCB1σ are given the variance of the noise; DUCBV and UCBV estimate it (sections
-3.3 and D.2 of the paper). By a remark in D.2.3, with Laplace noise of variance 0.05 PCTS reaches 3.2942 on Hartmann6
-and the next method 3.2562. The variances are the paper's, and four times as large. MFPOO and GP-UCB wait and act. The
-delay is 4, and there are ten runs of 600 units. The result is the median of the noiseless value of the recommended
-point.
+3.3 and D.2 of the paper). A remark in D.2.3 states that with Laplace noise of variance 0.05, PCTS reaches 3.2942 on
+Hartmann6, and the next method 3.2562. The noise has the paper's variances, or variances four times as large. MFPOO and
+GP-UCB wait for each result before they start the next evaluation. The delay is 4, and there are ten runs of 600 units.
+The noiseless value of the recommended point is reported, as the median over the runs.
 
-PCTS is the authors' program with the noise that its wrapper should have added. With ``--faithful`` it runs at full
-fidelity and with the settings of the scripts. Otherwise it runs at the fidelity of its cells and with the settings of
-the paper. The paper's algorithm is shown beside it. ``--iterations T`` is the time of a run, ``--quick`` three runs on
-two functions.
+PCTS is the authors' program with the noise that its wrapper should have added. With ``--faithful``, the program runs at
+full fidelity and with the settings of the scripts. Otherwise the program evaluates each cell at the cell's own fidelity
+and has the settings of the paper. The table also shows the paper's algorithm. ``--iterations T`` is the time of a run.
+``--quick`` makes three runs on two functions.
 
 The replay ``pcts-sr``. "SR" of the paper is Algorithm 2 of Locatelli and Carpentier 2018. At each level of a partition,
-the centre of every remaining cell is evaluated many times. The cell is then halved or rejected. Both algorithms
-evaluate at full fidelity, in five runs of 600 units. An algorithm that waits for each result has one evaluation in
-flight. The authors' script has 30, and this replay runs both versions.
+the centre of every remaining cell is evaluated many times. The cell is then halved or rejected. PCTS and SR evaluate at
+full fidelity, in five runs of 600 units. An algorithm that waits for each result has one evaluation in flight. The
+authors' script has 30 evaluations in flight. This replay runs both versions.
 
-By default values are noisy, and PCTS follows the paper. ``--faithful`` is the authors' program, without noise.
-``--iterations T`` is the time of a run, ``--quick`` three functions.
+By default values are noisy, and PCTS follows the paper. ``--faithful`` runs the authors' program, which has no noise.
+``--iterations T`` is the time of a run. ``--quick`` uses three functions.
 """
 
 import itertools
@@ -53,7 +54,7 @@ from belated.replays.wang import DELAYS, PROBLEMS
 QUICK_FUNCTIONS = ("Hartmann3", "CurrinExp", "Branin")
 #: The two values of a run (at full fidelity, and as the authors' program prints it) → their medians over runs.
 MEASURES = {"full": "median", "node": "node_median"}
-#: Label of the program with the settings of the paper's tables of trees; see `belated.replays.wang`.
+#: Suffix of the label of the program if it has the settings of tables 5 and 9; see `belated.replays.wang`.
 AS_TABLES = ", as the tables"
 RIVALS: Mapping[str, Callable[..., None]] = {
     "GP-UCB": rivals_bayesian.gp_ucb,
@@ -133,7 +134,7 @@ def _of_instances(
 
 
 def describe(setting: Setting, results: Sequence[dict[str, Any]], known: Published) -> Report:
-    """Return the figures of an algorithm on a function."""
+    """Return the results of an algorithm on a function."""
     values, optimum = report.values_of(results, "value"), PROBLEMS[setting.function].optimum
     described = setting._asdict() | wang.figures_of(values)
     described["regret"] = optimum - described["median"]
@@ -146,7 +147,7 @@ def describe(setting: Setting, results: Sequence[dict[str, Any]], known: Publish
 
 
 def cells(described: Sequence[Report], known: Published) -> dict[str, list[Report]]:
-    """Return version and measure → for each setting, whether the better PCTS is as good as published.
+    """For each version and measure, return for each setting whether the better PCTS is as good as published.
 
     The median regret may be at most 1.1 times the published median plus the published standard deviation.
     """
@@ -214,7 +215,7 @@ def _cells(version: str, rows: Sequence[Report]) -> str:
 
 
 def figure(found: Report) -> Any:
-    """Return figures 2 and 4: median regret against time, constant delays above geometric ones."""
+    """Return figures 2 and 4: median regret against time, constant delays above geometric delays."""
     names = dict.fromkeys(each["function"] for each in found["settings"])
     panels = []
     for delays, name in itertools.product(DELAYS, names):
@@ -226,7 +227,7 @@ def figure(found: Report) -> Any:
 
 
 QUICK_NOISE = ("Hartmann3", "Branin")
-#: Name → kind of noise, and its variance in units of the paper's.
+#: Name → kind of noise, and the ratio of its variance to the paper's variance.
 NOISES = {
     "none": ("none", 0.0),
     "Gaussian": ("Gaussian", 1.0),
@@ -277,7 +278,7 @@ def run_noise(setting: NoiseSetting, run: int, options: Options) -> dict[str, An
 
 
 def describe_noise(setting: NoiseSetting, results: Sequence[dict[str, Any]]) -> Report:
-    """Return the figures of an algorithm under one kind of noise."""
+    """Return the results of an algorithm under one kind of noise."""
     described = setting._asdict() | wang.figures_of(report.values_of(results, "value"))
     return described | {"regret": PROBLEMS[setting.function].optimum - described["median"]}
 
@@ -346,7 +347,7 @@ def run_rejects(setting: RejectsSetting, run: int, options: Options) -> dict[str
 
 
 def describe_rejects(setting: RejectsSetting, results: Sequence[dict[str, Any]]) -> Report:
-    """Return the figures of an algorithm on a function."""
+    """Return the results of an algorithm on a function."""
     optimum, values = PROBLEMS[setting.function].optimum, report.values_of(results, "value")
     described = {"values": values, "median_regret": optimum - np.median(values)}
     described["curve_median_regret"] = optimum - np.median(report.values_of(results, "curve"), axis=0)

@@ -4,25 +4,25 @@
 [e^-5, e^5], but its results are outside of this range). There are 100 to 7,000 samples, 5-fold cross-validation, and 5
 runs of 700 s with a delay of 4 s.
 
-(b) XGBoost on MNIST. There are five parameters, of which two are whole numbers, 500 to 20,000 samples, 3-fold
-cross-validation, and 5 runs of 1,700 s with a delay of 10 s.
+(b) XGBoost on MNIST. Two of the five parameters are integers. There are 500 to 20,000 samples, 3-fold cross-validation,
+and 5 runs of 1,700 s with a delay of 10 s.
 
 (c) A neural network on MNIST. The parameters are the sizes of three layers, the solver, the activation, the learning
-rate in [1e-5, 1e-1] on a logarithmic scale, and early stopping. The solver lbfgs does not have the last two. There are
-1,000 to 60,000 samples, 3-fold cross-validation, and 5 runs of 1,800 s with a delay of 20 s.
+rate in [1e-5, 1e-1] on a logarithmic scale, and early stopping. The solver lbfgs does not have the last two parameters.
+There are 1,000 to 60,000 samples, 3-fold cross-validation, and 5 runs of 1,800 s with a delay of 20 s.
 
 docs/pcts_tuning.md has the sources of the data. ``--iterations T`` is the time of a run. ``--quick`` uses 400, 200 or
-360 of scikit-learn's bundled digits, and few iterations of training of the network. ``--keep DIR`` keeps each
-evaluation, so that a stopped replay can continue.
+360 of scikit-learn's bundled digits, and trains the network for few iterations. ``--keep DIR`` keeps each evaluation,
+so that a stopped replay can continue.
 
 Notation: f(params, n) is the cross-validated accuracy on the first n rows. z in [0, 1] is a fidelity, with n samples
 from `low` (z = 0) to `high` (z = 1). C bounds the bias, |f_z − f_1| ≤ C·(1 − z). b is the range in DUCBV's bound.
 
-The clock: an evaluation of n samples keeps the machine busy for n/high of the time of a full evaluation. Its result
-arrives after the paper's constant delay. Algorithms that use delayed feedback start the next evaluation when the
-machine is free. Algorithms that wait and act start it when the last result has arrived. All algorithms have the same
-time. A full evaluation takes the paper's time divided by the number of its evaluations. The paper's trees had 81, 17
-and 15 nodes, and all nodes except the root were evaluated.
+The clock: an evaluation of n samples keeps the machine busy for n/high of the time of a full evaluation. The result of
+the evaluation arrives after the paper's constant delay. Algorithms that use delayed feedback start the next evaluation
+when the machine is free. Algorithms that wait and act start the next evaluation when the last result has arrived. All
+algorithms have the same time. The time of a full evaluation is the paper's total time divided by the paper's number of
+evaluations. The paper's trees had 81, 17 and 15 nodes, and all nodes except the root were evaluated.
 
 The paper leaves some settings open. With b = 1, the bonus of DUCBV is above 1, the range of all accuracies, in any cell
 with fewer than 3·log t values. DUCBV would then visit cells in the order of their depth until the end. For other
@@ -32,8 +32,8 @@ added to the accuracies, as in the authors' program; DUCB1σ is given σ² = 0.0
 POO.
 
 A search is read at equally spaced times. A reading is the accuracy at full fidelity of the recommendation at this time.
-If all evaluations are full evaluations, the recommendation is the best point so far. Otherwise it is the recommendation
-of a tree. The figure shows the best reading so far, as in the paper. A search with fidelities does not know this
+If all evaluations are full evaluations, the recommendation is the best point so far. Otherwise a tree determines the
+recommendation. The figure shows the best reading so far, as in the paper. A search with fidelities does not know this
 maximum.
 """
 
@@ -85,7 +85,7 @@ class Experiment:
     classifier : callable
         A module-level function of params and quick: a new classifier.
     n_folds : int
-        Of the cross-validation.
+        The number of folds of the cross-validation.
     samples : (int, int)
         The lowest and highest fidelity.
     min_samples : int
@@ -93,7 +93,7 @@ class Experiment:
     quick_samples : int
         The highest fidelity of ``--quick``.
     evaluation, delay : int
-        In seconds: the time of a full evaluation, and the time from its end to its result.
+        The time of a full evaluation, and the time from its end to its result, in seconds.
     """
 
     task: str
@@ -120,7 +120,7 @@ class Experiment:
         from sklearn.model_selection import cross_val_score
 
         with warnings.catch_warnings():
-            # Training may not converge, and weights may overflow at large rates. Both are part of the task.
+            # Training may not converge, and weights may overflow at large rates. Such points are part of the task.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", RuntimeWarning)
             try:
@@ -312,7 +312,7 @@ def search(
 
 
 def describe(algorithm: str, results: Sequence[dict[str, Any]], known: Mapping[str, Any]) -> Report:
-    """Return the figures of an algorithm."""
+    """Return the results of an algorithm."""
     values, curves = report.values_of(results, "value"), report.values_of(results, "curve")
     so_far = np.fmax.accumulate(curves, axis=1)
     best = int(np.nanargmax(values)) if not np.isnan(values).all() else 0
@@ -408,7 +408,8 @@ def nn(params: Params, quick: bool) -> Any:
 EXPERIMENTS = {
     "svm": Experiment("NewsGroup-SVM", "newsgroups", SVM_SPACE, svm, 5, (100, 7000), 100, 400, 9, 4),
     "xgb": Experiment("MNIST-XGB", "mnist", XGB_SPACE, xgb, 3, (500, 20_000), 100, 200, 106, 10),
-    # Early stopping holds out a tenth of two thirds, and needs each of ten classes in this part: 180 samples.
+    # Early stopping holds out a tenth of two thirds of the samples. This part must contain all ten classes, so 180
+    # samples are needed.
     "nn": Experiment("MNIST-NN", "mnist", NN_SPACE, nn, 3, (1000, 60_000), 180, 360, 129, 20),
 }
 

@@ -1,16 +1,17 @@
 """The program of Wang et al. 2022 in simulated time: a tree of cell centres, with delayed or awaited evaluations.
 
-Notation: a node of height h covers a cell of the unit cube. Its own bound is U = mean + width(s, t) + 2·nu·rho^h, where
-s is the number of values in its subtree. t counts the evaluations that were started. Selection follows B = min{U, max
-over children B}. z is the fidelity of an evaluation, and C is the bias constant: |f(x, z) − f(x, z')| ≤ C·|z − z'|.
+Notation: a node of height h covers a cell of the unit cube. The node's own bound is U = mean + width(s, t) +
+2·nu·rho^h, where s is the number of values in its subtree. t counts the evaluations that were started. Selection
+follows B = min{U, max over children B}. z is the fidelity of an evaluation, and C is the bias constant: |f(x, z) − f(x,
+z')| ≤ C·|z − z'|.
 
-The program differs from the paper's Algorithm 1. When it expands a leaf, it evaluates the centres of both children, and
-t grows by 2. It adds nu·rho^h twice, the second time for the bias of the fidelity. A leaf whose children have not
-arrived remains a leaf. While selection ends at such a leaf, the program does not start evaluations. B is recomputed
-when an expansion is started, not when a value arrives. The recommendation is the cell with the largest value − nu·rho^h
-among all cells that were a leaf at any time. The best of several instances is chosen by the noiseless function. The
-program sleeps in real time, but here the clock is simulated. One detail is not repeated: the program compares leaves by
-B, and it can expand a leaf twice if two leaves have the same B.
+The program differs from the paper's Algorithm 1. When the program expands a leaf, it evaluates the centres of both
+children, and t grows by 2. The program adds nu·rho^h twice, the second time for the bias of the fidelity. A leaf
+remains a leaf until the values of its children have arrived. While selection ends at such a leaf, the program does not
+start evaluations. B is recomputed when an expansion is started, not when a value arrives. The recommendation is the
+cell with the largest value − nu·rho^h among all cells that were a leaf at any time. The best of several instances is
+chosen by the noiseless function. The program sleeps in real time, but here the clock is simulated. One detail is not
+reproduced: the program compares leaves by B, so it can expand a leaf twice if two leaves have the same B.
 """
 
 import heapq
@@ -33,7 +34,7 @@ Act = Literal["delayed", "wait"]
 TOLERANCE = 1e-3
 #: Factor by which the bias constant grows after an instance contradicts it.
 GROWTH = 1.4
-RHO_MAX = 0.95  # of POO; nu is C itself, because their nu_max = 1 multiplies C
+RHO_MAX = 0.95  # the largest rho of POO; nu is C itself, because the program's nu_max = 1 multiplies C
 
 
 @dataclass(slots=True, eq=False)
@@ -58,13 +59,13 @@ class Node:
         return max(0.0, self.mean_square - self.mean**2)
 
 
-#: The distance of a node's bound above its mean, from the node and log t.
+#: A function of a node and log t that returns the distance of the node's bound above its mean.
 Width = Callable[[Node, float], float]
 
 
 @dataclass(frozen=True)
 class UCB1Sigma:
-    """sqrt(2σ²·log t/s): without delay as in Sen et al. 2018, with delay DUCB1σ (Wang et al. 2022, Table 2)."""
+    """sqrt(2σ²·log t/s): UCB1σ without delays (Sen et al. 2018), DUCB1σ with delays (Wang et al. 2022, Table 2)."""
 
     variance: float
 
@@ -96,7 +97,7 @@ class Tree:
         return self.nu * self.rho**height
 
     def add(self, parent: Node | None, node: Node) -> None:
-        """Add a node whose value has arrived. It counts for all its ancestors, but their B values stay unchanged."""
+        """Add a node whose value has arrived. The value counts for all ancestors, but does not change their B."""
         node.mean, node.mean_square = node.value, node.value**2
         node.b = node.bound = node.value + 2 * self.diameter(node.height)
         self.n_nodes += 1
@@ -123,7 +124,7 @@ class Tree:
                 node.b = min(node.b, max(child.b for child in node.children))
 
     def leaves_to_select(self, rng: Rng) -> Iterator[Node]:
-        """Yield the leaf at the end of the path of largest B. If several B are equal, also yield the other leaves."""
+        """Yield the leaf reached by following the largest B. If several B are equal, also yield the other leaves."""
         stack = [self.root]
         while stack:
             node = stack.pop()
@@ -176,7 +177,7 @@ class Evaluations:
     noise : callable, optional
         The noise of each value. By default there is no noise, as in the program.
     fidelity : bool, default False
-        Whether cells are evaluated at z_h = clip(1 − nu·rho^h/C, 0.001, 1). By default they are evaluated at z = 1, as
+        Whether cells are evaluated at z_h = clip(1 − nu·rho^h/C, 0.001, 1). By default cells are evaluated at z = 1, as
         in the released program.
     """
 
@@ -217,7 +218,7 @@ class Evaluations:
 
 @dataclass(frozen=True)
 class Instance:
-    """A tree at the end of its growth.
+    """A tree after its last expansion.
 
     ``times`` and ``points`` are the recommendation at the start and after each expansion. ``largest`` is the largest
     value of a node, at the fidelity of this node.
@@ -320,7 +321,7 @@ def run_poo(
     duration : float
         The time for all instances together.
     unit : float
-        The assumed time of an evaluation. It determines the number of instances and their share of the time.
+        The assumed time of an evaluation, which determines the number of instances and the time of each instance.
     at_most : int, optional
         Maximum number of instances.
     whole_each : bool, default False
@@ -342,7 +343,7 @@ def run_poo(
 def best_so_far(
     instances: Sequence[Instance], value: Callable[[Array], float], *, side_by_side: bool = False
 ) -> tuple[Array, Array]:
-    """Return times of expansions, and the largest value of the instances' recommendations at each of them.
+    """Return the times of expansions, and the largest value of the instances' recommendations at each of these times.
 
     The instances run one after the other, or in parallel.
     """

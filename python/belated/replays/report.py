@@ -25,7 +25,7 @@ def mean_stderr(runs: ArrayLike) -> tuple[Array, Array]:
 
 
 def values_of(results: Sequence[Mapping[str, Any]], key: str) -> Array:
-    """Return an entry of all results as an array; null of a stored result becomes NaN."""
+    """Return an entry of all results as an array; null in a stored result becomes NaN."""
     return np.array([result[key] for result in results], dtype=float)
 
 
@@ -69,7 +69,7 @@ def panel(
 
 
 def draw_panels(panels: Sequence[Panel], columns: int, legends: int | None = None) -> Any:
-    """Return a figure of panels, row by row. Only the first `legends` panels keep their legends, if it is given."""
+    """Return a figure of panels, row by row. If `legends` is given, only this number of panels have legends."""
     figure, axes = plotting.grid(-(-len(panels) // columns), columns)
     for (curves, settings, dotted), ax in zip(panels, axes, strict=False):
         # A label that begins with an underscore is left out of the legend.
@@ -84,7 +84,7 @@ def draw_panels(panels: Sequence[Panel], columns: int, legends: int | None = Non
 
 
 def read_json(data: Path | None, name: str) -> Any:
-    """Return the content of a JSON file in the data folder, or None if it is missing; gzipped if it ends in ``.gz``."""
+    """Return the content of a JSON file in the data folder; None if it is missing. Files ``….gz`` are decompressed."""
     if data is None or not (data / name).is_file():
         return None
     content = (data / name).read_bytes()

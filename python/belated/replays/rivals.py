@@ -1,7 +1,8 @@
 """Algorithms with which Wang et al. 2022 compare, in simulated time: gradient ascent, and rejection of cells.
 
-An algorithm is a function that requests values until the time is over. It takes ``evaluate(x, z)``, d and a generator,
-and does not return; `wait_and_act` ends it. `belated.replays.rivals_bayesian` has the algorithms with a model.
+An algorithm is a function that requests values until the time is over. The function takes ``evaluate(x, z)``, d and a
+generator, and does not return; `wait_and_act` ends the function. `belated.replays.rivals_bayesian` has the algorithms
+with a model.
 
 Notation: x is in the unit cube of d dimensions, and z is a fidelity in [0, 1]. e_k are the unit vectors. δ is the step
 of the differences of a gradient, and η is the step of the ascent. All algorithms maximise.
@@ -92,7 +93,7 @@ def wait_and_act(rival: Callable[..., None], evaluate: WaitAndAct, *arguments: A
 
 @dataclass
 class Batches:
-    """Evaluations of many points at once by a number of workers. The caller waits for all of them."""
+    """Evaluations of many points at once by a number of workers. The caller waits for all evaluations."""
 
     f: Callable[[Array, float], float]
     delays: Iterator[float]
@@ -139,10 +140,10 @@ def ogd(evaluate: WaitAndAct, d: int, rng: np.random.Generator, eta: float = 0.0
 
 
 def dbgd(clock: WaitAndAct, d: int, rng: np.random.Generator, eta: float = 0.05, step: float = 0.02) -> None:
-    """Run DBGD (Li et al. 2019, Algorithm 2). It is the same as `ogd`, but one evaluation starts in every unit of time.
+    """Run DBGD (Li et al. 2019, Algorithm 2), which is `ogd` with an evaluation that starts in every unit of time.
 
     A gradient is used when its d + 1 values have arrived. x makes a step for each gradient that has arrived since the
-    last slot. Only f, the delays and the noise of the clock are used.
+    last slot. Of `clock`, the function uses f, the delays and the noise, but does not wait for results.
     """
     x = rng.random(d) * (1 - step)
     square, n = 0.0, 0
@@ -171,11 +172,11 @@ def dbgd(clock: WaitAndAct, d: int, rng: np.random.Generator, eta: float = 0.05,
 def rejecting_cells(
     evaluate: Callable[[Sequence[Array]], Sequence[float]], d: int, delta: float = 0.1, alpha: float = 2.0
 ) -> Iterator[Array]:
-    """Run "SR" of Wang et al. 2022, appendix D.5 (Locatelli and Carpentier 2018, Algorithm 2), with the settings of
-    their script; return the centre of the best cell after each level.
+    """Run "SR" of Wang et al. 2022, appendix D.5; yield the centre of the best cell after each level.
 
-    At level l the centre of every active cell is evaluated t_l times, all at once. Cells are rejected if their mean is
-    more than B_l below the best mean. The other cells are halved.
+    SR is Algorithm 2 of Locatelli and Carpentier 2018, with the settings of Wang et al.'s script. At level l, the
+    centre of every active cell is evaluated t_l times, all at once. Cells are rejected if their mean is more than B_l
+    below the best mean. The remaining cells are halved.
     """
     active: list[Cell] = [((0.0, 1.0),) * d]
     level = 0

@@ -21,7 +21,7 @@ Cost = Callable[[float], float]
 #: The fidelities of MF-GP-UCB and MF-SKO.
 FIDELITIES = (0.333, 0.667, 1.0)
 
-#: Numbers of points scored for the maximum of an acquisition: uniform points, and Gaussian steps from the best of them.
+#: Numbers of points scored to maximise an acquisition: uniform points, and Gaussian steps from the best uniform point.
 N_UNIFORM, N_NEAR = 2000, 500
 #: Hyperparameters are fitted again after this many values.
 REFIT_EVERY = 10
@@ -83,8 +83,8 @@ def mf_gp_ucb(evaluate: WaitAndAct, d: int, rng: Rng, cost: Cost) -> None:
     """MF-GP-UCB (Kandasamy et al. 2016, Algorithm 1 and section 5) with a Gaussian process for each of a few
     fidelities.
 
-    ζ starts at 1 % of the range of the initial values, and γ also starts there. Both are doubled by the rule of section
-    5 of the paper. There are 2d initial points at the lowest fidelity and d at each of the other fidelities.
+    ζ and γ start at 1 % of the range of the initial values. Section 5 of the paper states when ζ and γ are doubled.
+    There are 2d initial points at the lowest fidelity and d at each of the other fidelities.
     """
     last = len(FIDELITIES) - 1
     models = [Posterior(rng) for _ in FIDELITIES]
@@ -236,9 +236,9 @@ class CoKriging:
 def mf_sko(evaluate: WaitAndAct, d: int, rng: Rng, cost: Cost) -> None:
     """MF-SKO (Huang et al. 2006, section 4): augmented expected improvement over points and fidelities.
 
-    The acquisition is the product of EI of the highest fidelity over the effective best point, α_1, α_2 and α_3. α_1 is
-    the correlation of the highest fidelity with the evaluated fidelity. α_2 discounts by the noise, and α_3 is the
-    ratio of costs.
+    The acquisition is the product of four factors: α_1, α_2, α_3, and the EI at the highest fidelity over the effective
+    best point. α_1 is the correlation of the highest fidelity with the evaluated fidelity. α_2 discounts by the noise,
+    and α_3 is the ratio of costs.
     """
     top = len(FIDELITIES) - 1
     model = CoKriging(top + 1)

@@ -74,7 +74,7 @@ class Replay:
     table, figure : callable
         Return the table and the figure of a report.
     runs, iterations : int
-        The defaults of these options. Iterations may be 0, which means that something else ends a run.
+        The defaults of these options. Iterations are 0 if a run does not end after a number of iterations.
     quick_runs, quick_iterations : int
         The defaults with ``--quick``, if they differ.
     needs : sequence of str
@@ -97,7 +97,7 @@ class Replay:
 
     @property
     def description(self) -> str:
-        """One line."""
+        """The first line of the text."""
         return (self.text or "").partition("\n")[0].rstrip(".")
 
     def run(self, options: Options) -> Report:
@@ -143,7 +143,7 @@ def require(*libraries: str) -> None:
 
 
 def seed_of(seed: int, *keys: int | str) -> int:
-    """Return a seed for one purpose of one run. It depends only on the arguments and is the same in every process."""
+    """Return a seed for one purpose of one run. The seed depends only on the arguments, and not on the process."""
     words = [key if isinstance(key, int) else zlib.crc32(key.encode()) for key in keys]
     return int(np.random.SeedSequence([seed, *words]).generate_state(1)[0])
 
@@ -159,7 +159,7 @@ def run_all(
     ----------
     function : callable
         A picklable function of a setting, a run and the options, whose result is JSON data. The result depends only on
-        these and on the data.
+        these arguments and on the data.
     settings : iterable of tuples
         Parts of the name under which a result is kept.
     label : str

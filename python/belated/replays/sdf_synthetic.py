@@ -4,8 +4,9 @@ f is drawn on 1000 equally spaced points of [0, 1] from a Gaussian process with 
 lengthscale 0.02, and rescaled to [0, 1]. Each run has a different f (appendix C.1). The paper does not state the other
 settings. Here the observation noise has standard deviation 0.01. There are five initial points drawn uniformly, and 150
 iterations after them. The regret is 1 before the first result. For algorithms with a window, results later than the
-window are lost, as defined in section 3.1. All settings of a run share f, the initial points and the noise. Their
-Poisson delays are quantiles of the same uniform numbers, so that a larger mean delays every trial at least as much.
+window are lost, as defined in section 3.1. All settings of a run share f, the initial points and the noise. Poisson
+delays are quantiles of the same uniform numbers in all settings, so that a larger mean delays every trial at least as
+much.
 
 With ``--given``, hyperparameters are not fitted, but have the values in `GIVEN`. Hyperparameters decide how the
 algorithms compare, so there are three versions of the results: with a given kernel; with a kernel fitted to the
@@ -13,8 +14,9 @@ observed values (the default); and with a kernel that is also fitted to the cens
 (``--faithful``).
 
 The curves show the regret of the results that have arrived (*converted* results in the paper). For an algorithm with a
-window, they show only results within the window, as the authors' code does. A short window then has two costs: the
-model gets fewer results, and late results at good points do not count. To separate the two costs, the report also has
+window, the curves show only results within the window, as the authors' code does. A short window then has two costs:
+the model gets fewer results, and late results at good points do not count. To separate the two costs, the report also
+has
 the regret in which every result counts from its arrival."""
 
 import math
@@ -42,15 +44,15 @@ STDS: Mapping[str, Any] = {"signal_std": SIGNAL_STD, "noise_std": NOISE}
 GIVEN: Mapping[str, Any] = {
     "surrogate": bl.GP(kernel="squared_exponential", lengthscale=LENGTHSCALE, mean=0.0, targets="raw", **STDS)
 }
-#: Without --faithful and --given: the paper's kernel and refit interval (appendix C), otherwise belated's defaults.
+#: Without --faithful and --given: the paper's kernel and refit interval (appendix C), and belated's other defaults.
 SETTINGS: Mapping[str, Any] = {"surrogate__kernel": "squared_exponential", "surrogate__refit_every": 10}
 
 
 class Setting(NamedTuple):
-    """An algorithm under a delay distribution, "poisson" or "constant" (the key "law" is in earlier reports, too).
+    """An algorithm under a delay distribution, "poisson" or "constant" (earlier reports also have the key "law").
 
-    The distribution has mean mu, and the algorithm has the window m. With --given, the standard deviation of f around
-    its mean is the value for the rescaled draws, or another given value.
+    The distribution has mean ``mu``, and ``window`` is the window of the algorithm. With --given, the algorithm gets
+    ``signal_std`` as the standard deviation of f around its mean; the default is the value for the rescaled draws.
     """
 
     algorithm: str
@@ -107,7 +109,7 @@ def make(options: Options) -> Report:
 
 
 def by_iteration(function: Any, chosen: Sequence[Report]) -> Report:
-    """Return reported iteration → what a function returns for the six algorithms and the number of this iteration."""
+    """Call a function with the six algorithms and each reported iteration; return iteration → result."""
     return {str(i): function(chosen, k) for k, i in enumerate(chosen[0]["iteration"])}
 
 
@@ -122,7 +124,7 @@ def against_rivals(chosen: Sequence[Report], k: int) -> list[Report]:
 
 
 def table(found: Report) -> str:
-    """Return simple regret per panel, tests of the mechanism and against the rivals, and the ranking."""
+    """Return simple regret per panel, tests of delays and windows, tests against the rivals, and the ranking."""
     parts = []
     for panel, (title, members) in panels(found["given"]).items():
         chosen = [find(found["settings"], setting) for setting in members]
@@ -168,7 +170,7 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
 
 
 def delays(setting: Setting, u: Array) -> Array:
-    """Return delays from uniform numbers u: Poisson quantiles, or the mean itself."""
+    """Return delays for uniform numbers u: Poisson quantiles, or, if delays are constant, their mean."""
     from scipy.stats import poisson
 
     constant = np.full(len(u), float(setting.mu))
@@ -195,7 +197,7 @@ def covariance_root() -> Array:
 
 
 def describe(setting: Setting, runs: Sequence[dict[str, Any]]) -> Report:
-    """Return the part of the report about one setting."""
+    """Return the entry of the report for a setting."""
     regrets, late_too = report.values_of(runs, "regret"), report.values_of(runs, "regret_late_too")
     last = regrets.shape[1] - 1
     iteration = [i for i in REPORTED if i < last] + [last]
@@ -218,7 +220,7 @@ def labels(members: Sequence[Setting]) -> list[str]:
 
 
 def tests(described: Sequence[Report]) -> Report:
-    """Test on paired regrets of GP-UCB-SDF that long delays and short windows hurt, and long windows do not."""
+    """Test with paired regrets whether long delays, short windows and long windows hurt GP-UCB-SDF."""
     iteration = TESTED if TESTED in described[0]["iteration"] else described[0]["iteration"][-1]
 
     def at(setting: Setting, counted: str = "regret_per_run") -> Array:

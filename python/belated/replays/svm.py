@@ -3,7 +3,7 @@
 The data have a stratified 70/30 split with ``random_state=0``, and features are unscaled. The SVM has an RBF kernel. C
 in [1e-4, 100] and gamma in [1e-4, 10] are both on a linear scale, as in the authors' code, because the paper does not
 state the scale. If the data folder has the authors' 120 published runs, run r takes the initial points and delays of
-their run r. The published figures are then shown too.
+the authors' run r. The published figures are then shown too.
 """
 
 import math
@@ -118,7 +118,7 @@ def published_errors(published: Published, algorithm: str, delays: str) -> Array
 
 
 def compare(setting: Report, published: Published) -> None:
-    """Add the published figures to a setting, and the difference from them in units of the margin."""
+    """Add the published figures to a setting, and the differences from the published figures in units of the margin."""
     errors = published_errors(published, setting["algorithm"], setting["delays"])
     mean, stderr = mean_stderr(errors)
     known = setting["iteration"]

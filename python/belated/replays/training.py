@@ -13,7 +13,7 @@ VALIDATION_BATCH = 1000
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Make torch draw from this seed and compute on one thread within the ``with``. Restore both afterwards."""
+    """Within the ``with``, make torch draw from this seed and compute on one thread; then restore torch's state."""
     import torch
 
     n_threads = torch.get_num_threads()

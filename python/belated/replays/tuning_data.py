@@ -1,7 +1,7 @@
 """Data for the replays that tune classifiers: 20 newsgroups and MNIST, and the digits that replace them.
 
 Notation: n is the number of rows. x (n, columns) is dense or sparse, and y (n,) has the classes, whole numbers from 0.
-The order of the rows gives every prefix its share of each class, so the first rows are a fair sample.
+The classes are spread evenly over the rows, so that the first rows are a fair sample.
 """
 
 import warnings
@@ -25,7 +25,7 @@ NAMES = {"newsgroups": "20 newsgroups", "mnist": "MNIST"}
 
 @dataclass(frozen=True)
 class Source:
-    """The origin of rows.
+    """The source of the rows.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def _holds(wanted: str, data: Path) -> bool:
 
 @lru_cache(maxsize=1)
 def read(kind: str, folder: Path | None) -> tuple[Any, NDArray[np.int64]]:
-    """Return x and y of a kind of source, from a folder or by a loader."""
+    """Return x and y of a source of this kind, read from a folder or by scikit-learn's loaders."""
     x, found = READERS[kind](folder)
     y = np.asarray(found, dtype=np.int64)
     order = fair_order(y)

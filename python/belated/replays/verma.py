@@ -24,11 +24,12 @@ TS_FAMILY = ("GP-TS-SDF", "asy-TS", "GP-BTS")
 ALGORITHMS = UCB_FAMILY + TS_FAMILY
 FAMILIES = {"UCB": UCB_FAMILY, "TS": TS_FAMILY}
 
-N_INITIAL = 5  # uniform, suggested first and delayed like all others; from the authors' code and not from the paper
+N_INITIAL = 5  # number of uniform initial points, delayed like all other points; from the authors' code, not the paper
 ITERATIONS = 100
 REPORTED = (20, 30, 50, 80, 99)
 
-#: Settings of the authors' code that the paper does not state, as arguments of `belated.algorithm`, for all six.
+#: Arguments of `belated.algorithm` for settings of the authors' code that the paper does not state. The arguments apply
+# to all six algorithms of the paper.
 FIT: Mapping[str, Any] = {"n_restarts": 10, "fit_rows": "all", "initial_theta": (0.1, 1.0, 1.0)}
 REFIT: Mapping[str, Any] = {"refit_every": 10, "refit_clock": "trials", "n_refit_restarts": 10}
 FAITHFUL: Mapping[str, Any] = {
@@ -38,12 +39,12 @@ FAITHFUL: Mapping[str, Any] = {
     "acquisition__predictive_std": True,
     "initial": bl.Initial(N_INITIAL, how="uniform"),
 }
-#: Further settings: for algorithms that draw functions, for boxes, and for algorithms that draw functions on a box.
+#: Additional arguments for algorithms that draw functions, for boxes, and for algorithms that draw functions on a box.
 FAITHFUL_TS: Mapping[str, Any] = {"acquisition__widen": False}
 FAITHFUL_BOX: Mapping[str, Any] = {"search__multistart": (10_000, 100)}
 FAITHFUL_TS_BOX: Mapping[str, Any] = {"acquisition__draws": "weight_space", "acquisition__n_features": 200}
 
-#: Each algorithm of the paper, and its rivals.
+#: Algorithm that the paper proposes → its rivals.
 RIVALS = {family[0]: family[1:] for family in FAMILIES.values()}
 
 
@@ -70,7 +71,7 @@ def is_sdf(algorithm: str) -> bool:
 
 
 def censoring(algorithm: str, late: str) -> dict[str, Any]:
-    """Return the floor 0 and the treatment of values later than the window, for algorithms that censor."""
+    """For algorithms that censor, return the floor 0 and the rule for values that arrive after the window."""
     return {"pending__floor": 0.0, "pending__late": late} if is_sdf(algorithm) else {}
 
 
@@ -100,8 +101,8 @@ def start(
 ) -> Start:
     """Return the initial points and the delays of a run.
 
-    The algorithms share the initial points of a run. They also share the delays of the run, unless initial points and
-    delays are published.
+    The algorithms share the initial points of a run. The algorithms also share the delays of the run, unless initial
+    points and delays are published.
     """
     initial = initial_points(rng_of(options, "initial", run))
     n_trials = N_INITIAL + options.iterations
@@ -145,7 +146,7 @@ def summarise(results: Mapping[tuple[str, str], Sequence[dict[str, Any]]]) -> li
 
 
 def curves(runs: ArrayLike, iteration: list[int]) -> Report:
-    """Return mean and standard error of curves, at some iterations and at all."""
+    """Return the mean and standard error of curves, at the given iterations and at all iterations."""
     mean, stderr = report.mean_stderr(runs)
     at = {"iteration": iteration, "mean": mean[iteration], "stderr": stderr[iteration]}
     return at | {"curve_mean": mean, "curve_stderr": stderr}
@@ -202,7 +203,7 @@ def tables(
     column, cell
         The header and the cells of a further column.
     second_row : callable
-        A function that returns the cells of a second row for a setting, or none.
+        A function that returns the cells of a second row for a setting; there is no second row if it returns [].
     """
     parts = []
     for delays, setting_of_delays in DELAYS.items():

@@ -5,26 +5,26 @@ optimizer tunes all tasks in turn. The cumulative regret after t iterations is t
 iterations s < t, where k is the task of s. An iteration counts from its start, not from its arrival (section 5).
 
 The paper does not state how a run starts. Here N_INITIAL uniform points come first, as in the authors' code for the
-experiments without contexts. These points belong to the first context, are delayed like all others, and do not count in
-the regret.
+experiments without contexts. These points belong to the first context, are delayed like all other points, and do not
+count in the regret.
 
 The replay ``multitask``. The table of Wistuba, Schilling and Schmidt-Thieme (2015) has the validation accuracy of 288
-configurations of a support vector machine on each of 50 data sets. It also has meta-features of the data sets, of which
-the first six are the context (appendix C.3). The tasks come in the order of the file, with 30 iterations each. Results
-are Poisson(3) late, and m = 6. Results of earlier tasks help later tasks if the contexts are similar. Two pairs of
+configurations of a support vector machine on each of 50 data sets. The table also has meta-features of the data sets,
+of which the first six are the context (appendix C.3). The tasks come in the order of the file, with 30 iterations each.
+Delays are Poisson(3), and m = 6. Results of earlier tasks help later tasks if the contexts are similar. Two pairs of
 tasks have the same six meta-features.
 
 A pending trial counts as the floor 0, so min f = 0 has to hold (footnote 6). The smallest accuracy of each task is
-therefore subtracted, which leaves regret unchanged. ``--faithful`` does not subtract it, because the authors' code for
-other tasks does not.
+therefore subtracted, which leaves regret unchanged. With ``--faithful``, the smallest accuracy is not subtracted, as in
+the authors' code for other tasks.
 
 The replay ``nonstationary``. The task is the SVM of the replay ``svm`` on 20 growing prefixes of its training part and
 of its validation part. The parts were shuffled when the data were split. Each prefix contains the earlier prefixes, and
-the last prefix is all data. The index is the context. There are 30 iterations for each prefix, results are Poisson(3)
-late, and m = 6. The paper states only that the data grow.
+the last prefix is all data. The index of the prefix is the context. There are 30 iterations for each prefix, delays are
+Poisson(3), and m = 6. The paper states only that the data grow.
 
-Regret is measured from the best accuracy of a prefix. It is the best accuracy of a 20 × 20 grid (C and gamma on
-logarithmic scales) and of all points that any of the runs evaluated.
+Regret is measured from the best accuracy of a prefix. The best accuracy is taken over a 20 × 20 grid (C and gamma on
+logarithmic scales) and all points that any of the runs evaluated.
 """
 
 import csv
@@ -101,7 +101,7 @@ def run_task(
     optimizer = bl.algorithm(algorithm, window=WINDOW, seed=seed, **domain, **settings)
     delay = DELAY.sample(verma.rng_of(options, "delays", run), len(task))
     initial = initial_points(verma.rng_of(options, "initial", run))
-    # Tasks are identified by their place in the sequence, because several tasks may have the same context.
+    # Tasks are identified by their position in the sequence, because several tasks may have the same context.
     in_order = iter(task)
     given: dict[str, Any] = {"initial": initial, "contexts": [contexts[k] for k in task]}
     history = simulate(optimizer, lambda x, context: accuracy(next(in_order), x), len(task), delay, **given)

@@ -5,15 +5,15 @@ time (in the paper: seconds). A delay is in units of time, too.
 
 The paper states five functions, ten runs of 600 s, a delay of 4 s or geometric delays of mean 10 s, and the noise.
 However, the authors' program does not add noise, because the search never calls the method that draws the noise. The
-released version also evaluates at z = 1. The settings of the scripts are given below, beside the settings of the paper
-if they differ. The differences are the variances given to DUCB1σ for CurrinExp and Borehole, the b of DUCBV with a
-factor for its last term, and the number of instances of POO. At lower fidelities the program's functions also differ
-from the printed functions. CurrinExp is the full function at z = 0, and Branin has only the first of its three shifts.
-nu = C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre depends on these functions. With the program's functions, nu equals
-the value in the paper's tables 5 and 9 to all digits. The settings in these tables differ from the scripts. The best
-instance of DUCBV has the rho of the second or third of three instances. For some functions nu is 1.4·C, which an
-instance gets only if cells have been evaluated at two fidelities. Each tree alone has about as many nodes as 600 s
-allow.
+released version also evaluates at z = 1. This file has the settings of the scripts, and the settings of the paper where
+the two differ. The scripts differ in the variances given to DUCB1σ for CurrinExp and Borehole, in the b of DUCBV, in a
+factor for the last term of DUCBV, and in the number of instances of POO. At lower fidelities the program's functions
+also differ from the printed functions. CurrinExp is the full function at z = 0, and Branin has only the first of its
+three shifts. nu = C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre depends on these functions. With the program's
+functions, nu agrees with tables 5 and 9 of the paper in all digits. The settings in these tables differ from the
+scripts. The best instance of DUCBV has the rho of the second or third of three instances. For some functions nu is
+1.4·C, which an instance gets only if cells have been evaluated at two fidelities. Each tree alone has about as many
+nodes as 600 s allow.
 """
 
 import math
@@ -38,12 +38,12 @@ Noise = Callable[[], float] | None
 DURATION = 600
 N_READINGS = 60
 B = 5.0  # a loose bound on f, for (D)UCBV unless the scripts are followed (appendix D.2.1)
-#: The maximum delay of the program's results beyond the nominal delay, by the time stamps of the recorded runs.
+#: The maximum delay of the program's results beyond the nominal delay, according to the time stamps of recorded runs.
 LATENESS = 0.01
 #: Number of instances of POO, in the scripts.
 INSTANCES: Mapping[str, int] = {"UCB1-sigma": 3, "UCBV": 1}
 
-#: Name as in `TABLES` → distribution.
+#: Name of the delays, as in `TABLES` → distribution.
 DELAYS: Mapping[str, DelayDistribution] = {"constant": Constant(4.0), "geometric": Geometric(10.0)}
 TABLES = {"constant": "constant_delay_4s", "geometric": "geometric_delay_mean_10s"}
 DATA_FILE = "wang2022_tables.json"
@@ -56,8 +56,8 @@ class Problem:
     """A function with the optimum from which the paper measures regret, and the settings of the scripts.
 
     ``variance`` is the variance of the noise in the paper, and ``given`` the variance that the scripts give to
-    (D)UCB1σ. ``b`` and ``factor`` are parameters of (D)UCBV. ``program`` is f(x, z) of the authors' program, if it
-    differs.
+    (D)UCB1σ. ``b`` and ``factor`` are parameters of (D)UCBV. ``program`` computes f(x, z) as the authors' program does,
+    if the program's function differs from ``function``.
     """
 
     function: MultiFidelityFunction
@@ -83,19 +83,19 @@ class Problem:
 
 
 def _program_currin(problem: Problem, x: Array, z: float) -> float:
-    """The full function is at z = 0, clipped at the optimum."""
+    """CurrinExp in the program: the full function is at z = 0, and its values are clipped at the optimum."""
     return min(problem.value(x, 1.0 - z), problem.optimum)
 
 
 def _program_branin(problem: Problem, x: Array, z: float) -> float:
-    """Only b is shifted."""
+    """Branin in the program: of the three coefficients, only b depends on z."""
     x1, x2 = problem.scaled(x)
     b = 5.1 / (4 * math.pi**2) - 0.01 * (1 - z)
     return -((x2 - b * x1**2 + 5 / math.pi * x1 - 6) ** 2 + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x1) + 10)
 
 
 def _program_borehole(problem: Problem, x: Array, z: float) -> float:
-    """The full function is clipped at the optimum."""
+    """Borehole in the program: the full function is clipped at the optimum."""
     full, low = problem.value(x, 1.0), problem.value(x, 0.0)
     return z * min(full, problem.optimum) + (1 - z) * low
 
@@ -156,7 +156,7 @@ def at_readings(times: Array, values: Array, duration: float) -> Array:
 
 def regret_panel(settings: Sequence[Report], duration: float, title: str, **arguments: Any) -> report.Panel:
     """Return a panel of median regret against time."""
-    # A regret below the precision of the paper's optimum is 0 or less.
+    # The computed regret may be 0 or negative, because the paper's optimum is rounded.
     regrets = [np.maximum(np.asarray(each["curve_median_regret"], dtype=float), 1e-7) for each in settings]
     curves = [(each["algorithm"], regret, 0.0) for each, regret in zip(settings, regrets, strict=True)]
     axes = {"x": report.readings(duration, N_READINGS), "xlabel": "Time", "ylabel": "Median simple regret"}

@@ -137,8 +137,8 @@ def size(n_workers: Any, executor: Any) -> int:
         return count("n_workers", n_workers, 1)
     if executor is None:
         return 1
-    # The interface of executors does not include the number of workers. MPI has the first of these attributes; the
-    # standard library and loky have the second.
+    # The interface of executors does not include the number of workers. Executors of MPI have the first of these
+    # attributes; executors of the standard library and loky have the second.
     for name in ("num_workers", "_max_workers"):
         number = whole_number(getattr(executor, name, None))
         if number is not None and number >= 1:

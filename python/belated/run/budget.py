@@ -11,7 +11,8 @@ from belated.study.study import Study
 class Budget:
     """The total cost that the trials of a run may have.
 
-    The cost of a trial is its reported cost. Without a report, it is the declared cost of its fidelity, or 1.
+    The cost of a trial is its reported cost. If a cost is not reported, the cost is the declared cost of the trial's
+    fidelity, or 1.
     """
 
     def __init__(self, optimizer: Optimizer | Study, limit: float) -> None:
@@ -27,7 +28,7 @@ class Budget:
     def has_room(self, trial: Trial | None = None) -> bool:
         """Return whether the rest of the budget covers the declared cost of a trial, by default of the next suggestion.
 
-        The declared costs of running trials are subtracted from the rest.
+        The declared costs of running trials are subtracted from the rest of the budget.
         """
         left = self._limit - self._spent - math.fsum(self._declared.values())
         if left <= self._slack:

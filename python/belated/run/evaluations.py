@@ -33,8 +33,8 @@ LOGGER = logger()
 # The maximum time of a wait, in seconds. On Windows, Ctrl-C takes effect only after the end of a wait.
 _MAX_WAIT = 0.5
 
-# A run ends if its first evaluations all fail in the same way. This is the minimum number of these evaluations; the
-# number of workers is used if it is larger.
+# A run ends if its first evaluations all fail in the same way. This constant is the number of first evaluations, unless
+# the number of workers is larger and is used instead.
 _MIN_SAME_ERRORS = 3
 
 # Advice on functions that cannot be pickled.
@@ -85,7 +85,7 @@ class Evaluations:
     waiting: list[Trial] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
     running: dict[Future[Outcome], Trial] = field(default_factory=dict)
-    # This is not a SimpleQueue: in some releases of Python, SimpleQueue.get may never return if the timeout is tiny.
+    # Do not use a SimpleQueue: in some releases of Python, SimpleQueue.get may never return if the timeout is tiny.
     finished: queue.Queue[Future[Outcome]] = field(default_factory=queue.Queue)
     # The number of restarts of each trial's evaluation, by trial number.
     n_retried: Counter[int] = field(default_factory=Counter)
@@ -94,8 +94,8 @@ class Evaluations:
     failure: str = ""
     error: BaseException | None = None
     warned: set[str] = field(default_factory=set)
-    # For each of the first evaluations, the place and type of its error, or the type of its invalid result. The entry
-    # of a successful evaluation is None.
+    # For each of the first evaluations, the type and line of its error, or the type of its invalid result. The entry of
+    # a successful evaluation is None.
     first: list[Place | None] = field(default_factory=list)
 
     def run(self) -> Literal["n_trials", "timeout", "budget"]:
@@ -108,7 +108,7 @@ class Evaluations:
             if can_start and self.budget is not None and not self.budget.has_room(next(iter(self.waiting), None)):
                 if not self.running:
                     return "budget"
-                # Wait for running trials: they may cost less than declared.
+                # Wait for running trials, because a trial may cost less than its declared cost.
                 can_start = False
             # Report all finished evaluations before the next suggestion, which then uses their results.
             future = self.next_finished(wait=not can_start)
@@ -120,7 +120,7 @@ class Evaluations:
                 return "timeout"
 
     def start(self) -> None:
-        """Submit the evaluation of a waiting trial; without waiting trials, of a new trial.
+        """Submit the evaluation of a waiting trial. If no trial is waiting, start a new trial.
 
         A new trial is not started if the total is reached.
         """
@@ -178,7 +178,7 @@ class Evaluations:
         try:
             outcome = future.result()
         except Exception as error:
-            # This is an error of the executor, because the outcome contains any error that f raises.
+            # The error is an error of the executor, because the outcome contains any error that f raises.
             if self.may_retry(trial, error):
                 del self.running[future]
                 self.start_again(trial, error)
@@ -211,7 +211,7 @@ class Evaluations:
         return self.n_retried[trial.number] < self.retries and not (lasts and worker_died(error) is None)
 
     def start_again(self, trial: Trial, error: Exception) -> None:
-        """Submit an evaluation that the executor lost again; after the deadline, abandon its trial."""
+        """Submit an evaluation again after the executor lost it; after the deadline, abandon its trial."""
         if monotonic() >= self.deadline:
             _abandon(trial)
             return
@@ -239,7 +239,7 @@ class Evaluations:
             self.warn_once("reported elsewhere", f"{error}; that value stays")
 
     def observe(self, trial: Trial, value: float, outcome: Outcome) -> None:
-        """Report a value with its facts to the optimizer and the logger."""
+        """Report a value and the data returned with it to the optimizer and the logger."""
         std, cost, duration = outcome.std, outcome.cost, outcome.duration
         self.optimizer.observe(trial, value, std=std, cost=cost, duration=duration, attrs=outcome.attrs)
         if LOGGER.isEnabledFor(logging.INFO):

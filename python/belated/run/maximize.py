@@ -127,10 +127,11 @@ def _optimize(
     if stop_reason == "n_trials" and total is not None:
         total.warn_pending([trial.number for trial in evaluations.trials])
     if interrupt is not None and not _is_at_a_prompt():
-        # f may call maximize itself. Overwrite the result of this inner run by the result of the outer run.
+        # f may call maximize itself. Overwrite the result of this inner run with the result of the outer run.
         interrupt.result = outcome  # type: ignore[attr-defined]
         raise interrupt
-    # A run that the user or a callback ended need not have a value. Check the trials last, because there may be many.
+    # A run that was ended by the user or by a callback may not have a value. Check the trials last, because there may
+    # be many.
     is_over = stop_reason not in ("interrupted", "stopped") and outcome.n_failed_
     if is_over and all(t.value is None for t in outcome.trials):
         failed = RunError(
@@ -144,8 +145,8 @@ def _optimize(
 
 def _attach(error: BaseException, result: Result) -> None:
     """Attach the result to an exception that ends the run."""
-    # f may call maximize itself; keep the result of an error of this inner run. Some exceptions do not allow new
-    # attributes.
+    # f may call maximize itself; keep the result that the inner run attached to its error. Some exceptions do not allow
+    # new attributes.
     if not isinstance(getattr(error, "result", None), Result):
         with suppress(Exception):
             error.result = result  # type: ignore[attr-defined]
@@ -200,15 +201,15 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         The number of trials to start in this run. With 0, the run returns immediately. None: without limit.
     n_trials_total : int, optional
         Start trials until the optimizer has this number of suggested trials; use this argument to continue an
-        interrupted run. Trials that other processes of a study suggest count; abandoned trials do not count. Pending
-        trials count even if their process died; see `retry_pending`.
+        interrupted run. Trials that were suggested by other processes of a study also count; abandoned trials do not
+        count. Pending trials count even if their process died; see `retry_pending`.
     timeout : float, optional
         The maximum duration of the run in seconds. The trials of evaluations that are still running stay pending.
     budget : float, optional
-        The total cost that the trials of this run may have. The cost of a trial is the cost that f returns. Without
-        it, the cost is the declared cost of the optimizer's `Fidelity`, or 1. Failed trials are also charged. A trial
-        is started only if the budget covers its declared cost and the costs of the running trials. The budget is
-        therefore exceeded only if f returns a cost above the declared cost.
+        The total cost that the trials of this run may have. The cost of a trial is the cost that f returns. If f does
+        not return a cost, the cost is the declared cost of the optimizer's `Fidelity`, or 1. Failed trials are also
+        charged. A trial is started only if the budget covers its declared cost and the costs of the running trials. The
+        budget is therefore exceeded only if f returns a cost above the declared cost.
     n_workers : int, optional
         The number of evaluations that run at the same time. The default is the number of workers of the executor, or 1
         without an executor. Without an executor or processes, f is called in threads; a single worker without a timeout
@@ -219,7 +220,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         shut down the executor.
     processes : bool
         Call f in `n_workers` processes that the run starts. A process that dies is replaced. All processes end with the
-        run. They import f, so define f in a module, or in a script that calls this function under
+        run. The processes import f, so define f in a module, or in a script that calls this function under
         ``if __name__ == "__main__":``.
     retries : int
         The maximum number of restarts of a trial's evaluation, if its worker dies or the executor loses the evaluation
@@ -227,8 +228,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         other error of the executor ends the run. Errors that f raises are not retried.
     retry_pending : bool, default False
         Whether to evaluate first the trials that are pending at the start of the run, for example after a process died.
-        They keep their numbers and do not count in `n_trials`. Other processes must not be evaluating these trials:
-        otherwise a trial is evaluated twice, and only its first value is kept.
+        These trials keep their numbers and do not count in `n_trials`. Other processes must not be evaluating these
+        trials: otherwise a trial is evaluated twice, and only its first value is kept.
     catch : exception class or sequence of them
         Exceptions of f after which the run continues; the trial has failed. Any other exception is raised after the
         trial has been marked as failed.
@@ -245,7 +246,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     Returns
     -------
     Result
-        With `best_params_`, `best_value_`, and `recommend()` for noisy values.
+        The result of the run. `best_params_` and `best_value_` belong to its best trial; use `recommend()` if values
+        are noisy.
 
     Warns
     -----
@@ -265,10 +267,10 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     InvalidSpace
         The space or the candidates cannot be searched.
     RunError
-        All trials failed. Or all of the first trials raised the same error at the same line, or returned invalid values
-        of the same type, and the optimizer does not have a value. The number of these first trials is the number of
-        workers, but at least 3. Or the executor does not work, for example because a worker process of the given pool
-        died; the running trials then stay pending.
+        All trials failed. The error is also raised if the optimizer does not have a value and all of the first trials
+        raised the same error at the same line, or returned invalid values of the same type. The number of these first
+        trials is the number of workers, but at least 3. The error is also raised if the executor does not work, for
+        example because a worker process of the given pool died; the running trials then stay pending.
     ImportError
         progress is True and tqdm is not installed.
 
@@ -282,9 +284,10 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     The logger ``logging.getLogger("belated")`` receives each result at the level INFO and each warning at WARNING.
 
     When a run ends early, results that have arrived are reported. Evaluations that have not started are cancelled, and
-    their trials are abandoned. The run does not wait for running evaluations. Their trials stay pending, and their
-    values may be reported later by ``optimizer.observe``. Threads cannot be stopped: they finish f, and Python waits
-    for them at exit. With ``processes=True``, the processes are ended by SIGTERM; after a few seconds they are killed.
+    their trials are abandoned. The run does not wait for running evaluations. The trials of running evaluations stay
+    pending, and values may be reported later by ``optimizer.observe``. Threads cannot be stopped: a thread finishes f,
+    and Python waits for all threads at exit. With ``processes=True``, the processes are ended by SIGTERM; a process
+    that is still running after a few seconds is killed.
 
     With one worker, the same seed gives the same trials. With several workers, the trials also depend on the order of
     the results.

@@ -16,7 +16,7 @@ from belated.optimizers.report import format_error
 from belated.run.raised import Place, Sendable, last_line_of_user
 from belated.space.arguments import finite, one_line, real_number
 
-# The place of an outcome whose attrs are not JSON data or cannot be pickled.
+# The `Place` of an outcome whose attrs are not JSON data or cannot be pickled.
 UNUSABLE_ATTRS = Place("unusable attrs", "", 0)
 
 _RETURNED_KEYS = ("value", "std", "cost", "attrs")

@@ -1,4 +1,4 @@
-"""The worker processes that a run starts, and replaces if they die.
+"""The worker processes of a run, which starts the processes and replaces processes that die.
 
 Each process has its own executor. If a process dies, only the evaluation in this process is lost, and the run knows
 which evaluation it is. The start method is "spawn", which starts new interpreters. A fork of a process with threads may
@@ -238,7 +238,7 @@ def _open_fds() -> list[int]:
 def _replace_by_null(fds: list[int]) -> None:
     """Replace file descriptors by the null device.
 
-    Their numbers must stay in use, because objects may still close them.
+    The numbers of the descriptors must stay in use, because objects may still close these descriptors.
     """
     null = os.open(os.devnull, os.O_RDWR)
     for fd in fds:

@@ -16,7 +16,7 @@ class Progress:
         self._facts: dict[str, Any] = {}
 
     def update(self, *, done: int = 0, left: float = math.inf, **facts: Any) -> None:
-        """Advance the bar by `done` trials, and show the facts that are not None.
+        """Advance the bar by `done` trials, and show the arguments that are not None.
 
         `left` is the number of seconds until the timeout, which is also shown.
         """

@@ -1,4 +1,4 @@
-"""Errors that a user's function raised: their line in the user's code, and their transfer between processes."""
+"""Errors that a user's function raised: the line in the user's code, and the transfer between processes."""
 
 import os
 import pickle

@@ -19,8 +19,8 @@ StopReason: TypeAlias = Literal["n_trials", "timeout", "budget", "interrupted", 
 class Result(ReadAccess):
     """The result of a run.
 
-    A result has the members of an optimizer that read trials and the model. It reads them from the optimizer at each
-    access, so values that are reported after the run are included. The members `trials`, `n_trials`, `pending_` and
+    A result has the members of an optimizer that read trials and the model. Each access reads the current state of the
+    optimizer, so values that are reported after the run are included. The members `trials`, `n_trials`, `pending_` and
     `trials_dataframe` refer to the trials of the run. The other members (`best_value_`, `n_pending_`, `recommend`,
     `predict`, …) refer to all trials of the optimizer.
 
@@ -69,7 +69,8 @@ class Result(ReadAccess):
     def cost_(self) -> float:
         """Total cost of the observed and failed trials of the run, as it is charged to a budget.
 
-        The cost of a trial is its reported cost. Without a report, it is the declared cost of its fidelity, or 1.
+        The cost of a trial is its reported cost. If a cost is not reported, the cost is the declared cost of the
+        trial's fidelity, or 1.
         """
         ended = [trial for trial in self._trials if trial.state in ("observed", "failed")]
         return math.fsum(charged_cost(self.optimizer._problem.fidelity, trial) for trial in ended)

@@ -20,7 +20,7 @@ class StopRun(Exception):
 
 
 class Stopper:
-    """The base class of callbacks that end a run, from which type checkers infer the type of a list of them."""
+    """The base class of callbacks that end a run. It lets type checkers infer the type of a list of such callbacks."""
 
     def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
         """Raise `StopRun` to end the run after this trial."""
@@ -30,8 +30,8 @@ class Stopper:
 class NoImprovement(Stopper):
     """A callback that ends a run after n consecutive results that do not improve the best value.
 
-    Failed trials are not results. A better value that another process of the study reports is also an improvement. Each
-    run counts from the start.
+    Failed trials do not count as results. A better value that another process of the study reports is also an
+    improvement. Each run starts its own count.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ class NoImprovement(Stopper):
 class ValueReached(Stopper):
     """A callback that ends a run when the best value is at least as good as `value`.
 
-    The best value is `best_value_`. If a fidelity was declared, this is the best value at the highest fidelity observed
-    so far.
+    The best value is `best_value_`. If a fidelity was declared, `best_value_` is the best value at the highest fidelity
+    observed so far.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Total:
-    """A limit on the number of suggested trials over all runs of an optimizer or study, without abandoned trials."""
+    """A limit on the number of suggested trials in all runs of an optimizer or study; abandoned trials do not count."""
 
     def __init__(self, optimizer: Optimizer | Study, limit: int) -> None:
         self.optimizer = optimizer
@@ -45,7 +45,7 @@ class Total:
     def warn_pending(self, own: Collection[int]) -> None:
         """Warn about trials that count in the total, but were pending before the run and are still pending.
 
-        `own` has the numbers of the trials of the run, for which a warning is not given.
+        Trials of the run, whose numbers are in `own`, do not cause a warning.
         """
         if self._left() > 0:
             return
@@ -77,7 +77,7 @@ class Total:
 
     def _may_start(self) -> bool:
         """Return whether the total is not reached; this may be called with the lock held."""
-        # The abandoned trials, of which there may be many, are read only if they matter.
+        # There may be many abandoned trials, so they are read only if necessary.
         return self._n_suggested() < self.limit or self._left() > 0
 
     def suggest(self) -> Trial | None:

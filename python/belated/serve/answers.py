@@ -91,7 +91,7 @@ def _trial(study: Study, number: int) -> dict[str, Any]:
         data["params_run"] = None if record.run is None else domain.params_at(record.run)
     else:
         data |= {"index": record.place, "index_run": record.run, "x": domain.params_of(record).tolist()}
-    # These facts have the same form in the record and in the answer.
+    # These data have the same form in the record and in the answer.
     names = ("number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "ended_at")
     data |= {name: getattr(record, name) for name in (*names, "expires_at")}
     return data | {

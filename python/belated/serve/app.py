@@ -96,7 +96,7 @@ def _add_page(api: FastAPI) -> None:
 
 
 def _problems(texts: dict[int, str]) -> dict[int | str, dict[str, Any]]:
-    """Return the descriptions of answers that are problems, from texts by status."""
+    """Convert a dict of status → text to descriptions of answers that are problems."""
     content = {MEDIA_TYPE: {"schema": messages.Problem.model_json_schema()}}
     return {status: {"description": text, "content": content} for status, text in texts.items()}
 
@@ -107,7 +107,7 @@ _REPORT = _NO_TRIAL | _problems({409: "The trial has a value already."})
 
 router = APIRouter(
     prefix="/v1/studies",
-    # Only for the description: the gate checks the token before anything else.
+    # This dependency only describes the token; the gate checks the token before anything else.
     dependencies=[Depends(HTTPBearer(auto_error=False, description="The token of --token-file or BELATED_TOKEN."))],
     responses=_problems(
         {
@@ -165,7 +165,7 @@ Number = Annotated[int, Path(ge=0, description="The trial's number.")]
 
 
 async def _report(call: InStudy, number: Number) -> Report:
-    """Return a function that makes a report on the trial of the path, and answers with the trial after it."""
+    """Return a function that reports on the trial of the path, and answers with the trial after the report."""
 
     async def report(now: float | None, change: Callable[[Study, int], None]) -> Response:
         def work(study: Study) -> dict[str, Any]:

@@ -20,8 +20,7 @@ from belated._core import InvalidSetting
 from belated.store import open_store
 from belated.study.commands import add_store
 
-# Seconds that clients may wait for requests in progress after the signal to end. The requests are completed in any
-# case.
+# Seconds for which clients may wait for their requests after the signal to end. The requests are completed in any case.
 _PATIENCE = 30
 
 # Maximum number of connections that wait to be accepted.
@@ -67,7 +66,8 @@ def serve_command(arguments: argparse.Namespace) -> None:
     studies.read_names()  # raises an error now instead of at the first request
     with _ended_by_signals(), _listening(arguments.host, arguments.port) as listener:
         app = make_app(studies, token)
-        # Warnings are about requests that are not HTTP. Any client could fill the log with such warnings.
+        # Log only errors. Warnings are about requests that are not HTTP, so any client could fill the log with
+        # warnings.
         settings = {"http": limited_protocol(), "lifespan": "on", "ws": "none", "log_level": "error"}
         settings |= {"backlog": accepted_at_once(), "timeout_graceful_shutdown": _PATIENCE}
         settings |= dict.fromkeys(("access_log", "server_header", "proxy_headers"), False)
@@ -107,7 +107,7 @@ def read_token(file: Path | None) -> str:
 
 
 def _warn_if_others_can_read(file: Path) -> None:
-    # This is a warning and not an error. The host of a container often provides a token with such a mode, and controls
+    # Give a warning and not an error: the host of a container often provides a token with such a mode, and controls
     # access itself.
     if os.name == "posix" and file.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
         _warn(f"other users can read the token in {file}: chmod 600 {file}")
@@ -169,5 +169,5 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 def _stop(number: int, frame: Any) -> None:
-    # uvicorn calls this after it has stopped, or before it starts.
+    # uvicorn calls this function after it has stopped, or before it starts.
     raise SystemExit(0)

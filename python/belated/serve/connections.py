@@ -33,14 +33,14 @@ def most_connections() -> int:
 def accepted_at_once() -> int:
     """Return the number of connections that are accepted before connections above the limit are refused.
 
-    asyncio accepts up to this number in each pass of its loop. It closes a refused connection about three passes later.
-    Until then, each refused connection has an open file. A larger number would leave too few files for studies.
+    asyncio accepts up to this number in each pass of its loop. asyncio closes a refused connection about three passes
+    later. Until then, each refused connection has an open file. A larger number would leave too few files for studies.
     """
     return max(1, most_connections() // 8)
 
 
 class _Message:
-    """The message that connections are refused. It is logged at most once a minute."""
+    """The message that connections are refused, which is logged at most once a minute."""
 
     def __init__(self) -> None:
         self._last = -_BETWEEN_MESSAGES

@@ -24,10 +24,10 @@ LARGEST_BODY = 1 << 20
 #: Maximum nesting of lists and objects in a body. The core's own reader allows slightly deeper nesting.
 DEEPEST_BODY = 100
 
-#: Paths without data of a study, which browsers request before they have a token.
+#: Paths that do not give data of a study. Browsers request these paths before they have a token.
 OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json"})
 
-#: Replacement of "/" in a segment of a path. Names of studies are printable, so they do not contain it.
+#: Replacement of "/" in a segment of a path. Names of studies are printable, so they do not contain this character.
 SLASH = "\0"
 
 # Browsers and proxies must not cache answers, and must not guess other types than the given types.
@@ -45,9 +45,9 @@ class Refused(Exception):
 class Gate:
     """An application that requires a token, of which it keeps only the hash.
 
-    Once `closing` is True, each connection is closed after its answer. The server waits for connections to end, but it
-    does not inform connections that it accepts while it stops. Calls that the server cancels are answered with 503, but
-    their threads continue.
+    Once `closing` is True, each connection is closed after its answer. The server waits until all connections have
+    ended, but does not ask a connection to close if it was accepted during this wait. Calls that the server cancels are
+    answered with 503, but their threads continue.
     """
 
     def __init__(self, app: App, token: str) -> None:
@@ -145,7 +145,7 @@ def check_json(body: bytes) -> None:
     Raises
     ------
     Refused
-        With status 400 if the body is not JSON. With status 422 if it is JSON that cannot be a request.
+        The status is 400 if the body is not JSON, and 422 if the body is JSON that cannot be a request.
     """
     too_deep = Refused(422, f"the body is nested too deeply: send at most {DEEPEST_BODY} levels of lists and objects")
     try:

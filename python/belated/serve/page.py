@@ -1,4 +1,4 @@
-"""The security policy of the page: it may run its own script, apply its own style, and send requests to this server."""
+"""The security policy of the page, which may only run its own script, apply its own style, and call this server."""
 
 import re
 from base64 import b64encode

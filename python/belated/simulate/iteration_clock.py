@@ -19,7 +19,7 @@ from belated._core import InvalidSetting
 from belated.simulate.delay_distributions import ByPoint, DelayDistribution, as_distribution, valid_delays
 
 Array = NDArray[np.float64]
-#: Value, observed value, delay, time of the start, and real seconds of the suggestion of a trial.
+#: A trial's value, observed value, delay and start time, and the real seconds of its suggestion.
 Row = tuple[float, float, float, float, float]
 
 
@@ -85,7 +85,7 @@ def simulate(
         The distribution of the delays, a function of the point (see `ByPoint`), a single delay for all trials, or the
         delay of each trial.
     initial : iterable
-        Points that are suggested first, in this order. Their results are delayed like the results of other points.
+        Points that are suggested first, in this order. The results of initial points are delayed like other results.
     contexts : sequence of mappings of length T, optional
         The context of each trial, for an optimizer that was made with ``context=``.
     noise : float

@@ -70,8 +70,8 @@ def simple_regret(
 def cumulative_regret(history: History, optimum: ArrayLike) -> Array:
     """Return the sum of the regrets of the first t trials for t = 0 … T, including trials in flight.
 
-    ``optimum`` is a single number for all trials. If it depends on the context, pass an array of shape (T,) with the
-    optimum of each trial.
+    ``optimum`` is a single number for all trials. If the optimum depends on the context, pass an array of shape (T,)
+    with the optimum of each trial.
     """
     optimum = np.asarray(optimum, dtype=float)
     regret = optimum - history.values if history.direction == "maximize" else history.values - optimum

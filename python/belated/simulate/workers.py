@@ -44,7 +44,7 @@ def simulate_workers(
     ----------
     optimizer : BayesOpt, RandomSearch, …
         Only its methods suggest, observe and enqueue are called. An optimizer with ``clock="seconds"`` must not have
-        trials. Its argument ``time`` is set to the simulated time, which stops at the end of the run.
+        trials; the run sets its argument ``time`` to the simulated time, which stops at the end of the run.
     objective : callable
         f(params) for a space, or f(x) for candidates, where x is the suggested row.
     workers : int
@@ -61,8 +61,8 @@ def simulate_workers(
         "asynchronous": a free worker immediately gets a new trial. "synchronous": M trials are suggested together when
         all workers are free. "sequential": the run has a single worker.
     initial : iterable
-        Points that are suggested first, in this order. Their evaluations take time like the evaluations of other
-        points.
+        Points that are suggested first, in this order. The evaluations of initial points take time like other
+        evaluations.
     noise : float
         Standard deviation of the Gaussian noise of the observations.
     seed : int
@@ -78,7 +78,7 @@ def simulate_workers(
     Raises
     ------
     InvalidSetting
-        An argument is invalid, or an evaluation time is negative, NaN or infinite. Or an evaluation time is 0, and
+        An argument is invalid; an evaluation time is negative, NaN or infinite; or an evaluation time is 0 and
         `n_trials` is not given.
 
     Examples
@@ -188,7 +188,7 @@ def _listed(distribution: Listed) -> Iterator[float]:
 
 
 def _in_blocks(draw: Callable[[int], Any]) -> Iterator[float]:
-    """Yield independent draws one by one; they are drawn in blocks, which is faster."""
+    """Yield independent draws one by one. Draws are made in blocks, which is faster."""
     while True:
         yield from np.asarray(draw(_BLOCK), dtype=float).tolist()
 

@@ -93,7 +93,7 @@ def arguments_of(cls: Any, *, private: bool = False) -> list[str]:
 
 
 def shown(value: Any, **replaced: Any) -> str:
-    """Return a dataclass as source code: its required arguments, and others that differ from their defaults.
+    """Return a dataclass as source code: its required arguments, and the arguments that differ from their defaults.
 
     `replaced` has the arguments that are written differently.
     """

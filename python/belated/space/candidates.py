@@ -70,7 +70,7 @@ class Candidates:
         return f"<{len(self)} candidates of {self.width} columns>"
 
     def params_at(self, place: Place) -> NDArray[Any]:
-        """Return the row at a place, shape (d,)."""
+        """Return the row with this number, shape (d,)."""
         assert isinstance(place, int)
         row: NDArray[Any] = self.x[place].copy()
         return row

@@ -169,22 +169,22 @@ class Real(Range):
     Parameters
     ----------
     low, high : float
-        Finite bounds, low <= high; both bounds can be suggested. If they are equal, the parameter is a constant, which
-        is not searched.
+        Finite bounds, low <= high; both bounds can be suggested. If the bounds are equal, the parameter is a constant,
+        which is not searched.
     log : bool, default False
         Search on a logarithmic scale; needs low > 0.
     step : float, optional
-        Restricts the values to low, low + step, low + 2 step, …, as far as they do not exceed high. Default None: all
-        numbers in [low, high].
+        Restricts the values to low, low + step, low + 2 step, …, up to at most high. Default None: all numbers in [low,
+        high].
     when : mapping, optional
-        The condition under which the parameter is active. It maps names of other parameters to a value or a list of
-        values that they must have. An inactive parameter is left out of the params. Default None: the parameter is
-        always active.
+        The condition under which the parameter is active. The mapping contains the names of other parameters, each with
+        the value or the list of values that this other parameter must have. An inactive parameter is left out of the
+        params. Default None: the parameter is always active.
 
     Raises
     ------
     InvalidSpace
-        The bounds are in the wrong order or are not finite real numbers, or are <= 0 with log. Or the step is not
+        The bounds are in the wrong order or are not finite real numbers, or are <= 0 with log; or the step is not
         positive, leaves fewer than two values, or is combined with log.
 
     Examples
@@ -217,20 +217,20 @@ class Integer(Range):
     Parameters
     ----------
     low, high : int
-        Bounds within ±2**40, low <= high; both bounds can be suggested. If they are equal, the parameter is a constant,
-        which is not searched.
+        Bounds within ±2**40, low <= high; both bounds can be suggested. If the bounds are equal, the parameter is a
+        constant, which is not searched.
     log : bool, default False
         Search on a logarithmic scale; needs low >= 1.
     step : int, optional
-        Restricts the values to low, low + step, low + 2 step, …, as far as they do not exceed high. Default None: all
-        integers from low to high.
+        Restricts the values to low, low + step, low + 2 step, …, up to at most high. Default None: all integers from
+        low to high.
     when : mapping, optional
         As for `Real`.
 
     Raises
     ------
     InvalidSpace
-        The bounds are in the wrong order, are not integers within ±2**40, or are <= 0 with log. Or the step is not
+        The bounds are in the wrong order, are not integers within ±2**40, or are <= 0 with log; or the step is not
         positive, leaves fewer than two values, or is combined with log.
 
     Examples
@@ -270,7 +270,7 @@ class Integer(Range):
 def _same_choice(a: Any, b: Any) -> bool:
     """Return whether two choices are the same.
 
-    True and 1 are different choices. If comparing two values raises an error, they are different.
+    True and 1 are different choices. If comparing two values raises an error, the values are different.
     """
     if a is b:
         return True
@@ -282,7 +282,7 @@ def _same_choice(a: Any, b: Any) -> bool:
         return False
 
 
-# Types whose equal values always have equal hashes. This does not hold for float32 of NumPy.
+# Types whose equal values always have equal hashes. NumPy's float32 is not such a type.
 _HASHED = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
 # Python refuses to convert integers of more than 4,300 digits to text and back.
@@ -341,7 +341,7 @@ class Choices(Parameter):
     options: tuple[Any, ...]
     _places: _Places
 
-    # The name of the field with the values, the name of the core's constructor, and the least number of values.
+    # The name of the field with the values, the name of the core's constructor, and the minimum number of values.
     _field: ClassVar[str]
     _kind: ClassVar[str]
     _least: ClassVar[int]

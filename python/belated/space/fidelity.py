@@ -27,7 +27,7 @@ class PowerCost:
     exponent : float, default 1.0
         Above 0. With exponent 1, the cost is linear in z.
     full : float, default 1.0
-        The cost at the highest fidelity, above 0. With the default, the unit of costs is a full evaluation. Pass
+        The cost at the highest fidelity, above 0. If this cost is 1, the unit of costs is a full evaluation. Pass
         another value to use the unit of the reported costs and of the budget of a run.
 
     Raises

@@ -18,12 +18,12 @@ from belated.space.arguments import axes, is_table
 from belated.space.dimensions import Categorical, Dimension
 from belated.space.shorthand import read
 
-# The values of one point by name: numbers, choices and constants. `suggest` returns them, and f takes them.
+# The values of one point by name: numbers, choices and constants. `suggest` returns such values, and f takes them.
 Params: TypeAlias = dict[str, Any]
 
 
 # A point in the form that the core takes. In a space it has one number for each searched parameter, and None for an
-# inactive parameter. A candidate is its row number.
+# inactive parameter. A candidate is given by its row number.
 Place: TypeAlias = list[float | None] | int
 
 
@@ -36,13 +36,14 @@ class Space(Mapping[str, Dimension]):
         Name → `Real`, `Integer`, `Ordinal` or `Categorical`. Shorthand is accepted: a tuple of two integers
         is an `Integer`, any other tuple of two numbers is a `Real`, and a list is a `Categorical`. None, a boolean, a
         number, a string, and a range with equal bounds are constants.
-        Pairs of numbers alone, as in ``[(-2.0, 2.0), (0.0, 5.0)]``, are called x0, x1, ….
+        A list of pairs of numbers, as in ``[(-2.0, 2.0), (0.0, 5.0)]``, declares parameters with the names x0, x1, ….
 
     Raises
     ------
     InvalidSpace
-        There are no dimensions, or only constants; a name is not a string or comes twice; a dimension is invalid; or
-        conditions name unknown parameters or values, a continuous `Real`, or each other in a circle.
+        There are no dimensions, or only constants; a name is not a string or occurs twice; a dimension is invalid; a
+        condition names an unknown parameter, an unknown value or a continuous `Real`; or conditions depend on each
+        other in a cycle.
 
     Warns
     -----
@@ -89,7 +90,7 @@ class Space(Mapping[str, Dimension]):
         self._readers = [(name, dimension.from_number) for name, dimension in self.items()]
 
     def __reduce__(self) -> Any:
-        # The core's part is made anew from the parameters.
+        # Unpickling makes the core's space again from the parameters.
         return type(self), (self._dimensions,)
 
     def _conditions(self, child: str) -> list[tuple[str, list[int]]]:
@@ -202,12 +203,12 @@ class Space(Mapping[str, Dimension]):
         return self.named(self.core.decode(np.asarray(point, dtype=np.float64).tolist()))
 
     def params_at(self, place: Place) -> dict[str, Any]:
-        """Return values by name at a place. Inactive parameters are left out."""
+        """Return values by name from a point in the form that the core takes. Inactive parameters are left out."""
         assert not isinstance(place, int)
         return self.named(self.core.spread(place))
 
     def params_of(self, record: _core.TrialRecord) -> dict[str, Any]:
-        """Return the values by name where a trial was started."""
+        """Return the values by name of the point at which a trial was started."""
         return self.named(self.core.numbers(record))
 
     def named(self, numbers: list[float | None]) -> dict[str, Any]:
@@ -216,12 +217,12 @@ class Space(Mapping[str, Dimension]):
         return {name: read(number) for (name, read), number in pairs if number is not None}
 
     def active_names(self, values: Mapping[str, Any]) -> list[str]:
-        """Return the names that are active for these values. A name is inactive if its parent has no value."""
+        """Return the names that are active for these values. A name is inactive if its parent does not have a value."""
         if not self._conditional:
             return list(self)
         numbers: list[float | None] = [None] * len(self)
         for i, (name, dimension) in enumerate(self.items()):
-            # A value out of range counts as missing; whoever reads the point refuses it.
+            # A value out of range counts as missing; the code that reads the point raises an error for it.
             with contextlib.suppress(KeyError, ValueError):
                 numbers[i] = dimension.to_number(values[name])
         return [name for name, active in zip(self, self.core.active(numbers), strict=True) if active]
@@ -231,11 +232,11 @@ class Space(Mapping[str, Dimension]):
         return {name: values[name] for name in self.active_names(values) if name in values}
 
     def locate(self, params: Any) -> list[float | None]:
-        """Return the place of one set of params."""
+        """Convert one set of params to a point in the form that the core takes."""
         return self.core.only_searched(self._numbers(params))
 
     def without_missing(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a row of a table without entries None and NaN that belong to inactive parameters."""
+        """Return a row of a table. Entries None and NaN of inactive parameters are left out."""
         if not self._conditional:
             return dict(record)
         kept = {*self.active_names(record), *(name for name in record if name not in self._dimensions)}

@@ -1,7 +1,7 @@
 """The format of a stored log: records and headers, each with a checksum.
 
-The checksum of a record covers its study and all its other fields. It reveals a record that was changed, moved or
-exchanged.
+The checksum of a record covers its study and all its other fields. A wrong checksum reveals a record that was changed,
+moved or exchanged.
 
 Times are written without the sign of zero, because databases do not keep the sign.
 """
@@ -19,7 +19,7 @@ VERSION = 5
 
 
 def _digest(*parts: object) -> bytes:
-    # The parts are written as a JSON list, because different lists never give the same text.
+    # The fields are written as a JSON list, because different lists never give the same text.
     return blake2b(json.dumps(parts).encode(), digest_size=16).digest()
 
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 
 class Forked(Protocol):
-    """An object with a part that a forked child must not use, such as a connection or a lock."""
+    """An object that contains something that a forked child must not use, such as a connection or a lock."""
 
     def _after_fork(self) -> None: ...
 
@@ -27,7 +27,7 @@ def register_study(study: Forked) -> None:
 
 
 def never_collect(connection: Any) -> None:
-    """Keep a connection of the parent open and unused. If the child closed it, the parent could not use it any more."""
+    """Keep a connection of the parent open and unused. If the child closed it, the parent would lose the connection."""
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))

@@ -53,10 +53,10 @@ class Transaction(Protocol):
 
 
 class Store(ABC):
-    """A place for the logs of studies. A store keeps records and does not interpret them.
+    """The base class of stores, which keep the logs of studies. A store does not interpret the content of records.
 
-    An operation that fails raises StoreError. It has then written nothing, unless the message says that it may have
-    written. To add a store, write a subclass in a new file and add a line to `belated.store.STORES`.
+    An operation that fails raises StoreError. A failed operation has written nothing, unless the message says that it
+    may have written. To add a store, write a subclass in a new file and add a line to `belated.store.STORES`.
     """
 
     #: The URL from which `open_store` opens this store, in any process.
@@ -65,7 +65,7 @@ class Store(ABC):
     #: Whether `open_store` finds the same studies at this URL in any process.
     opens_by_url = True
 
-    #: Whether readers can see events before these are on disk. A crash may remove such events.
+    #: Whether readers can see events before the events are on disk. A crash may remove such events.
     shows_unsynced = False
 
     @classmethod
@@ -83,7 +83,7 @@ class Store(ABC):
 
     @abstractmethod
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
-        """Start studies with their events in one transaction. If names exist, start no study and return these names."""
+        """Start studies with their events in one transaction. If some names already exist, only return these names."""
 
     @abstractmethod
     def header(self, name: str) -> Header | None:
@@ -99,7 +99,8 @@ class Store(ABC):
 
         Appended events are durable when the ``with`` ends. If the ``with`` ends with an exception, the events are not
         written. Callers may call ``__exit__`` twice, because an interrupt may prevent the call by the ``with``. The
-        second call ends the parts that have not ended, as a function with `contextlib.contextmanager` does.
+        second call then completes the steps that the first call did not complete, as a function with
+        `contextlib.contextmanager` does.
         """
 
     def flush(self, name: str) -> None:

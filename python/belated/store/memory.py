@@ -36,7 +36,7 @@ class MemoryStore(Store):
         return list(self._studies)
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
-        """Start studies with their events together. If names exist, start no study and return these names."""
+        """Start studies with their events together. If some names already exist, only return these names."""
         with self._lock:
             taken = [header.name for header, _ in studies if header.name in self._studies]
             if not taken:

@@ -24,9 +24,10 @@ LAYOUT = 1
 # log is on disk, and one sync serves all waiting writers. A standby does not write to its log.
 _SYNC = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'belated', '') END"
 _WITHOUT_WAITING = "SET LOCAL synchronous_commit TO OFF; "
-# The sync of users without the right to call this function. Locking a row also writes to the log.
+# This statement replaces the sync for users without the right to call this function: locking a row also writes to the
+# log.
 _SYNC_BY_LOCK = "SELECT n FROM belated.heads WHERE study = %s FOR UPDATE"
-# How often a sync is repeated if an administrator cancels it.
+# How many times a sync is repeated if an administrator cancels it.
 _SYNCS = 3
 _BEFORE_REPEATING = "look at the study before you repeat it, or repeat it with the same key"
 
@@ -57,9 +58,9 @@ _HEADER = "SELECT id, name, definition, at, version, checksum FROM belated.studi
 class PostgresStore(Store):
     """A store in a database; any number of processes on any machines may use it at once.
 
-    A process opens a connection when it needs one, and opens another one after a loss. A forked child opens its own
-    connection and does not use the parent's connection. Passwords stay in this process, and are neither shown nor
-    pickled.
+    A process opens a connection when it needs one, and opens another connection if the first one is lost. A forked
+    child opens its own connection and does not use the parent's connection. Passwords stay in this process, and are
+    neither shown nor pickled.
     """
 
     shows_unsynced = True
@@ -112,7 +113,7 @@ class PostgresStore(Store):
         return None
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
-        """Start studies with their events in one transaction. If names exist, start no study and return these names."""
+        """Start studies with their events in one transaction. If some names already exist, only return these names."""
         tried = False
 
         def start(connection: Any) -> list[str]:

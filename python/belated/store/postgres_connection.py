@@ -44,7 +44,7 @@ _SESSION = (
     "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END"
 )
 
-# Words in the server's messages before a connection exists, for errors without a code. They mark errors that a new
+# Errors do not have a code before a connection exists. Words in the server's messages then mark errors that a new
 # attempt does not change, and errors of a server that will soon be ready.
 _FINAL = ("authentication failed", "no password supplied", "does not exist", "pg_hba.conf", "permission denied")
 _NOT_READY = ("starting up", "shutting down", "recovery mode", "not yet accepting", "too many clients", "slots are")
@@ -86,7 +86,7 @@ def driver() -> Any:
 class Server:
     """A server and this process's connection to it. There is at most one connection, which one thread uses at a time.
 
-    The URL does not contain passwords. This module keeps them, and they are neither shown nor pickled.
+    The URL does not contain passwords. This module keeps the passwords, and they are neither shown nor pickled.
     """
 
     _connection: Any = None
@@ -104,7 +104,7 @@ class Server:
         self.close()
 
     def run(self, action: Callable[[Any], T]) -> T:
-        """Call an action with this process's connection. If it was lost, repeat the action with a new connection."""
+        """Call an action with this process's connection. If the connection was lost, repeat the call with a new one."""
         psycopg = driver()
         with self.lock:
             end, pause = None, 0.0
@@ -171,7 +171,7 @@ class Server:
             except BaseException:
                 connection.close()
                 raise
-            # This is set last, so that a connection is used only after its setup is complete.
+            # Set this attribute last, so that a connection is used only after its setup is complete.
             self._connection = connection
         return self._connection
 
@@ -190,7 +190,7 @@ class Server:
             connection.close()
 
     def error(self, text: str) -> StoreError:
-        """Return an error of this server's store."""
+        """Return a StoreError about this server's store."""
         return StoreError(f"store {self.url}: {text}")
 
     def _translated(self, error: Any) -> StoreError:

@@ -1,9 +1,10 @@
 """Salvage of a damaged SQLite file: records are found by their format, even if the tables are not readable.
 
-A record in SQLite's format is a header and the columns' bytes one after another. The header is its own length and a
-varint for each column, the serial type, which encodes type and length. A record that does not fit its page continues in
-a chain of overflow pages. Events end in a checksum of 16 bytes, serial type 0x2C. The whole file and its write-ahead
-log are searched for this format. The checksum decides whether a match is an event.
+A record in SQLite's format consists of a header and then the bytes of each column. The header consists of its own
+length and of a serial type for each column. A serial type is a varint that encodes the type and the length of the
+column. A record that does not fit its page continues in a chain of overflow pages. Events end in a checksum of 16
+bytes, serial type 0x2C. The whole file and its write-ahead log are searched for this format. The checksum decides
+whether a match is an event.
 """
 
 import json
@@ -63,7 +64,7 @@ def salvage(path: str) -> tuple[list[Header], list[tuple[int, Record]]]:
 
 
 def _matches(form: "re.Pattern[bytes]", data: bytes, log: bytes) -> Iterator[tuple[bool, int]]:
-    """Yield the places at which records may begin: whether the place is in the write-ahead log, and its offset."""
+    """For each possible start of a record, yield whether it is in the write-ahead log, and its offset."""
     for in_log, content in ((False, data), (True, log)):
         for match in form.finditer(content):
             yield in_log, match.start()
@@ -143,7 +144,7 @@ class _Pages:
         return tuple(row)
 
     def _payload(self, page: memoryview, start: int, total: int, of_table: bool) -> bytes | None:
-        """Return `total` bytes from `start` on, overflow pages included, or None if the file ends before.
+        """Return `total` bytes from `start` on, including overflow pages; None if the file ends earlier.
 
         See SQLite's file format, section 1.6. U is the usable page size. A payload P > X keeps K = M + (P - M) mod (U -
         4) bytes on its page if K <= X, else M bytes. The other bytes are on overflow pages.

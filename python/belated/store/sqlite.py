@@ -128,7 +128,7 @@ class SqliteStore(Store):
         return self._run(lambda connection: self._header(connection, name))
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
-        """Start studies with their events in one transaction. If names exist, start no study and return these names."""
+        """Start studies with their events in one transaction. If some names already exist, only return these names."""
 
         def start(connection: sqlite3.Connection) -> list[str]:
             taken = [header.name for header, _ in studies if self._header(connection, header.name) is not None]
@@ -337,7 +337,7 @@ class SqliteStore(Store):
             self._when_free(lambda: connection.execute("COMMIT"))
             return result
         finally:
-            # These are functions in C. An interrupt cannot come before their call.
+            # `in_transaction` and `execute` are C functions, so an interrupt cannot come before their call.
             if connection.in_transaction:
                 try:
                     connection.execute("ROLLBACK")

@@ -1,4 +1,4 @@
-"""Passwords in URLs of stores: the places of passwords, and the URL without passwords."""
+"""Functions that find the passwords in the URL of a store, and that return the URL without passwords."""
 
 import re
 from reprlib import Repr

@@ -181,7 +181,7 @@ def _differences(name: str, there: Any, here: Any) -> Iterator[tuple[str, Any, A
 
 
 def _kind(data: Any) -> Any:
-    """Return the class of a stored value, or None for other data. For candidates, it is the type of their numbers."""
+    """Return the class of a stored value, or the type of the numbers of candidates; return None for other data."""
     return data["kind"] if isinstance(data, dict) and "rows" not in data else None
 
 

@@ -1,4 +1,4 @@
-"""Readers of the output of `belated study export`. They check all lines of a study before it is written."""
+"""Functions that read the output of `belated study export`, and check all lines of a study before it is written."""
 
 import json
 import math
@@ -27,7 +27,7 @@ _ID_BITS = 48
 # A study as it was exported.
 Exported: TypeAlias = tuple[Header, list[Record]]
 
-# A check of a fact in a line, with a description of the facts that pass.
+# A function that checks an entry of a line, and a description of the valid entries.
 _Check: TypeAlias = tuple[Callable[[Any], bool], str]
 
 
@@ -45,7 +45,7 @@ _COMMON: dict[str, _Check] = {
     "checksum": (lambda checksum: type(checksum) is str, "a string"),
 }
 _NAME: _Check = (is_usable_name, f"a printable name of 1 to {LONGEST_NAME} bytes")
-# The definition's line has the number of events of the study in the file, and the number of studies in the file.
+# The line of a definition contains the number of the study's events in the file, and the number of studies in the file.
 _DEFINITION = _COMMON | {"study": _NAME, "events": _INTEGER, "studies": _INTEGER}
 # If the definition is lost, the name of the study is lost too.
 _NAME_OR_NONE: _Check = (lambda name: name is None or is_usable_name(name), _NAME[1])
@@ -137,7 +137,7 @@ def _checked(header: Header, events: dict[int, Record], n_events: int, store: St
 
 
 def _read_line(number: int, line: str) -> tuple[dict[str, Any], Header | Record]:
-    """Return the facts of a line, and the header or record that they describe."""
+    """Parse a line: return its metadata, and the header or record that the metadata describe."""
     found = _BODY.search(line)
     try:
         if found is None or not line.endswith("}"):

@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
 def outcome_of(trial: Any) -> Outcome:
     """Return the outcome of a trial of Optuna.
 
-    A COMPLETE trial is observed. It is failed if a constraint is violated (its value is above 0) or the value is not
+    A COMPLETE trial is observed, or failed if a constraint is violated (its value is above 0) or the value is not
     finite. A FAIL trial is failed, a PRUNED trial abandoned, and a RUNNING or WAITING trial pending.
     """
     state = trial.state.name
@@ -135,14 +135,14 @@ def load(storage: Any, name: str) -> Any:
 def space_of(trials: Sequence[Any]) -> Space:
     """Return the space of the parameters of trials, in the order of their first appearance.
 
-    Some parameters occur only in some of the trials. Such a parameter gets a condition if another parameter determines
-    these trials.
+    Some parameters occur only in some of the trials. Such a parameter gets a condition if the value of another
+    parameter determines in which trials it occurs.
 
     Raises
     ------
     InvalidSpace
         The trials have no parameters; a parameter cannot be searched, or has several distributions; or a parameter
-        occurs only in some trials, which are not determined by a condition.
+        occurs only in some trials, and no condition determines these trials.
     """
     distributions: dict[str, Any] = {}
     for trial in trials:

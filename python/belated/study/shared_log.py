@@ -1,4 +1,4 @@
-"""A log that processes share. It has the methods of a core and keeps its events in a store."""
+"""A log that processes share. The log has the methods of a core and keeps its events in a store."""
 
 import math
 import threading
@@ -27,10 +27,10 @@ LOGGER = logger()
 # would take longer.
 _QUICK = 0.002
 
-# How often a slow proposal is made without the lock, if other processes write in the meantime.
+# How many times a slow proposal is made without the lock, if other processes write in the meantime.
 _ATTEMPTS = 3
 
-# How often a call is made if the connection is lost each time before the call writes, while other processes write.
+# How many times a call is made if each time the connection is lost before the call writes, while other processes write.
 _LOST_CONNECTIONS = 21
 
 # If the last read was more than this number of seconds ago, the log is read before the write lock is taken. Reading
@@ -42,7 +42,7 @@ class SharedLog:
     """The log of a study: a core whose events are kept in a store. The stored log is authoritative.
 
     The core has the first events of the stored log. Events are validated against the whole log while the store's write
-    lock is held. They are applied to the core after they are committed.
+    lock is held. Events are applied to the core after they are committed.
     """
 
     def __init__(self, core: _core.Optimizer, store: Store, name: str, id: int) -> None:
@@ -57,7 +57,7 @@ class SharedLog:
         self._last: bytes | None = None
         # The number and the checksum of the last event that is known to be on disk.
         self._synced: tuple[int, bytes] | None = None
-        # The number of times the whole log was read again, and the time of the last read by the monotonic clock.
+        # The number of times the whole log was read again, and the time of the last read on the monotonic clock.
         self._readings = 0
         self._read_at = -math.inf
         # The events written by calls with a key: "call:i:key" → the number of the event. The dict has only strings and
@@ -167,8 +167,8 @@ class SharedLog:
                     if records:
                         log.append(records)
             except BaseException as error:
-                # Without this, an interrupt just before the `with` statement is entered or left would keep the
-                # transaction open.
+                # Otherwise an interrupt just before the `with` statement is entered or left would keep the transaction
+                # open.
                 transaction.__exit__(type(error), error, error.__traceback__)
                 raise
             # The events are committed. If this step is interrupted, the next sync reads them.
@@ -223,9 +223,9 @@ class SharedLog:
         fidelity: float | None = None,
         may_start: Callable[[], bool] | None = None,
     ) -> list[int]:
-        """Start n trials, or find the trials of the key. Return their numbers, or [] if `may_start` returns False.
+        """Start n trials, or find the trials of an earlier call with this key; return the numbers of the trials.
 
-        `may_start` is called with the write lock held.
+        `may_start` is called with the write lock held. If it returns False, return [].
         """
 
         def proposal() -> list[str]:
@@ -328,5 +328,5 @@ class SharedLog:
 
 
 def _stored_key(call: str, i: int, key: str | None) -> str | None:
-    """Return the stored key of the i-th event of a call with a key; None without a key."""
+    """Return the stored key of the i-th event of a call, or None if the call does not have a key."""
     return None if key is None else f"{call}:{i}:{key}"

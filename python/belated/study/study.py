@@ -34,8 +34,8 @@ class Study(LifeCycle[SharedLog]):
     """An optimizer whose log is kept in a store. A study outlives the process, and many processes can share a study.
 
     Suggesting and reporting work as with an optimizer. A report is stored when the call returns. Any process may report
-    on any trial. Every report is accepted: late, twice, in any order, after `fail`, or after a lease ended. Every
-    method first reads the events of other processes. A `Trial` shows the state at the last read.
+    on any trial. A report is accepted even if it is late, repeated or out of order, or comes after `fail` or after the
+    end of a lease. Every method first reads the events of other processes. A `Trial` shows the state at the last read.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ class Study(LifeCycle[SharedLog]):
         The name of the study in the store.
     store : str or path
         ``"sqlite:///file.db"`` (``sqlite:////`` for an absolute path). The file may contain several studies, and many
-        processes of one machine may use it. It must not be on a network file system. Processes of many machines share
-        ``"postgresql://user@host/database"``, which needs psycopg (``pip install 'belated[postgres]'``).
+        processes of one machine may use it. The file must not be on a network file system. Processes of many machines
+        share ``"postgresql://user@host/database"``, which needs psycopg (``pip install 'belated[postgres]'``).
     optimizer : Optimizer, optional
         The optimizer of a new study, which starts with the optimizer's trials. If the study exists, leave it out or
         pass an equal optimizer.
@@ -53,15 +53,15 @@ class Study(LifeCycle[SharedLog]):
         `time.time`.
     constraints : list of callable, optional
         The constraints of an existing study that was created with constraints. A study stores only their number and
-        their names. Pass the same functions in the same order. Without them, `suggest`, `enqueue` and `recommend` raise
-        an error.
+        their names. Pass the same functions in the same order. If they are missing, `suggest`, `enqueue` and
+        `recommend` raise an error.
 
     Raises
     ------
     StoreError
         The store cannot be read or written, or is damaged; or the study does not exist and `optimizer` is None.
     InvalidSetting
-        The study exists with other settings than `optimizer`, and the message names the differences. Or the number of
+        The study exists with other settings than `optimizer` (the message names the differences), the number of
         constraints is wrong, or the point of an earlier suggestion violates a constraint.
 
     Examples
@@ -144,9 +144,10 @@ class Study(LifeCycle[SharedLog]):
         store : str or path, optional
             The store of the new study; see `Study`. Default None: this process's memory.
         optimizer : Optimizer, optional
-            An optimizer without trials and with the same direction. The study gets a copy of it. Its space may leave
-            parameters out. Default None: `BayesOpt`, whose space has Optuna's distributions. A parameter that only some
-            of the completed trials have gets a condition (``when=``), if another parameter determines these trials.
+            An optimizer without trials and with the same direction. The study gets a copy of this optimizer. The
+            optimizer's space may leave parameters out. Default None: `BayesOpt`, whose space has Optuna's
+            distributions. A parameter that only some of the completed trials have gets a condition (``when=``), if the
+            value of another parameter determines in which trials it occurs.
         study_name : str, optional
             The name of the new study. Default None: `name`.
 
@@ -156,8 +157,8 @@ class Study(LifeCycle[SharedLog]):
             The study of Optuna does not exist; it has several objectives; its direction differs from the direction of
             `optimizer`; or the new study already exists.
         InvalidSpace
-            A distribution cannot be searched; a parameter has several distributions; or the trials that have a
-            parameter are not determined by a condition.
+            A distribution cannot be searched; a parameter has several distributions; or a parameter occurs only in some
+            trials, and no condition determines these trials.
         InvalidPoint
             The point of a completed trial does not belong to the space of `optimizer`.
 
@@ -396,14 +397,14 @@ class Study(LifeCycle[SharedLog]):
         attrs : mapping, optional
             Other data to keep with the trial, as JSON.
         fidelity : int or float, optional
-            The fidelity of the trial. An error is raised if it differs from the trial's fidelity.
+            The fidelity of the evaluation. An error is raised if this fidelity differs from the fidelity of the trial.
         amend : bool, default False
             Replace an earlier value.
         replicate : bool, default False
             If the trial already has a value, record this value as another trial at the same point.
         key : str, optional
             A name for this report. A second report with the same key changes nothing. Value, std, cost and params must
-            equal the first report, otherwise `InvalidSetting` is raised. Duration and attrs may differ.
+            be the same as in the first report, otherwise `InvalidSetting` is raised. Duration and attrs may differ.
         """
         _check_key(key)
         facts = (std, cost, duration, params, attrs)

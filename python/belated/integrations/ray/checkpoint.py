@@ -26,8 +26,8 @@ class DamagedFile(InvalidSetting):
 class SavedSearch:
     """The content of the file of a search.
 
-    `space` has the dimensions as data, `settings` the optimizer's definition, and `trials` a number for each id of
-    Tune.
+    `space` contains the dimensions as data. `settings` contains the optimizer's definition. `trials` maps the id of
+    each trial of Tune to the number of the optimizer's trial.
     """
 
     metric: str
@@ -63,7 +63,7 @@ class SavedSearch:
         return saved
 
     def begins_with(self, events: list[str]) -> bool:
-        """Return whether the saved log begins with these events, which may have other wall-clock times."""
+        """Return whether the saved log begins with these events. Wall-clock times may differ."""
         saved = self.events[: len(events)]
         return [without_time(event) for event in saved] == [without_time(event) for event in events]
 
@@ -84,7 +84,7 @@ class SavedSearch:
 
 @dataclass(frozen=True)
 class TuneTrial:
-    """A trial in Tune's table. It has two configs: the nested config, and the flattened config of its suggestion."""
+    """A trial in Tune's table, with two configs: the nested config, and the flattened config that was suggested."""
 
     id: str
     status: str
@@ -94,12 +94,12 @@ class TuneTrial:
 
 def tune_trials(folder: str) -> list[TuneTrial] | None:
     """Return the trials of the table that Tune restores in an experiment's folder, or None if the table is missing."""
-    # Tune makes the same choice: the names contain the time at which a session began.
+    # Choose the newest table, as Tune does. The file names contain the time at which a session began.
     paths = sorted(Path(folder).glob("experiment_state-*.json"))
     if not paths:
         return None
-    # The folder is a copy of the storage. It also has tables of sessions that never reached the storage. Tune chooses
-    # among the tables of the storage.
+    # The folder is a copy of the storage. The folder also contains tables that were never copied to the storage. Tune
+    # chooses only among the tables in the storage.
     table = _trial_data(paths[-1])
     there = _names_in_storage(table)
     chosen = [path for path in paths if path.name in there][-1:]
@@ -114,7 +114,7 @@ def _trial_data(path: Path) -> list[tuple[str, str]]:
 
 
 def _names_in_storage(table: list[tuple[str, str]]) -> set[str]:
-    """Return the names of the files in an experiment's storage; the list is empty if the storage is unreachable."""
+    """Return the names of the files in an experiment's storage; the set is empty if the storage is unreachable."""
     try:
         storage = dict(_decoded({"storage": json.loads(table[0][0])["storage"]}))["storage"]
         # The package of `FileSelector` is a dependency of Tune.
@@ -123,8 +123,8 @@ def _names_in_storage(table: list[tuple[str, str]]) -> set[str]:
         files = storage.storage_filesystem.get_file_info(FileSelector(storage.experiment_fs_path))
         return {file.base_name for file in files}
     except Exception:
-        # Examples are an experiment that was moved and a pickle of another release. Reading such a pickle may raise any
-        # error.
+        # The experiment may have been moved, or a pickle may come from another release. Reading such a pickle may raise
+        # any error.
         return set()
 
 

@@ -27,7 +27,8 @@ LOGGER = logger()
 class BelatedSearch(Searcher):  # type: ignore[misc]
     """A search algorithm for Ray Tune: ``tune.TuneConfig(search_alg=BelatedSearch())``.
 
-    Running trials count as pending. Suggestions take them into account, so any number of trials may run at a time.
+    Running trials count as pending. Suggestions take pending trials into account, so any number of trials may run at a
+    time.
 
     Parameters
     ----------
@@ -62,12 +63,12 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
 
     Notes
     -----
-    Tune saves the searcher and its own table of trials, and ``Tuner.restore`` restores both. The searcher or the table
-    may be newer. The searcher therefore also reads Tune's table. It adds trials that only Tune has. A trial that ended
-    in the table takes its result from the table. If Tune does not know a suggested trial, the point of this trial is
-    suggested again to the next trial.
+    Tune saves the searcher and Tune's table of trials, and ``Tuner.restore`` restores both. Either of the two may be
+    newer. The searcher therefore also reads Tune's table. The searcher adds the trials that are only in the table. If a
+    trial has ended according to the table, the searcher takes its result from the table. If a suggested trial is not in
+    the table, the next trial gets the point of this trial.
 
-    A trial fails if its results lack the metric or a finite number for it. A trial that ended without a result is
+    A trial fails if its results do not contain a finite number for the metric. A trial that ended without a result is
     abandoned. If a trial is run again, its value is replaced.
 
     ``ConcurrencyLimiter`` and ``max_concurrent_trials`` set how many trials run at a time. This searcher keeps the
@@ -88,7 +89,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     _metric: Any
     _mode: Any
 
-    # The state is text and not a pickle.
+    # The state is saved as text and not as a pickle.
     CKPT_FILE_TMPL = "searcher-state-{}.json"
 
     def __init__(
@@ -110,16 +111,17 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         # Whether the space comes from Tune's configuration.
         self._is_from_config = False
         self._optimizer: Optimizer | None = None
-        # For the trials of Tune by id: the optimizer's numbers, the running trials, and the last finite values.
+        # Data of Tune's trials by id: the numbers of the optimizer's trials, the running trials, and the last finite
+        # values.
         self._trials: dict[str, int] = {}
         self._running: set[str] = set()
         self._latest: dict[str, float] = {}
-        # Suggested trials that Tune lost.
+        # Suggested trials that are missing from Tune's table after a restore.
         self._unstarted: list[int] = []
         self._max_concurrent: int | None = None
         # The error of a failed restore.
         self._failure: Exception | None = None
-        # Whether a warning was given about results without the metric (False), or without a finite number (True).
+        # The warnings given so far: False if the metric was missing, True if its value was not a finite number.
         self._warned: set[bool] = set()
         self._check_optimizer(space)
         if self._space is not None and self._mode is not None:
@@ -148,7 +150,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
 
     @property
     def optimizer_(self) -> Optimizer:
-        """The optimizer that chooses."""
+        """The optimizer that chooses the points."""
         return self._chooser()[0]
 
     # Methods that Tune calls.
@@ -210,7 +212,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return space.config(Trial(optimizer, self._trials[trial_id]).params)
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        """Remember the metric of a trial that continues."""
+        """Store the last value of the metric of a running trial."""
         self._number(trial_id, result)
         value = finite(result.get(self._metric))
         if value is not None:
@@ -244,7 +246,8 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         error : bool, default False
             Whether the trial failed.
         pruned : bool, default False
-            Whether the trial was stopped early. Its value is used like the value of a trial of this search.
+            Whether the trial was stopped early. The value of a stopped trial is used like the value of a trial of this
+            search.
         intermediate_values : list of float, optional
             Not used.
         """
@@ -267,7 +270,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         Path(checkpoint_path).write_text(self._saved().text(), encoding="utf-8")
 
     def restore(self, checkpoint_path: str) -> None:
-        """Continue the search of a file with the arguments of this searcher.
+        """Continue the search that is saved in a file; this searcher keeps its arguments.
 
         Raises
         ------
@@ -278,7 +281,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         self._restore(checkpoint_path, None)
 
     def restore_from_dir(self, checkpoint_dir: str) -> None:
-        """Continue the newest search in the folder of an experiment, after reading Tune's table of its trials.
+        """Continue the newest search saved in the folder of an experiment; also read Tune's table of the trials.
 
         Damaged files are skipped; a killed Tune may leave such files. If all files are damaged, the search continues
         from the table, which has the trials but not the fitted model.
@@ -298,7 +301,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                 )
             self._reconcile(table)
         except Exception as error:
-            # Without this, Tune would only log the error and restart the experiment.
+            # If the error were raised here, Tune would only log the error and restart the experiment.
             self._failure = error
             raise
 
@@ -328,7 +331,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return made
 
     def _ready(self) -> tuple[Optimizer, TuneSpace]:
-        """Return the optimizer and its space; raise InvalidSetting if they are missing or do not fit Tune."""
+        """Return the optimizer and its space; raise InvalidSetting if one is missing or does not fit Tune."""
         if self._failure is not None:
             raise InvalidSetting(
                 f"the search could not be restored: {self._failure}; nothing is suggested, because the "
@@ -337,7 +340,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return self._chooser()
 
     def _chooser(self) -> tuple[Optimizer, TuneSpace]:
-        """Return the optimizer and its space; raise InvalidSetting if they are missing."""
+        """Return the optimizer and its space; raise InvalidSetting if one is missing."""
         if self._optimizer is None or self._space is None:
             raise InvalidSetting(
                 "space, metric or mode is missing: pass them to BelatedSearch, or param_space to Tuner and metric and "
@@ -417,7 +420,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         before = self.__dict__.copy()
         try:
             if self._space is None:
-                # Tune passes its param_space on only if the user passes it to Tuner.restore again.
+                # Tune gives this searcher a param_space only if the user passes it to Tuner.restore again.
                 self._space, self._is_from_config = TuneSpace(space_from_data(saved.space)), True
             self._metric, self._mode = self._metric or saved.metric, self._mode or saved.mode
             if self._optimizer is None:
@@ -459,15 +462,15 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         ]
         unstarted = sorted([*self._unstarted, *map(self._trials.pop, lost)])
         self._running = set()
-        # The points that are enqueued and not suggested yet.
+        # The enqueued points that have not been suggested yet.
         queue = [space.space.params_at(place) for place in optimizer._log.queued()]
         for row in table:
             number = self._trials.get(row.id)
             if number is None:
                 params = space.params(*row.configs)
                 try:
-                    # A session that was killed before it saved the search gave this row the point of a trial that Tune
-                    # had lost.
+                    # If a session was killed before it saved the search, it may have given this row the point of a
+                    # trial that is missing from the table.
                     at_point = [trial for trial in unstarted if Trial(optimizer, trial).params == params]
                     again = [each for each in restarted if Trial(optimizer, self._trials[each]).params == params]
                     if again:

@@ -1,7 +1,7 @@
-"""Search spaces as Ray Tune's users write them, and conversion to and from Tune's configs.
+"""Search spaces in the form that Ray Tune's users write, and conversion to and from Tune's configs.
 
-The name of a parameter in nested dicts is its keys from the outermost dict on, joined by "/", as in Tune's tables of
-results.
+The name of a parameter in nested dicts consists of its keys, the outermost key first, joined by "/", as in Tune's
+tables of results.
 """
 
 import json
@@ -76,10 +76,10 @@ class TuneSpace:
         return config
 
     def params(self, *sources: Mapping[str, Any]) -> dict[str, Any]:
-        """Return params read from configs, nested or flattened ("optim/lr"). The first config that has a name is used.
+        """Return params read from nested or flattened ("optim/lr") configs; the first config that has a name is used.
 
-        Tuples among the choices are recognised even if JSON turned them into lists. Names that all configs lack are
-        left out.
+        Tuples among the choices are recognised even if JSON turned them into lists. Names that are missing from all
+        configs are left out.
         """
         found: dict[str, Any] = {}
         for name, dimension in self.space.items():
@@ -150,8 +150,8 @@ def _choice(dimension: Categorical | Ordinal, value: Any) -> Any:
     """Return the choice that equals a value from a config, or _ABSENT."""
     with suppress(ValueError):
         return dimension.check(value)
-    # Values are compared as text, in which a tuple equals the list that JSON made of it. Objects do not have such a
-    # text.
+    # Compare the JSON texts of values: a tuple and the list that JSON made of it have the same text. Other types of
+    # choices cannot be written as JSON.
     with suppress(TypeError):
         wanted = json.dumps(value)
         for choice in dimension.choices if isinstance(dimension, Categorical) else dimension.values:
@@ -201,7 +201,7 @@ def _refuse_inner_domains(name: str, value: Any) -> None:
 
 
 def _dimension(domain: Any) -> Dimension:
-    """Return the dimension with the values of a domain of Tune."""
+    """Return the dimension that has the same values as a domain of Tune."""
     sampler, q = domain.get_sampler(), None
     if isinstance(sampler, sample.Quantized):
         sampler, q = sampler.get_sampler(), sampler.q
@@ -231,7 +231,7 @@ def _dimension(domain: Any) -> Dimension:
         return Integer(first, last, step=q) if first < last else Categorical([first])
     if q is None or is_log:
         return Real(domain.lower, domain.upper, log=is_log)
-    # Tune has checked that the bounds are multiples of q. As decimals, they are exact multiples.
+    # Tune has checked that the bounds are multiples of q. As decimals, the bounds are exact multiples of q.
     exact = Fraction(repr(float(q)))
     low, high = (float(exact * round(bound / q)) for bound in (domain.lower, domain.upper))
     return Real(low, high, step=q) if low < high else Categorical([low])

@@ -19,13 +19,13 @@ T = TypeVar("T")
 
 
 def executor(n_workers: int | None = None, **options: Any) -> "RayExecutor":
-    """Return an executor for ``bl.maximize(executor=…)`` on the Ray that this process is connected to.
+    """Return an executor for ``bl.maximize(executor=…)`` that uses the Ray cluster of this process.
 
     Parameters
     ----------
     n_workers : int, optional
-        The maximum number of calls that Ray has at a time. Further calls wait in this executor. Default None: the
-        number that fits into the cluster now. Pass it if the cluster grows by itself.
+        The maximum number of calls that are submitted to Ray at a time. Further calls wait in this executor. Default
+        None: the number of calls that the cluster can run now. Pass a number if the cluster scales automatically.
     **options
         Options of ``ray.remote`` for each call: ``num_cpus`` (default 1), ``num_gpus``, ``resources``, ``runtime_env``
         and so on. The default of ``max_retries`` is 0. Otherwise Ray would silently repeat the call of a worker that
@@ -78,7 +78,7 @@ class RayExecutor(Executor):
     Attributes
     ----------
     num_workers : int
-        The maximum number of calls that Ray has at a time.
+        The maximum number of calls that are submitted to Ray at a time.
     """
 
     def __init__(self, num_workers: int, options: Mapping[str, Any]) -> None:
@@ -92,7 +92,8 @@ class RayExecutor(Executor):
         self._n_running = 0
         self._unfinished: set[Future[Any]] = set()
         self._is_shut_down = False
-        # Starts the waiting calls. Ray's thread that reports results cannot start them, because it must not wait.
+        # This thread starts the waiting calls. The thread in which Ray reports results cannot start them, because it
+        # must not block.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="belated-ray")
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
@@ -134,7 +135,7 @@ class RayExecutor(Executor):
 
     def _finish(self, future: "Future[Any]", result: "Future[Any]") -> None:
         """Set the result of a call, in Ray's thread."""
-        # Make room first, because the receiver of the result may submit the next call at once.
+        # First allow another call to start, because the receiver of the result may submit the next call at once.
         self._end_one()
         error = result.exception()
         if error is None:
