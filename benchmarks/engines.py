@@ -3,13 +3,13 @@
     python benchmarks/engines.py --engines threads,processes,loky,dask,ray
 
 The function sleeps, so the number of workers may exceed the number of processors. All workers are started before the
-measurement. Utilisation is the total time spent in the function, divided by (number of workers x time from the first
-start to the last end). The rows named "engine" are for the executor without belated: whenever a call has finished, a
-new call is submitted. The idle time is the mean time from the end of a worker's call to the start of its next call. The
-CPU time is the time of this process for each call. All calls take the same time, so all workers finish nearly at once,
-and the last worker waits until all other workers have a new call. The program alternates between the workloads and
-prints the medians over the rounds. "load" is the number of processes of all programs that were ready to run. The
-program prints JSON.
+measurement. Utilisation is the total time spent in the function, divided by the number of workers and by the time from
+the first start to the last end. The rows named "engine" use the executor without belated: whenever a call has finished,
+the program submits a new call. The idle time is the mean time from the end of a worker's call to the start of its next
+call. The CPU time is the CPU time that this process spends on each call. All calls take the same time, so all workers
+finish nearly at once. The last worker then waits until all other workers have a new call. The program alternates
+between the workloads and prints the medians over the rounds. "load" is the number of processes of all programs that
+were ready to run. The program prints JSON.
 """
 
 import argparse
@@ -78,7 +78,7 @@ def on_ray(n_workers):
         ray.shutdown()
 
 
-# Each function takes the number of workers and is a context manager that gives an executor.
+# Each function takes the number of workers and returns a context manager that gives an executor.
 ENGINES = {"threads": threads, "processes": processes, "loky": loky, "dask": dask, "ray": on_ray}
 
 
@@ -129,7 +129,7 @@ def of_run(optimizer, executor, n_workers, n_trials, seconds):
 
 
 def figures_of(run, n_workers):
-    """Return the utilisation, and for each call the mean idle time and the CPU time in this process, in ms."""
+    """Return the utilisation, and the mean idle time and the CPU time of this process per call, in ms."""
     cpu = time.process_time()
     calls = run()
     cpu = time.process_time() - cpu

@@ -1,7 +1,7 @@
-"""The latency of Ctrl-C in every call that may take long: interrupt.py [--rows N …].
+"""The latency of Ctrl-C during every call that may take long: interrupt.py [--rows N …].
 
 Each call is repeated, and receives a SIGINT at a different time in each repetition. The latency is the time from the
-signal to the exception of the handler. Prints JSON with times in milliseconds.
+signal to the exception that the handler raises. Prints JSON with times in milliseconds.
 """
 
 import argparse
@@ -83,7 +83,8 @@ CALLS = {
 
 
 def latency(call, after):
-    """Return the latency in seconds of a SIGINT `after` seconds into the call, or None if the call had ended before."""
+    """Send a SIGINT `after` seconds into the call; return the latency in seconds, or None if the call had ended
+    before."""
     sent = []
 
     def send():

@@ -1,5 +1,5 @@
-"""Samplers of Optuna on the open tables, in eight processes that share a study in SQLite, beside `BayesOpt` without
-Optuna.
+"""Samplers of Optuna, and `BayesOpt` without Optuna, on the open tables. Eight processes share an Optuna study in
+SQLite.
 
     python benchmarks/optuna_samplers.py run results.jsonl --seeds 0:10 [--processes 1]
     python benchmarks/optuna_samplers.py times results.jsonl
@@ -62,7 +62,7 @@ def sampler(kind, seed, worker):
 
 
 class Timed:
-    """A sampler that measures the seconds spent in its methods."""
+    """A sampler that measures the CPU seconds spent in its methods."""
 
     def __init__(self, sampler):
         # CPU time is measured, because other programs may be running.
@@ -125,7 +125,7 @@ def choose(trial, name, choices):
 
 
 class Processes:
-    """The one or eight processes that make runs, one run after another."""
+    """The worker processes, one or eight. They make one run after another."""
 
     def __init__(self, n):
         context = get_context("spawn")
@@ -236,8 +236,8 @@ def run(arguments):
 
 
 def times(arguments):
-    """Print mean seconds of each optimizer: in the sampler over all suggestions, over the last ten, and including the
-    storage."""
+    """Print for each optimizer the mean seconds of a suggestion: in the sampler over all suggestions, over the last
+    ten, and including the storage."""
     records = compare.read([arguments.out])
     for kind in dict.fromkeys(record["optimizer"] for record in records):
         own = [record for record in records if record["optimizer"] == kind]
@@ -252,8 +252,8 @@ def speed(arguments):
     """Print the CPU seconds of a suggestion of each sampler in studies with 50 and 200 trials.
 
     Suggestions are made in this process, one at a time, with the study in SQLite. The figures are medians of ten
-    suggestions. The program also prints the times of `BayesOpt` without Optuna, and of a sampler that is constructed
-    for each suggestion, as in a process that has just started.
+    suggestions. The program also prints the time of `BayesOpt` without Optuna, and the time of a sampler that is
+    constructed anew for each suggestion, as in a process that has just started.
     """
     import optuna
 
@@ -298,7 +298,7 @@ def speed(arguments):
 
 
 def _point(table, params):
-    """Return the params of the table for the parameters of an Optuna trial."""
+    """Convert the parameters of an Optuna trial to params of the table."""
     return {
         name: value if isinstance(table.space[name], bl.Categorical) else table.space[name].member(value)
         for name, value in params.items()

@@ -95,7 +95,7 @@ def _styblinski_tang(x):
 
 
 def _hartmann3_of_some(x):
-    """Return Hartmann3 of the coordinates 2, 7 and 11 of 12; the other nine do not have an effect."""
+    """Return Hartmann3 of the coordinates 2, 7 and 11 of 12; the function ignores the other nine coordinates."""
     return functions.HARTMANN3.formula([x[1], x[6], x[10]])
 
 
@@ -142,7 +142,7 @@ LISTED = {
     "hartmann3-poisson30": Setting(HARTMANN3, Poisson(30), 100),
 }
 
-#: Settings for checking defaults afterwards. These settings are held out: defaults are never chosen by them.
+#: Settings for checking defaults afterwards. These settings are held out: they are never used to choose a default.
 HELD_OUT = {
     "ackley10-uniform": Setting(always(ACKLEY10), Uniform(), 120, workers=8),
     "levy16-uniform": Setting(always(LEVY16), Uniform(), 150, workers=8),
