@@ -11,7 +11,7 @@ from belated import Categorical
 
 class BoTorchGrid:
     """The acquisition qLogNEI with X_pending is maximised over random untried points of the grid, and over the
-    neighbours of the best of these points.
+    neighbours of the best observed points.
 
     The model is fitted again for each suggestion, starting from the last hyperparameters, as in Ax. Ordered parameters
     and categories of two choices are encoded as columns in [0, 1] with equally spaced levels. If there are categories

@@ -16,7 +16,7 @@ USERS = {"locked": "s3cr3t"}
 
 
 def missing():
-    """Return which program or package is missing to start a server, or None."""
+    """Return which program or package a server needs and this machine lacks, or None."""
     try:
         import psycopg  # noqa: F401
     except ImportError:

@@ -1,9 +1,9 @@
 """Test studies on a PostgreSQL server that is stopped and started again under load: python campaigns/stops.py.
 
-Workers suggest, observe, fail and add in one study, without pauses. Meanwhile the server is stopped repeatedly in the
-mode `immediate`, as in a crash, and sometimes started again only after a pause. Calls must not raise an error. At the
-end, the event table must contain every acknowledged call exactly once, even if the connection was lost before, during
-or after the commit of the call. The program prints JSON.
+Workers suggest, observe, fail and add in one study, without pauses. Meanwhile the program repeatedly stops the server
+in the mode `immediate`, as in a crash, and sometimes waits before it starts the server again. Calls must not raise an
+error. At the end, the event table must contain every acknowledged call exactly once, even if the connection was lost
+before, during or after the call's commit. The program prints JSON.
 """
 
 import random
