@@ -56,7 +56,7 @@ def test_kept_runs_are_not_computed_again(replay, trained, tmp_path):
     again = replay.run(options)
     assert len(trained) == n_trained
     np.testing.assert_equal(again, report)
-    # Apart from times, the report equals the report of a run that does not store files.
+    # Apart from times, this report equals the report of a replay that does not store its runs.
     np.testing.assert_equal(untimed(replay.run(replace(options, keep=None))), untimed(report))
 
 

@@ -29,7 +29,7 @@ def affordable(p: dict[str, Any]) -> bool:
 
 
 def even_if_small(p: dict[str, Any]) -> bool:
-    """For one of the two categories only half of the integers are allowed."""
+    """If the category has one of its two choices, only half of the integers are allowed."""
     return p["kind"] == "large" or p["n"] % 2 == 0
 
 
@@ -41,7 +41,7 @@ SPACES: dict[str, tuple[dict[str, Any], list[Any]]] = {
 
 
 def value(p: dict[str, Any]) -> float:
-    """A smooth function on each space, whose maximum is at an infeasible point."""
+    """A smooth function for each space; the maximum of each function is at an infeasible point."""
     numbers = [float(v) for v in p.values() if not isinstance(v, str)]
     waves = sum(math.sin(3 * v + i) + 0.3 * v for i, v in enumerate(numbers))
     return waves + (0.5 if p.get("kind") == "small" else 0.0)

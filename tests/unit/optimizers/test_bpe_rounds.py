@@ -1,4 +1,4 @@
-"""The rounds of BPE-Delay, in one process and in many: eliminations, estimated delays, and errors."""
+"""The rounds of BPE-Delay, in one process and in several processes: eliminations, estimated delays, and errors."""
 
 import json
 import math
@@ -28,7 +28,7 @@ def refusal(call):
     return str(caught.value)
 
 
-# These tests are about the elimination at the end of a round.
+# The next tests check the elimination at the end of a round.
 
 
 def test_points_are_eliminated_once_for_each_round():
@@ -81,8 +81,8 @@ def test_added_and_enqueued_trials_do_not_count_in_rounds():
             if rng.random() < 0.5:
                 queued.observe(5.0)
         one = plain.suggest()
-        # Trial numbers differ, and so do the random streams that break ties. The points therefore differ, but both
-        # optimizers have the same counts, and the bounds do not use the enqueued trials.
+        # Trial numbers differ, and so do the random streams that break ties. Their points therefore differ, but both
+        # optimizers have the same numbers of suggestions, and the bounds ignore the enqueued trials.
         two = other.suggest()
         assert (plain.round_, [r.n_suggested for r in plain.rounds_]) == (
             other.round_,
@@ -120,7 +120,7 @@ def test_notes_have_the_estimates_that_end_the_round():
     assert [note["round"] for note in begun.values()] == [1, 2, 3] and notes[0]["delay"] is None
     for earlier, later, q in zip(list(begun), list(begun)[1:], dense_bpe.explored(400, 2), strict=False):
         delay = notes[later]["delay"]
-        assert delay["mean"] == pytest.approx(19, abs=2.5)  # a result before the next suggestion has delay 0
+        assert delay["mean"] == pytest.approx(19, abs=2.5)  # a result that arrives before the next suggestion has delay 0
         log = math.log(3 * 400 / 0.05)
         bound = delay["mean"] + max(delay["xi"] * math.sqrt(2 * log), 2 * delay["b"] * log)
         assert later - earlier == math.ceil(q + bound)
@@ -317,8 +317,8 @@ def test_bpe_refuses_a_delay_model():
 
 
 def test_a_point_that_failed_is_tried_again_later_each_time():
-    """One candidate always fails. Within a round it is evaluated again after 2 suggestions, then after 4, then after 8.
-    It stays active."""
+    """One candidate always fails. Within a round, a failed point is evaluated again after 2 suggestions, then after 4,
+    then after 8. It stays active."""
     opt = bl.BPEDelay(candidates=X[::6], horizon=4000, lengthscale=0.15, noise_std=0.05, seed=0, delay="none")
     tries = []
     while opt.n_trials < 60:
