@@ -116,7 +116,8 @@ def test_sums_add_up_groups_of_coordinates(function, part, count):
 
 @pytest.mark.parametrize(("function", "part", "count"), SUMS, ids=[function.name for function, _, _ in SUMS])
 def test_searches_of_a_sum_end_at_its_optimum(function, part, count):
-    """The searches start from random points, and from the point that has the maximum of the summand in every group."""
+    """The searches start from random points, and from the point whose coordinates maximise the summand in every
+    group."""
     bounds = [(dimension.low, dimension.high) for dimension in function.space.values()]
     width = len(part.space)
 

@@ -176,8 +176,8 @@ class Dense:
             self.y = np.append(self.y, means[near].mean(axis=1) if len(x) else np.zeros(len(tail)))
 
     def success(self, z):
-        """Call the function `success` with lengthscales at the mode of their prior, or at 1/2; None if all trials
-        succeeded."""
+        """Call the function `success` with lengthscales at the mode of their prior, but at least 1/2. Return None if
+        all trials succeeded."""
         failed = np.array([t.state == "failed" for t in self.ended])
         if not failed.any():
             return None

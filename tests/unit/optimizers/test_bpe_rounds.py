@@ -120,7 +120,7 @@ def test_notes_have_the_estimates_that_end_the_round():
     assert [note["round"] for note in begun.values()] == [1, 2, 3] and notes[0]["delay"] is None
     for earlier, later, q in zip(list(begun), list(begun)[1:], dense_bpe.explored(400, 2), strict=False):
         delay = notes[later]["delay"]
-        assert delay["mean"] == pytest.approx(19, abs=2.5)  # a result that arrives before the next suggestion has delay 0
+        assert delay["mean"] == pytest.approx(19, abs=2.5)  # a result before the next suggestion has delay 0
         log = math.log(3 * 400 / 0.05)
         bound = delay["mean"] + max(delay["xi"] * math.sqrt(2 * log), 2 * delay["b"] * log)
         assert later - earlier == math.ceil(q + bound)

@@ -1,4 +1,4 @@
-"""Settings are values with a shorthand, nested names, hints for unknown names, and a form in definitions."""
+"""Settings are values. They have a shorthand, nested names, hints for unknown names, and a form in definitions."""
 
 import dataclasses
 import inspect

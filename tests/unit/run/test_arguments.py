@@ -157,7 +157,7 @@ def test_the_size_of_an_executor(attributes, n_workers, size):
 
 
 class ClientExecutor(Sized):
-    """A replacement for Dask's executor. Its client reports the number of threads of each worker."""
+    """A replacement for Dask's executor. The executor's client reports the number of threads of each worker."""
 
     __module__ = "distributed.cfexecutor"
 

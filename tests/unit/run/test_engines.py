@@ -40,7 +40,7 @@ def dask():
 
 @pytest.fixture(scope="module", params=ENGINES)
 def executor(request):
-    """Each executor, with two worker processes."""
+    """An executor of each kind, with two worker processes."""
     if request.param == "dask":
         yield request.getfixturevalue("dask")
     else:
@@ -97,8 +97,8 @@ def to_the_total(study):
 
 
 class KillsOnce:
-    """An objective that ends its worker at the first call with a given trial number, and records each call in a
-    file."""
+    """An objective that records each call in a file. At the first call with a given trial number, it kills its
+    worker."""
 
     def __init__(self, path, number):
         self.path, self.number = str(path), number
@@ -271,7 +271,7 @@ def test_ctrl_c(engine, tmp_path):
         with killed_if_it_hangs(child):
             for _ in range(2):
                 assert child.stdout.readline() == "running\n"
-            # As a terminal does, send SIGINT to all processes of the group.
+            # Send SIGINT to all processes of the group, as a terminal does.
             os.killpg(child.pid, signal.SIGINT)
             line = child.stdout.readline()
     finally:

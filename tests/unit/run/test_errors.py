@@ -1,5 +1,5 @@
-"""A trial stores the error of the function, equal errors of all first evaluations end a run, and the exception of a run
-holds the result."""
+"""A trial stores the function's error. A run ends if its first evaluations all raise the same error. The exception of a
+run holds the result."""
 
 import multiprocessing
 import time

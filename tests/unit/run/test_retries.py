@@ -20,7 +20,7 @@ class KilledWorker(Exception):
 
 
 class Loses(ManualExecutor):
-    """An executor that loses calls. script[number] contains the errors of the first futures of a trial."""
+    """An executor that loses calls. script[number] lists the errors of a trial's first futures."""
 
     def __init__(self, script):
         super().__init__()
@@ -60,7 +60,7 @@ def test_a_lost_evaluation_is_started_again_under_its_number(error):
         )
     assert len(warned) == 1 and warned[0].filename == __file__
     assert pool.numbers == [0, 1, 1, 1, 2, 3] and [trial.number for trial in seen] == [0, 1, 2, 3]
-    # All other results equal the results of a run without losses.
+    # Apart from lost evaluations, the results equal the results of a run without losses.
     assert [(t.params, t.value) for t in result.trials] == [(t.params, t.value) for t in expected.trials]
 
 

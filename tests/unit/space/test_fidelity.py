@@ -124,7 +124,7 @@ def test_a_cost_is_declared_in_the_units_of_the_user():
     assert bl.Fidelity(100, 5000, cost=bl.PowerCost(0.02)).cost_of(500) == pytest.approx(0.1)
     assert bl.Fidelity(100, 5000, cost=double).cost_of(500) == 1000.0
     assert bl.Fidelity(100, 5000).cost_of(500) == 1.0
-    # The value is half way on the logarithmic scale.
+    # On the logarithmic scale, this value is half way between the bounds.
     assert bl.Fidelity(1, 100, log=True, cost=bl.PowerCost(0)).cost_of(10) == pytest.approx(0.5)
 
 
