@@ -63,7 +63,8 @@ GROUPS = {
 
 
 class Measured:
-    """An optimizer of `peers` for simulations, with the outcomes of a setting and the real time of its calls.
+    """Wraps an optimizer of `peers` for simulations: gives it the setting's outcomes and measures the real time of its
+    calls.
 
     ``outcome(k, params, value)`` is the observation of the k-th trial, whose value of f is ``value``; NaN is a failure.
     """
@@ -188,7 +189,7 @@ def report(outcomes, n):
 
 
 def append(path, record):
-    """Append a line to a file in a single write, so that processes can share the file."""
+    """Append a line to a file in a single write. Several processes can therefore share the file."""
     descriptor = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o644)
     try:
         os.write(descriptor, (json.dumps(record) + "\n").encode())

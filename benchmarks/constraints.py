@@ -22,8 +22,8 @@ import belated as bl
 from tests.unit.optimizers.constrained import SPACES, value
 
 ACQUISITIONS = ("log_ei", "ucb", "thompson")
-# The number of suggestions of a BayesOpt run, and the size of its batches. The values of a batch are observed after two
-# further batches have been suggested.
+# A BayesOpt run makes RUN suggestions in batches of size BATCH. The values of a batch are observed after two further
+# batches have been suggested.
 RUN, BATCH, LAG = 100, 5, 2
 
 

@@ -1,4 +1,4 @@
-"""The points of a discrete space as rows of level numbers.
+"""Represent the points of a discrete space as rows of level numbers.
 
 Notation: d searched dimensions with m_1, …, m_d levels; a row has shape (d,). An inactive dimension has level 0 in a
 row. Every row has a number, its code, Σ_j level_j · m_{j+1} ⋯ m_d. The rows are sorted by code.

@@ -34,7 +34,8 @@ def data(n):
 
 
 def suggest(**arguments):
-    """Return a function of n that prepares n observations and returns a call of `suggest` with these settings."""
+    """Return a function of n. It prepares an optimizer with these settings and n observations, and returns a call of
+    `suggest`."""
 
     def make(n):
         points, values = data(n)
@@ -57,7 +58,8 @@ def recommend(n):
 
 
 def process(call):
-    """Return a function of n that prepares a Gaussian process of n rows and returns a call of one of its methods."""
+    """Return a function of n. It prepares a Gaussian process with n rows, and returns a call of a method of this
+    process."""
 
     def make(n):
         gp = _core.GaussianProcess("matern52", 0.5, 1.0, 1e-4)

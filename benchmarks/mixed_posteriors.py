@@ -48,7 +48,7 @@ def posterior(number):
     space = bl.Space({f"x{i}": dimensions[j] for i, j in enumerate(order)})
     levels = levels_of(space)
     n = int(rng.integers(2, 7)) * d
-    # Values are drawn from a Gaussian process with a little noise, in which some dimensions matter more than others.
+    # Values are drawn from a Gaussian process with a little noise. Some dimensions matter more than others.
     lengthscale = np.sqrt(d) * np.exp(rng.uniform(np.log(0.15), np.log(1.5), size=d))
     per_column = [np.full(columns(block), one) for block, one in zip(levels, lengthscale, strict=True)]
     truth = GaussianProcess("matern32", np.concatenate(per_column))

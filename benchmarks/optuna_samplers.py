@@ -12,7 +12,7 @@ connection, study object and sampler. The processes take turns in the order of s
 on the speed of the machine. With one process, the workers share one sampler and a study in memory, which is faster.
 Ordered columns of a table are integer parameters for Optuna. The optimizer `belated` is `BayesOpt` with suggest and
 observe, without Optuna. "seconds" is the mean CPU time of a suggestion in the sampler's methods
-`infer_relative_search_space`, `sample_relative` and `sample_independent`. This time includes reading and writing the
+`infer_relative_search_space`, `sample_relative` and `sample_independent`. The time includes reading and writing the
 study in these methods.
 """
 
@@ -125,7 +125,7 @@ def choose(trial, name, choices):
 
 
 class Processes:
-    """The worker processes, one or eight. They make one run after another."""
+    """The one or eight worker processes, which make one run after another."""
 
     def __init__(self, n):
         context = get_context("spawn")
@@ -155,8 +155,8 @@ class Processes:
 
 
 class SharedStudy:
-    """A study of Optuna, shared by processes, with the interface of the optimizers of `compare`. A free process asks
-    for a trial."""
+    """A study of Optuna that processes share. The class has the interface that `compare` expects of an optimizer. A
+    free process asks for a trial."""
 
     def __init__(self, processes, kind, space, seed, url):
         import optuna
@@ -236,8 +236,8 @@ def run(arguments):
 
 
 def times(arguments):
-    """Print for each optimizer the mean seconds of a suggestion: in the sampler over all suggestions, over the last
-    ten, and including the storage."""
+    """Print for each optimizer the mean seconds that a suggestion takes in the sampler: over all suggestions, over the
+    last ten, and including the storage."""
     records = compare.read([arguments.out])
     for kind in dict.fromkeys(record["optimizer"] for record in records):
         own = [record for record in records if record["optimizer"] == kind]

@@ -1,7 +1,7 @@
 """Optimizers behind one interface: The method `suggest` returns a handle and parameters; `observe` takes the handle and
 a value.
 
-All optimizers maximise, and each keeps track of its pending points.
+All optimizers maximise, and each optimizer keeps track of its pending points.
 """
 
 import json
@@ -80,8 +80,8 @@ class BoTorch:
     The model is fitted again for each suggestion. The first max(5, 2d) points are Sobol points. Further Sobol points
     are suggested until two results have arrived, because standardising needs two results.
 
-    Settings: Settings: ``initial``, the number of Sobol points; ``analytic``, true to use LogEI over the best value in
-    place of qLogNEI, for sequential evaluations without noise; and the arguments of `optimize_acqf`.
+    Settings: Settings: ``initial``, the number of Sobol points; ``analytic``, true to replace qLogNEI by LogEI over the
+    best value, for sequential evaluations without noise; and the arguments of `optimize_acqf`.
     """
 
     packages = ("botorch", "gpytorch", "torch")

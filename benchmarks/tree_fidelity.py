@@ -55,7 +55,7 @@ def bias(function):
 
 
 def spread(function):
-    """Return the difference between the maximum and the median of the values of f at 500 random points."""
+    """Evaluate f at 500 random points; return the maximum minus the median."""
     low, high = np.array([(each.low, each.high) for each in function.space.values()]).T
     values = function(np.random.default_rng(0).uniform(low, high, (500, len(low))))
     return float(values.max() - np.median(values))

@@ -2,9 +2,9 @@
 
 First, 32 processes make 500 mixed calls each on one study of random search, with pauses of 5 ms between calls. No call
 may raise an error, and the log must contain each call exactly once. The sequence numbers of the events must not have
-gaps. The 99th percentile of the duration of a call must be at most 250 ms. Then 16 processes request suggestions from
-one study of Bayesian optimisation that hallucinates pending trials. Two points that are pending at the same time must
-be at least a thousandth of the box's diagonal apart. With --store postgresql, the studies are stored in PostgreSQL. The
+gaps. The 99th percentile of the calls' durations must be at most 250 ms. Then 16 processes request suggestions from one
+study of Bayesian optimisation that hallucinates pending trials. Two points that are pending at the same time must be at
+least a thousandth of the box's diagonal apart. With --store postgresql, the studies are stored in PostgreSQL. The
 option --p99 changes the limit on the durations. The program prints JSON.
 """
 

@@ -5,7 +5,7 @@ a flipped bit anywhere, a flipped bit in SQLite's structure (headers and cell po
 a page that is zeroed or exchanged with another page. A process with a time limit then opens the studies and calls their
 methods. Each call must give exactly the stored data, or raise StoreError. `export --salvage` must return only events
 that were stored, unchanged. The program counts how many of the events with an intact record are returned. Finally, the
-program damages the write-ahead log that killed writers leave beside the file. SQLite ignores everything in this log
+program damages the write-ahead log that killed writers leave next to the file. SQLite ignores everything in this log
 after the first damaged byte, so the study may be in an earlier state. The program prints JSON.
 """
 
@@ -149,8 +149,8 @@ def cases(path, base, seed, numbers, results):
 
 
 def prepared(base, logged):
-    """Return the bytes of a store and of its write-ahead log, (id, state) of each study, and the body and record of
-    each event."""
+    """Return the bytes of a store, the bytes of its write-ahead log, (id, state) of each study, and the body and record
+    of each event."""
     studies = make(base)
     if not logged:
         harness.close(*studies)

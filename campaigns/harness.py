@@ -76,7 +76,7 @@ def bayes_study(path, name="study", seed=0, time=None, **settings):
 
 
 def close(*studies):
-    """Close the connections of studies, so that SQLite removes its files beside the database."""
+    """Close the studies' connections. SQLite then removes the additional files next to the database."""
     for study in studies:
         study._store._disconnect()
 
@@ -92,7 +92,7 @@ def state(study):
 
 
 def files(path):
-    """Return the files of a store: the database and SQLite's files beside it."""
+    """Return the files of a store: the database and SQLite's additional files next to it."""
     path = Path(path)
     return [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))]
 

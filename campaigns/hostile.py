@@ -162,7 +162,7 @@ BODIES |= {
         "scale is zero": (X, "3.0", note("[1.0,1.0]", 1.0, 0.1, 2, scale="0.0"), "false", "null"),
     }.items()
 }
-# The number of bytes of each of the huge bodies.
+# Each function takes a number of bytes and returns a body of about this size.
 HUGE = {
     "spaces": lambda size: " " * size,
     "text": lambda size: '"' + "x" * size + '"',

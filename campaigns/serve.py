@@ -93,7 +93,7 @@ def ask_everything(running, requests, failures, seed=0, deadline=None):
             try:
                 ask()
             except Exception as error:
-                # This happens, for example, if every request for an operation is valid.
+                # schemathesis raises this error, for example, if every request for an operation is valid.
                 if "Unsatisfiable" not in type(error).__name__ and "generate" not in str(error):
                     raise
     return statuses

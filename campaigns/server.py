@@ -1,5 +1,5 @@
-"""A temporary PostgreSQL server. Its data and its socket are in a temporary folder, and an unprivileged user runs
-it."""
+"""A temporary PostgreSQL server. The server's data and socket are in a temporary folder, and an unprivileged user runs
+the server."""
 
 import os
 import shutil

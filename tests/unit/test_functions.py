@@ -21,7 +21,8 @@ ALL = [
 ]
 names = [function.name for function in ALL]
 
-# These functions are sums of one function over consecutive groups of coordinates (Kandasamy et al. 2017, appendix C.2).
+# Each of these functions applies a summand to consecutive groups of coordinates and adds the results (Kandasamy et al.
+# 2017, appendix C.2).
 SUMS = [
     (functions.PARK2_16, functions.PARK2, 4),
     (functions.HARTMANN12, functions.HARTMANN6, 2),

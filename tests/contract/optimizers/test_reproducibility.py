@@ -139,7 +139,7 @@ def run(opt, plan, steps, readings=(), travels=()):
 
 
 def record(opt):
-    """Return all data of an optimizer's trials and its predictions of f, with the bits of floats."""
+    """Return all data of an optimizer's trials and its predictions of f. Floats are returned as bits."""
     trials = [opt._log.trial(number) for number in range(opt.n_trials)]
     facts = [
         (t.number, repr(t.place), repr(t.run), t.context, t.state, t.value, t.suggested_at, t.observed_at)

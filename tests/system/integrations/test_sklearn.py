@@ -1,4 +1,5 @@
-"""BelatedSearchCV agrees with scikit-learn's searches and cross-validation, and passes its checks of estimators."""
+"""BelatedSearchCV agrees with scikit-learn's searches and cross-validation, and passes scikit-learn's checks of
+estimators."""
 
 import functools
 import pickle

@@ -23,7 +23,7 @@ REPLAYS = [replays.found()[name] for name in ("cnn", "cifar")]
 
 @pytest.fixture
 def trained(monkeypatch):
-    """A list of the params of all trainings, in either replay."""
+    """A list that collects the params of every training, in both replays."""
     listed = []
     digits = Images(np.zeros((30, 1, 28, 28), np.uint8), np.zeros(30, np.int64))
 

@@ -368,7 +368,8 @@ def test_a_small_replay_from_end_to_end(name, tmp_path, monkeypatch):
     assert text.startswith("scikit-learn's 1,797 bundled digits.") and "wait-and-act+DUCBV" in text
     replay.draw(report, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-    # The replay does not compute stored runs again. If a stored run is removed, the replay uses its stored evaluations.
+    # The replay does not compute stored runs again. If a stored run is removed, the replay uses the stored evaluations
+    # of this run.
     failing = replace(EXPERIMENTS[name], classifier=lambda *arguments: pytest.fail("computed again"))
     monkeypatch.setitem(EXPERIMENTS, name, failing)
     next((tmp_path / "kept").glob("*PCTS+DUCBV_*.json")).unlink()

@@ -9,7 +9,7 @@ CUBE = {"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 1.0)}
 BOX = {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
 MIXED = {"n": bl.Integer(1, 20), "kind": ["small", "large"], "share": (0.0, 1.0)}
 
-# 5 % of the area of the box: pi (R² - r²) = 0.2.
+# The ring covers 5 % of the box: pi (R² - r²) = 0.2.
 OUTER, INNER = 0.9, math.sqrt(0.81 - 0.2 / math.pi)
 
 

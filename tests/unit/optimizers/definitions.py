@@ -116,7 +116,7 @@ class Dense:
                 return any(time - trial.suggested_at > window for time in times)
             return trial.state == "observed" and trial.delay > window
 
-        # Failures have a separate model and are not rows of the model of f.
+        # The model of f does not contain rows for failures, which have a separate model.
         rows = [t for t in trials if t.state == "observed" or discarded(t)]
         self.ended = [t for t in trials if t.state in ("observed", "failed")]
         self.values = [sign * t.value for t in rows if t.state == "observed" and not discarded(t)]
@@ -227,7 +227,8 @@ class Dense:
         return mean, prior - (k * np.linalg.solve(self.a, k.T).T).sum(axis=1)
 
     def weights(self, z):
-        """Return the norm of w at each row of z, where w contains the weights of the targets: the mean is w'y.
+        """Return the norm of w at each row of z. The entries of w are the weights of the targets: the posterior mean is
+        w'y.
 
         An error δA of the matrix changes the mean by w'δA A⁻¹y. With a linear kernel, w is large far from the rows.
         """
@@ -235,7 +236,8 @@ class Dense:
         return np.linalg.norm(np.linalg.solve(self.a[:n, :n], self.covariance(z, self.x[:n]).T), axis=0)
 
     def tolerance(self):
-        """Return a bound on the effect of rounding: a few units in the last place times the condition number.
+        """Return a bound on the effect of rounding. The bound is the condition number times a few units in the last
+        place.
 
         If the signal variance is given, the noise variance is at least a thousandth of it, and the effect is at most
         1e-8 in the model's units. If the signal variance is fitted, the effect may be larger.

@@ -165,7 +165,7 @@ ARGUMENTS = st.fixed_dictionaries(
 
 
 def small(arguments):
-    """Rounds end after 5, 15, 28, … suggestions. The domain is the list of candidates of the contract tests."""
+    """Rounds end after 5, 15, 28, … suggestions. The domain is the contract tests' list of candidates."""
     kernel = {"lengthscale": 0.4, "noise_std": 0.3}
     return bl.BPEDelay(**strategies.DOMAINS["candidates"], horizon=24, **kernel, **arguments)
 

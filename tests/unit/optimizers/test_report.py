@@ -149,7 +149,7 @@ def test_add_accepts_one_cost_for_all_points_or_one_for_each():
 
 
 def raised(error):
-    """Raise an error and return it, so that it has a traceback."""
+    """Return an error that has been raised and therefore has a traceback."""
     try:
         raise error
     except type(error) as caught:
@@ -260,7 +260,7 @@ def test_trials_have_wall_clock_times_on_any_clock():
     table = opt.trials_dataframe()
     assert table.started_at.tolist() == [start, start]
     assert (table.finished_at[0], table.finished_at.isna().tolist()) == (end, [False, True])
-    opt._log.record(Action.add([0.5, 1.0], None, None), None)  # a trial whose time is not known
+    opt._log.record(Action.add([0.5, 1.0], None, None), None)  # the time of this trial is not known
     assert opt.trial(2).started_at is None
     now[0] = 1e300  # Python's calendar does not contain this year
     second.fail()

@@ -1,4 +1,4 @@
-"""The arguments of runs: valid names and values are accepted, and invalid ones raise errors."""
+"""The arguments of runs: valid names and values are accepted; invalid names and values raise errors."""
 
 import inspect
 from concurrent.futures import Executor, ThreadPoolExecutor

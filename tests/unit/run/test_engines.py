@@ -165,7 +165,7 @@ def test_a_timeout_with_the_number_of_workers_that_the_executor_has(executor, tm
     waits = Waits(tmp_path)
     result = bl.maximize(waits, SPACE, timeout=1.0, executor=executor)
     waits.go_on()
-    # A future of Dask does not report that it is running. It can therefore be cancelled, and its trial is abandoned.
+    # Dask does not report that a future is running. The future can therefore be cancelled, and its trial is abandoned.
     expected = "pending" if isinstance(executor, ProcessPoolExecutor) or is_loky(executor) else "abandoned"
     assert result.stop_reason == "timeout" and states(result) == [expected] * 2
     assert states(bl.maximize(f, SPACE, n_trials=4, executor=executor)) == ["observed"] * 4
@@ -277,5 +277,5 @@ def test_ctrl_c(engine, tmp_path):
     finally:
         child.kill()
         child.wait()
-    # A future of Dask does not report that it is running. It can therefore be cancelled, and its trial is abandoned.
+    # Dask does not report that a future is running. The future can therefore be cancelled, and its trial is abandoned.
     assert line == f"interrupted {' '.join(['abandoned' if engine == 'dask' else 'pending'] * 2)}\n"

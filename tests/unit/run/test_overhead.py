@@ -52,8 +52,8 @@ class Bar:
 
 
 def work(opt, n, **arguments):
-    """Make a run of n evaluations; return (number of lines and calls, number of returned entries) in the calling
-    thread."""
+    """Make a run of n evaluations; for the calling thread, return (number of lines and calls, number of returned
+    entries)."""
     counting = vars(opt)["_log"] = CountingLog(opt._log)
     counted = 0
 

@@ -72,7 +72,7 @@ class Dies:
 
 
 class UnreadableElsewhere:
-    """An object whose pickle can be read only in the process that made it."""
+    """An object whose pickle can be read only in the process that made the pickle."""
 
     def __init__(self):
         self.home = os.getpid()

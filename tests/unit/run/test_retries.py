@@ -14,7 +14,7 @@ DIED = "its worker process was killed by SIGKILL"
 
 
 class KilledWorker(Exception):
-    """A replacement for the error of Dask; belated recognises the error by its name."""
+    """A replacement for Dask's error; belated recognises this error by its name."""
 
     __module__ = "distributed.scheduler"
 
@@ -39,7 +39,7 @@ class Loses(ManualExecutor):
 
 
 class RayTaskError(Exception):
-    """A replacement for the error of Ray; belated recognises the error by its name."""
+    """A replacement for Ray's error; belated recognises this error by its name."""
 
     __module__ = "ray.exceptions"
 

@@ -107,8 +107,7 @@ def test_a_logarithmic_range_is_positive():
 
 
 def test_costs_agree_with_the_paper():
-    """The costs of Hartmann, 0.05 + 0.95 z³, of Currin, 0.1 + z², and of Borehole, 0.1 + z^1.5 (Wang et al. 2022,
-    appendix D.2)."""
+    """The costs in appendix D.2 of Wang et al. 2022: Hartmann 0.05 + 0.95 z³, Currin 0.1 + z², Borehole 0.1 + z^1.5."""
     z = np.linspace(0, 1, 11)
     for cost, expected in (
         (bl.PowerCost(0.05, 3), 0.05 + 0.95 * z**3),

@@ -30,7 +30,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def filled(path):
-    """A closed store with a study "s" of 120 events."""
+    """A closed store with a study "s" that has 120 events."""
     study = bl.Study("s", f"sqlite:///{path}", random_search())
     for k in range(60):
         study.observe(study.suggest(key=f"k{k}"), k / 7)

@@ -30,7 +30,7 @@ def store(tmp_path):
 
 
 class Clock:
-    """A wall clock that tests set."""
+    """A wall clock whose time the tests set."""
 
     def __init__(self) -> None:
         self.now = 1e9
@@ -177,7 +177,7 @@ def test_several_studies_share_a_store(store):
         studies[1].observe(trial, 1.0)
 
 
-# Each call has exactly one event.
+# Each call wrote exactly one event.
 
 
 def test_refused_calls_leave_the_study_unchanged(store):

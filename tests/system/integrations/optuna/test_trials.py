@@ -71,7 +71,7 @@ def test_trials_that_sample_in_another_order_have_the_points_of_their_numbers(op
 )
 @settings(max_examples=20)
 def test_no_point_is_suggested_twice_in_any_order_of_sampling(optimizer, n_results, steps):
-    """The space is continuous, so equal points would be an error. Some drafted points are never used."""
+    """The space is continuous, so equal points would be an error. Some of the drafted points are never used."""
     study = study_of(optimizer=optimizer)
     for _ in range(n_results):
         trial = study.ask(DISTRIBUTIONS)
