@@ -123,7 +123,7 @@ class DenseSearch:
         self.discrete = [i for i, block in enumerate(levels) if block is not None]
 
     def run(self, gp, rng):
-        """The best value found, and the range of the acquisition over random members."""
+        """Return the best value found, and the range of the acquisition over random members."""
         points = members(rng, N_POINTS, self.levels)
         values = self.acquisition(points)
         finite = values[np.isfinite(values)]

@@ -100,8 +100,8 @@ def _hartmann3_of_some(x):
 
 
 def _mixed(values):
-    """Return a function of (u, v, w) with a single peak. The choices and the count determine where the peak is. The
-    maximum is 1 at material b, shape disc and count 7."""
+    """Return a function that has one peak in (u, v, w). The position, height and width of the peak depend on the
+    choices and the count. The maximum is 1 at material b, shape disc and count 7."""
     material, shape, count, u, v, w = values
     height = {"a": 0.6, "b": 1.0, "c": 0.8, "d": 0.3}[material] * {"disc": 1.0, "rod": 0.85, "cube": 0.7}[shape]
     centre = {"disc": (0.3, 0.7), "rod": (0.6, 0.4), "cube": (0.8, 0.2)}[shape]

@@ -1,5 +1,4 @@
-"""Failed trials change the acquisition by the probability of success, so suggestions avoid regions where trials
-fail."""
+"""The acquisition uses the probability of success, so suggestions avoid regions where trials fail."""
 
 import pickle
 

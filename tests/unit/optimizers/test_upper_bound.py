@@ -42,7 +42,7 @@ def candidates(seed, n=200):
 
 
 class Bound:
-    """Return mu + nu_t sigma at the untried candidates, computed from the definition."""
+    """Compute mu + nu_t sigma at the untried candidates from its definition."""
 
     def __init__(self, rows, tried, y, noise):
         self.rows, self.tried, self.noise = rows, tried, noise

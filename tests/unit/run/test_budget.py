@@ -174,7 +174,7 @@ def test_declared_costs_never_exceed_the_budget(fidelities, budget, n_workers):
     assert spent + SAMPLES.cost_of(opt.suggest().fidelity) > budget * (1 - 1e-9)
 
 
-# The next tests combine a budget with other reasons for which runs end, and with studies.
+# The next tests combine a budget with other conditions that end a run, and with studies.
 
 
 def test_a_budget_applies_to_one_run():

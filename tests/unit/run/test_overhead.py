@@ -1,4 +1,4 @@
-"""The work of a run for one evaluation does not grow with the number of evaluations.
+"""The work that a run does for each evaluation does not grow with the number of evaluations.
 
 The tests do not measure time. The tests count executed lines, function calls, and the entries of lists that the log
 returns.

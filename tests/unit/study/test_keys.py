@@ -66,7 +66,7 @@ def test_simultaneous_calls_with_one_key_get_the_same_trials(url, monkeypatch, s
             other.suggest()
 
     store.before = write
-    # The duration of a proposal decides whether it is computed again under the lock.
+    # Whether a proposal is computed again under the lock depends on how long the proposal took.
     ticks = itertools.count(0.0, seconds)
     monkeypatch.setattr("time.perf_counter", lambda: next(ticks))
     mine = study.suggest(n=2, key="job")

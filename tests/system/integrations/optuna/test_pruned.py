@@ -139,7 +139,7 @@ COMPLETED = st.lists(st.builds(Curve, REPORTS, NUMBERS), max_size=6)
 
 
 def stops_of(pruned):
-    """Return {number: last reported value} of the trials that have reported a value."""
+    """Return {number: last report} of the trials whose last reported value is finite."""
     found = {}
     for number, reported in enumerate(pruned):
         if reported and math.isfinite(reported[max(reported)]):
