@@ -1,10 +1,10 @@
 """Accuracy of predictions and recommendations in runs without noise; prints JSON.
 
 Every function is maximised in 120 sequential trials. The program prints two figures. *coverage* is the share of 200
-random points whose value is in the 95 % interval of `predict`. It is measured after 40, 60, … trials and averaged over
-seeds. *worse* is the best observed value minus the value at the point of `recommend`, in units of the range of the
-function. It is measured after 40, 44, … trials; the program prints the maximum over all runs, and the median. Usage:
-python benchmarks/calibration.py [--seeds 10] [--jobs 2]
+random points whose value is in the 95 % interval of `predict`. The coverage is measured after 40, 60, … trials and
+averaged over seeds. *worse* is the best observed value minus the value at the recommended point, in units of the
+function's range. This difference is measured after 40, 44, … trials; the program prints its maximum over all runs, and
+its median. Usage: python benchmarks/calibration.py [--seeds 10] [--jobs 2]
 """
 
 import argparse
@@ -42,7 +42,7 @@ FUNCTIONS = {
 
 def run(name, seed):
     """Return the coverage after each number of trials, and the differences between the best and the recommended
-    value."""
+    values."""
     function, rng = FUNCTIONS[name], np.random.default_rng(1000 + seed)
     low = np.array([parameter.low for parameter in function.space.values()])
     high = np.array([parameter.high for parameter in function.space.values()])

@@ -1,11 +1,12 @@
-"""The time of a suggestion for a growing number of observations, beside other libraries; prints a table and JSON.
+"""The time of a suggestion for a growing number of observations, compared with other libraries; prints a table and
+JSON.
 
 Settings are the defaults. The standard deviation of the noise is 0.2, and 8 trials are pending. The function is
 Hartmann6, or with ``--space mixed`` a function of ten reals and ten categories of ten choices. The *cold* time is the
-time of the first suggestion of a new optimizer after the data are added; the hyperparameters are fitted from scratch.
-The *warm* time is the mean over the following suggest / observe pairs, refits included. The JSON output also contains
-the median and the processor times. Optimizers that do not keep a model between suggestions need the cold time for each
-suggestion. Each figure is measured in a separate process.
+time that a new optimizer takes for its first suggestion after the data are added; the hyperparameters are fitted from
+scratch. The *warm* time is the mean over the following suggest / observe pairs, refits included. The JSON output also
+contains the median of these times, and the processor times. An optimizer that does not keep a model between suggestions
+takes the cold time for each suggestion. Each figure is measured in a separate process.
 """
 
 import argparse
@@ -106,7 +107,7 @@ def measure(optimizer, function, n, pairs, seed=0):
 
 
 def in_process(optimizer, space, n, pairs):
-    """Measure an optimizer in a separate process, in which linear algebra uses one thread."""
+    """Measure an optimizer in a separate process. Linear algebra uses one thread in this process."""
     quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     command = [sys.executable, __file__, "--one", optimizer, "--space", space, "--sizes", str(n), "--pairs", str(pairs)]
     done = subprocess.run(command, env=os.environ | quiet, stdout=subprocess.PIPE, check=True, text=True)

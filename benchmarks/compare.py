@@ -1,4 +1,4 @@
-"""A comparison of optimizers under late results, on simulated clocks; it is run by hand.
+"""A comparison of optimizers under late results, in simulated time; the program is run by hand.
 
     python benchmarks/compare.py run --optimizers belated botorch random --seeds 0:20 --out results.jsonl
     python benchmarks/compare.py table results.jsonl
@@ -6,18 +6,18 @@
 
 Runs with the same seed are compared in pairs: their k-th evaluations have the same delay and the same noise for every
 optimizer. Regret is the distance of the best value from the optimum. The best value is the best noiseless value of f
-among the trials whose results have arrived. Regret is recorded after each suggestion, in settings with workers after
-each completed evaluation, and from the first result on. The score of a run is the mean of the logarithm (base 10) of
-the recorded regrets. Lower is better.
+among the trials whose results have arrived. Regret is recorded from the first result on: after each completed
+evaluation in settings with workers, and after each suggestion in other settings. The score of a run is the mean of the
+logarithm (base 10) of the recorded regrets. Lower is better.
 
-Runs on tables of real tuning experiments follow the rules in tables.py. The runs of the other optimizers on these
-tables are stored in data/, so only the runs of belated have to be made:
+Runs on tables of real tuning experiments follow the rules in tables.py. The folder data/ contains the runs of the other
+optimizers on these tables, so only the runs of belated have to be made:
 
     python benchmarks/compare.py run --optimizers belated --settings tables --seeds 0:20 --out results.jsonl
     python benchmarks/compare.py table results.jsonl --settings tables --against optuna-gp --all-seeds
 
-The group "dimension" contains the problems with many dimensions (dimension.py). In this group, the initial design of
-BoTorch has 20 points instead of 2d:
+The group "dimension" contains the problems with many dimensions (dimension.py). On these problems, the initial design
+of BoTorch has 20 points instead of 2d:
 
     python benchmarks/compare.py run --settings dimension --seeds 0:5 --out results.jsonl --optimizers \
         belated cma random optuna-gp 'botorch=botorch:{"initial": 20}'
@@ -63,7 +63,8 @@ GROUPS = {
 
 
 class Measured:
-    """An optimizer of `peers` for simulations, with the outcomes of a setting and the real time of its calls.
+    """Wraps an optimizer of `peers` for simulations: gives it the setting's outcomes and measures the real time of its
+    calls.
 
     ``outcome(k, params, value)`` is the observation of the k-th trial, whose value of f is ``value``; NaN is a failure.
     """
@@ -97,7 +98,7 @@ def run_one(optimizer, function, setting, seed):
     History
         ``seconds`` is the real time of each trial's `suggest` and `observe`.
     """
-    # With workers, the other workers still evaluate trials at the end, so more trials are started than completed.
+    # In a setting with workers, trials are still running at the end, so more trials are started than completed.
     n = setting.n_evaluations + max(0, setting.workers - 1)
     _, noise_stream = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
     outcome = setting.outcomes(function, noise_stream, n)
@@ -146,7 +147,8 @@ def log10(regret, smallest):
 
 
 def run(arguments):
-    """Make the runs that are not in the file yet: all settings and optimizers of one seed before the next seed."""
+    """Make the runs that are not in the file yet. All settings and optimizers are run with one seed before the next
+    seed."""
     tasks = [
         (text, name, seed, arguments.out)
         for seed, name, text in product(arguments.seeds, arguments.settings, arguments.optimizers)
@@ -160,7 +162,8 @@ def run(arguments):
 
 
 def execute(task):
-    """Make one run and append its record, unless another process has made it. Return None or the error."""
+    """Make one run and append its record, unless another process has already made this run. Return None or the
+    error."""
     text, name, seed, out = task
     try:
         if (name, peers.parse(text)[0], seed) not in {key(record) for record in read([out])}:
@@ -186,7 +189,7 @@ def report(outcomes, n):
 
 
 def append(path, record):
-    """Append a line to a file in a single write, so that processes can share the file."""
+    """Append a line to a file in a single write. Several processes can therefore share the file."""
     descriptor = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o644)
     try:
         os.write(descriptor, (json.dumps(record) + "\n").encode())
@@ -209,8 +212,8 @@ def key(record):
 
 
 def collect(arguments):
-    """Return a dict setting → optimizer → records. The records are for all seeds, or only for seeds that all shown
-    optimizers have."""
+    """Return a dict setting → optimizer → records. The records are for all seeds, or only for the seeds with which
+    every shown optimizer was run."""
     records = read([tables.PEERS, *arguments.results])
     records = {key(record): record for record in records if record["setting"] in arguments.settings}
     optimizers = arguments.optimizers or list(dict.fromkeys(record["optimizer"] for record in records.values()))
@@ -315,7 +318,7 @@ def padded(regret, n, smallest):
 
 
 def seed_range(text):
-    """Return the seeds that a text such as ``0:20`` or ``7`` names."""
+    """Return the seeds given by a text such as ``0:20`` or ``7``."""
     first, _, last = text.partition(":")
     return range(int(first), int(last) if last else int(first) + 1)
 

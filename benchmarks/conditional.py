@@ -3,8 +3,8 @@
 Usage: python -m benchmarks.conditional [--seeds 20] [--tasks svc classifiers …] [--trials 40]
 
 Prints a JSON line for each task and seed, and a table. The table contains the best value after all trials, and the mean
-over trials of the best value so far. For both it shows the difference between the conditional and the flat space,
-paired by seed, with its standard error. Positive is better.
+over trials of the best value so far. For both values the table shows the conditional space minus the flat space, paired
+by seed, with the standard error of this difference. A positive difference means that the conditional space is better.
 """
 
 import argparse
@@ -196,7 +196,7 @@ def run(space, searched, f, seed, n_trials):
 
 
 def cached(f):
-    """Return f with a cache, so that f is evaluated only once for equal params."""
+    """Return f with a cache: for equal params f is evaluated only once."""
     values = {}
 
     def value(params):

@@ -1,7 +1,8 @@
-"""Constraint violations of suggestions, and the time of suggestions with and without constraints; prints JSON.
+"""The number of suggestions that violate constraints, and the time of a suggestion with and without constraints; prints
+JSON.
 
-There are three constrained spaces: a simplex in the cube; a ring that is 5 % of a box; and a space of an integer, a
-category and a number. Violations are counted over suggestions of RandomSearch, and of BayesOpt with several
+There are three constrained spaces: a simplex in the cube; a ring that covers 5 % of a box; and a space with an integer,
+a category and a real parameter. Violations are counted over suggestions of RandomSearch, and of BayesOpt with several
 acquisitions, batches and pending trials. The *warm* time is the median time of a suggest / observe pair at n
 observations, refits included. The figure is the warm time with constraints divided by the warm time without
 constraints. Pairs with and without constraints are measured alternately, so the load of the machine is the same for
@@ -21,13 +22,13 @@ import belated as bl
 from tests.unit.optimizers.constrained import SPACES, value
 
 ACQUISITIONS = ("log_ei", "ucb", "thompson")
-# The number of suggestions of a BayesOpt run, and the size of its batches. The values of a batch are observed after two
-# further batches were suggested.
+# A BayesOpt run makes RUN suggestions in batches of size BATCH. The values of a batch are observed after two further
+# batches have been suggested.
 RUN, BATCH, LAG = 100, 5, 2
 
 
 def violations(optimizer, constraints, n):
-    """Return how many of n suggestions violate a constraint, and the number of suggestions."""
+    """Suggest n points; return how many of them violate a constraint, and n."""
     found, count, batches = 0, 0, []
     while count < n:
         trials = optimizer.suggest(min(BATCH, n - count))

@@ -1,4 +1,4 @@
-"""Count the lines of code of each folder of the package and the core, without blank lines, comments and docstrings.
+"""For each folder of the package and the core, count the lines of code without blank lines, comments and docstrings.
 
 python benchmarks/count_lines.py
 """

@@ -1,13 +1,14 @@
-"""Problems of many dimensions, without noise, one evaluation at a time: the group "dimension" of compare.py.
+"""Problems with many dimensions: the group "dimension" of compare.py. Values have no noise, and one evaluation runs at
+a time.
 
 Notation: d dimensions x_1 … x_d. All problems are maximised. The score is defined in compare.py.
 
 The first problem is Hartmann6, which depends only on x_1 … x_6. The second problem is Rosenbrock, −Σ_j 100 (x_{j+1} −
-x_j²)² + (1 − x_j)² over j = 1 … d − 1, which depends on all dimensions. The third problem replaces the SVM problem of
-the literature, whose data set with 385 features would have to be downloaded. A support vector regression predicts the
-digit from the 64 pixels of scikit-learn's digits. The parameters are a scale for each pixel, C, epsilon and gamma, so d
-= 67. The objective is minus the root mean squared error on validation images. This error is used as the regret, because
-the smallest possible error is unknown.
+x_j²)² + (1 − x_j)² over j = 1 … d − 1, which depends on all dimensions. The third problem replaces an SVM problem of
+the literature, because that problem's data set with 385 features would have to be downloaded. A support vector
+regression predicts the digit from the 64 pixels of scikit-learn's digits. The parameters are a scale for each pixel, C,
+epsilon and gamma, so d = 67. The objective is minus the root mean squared error on validation images. The validation
+error itself is used as the regret, because the smallest possible error is unknown.
 """
 
 import functools
@@ -23,7 +24,7 @@ N_TRAIN, N_VALIDATION = 200, 400
 
 
 def hartmann6(d):
-    """Return Hartmann6 of the first six coordinates; the other coordinates do not have an effect."""
+    """Return Hartmann6 of the first six coordinates; the function ignores the remaining coordinates."""
     formula = functions.HARTMANN6.formula
     optimum = functions.HARTMANN6.optimum
     return Function(f"hartmann6-of-{d}", box(*[(0.0, 1.0)] * d), optimum, lambda x: formula(x[:6]))

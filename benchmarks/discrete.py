@@ -1,10 +1,10 @@
-"""Tests of discrete parameters: a category without influence, and repeated points of finite domains; prints JSON.
+"""Tests of discrete parameters: a category that f ignores, and repeated points on finite domains; prints JSON.
 
 *Category* is the regret on Branin with an additional category of 1 to 200 choices that f ignores, divided by the regret
-on Branin alone. Each regret is the simple regret after 50 sequential trials without noise, as the geometric mean over
-seeds. *Four points* is the number of runs, out of 200 on spaces of four points, that repeat a point before all points
-have been tried. *In flight* is the number of suggestions on finite domains that repeat a point in flight while an
-untried point is left.
+on Branin alone. Both regrets are geometric means over seeds of the simple regret after 50 sequential trials without
+noise. *Four points* counts the runs that repeat a point before all points have been tried, out of 200 runs on spaces of
+four points. *In flight* counts the suggestions on finite domains that repeat a point in flight while an untried point
+is left.
 """
 
 import argparse
@@ -33,7 +33,7 @@ IN_FLIGHT = 8
 
 
 def regret(choices, seed):
-    """Return simple regret on Branin, with a category with this number of choices."""
+    """Return the simple regret on Branin with an additional category of this number of choices."""
     branin = functions.BRANIN
     space = dict(branin.space) | ({"idle": bl.Categorical(list(range(choices)))} if choices else {})
     optimizer = bl.BayesOpt(space, seed=seed)
@@ -44,7 +44,7 @@ def regret(choices, seed):
 
 
 def returned_early(space, seed):
-    """Return whether a point was suggested again before all four points had been observed."""
+    """Return whether a point was suggested a second time before all four points had been observed."""
     optimizer = bl.BayesOpt(space, seed=seed)
     values = np.random.default_rng(seed).normal(size=64)
     seen = set()
@@ -59,7 +59,7 @@ def returned_early(space, seed):
 
 
 def repeats_in_flight(space, seed, n):
-    """Return how many of n suggestions repeated a point in flight while an untried point was left."""
+    """Make n suggestions; return how many of them repeated a point in flight while an untried point was left."""
     optimizer = bl.BayesOpt(space, seed=seed)
     values = np.random.default_rng(seed).normal(size=64)
     size = math.prod(len(getattr(d, "choices", None) or getattr(d, "values", None) or range(d.low, d.high + 1))

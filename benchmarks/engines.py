@@ -1,15 +1,15 @@
-"""The utilisation of the workers in runs of 1,000 trials of 50 ms on 16 workers, for each kind of executor.
+"""For each kind of executor: the utilisation of the 16 workers in runs with 1,000 trials of 50 ms.
 
     python benchmarks/engines.py --engines threads,processes,loky,dask,ray
 
 The function sleeps, so the number of workers may exceed the number of processors. All workers are started before the
-measurement. Utilisation is the total time spent in the function, divided by (number of workers x time from the first
-start to the last end). The rows named "engine" are for the executor without belated: whenever a call has finished, a
-new call is submitted. The idle time is the mean time from the end of a worker's call to the start of its next call. The
-CPU time is the time of this process for each call. All calls take the same time, so all workers finish nearly at once,
-and the last worker waits until all other workers have a new call. The program alternates between the workloads and
-prints the medians over the rounds. "load" is the number of processes of all programs that were ready to run. The
-program prints JSON.
+measurement. Utilisation is the total time spent in the function, divided by the number of workers and by the time from
+the first start to the last end. The rows named "engine" use the executor without belated: whenever a call has finished,
+the program submits a new call. The idle time is the mean time from the end of a call to the start of the same worker's
+next call. The CPU time is the CPU time that this process spends on each call. All calls take the same time, so all
+workers finish nearly at once. The last worker then waits until all other workers have a new call. The program
+alternates between the workloads and prints the medians over the rounds. "load" is the number of processes of all
+programs that were ready to run. The program prints JSON.
 """
 
 import argparse
@@ -78,7 +78,7 @@ def on_ray(n_workers):
         ray.shutdown()
 
 
-# Each function takes the number of workers and is a context manager that gives an executor.
+# Each function takes the number of workers and returns a context manager that gives an executor.
 ENGINES = {"threads": threads, "processes": processes, "loky": loky, "dask": dask, "ray": on_ray}
 
 
@@ -109,7 +109,7 @@ def warm(executor, n_workers):
 
 
 def alone(executor, n_workers, n_trials, seconds):
-    """Return the starts and ends of calls without belated."""
+    """Run the calls without belated; return when each call started and ended."""
     finished, f, point = queue.Queue(), Sleeps(seconds), {"x": 0.5, "y": 0.5}
     calls, n_submitted = [], 0
     while len(calls) < n_trials:
@@ -122,14 +122,14 @@ def alone(executor, n_workers, n_trials, seconds):
 
 
 def of_run(optimizer, executor, n_workers, n_trials, seconds):
-    """Return the starts and ends of the evaluations of a run."""
+    """Make a run; return when each evaluation started and ended."""
     f = Sleeps(seconds)
     result = bl.maximize(f, optimizer=optimizer, n_trials=n_trials, n_workers=n_workers, executor=executor)
     return [(trial.attrs["start"], trial.attrs["end"]) for trial in result.trials]
 
 
 def figures_of(run, n_workers):
-    """Return the utilisation, and for each call the mean idle time and the CPU time in this process, in ms."""
+    """Return the utilisation, and the mean idle time and the CPU time of this process per call, in ms."""
     cpu = time.process_time()
     calls = run()
     cpu = time.process_time() - cpu

@@ -1,7 +1,8 @@
-"""The evidence that fits without priors reach, beside scikit-learn (ten restarts) and BoTorch; prints a table.
+"""The evidence reached by belated's fits without priors, by scikit-learn (ten restarts) and by BoTorch; prints a table.
 
 All libraries fit a Matern 5/2 kernel with a lengthscale for each column, within the same bounds. There are 50 data sets
-of 20 to 350 rows in 1 to 7 dimensions. One function computes the evidence of the hyperparameters of all libraries.
+of 20 to 350 rows in 1 to 7 dimensions. The same function computes the evidence of the hyperparameters that each library
+found.
 """
 
 import argparse

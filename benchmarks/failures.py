@@ -1,17 +1,17 @@
-"""The share of suggestions that fail, and the regret, for functions whose trials may fail; prints JSON.
+"""The share of failed trials and the regret, for functions whose trials may fail; prints JSON.
 
-*failing*: trials fail in 30 % of the box, beside the best point. The figures are the share of failures after the first
-40 trials, and the regret of the best value after all trials. *diverging*: trials in a corner, 10 % of the box, fail or
-have a value of 1e3, 1e6 or 1e12. In the variant "none", trials in the corner have the usual values. All functions are
-minimised with one trial at a time. Runs are paired by seed. Regrets are geometric means over seeds. A ratio of regrets
-is printed with the factor that corresponds to one standard error.
+*failing*: trials fail in a region that covers 30 % of the box and is next to the best point. The figures are the share
+of failures after the first 40 trials, and the regret of the best value after all trials. *diverging*: trials in a
+corner that covers 10 % of the box fail, or have a value of 1e3, 1e6 or 1e12. In the variant "none", trials in the
+corner have the usual values. All functions are minimised with one trial at a time. Runs are paired by seed. Regrets are
+geometric means over seeds. A ratio of regrets is printed with the factor that corresponds to one standard error.
 
-*border*: trials of a quadratic function fail in a half-plane, a slanted half-plane or a disc. This part is beside the
-optimum or contains it. The figures are the share of failures among trials 61 to 120, and the regret relative to the
-best point where trials succeed. *accidents*: 5 or 20 % of all trials of the same function fail by chance, with 4 trials
-in flight. The figure is the median of log10 of the regret of `recommend`. A run with failures is continued until it has
-as many successes as the run without failures. The figure may exceed the figure of the run without failures by 1 plus
-two standard errors of the paired differences.
+*border*: trials of a quadratic function fail in a half-plane, a slanted half-plane or a disc. The failing region is
+next to the optimum or contains it. The figures are the share of failures among trials 61 to 120, and the regret
+relative to the best point where trials succeed. *accidents*: trials of the same function fail by chance with a
+probability of 5 or 20 %, and 4 trials are in flight. The figure is the median of log10 of the regret at the recommended
+point. A run with failures is continued until it has as many successes as the run without failures. With failures, this
+figure may be larger than without failures by 1 plus two standard errors of the paired differences.
 """
 
 import argparse
@@ -58,10 +58,10 @@ def unit(function, params):
 
 
 def run(function, bad, reported, seed, n):
-    """Return (whether the trial is in the bad part, regret) for each trial of a run. `reported` is observed in the bad
-    part.
+    """Return (whether the trial is in the bad region, regret) for each trial of a run. In the bad region the value
+    `reported` is observed.
 
-    If `reported` is None, the value of the function is observed. If it is NaN, the trial fails.
+    If `reported` is None, the value of the function is observed. If `reported` is NaN, trials in the bad region fail.
     """
     opt = bl.BayesOpt(function.space, direction="minimize", seed=seed)
     trials = []
@@ -83,7 +83,7 @@ def log_regret(trials):
 
 
 def share_of(function, bad, n=20_000):
-    """Return the share of random points of the box that are in the bad part."""
+    """Return the share of the box that is in the bad region, estimated from random points."""
     return float(np.mean([bad(u) for u in np.random.default_rng(0).random((n, len(function.space)))]))
 
 
@@ -129,7 +129,7 @@ def quadratic(x, y):
     return -((x - 0.3) ** 2) - (y - 0.7) ** 2
 
 
-# For each name: the part in which trials fail, and the smallest regret where trials succeed.
+# For each name: the region in which trials fail, and the smallest regret where trials succeed.
 BORDERS = {
     "half": (lambda x, y: x < 0.5, 0.04),
     "slanted": (lambda x, y: x + 0.5 * y < 0.9, 0.05),
@@ -155,7 +155,7 @@ def border(fails, least, acquisition, seeds, n=120):
 
 # Regrets below this count as equal.
 LEAST_OF_ACCIDENTS = 1e-9
-# The number of successes of a run, and the number of trials in flight.
+# Number of successes in a run, and number of trials in flight.
 N_SUCCESSES, N_IN_FLIGHT = 60, 4
 SEARCHES = ("log_ei", "ucb", "thompson", "max_variance")
 MODELLED = ("GP-", "asy", "seq", "syn", "BPE")
@@ -172,7 +172,7 @@ def made(name, seed):
 
 
 def accident(name, chance, seed):
-    """Return log10 of the regret of the recommendation after some successes."""
+    """Return log10 of the regret at the recommended point after `N_SUCCESSES` successes."""
     opt, rng, in_flight, n = made(name, seed), random.Random(seed), [], 0
     while n < N_SUCCESSES:
         in_flight.append(opt.suggest())

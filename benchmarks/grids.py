@@ -1,4 +1,4 @@
-"""The points of a discrete space as rows of level numbers.
+"""Represent the points of a discrete space as rows of level numbers.
 
 Notation: d searched dimensions with m_1, …, m_d levels; a row has shape (d,). An inactive dimension has level 0 in a
 row. Every row has a number, its code, Σ_j level_j · m_{j+1} ⋯ m_d. The rows are sorted by code.
@@ -71,18 +71,18 @@ class Grid:
         return np.ravel_multi_index(np.where(self.active_of(rows), rows, 0).T, self.sizes)
 
     def numbers_of(self, rows):
-        """Return the position of each row among all rows."""
+        """Return the index of each given row among all rows of the grid."""
         return np.searchsorted(self.codes, self.codes_of(rows))
 
     def find(self, params):
-        """Return the position of a point among all points."""
+        """Return the index of a point among all points of the grid."""
         code = 0
         for name, size, levels in zip(self.names, self.sizes.tolist(), self._levels, strict=True):
             code = code * size + (levels[params[name]] if name in params else 0)
         return int(np.searchsorted(self.codes, code))
 
     def params(self, i):
-        """Return the params of the row at a position: the values of active dimensions, and constants."""
+        """Return the params of the row with this index: the values of active dimensions, and constants."""
         members = (each.member(level) for each, level in zip(self.dimensions, self.rows[i].tolist(), strict=True))
         params = dict(zip(self.names, members, strict=True))
         return {name: params[name] for name, there in zip(self.names, self.active[i], strict=True) if there} | (
@@ -90,8 +90,8 @@ class Grid:
         )
 
     def neighbours(self, i):
-        """Return the positions of points that differ in one dimension: by one level in an ordered dimension, by any
-        level in a category."""
+        """Return the indices of the points that differ from a point in one dimension: by one level in an ordered
+        dimension, by any level in a category."""
         changed = []
         for j in np.flatnonzero(self.active[i]):
             level, size = int(self.rows[i, j]), int(self.sizes[j])

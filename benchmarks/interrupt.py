@@ -1,7 +1,7 @@
-"""The latency of Ctrl-C in every call that may take long: interrupt.py [--rows N …].
+"""The latency of Ctrl-C during every call that may take long: interrupt.py [--rows N …].
 
 Each call is repeated, and receives a SIGINT at a different time in each repetition. The latency is the time from the
-signal to the exception of the handler. Prints JSON with times in milliseconds.
+signal to the exception that the handler raises. Prints JSON with times in milliseconds.
 """
 
 import argparse
@@ -34,7 +34,8 @@ def data(n):
 
 
 def suggest(**arguments):
-    """Return a function of n that prepares n observations and returns a call of `suggest` with these settings."""
+    """Return a function of n. It prepares an optimizer with these settings and n observations, and returns a call of
+    `suggest`."""
 
     def make(n):
         points, values = data(n)
@@ -57,7 +58,8 @@ def recommend(n):
 
 
 def process(call):
-    """Return a function of n that prepares a Gaussian process of n rows and returns a call of one of its methods."""
+    """Return a function of n. It prepares a Gaussian process with n rows, and returns a call of a method of this
+    process."""
 
     def make(n):
         gp = _core.GaussianProcess("matern52", 0.5, 1.0, 1e-4)
@@ -83,7 +85,8 @@ CALLS = {
 
 
 def latency(call, after):
-    """Return the latency in seconds of a SIGINT `after` seconds into the call, or None if the call had ended before."""
+    """Send a SIGINT `after` seconds into the call; return the latency in seconds, or None if the call had ended
+    before."""
     sent = []
 
     def send():

@@ -1,10 +1,10 @@
-"""How often the search for the best acquisition in a box finds the value of a slow, dense search.
+"""How often the search for the largest acquisition in a box reaches the value that a slow, dense search finds.
 
 There are 200 posteriors over boxes of 1 to 10 dimensions. The dense search starts from the best 64 of 20,000 random
-points and of steps around the incumbents. The search has *reached* its value if it finds at least this value minus 1 %
-of the acquisition's range over the box. The search is *beaten* if the best of 300 random points is better. With
-``--spaces mixed`` the spaces have up to 20 dimensions, 0 to 10 of them discrete. Their dense search is in
-`mixed_posteriors`, and each space is searched with several seeds.
+points and of steps around the incumbents. The search has *reached* the dense search's value if it finds at least this
+value minus 1 % of the acquisition's range over the box. The search is *beaten* if the best of 300 random points is
+better. With ``--spaces mixed`` the spaces have up to 20 dimensions, 0 to 10 of them discrete. The dense search of mixed
+spaces is in `mixed_posteriors`, and each mixed space is searched with several seeds.
 """
 
 import argparse
@@ -22,7 +22,7 @@ LEVELS = 5
 
 
 def posterior(number):
-    """Return a fitted model of 10 d to 30 d rows, and whether its last columns encode integers and a choice."""
+    """Return a model fitted to 10 d to 30 d rows, and whether the last columns encode integers and a choice."""
     rng = np.random.default_rng(number)
     d, mixed = number % 10 + 1, number % 4 == 3 and number % 10 >= 2
     parameters = {f"x{k}": (0.0, 1.0) for k in range(d)}

@@ -16,10 +16,10 @@ from belated._core import GaussianProcess
 
 N_POINTS = 20_000
 N_STARTS = 32  # number of short climbs
-N_CONVERGED = 6  # the number of climbs that continue to the end, also by pairs of moves
-N_REPAIRED = 8  # moves after which the continuous columns are searched again
+N_CONVERGED = 6  # number of climbs that run until they converge, also by pairs of moves
+N_REPAIRED = 8  # number of best moves after which the continuous columns are searched again
 SHORT, LONG = 12, 500  # iterations of a local search
-MANY = 64  # moves try only some levels of an integer with more levels than this
+MANY = 64  # if an integer has more levels than this, moves try only some of them
 
 
 def dimension(rng, kinds):
@@ -37,7 +37,7 @@ def dimension(rng, kinds):
 
 
 def posterior(number):
-    """Return a fitted model of 4 d to 12 d rows, its space, and the number of discrete dimensions."""
+    """Return a model fitted to 4 d to 12 d rows, its space, and the number of discrete dimensions."""
     rng = np.random.default_rng(50_000 + number)
     k = number % 11
     d = int(rng.integers(max(k, 2), 21))
@@ -48,13 +48,13 @@ def posterior(number):
     space = bl.Space({f"x{i}": dimensions[j] for i, j in enumerate(order)})
     levels = levels_of(space)
     n = int(rng.integers(2, 7)) * d
-    # Values are drawn from a Gaussian process with a little noise, in which some dimensions matter more than others.
+    # Values are drawn from a Gaussian process with a little noise. Some dimensions matter more than others.
     lengthscale = np.sqrt(d) * np.exp(rng.uniform(np.log(0.15), np.log(1.5), size=d))
     per_column = [np.full(columns(block), one) for block, one in zip(levels, lengthscale, strict=True)]
     truth = GaussianProcess("matern32", np.concatenate(per_column))
     x = members(rng, n, levels)
     y = truth.sample(x, 1, number)[0]
-    # As in a run, the second half of the points is near the best point of the first half.
+    # As in a real run, the second half of the points lies near the best point of the first half.
     truth.fit(x, y)
     near = steps(rng, x[np.argsort(-y)[: max(n // 10, 2)]], levels)
     near = near[rng.permutation(len(near))[:n]]
@@ -87,8 +87,8 @@ def members(rng, n, levels):
 
 
 def steps(rng, rows, levels):
-    """Return 50 steps around each row. A step changes the continuous columns a little and draws new levels for a fifth
-    of the discrete dimensions."""
+    """Return 50 random steps from each row. A step changes the continuous columns a little and draws new levels for a
+    fifth of the discrete dimensions."""
     near = np.repeat(rows, 50, axis=0)
     length = rng.choice([0.1, 0.02], size=len(near))
     for block, at in zip(levels, spans(levels), strict=True):
@@ -123,7 +123,7 @@ class DenseSearch:
         self.discrete = [i for i, block in enumerate(levels) if block is not None]
 
     def run(self, gp, rng):
-        """The best value found, and the range of the acquisition over random members."""
+        """Return the best value found, and the range of the acquisition over random members."""
         points = members(rng, N_POINTS, self.levels)
         values = self.acquisition(points)
         finite = values[np.isfinite(values)]
@@ -179,8 +179,8 @@ class DenseSearch:
         return np.vstack(moved) if moved else np.empty((0, len(x)))
 
     def pair_moves(self, x):
-        """Return the moves that change two discrete dimensions: to all pairs of levels, but only to neighbours for
-        integers with many levels."""
+        """Return the moves that change two discrete dimensions: to all pairs of levels, but only to neighbouring levels
+        of integers with many levels."""
         moved = []
         for a, i in enumerate(self.discrete):
             for j in self.discrete[a + 1 :]:
@@ -213,7 +213,7 @@ class DenseSearch:
                 return x, value
 
     def climb_by_pairs(self, x, value):
-        """Run `climb`, then also try pairs of moves, and local searches after the best moves."""
+        """Run `climb`. Then also try pairs of moves, and run local searches after the best moves."""
         x, value = self.climb(x, value, LONG)
         while True:
             rows = np.vstack([self.single_moves(x), self.pair_moves(x)])

@@ -1,5 +1,5 @@
-"""Samplers of Optuna on the open tables, in eight processes that share a study in SQLite, beside `BayesOpt` without
-Optuna.
+"""Samplers of Optuna, and `BayesOpt` without Optuna, on the open tables. Eight processes share an Optuna study in
+SQLite.
 
     python benchmarks/optuna_samplers.py run results.jsonl --seeds 0:10 [--processes 1]
     python benchmarks/optuna_samplers.py times results.jsonl
@@ -12,7 +12,7 @@ connection, study object and sampler. The processes take turns in the order of s
 on the speed of the machine. With one process, the workers share one sampler and a study in memory, which is faster.
 Ordered columns of a table are integer parameters for Optuna. The optimizer `belated` is `BayesOpt` with suggest and
 observe, without Optuna. "seconds" is the mean CPU time of a suggestion in the sampler's methods
-`infer_relative_search_space`, `sample_relative` and `sample_independent`. This time includes reading and writing the
+`infer_relative_search_space`, `sample_relative` and `sample_independent`. The time includes reading and writing the
 study in these methods.
 """
 
@@ -62,7 +62,7 @@ def sampler(kind, seed, worker):
 
 
 class Timed:
-    """A sampler that measures the seconds spent in its methods."""
+    """A sampler that measures the CPU seconds spent in its methods."""
 
     def __init__(self, sampler):
         # CPU time is measured, because other programs may be running.
@@ -125,7 +125,7 @@ def choose(trial, name, choices):
 
 
 class Processes:
-    """The one or eight processes that make runs, one run after another."""
+    """The one or eight worker processes, which make one run after another."""
 
     def __init__(self, n):
         context = get_context("spawn")
@@ -155,8 +155,8 @@ class Processes:
 
 
 class SharedStudy:
-    """A study of Optuna, shared by processes, with the interface of the optimizers of `compare`. A free process asks
-    for a trial."""
+    """A study of Optuna that processes share. The class has the interface that `compare` expects of an optimizer. A
+    free process asks for a trial."""
 
     def __init__(self, processes, kind, space, seed, url):
         import optuna
@@ -236,8 +236,8 @@ def run(arguments):
 
 
 def times(arguments):
-    """Print mean seconds of each optimizer: in the sampler over all suggestions, over the last ten, and including the
-    storage."""
+    """Print for each optimizer the mean seconds that a suggestion takes in the sampler: over all suggestions, over the
+    last ten, and including the storage."""
     records = compare.read([arguments.out])
     for kind in dict.fromkeys(record["optimizer"] for record in records):
         own = [record for record in records if record["optimizer"] == kind]
@@ -252,8 +252,8 @@ def speed(arguments):
     """Print the CPU seconds of a suggestion of each sampler in studies with 50 and 200 trials.
 
     Suggestions are made in this process, one at a time, with the study in SQLite. The figures are medians of ten
-    suggestions. The program also prints the times of `BayesOpt` without Optuna, and of a sampler that is constructed
-    for each suggestion, as in a process that has just started.
+    suggestions. The program also prints the time of `BayesOpt` without Optuna, and the time of a sampler that is
+    constructed anew for each suggestion, as in a process that has just started.
     """
     import optuna
 
@@ -298,7 +298,7 @@ def speed(arguments):
 
 
 def _point(table, params):
-    """Return the params of the table for the parameters of an Optuna trial."""
+    """Convert the parameters of an Optuna trial to params of the table."""
     return {
         name: value if isinstance(table.space[name], bl.Categorical) else table.space[name].member(value)
         for name, value in params.items()

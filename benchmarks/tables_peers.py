@@ -1,9 +1,9 @@
-"""Runs of other optimizers on the tables; they are made once and stored in data/.
+"""Runs of other optimizers on the tables. The runs are made once and stored in data/.
 
     python benchmarks/tables_peers.py run peers.jsonl     # takes hours; continues where it stopped
     python benchmarks/tables_peers.py pack peers.jsonl
 
-The held-out tables are not included.
+The runs do not include the held-out tables.
 """
 
 import argparse
@@ -20,7 +20,7 @@ TPE = 'optuna-tpe=optuna-tpe:{"multivariate": true}'
 TPE_CONDITIONAL = 'optuna-tpe=optuna-tpe:{"multivariate": true, "group": true}'
 BOTORCH = "botorch=botorch-grid"
 
-#: Each entry is (group of settings, optimizer, number of seeds), from the cheapest to the most expensive.
+#: Each entry is (group of settings, optimizer, number of seeds). The cheapest runs come first.
 RUNS = [
     ("tables", "random", 20),
     ("tables", TPE, 20),

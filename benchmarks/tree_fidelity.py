@@ -1,11 +1,12 @@
-"""Tree search that chooses fidelities, compared with tree search at full fidelity, at equal costs; it is run by hand.
+"""Tree search that chooses fidelities, compared with tree search at full fidelity for equal costs; the program is run
+by hand.
 
     python benchmarks/tree_fidelity.py --seeds 0:20
 
-The functions are the functions with a fidelity in `belated.functions`. The declared bias is the supremum of |f_z -
-f|/(1 - z), found numerically. Regret is the distance of f at the recommended point from its optimum, at z = 1 and
-without noise. Costs count full evaluations. Prints JSON: medians over the seeds at every budget, and whether half of
-the cost gives the same regret.
+The program uses every function of `belated.functions` that has a fidelity. The declared bias is the supremum of |f_z -
+f|/(1 - z), found numerically. The regret is the optimum of f minus the noise-free value at the recommended point, both
+at z = 1. Costs count full evaluations. Prints JSON: medians over the seeds at every budget, and whether half of the
+cost gives the same regret.
 """
 
 import argparse
@@ -54,14 +55,15 @@ def bias(function):
 
 
 def spread(function):
-    """Return the difference between the maximum and the median of f at 500 random points."""
+    """Evaluate f at 500 random points; return the maximum minus the median."""
     low, high = np.array([(each.low, each.high) for each in function.space.values()]).T
     values = function(np.random.default_rng(0).uniform(low, high, (500, len(low))))
     return float(values.max() - np.median(values))
 
 
 def run(function, seed, fidelity, noise_std, **settings):
-    """Return, for each budget, the regret of the recommended point and of the best point evaluated at full fidelity."""
+    """For each budget, return the regret of the recommended point and the regret of the best point evaluated at full
+    fidelity."""
     optimizer = bl.TreeSearch(function.space, seed=seed, fidelity=fidelity, **settings)
     full, spent, regrets, n = function.cost(1.0), 0.0, [], 0
     rng = np.random.default_rng([seed, 1])
@@ -115,7 +117,8 @@ def main():
             medians = np.median(np.array(runs), axis=0).T
             result |= {f"{label}: {kind}": rounded(row) for kind, row in zip(KINDS, medians, strict=True)}
         if arguments.only is None:
-            # Compare the point recommended at half of the cost with the better point of the runs at full fidelity.
+            # Compare the point recommended at half of the cost with the better of the two points found at full
+            # fidelity.
             full = np.minimum(result["full: recommended"], result["full: best"])
             result["half"] = [
                 bool(low <= high) for low, high in zip(result["low: recommended"], full[1:], strict=False)

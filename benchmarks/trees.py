@@ -1,14 +1,15 @@
-"""Tree search compared with CMA-ES, random search and TPE at equal evaluations, and with PyXAB; it is run by hand.
+"""Tree search compared with PyXAB, and with CMA-ES, random search and TPE for equal numbers of evaluations; the program
+is run by hand.
 
     python benchmarks/trees.py run --out trees.jsonl
     python benchmarks/trees.py table trees.jsonl
     python benchmarks/trees.py pyxab
 
-Regret is the distance of f from its optimum, at the best observed point if there is no noise, and at the recommended
-point if there is noise. The score is log10 of (regret / median regret of random points). Random points have a score of
-about 0, and lower is better. Noise is normal, and its standard deviation is a twentieth of the median regret of random
-points. With a delay, a result arrives after 100 further points have been suggested. The problem, the noise and the
-seeds of a run are the same for every optimizer.
+The regret is the distance between f at one point and the optimum of f. This point is the best observed point if there
+is no noise, and the recommended point if there is noise. The score is log10 of (regret / median regret of random
+points). Random points have a score of about 0, and lower scores are better. Noise is normal, and its standard deviation
+is a twentieth of the median regret of random points. With a delay, a result arrives after 100 further points have been
+suggested. The problem, the noise and the seeds of a run are the same for every optimizer.
 """
 
 import argparse
@@ -40,7 +41,7 @@ NOISE = 0.05  # in medians of random points
 DELAY = 100
 CONDITIONS = {"plain": (0.0, 0), "noise": (NOISE, 0), "delay": (0.0, DELAY), "noise and delay": (NOISE, DELAY)}
 TPE_LIMIT = 2_000
-#: The maximum of PyXAB's Garland, at its cusp x = π/6. PyXAB declares a maximum of 1.
+#: The maximum of PyXAB's function Garland, which is at the cusp x = π/6. PyXAB declares a maximum of 1.
 GARLAND_BEST = 4 * (math.pi / 6) * (1 - math.pi / 6)
 OF_PYXAB = ("Himmelblau_Normalized", "Garland", "DifficultFunc")
 
@@ -204,8 +205,8 @@ def key(record):
 
 
 def run(arguments):
-    """Make the runs that are not in the file yet, all runs of one seed before the next seed. Return the number of
-    failed runs."""
+    """Make the runs that are not in the file yet. All runs with one seed are made before the next seed. Return the
+    number of failed runs."""
     done, failed = {key(record) for record in read([arguments.out])}, 0
     for seed, condition, name, d, optimizer in product(
         arguments.seeds, arguments.conditions, arguments.functions, arguments.d, arguments.optimizers
@@ -227,7 +228,7 @@ def table(arguments):
     scores = {}
     for record in records:
         for n, score in record["score"].items():
-            # A run of POO is valid for a single horizon.
+            # A run of POO is valid only for the horizon for which it was made.
             if record["optimizer"] != "tree, POO" or int(n) == record["n"]:
                 where = record["condition"], int(n), record["function"], record["d"], record["optimizer"]
                 scores.setdefault(where, {})[record["seed"]] = score

@@ -1,11 +1,11 @@
-"""Many processes on one study: python campaigns/crowd.py.
+"""Test one study that many processes use at the same time: python campaigns/crowd.py.
 
 First, 32 processes make 500 mixed calls each on one study of random search, with pauses of 5 ms between calls. No call
 may raise an error, and the log must contain each call exactly once. The sequence numbers of the events must not have
-gaps. The 99th percentile of the duration of a call must be at most 250 ms. Then 16 processes suggest in one study of
-Bayesian optimisation that hallucinates pending trials. Two points that are pending at the same time must be at least a
-thousandth of the box's diagonal apart. With --store postgresql, the studies are stored in PostgreSQL. The option --p99
-changes the limit on the durations. The program prints JSON.
+gaps. The 99th percentile of the calls' durations must be at most 250 ms. Then 16 processes request suggestions from one
+study of Bayesian optimisation that hallucinates pending trials. Two points that are pending at the same time must be at
+least a thousandth of the box's diagonal apart. With --store postgresql, the studies are stored in PostgreSQL. The
+option --p99 changes the limit on the durations. The program prints JSON.
 """
 
 import json
@@ -24,7 +24,7 @@ CALLS = ["suggest"] * 40 + ["observe"] * 40 + ["again"] * 5 + ["fail"] * 5 + ["a
 
 
 def mix(store, slot, calls, think, barrier, results):
-    """Make the calls of one process; report (kinds of calls, durations in seconds, errors)."""
+    """Make the calls of one process and report (kinds of calls, durations in seconds, errors)."""
     chance, times, errors, done = random.Random(slot), [], [], []
     pending, observed = [], []
     study = bl.Study.load("study", store)
@@ -46,7 +46,7 @@ def mix(store, slot, calls, think, barrier, results):
                 observed.append((trial, chance.random()))
                 study.observe(trial, observed[-1][1], key=key)
                 done.append([what, key, trial.number, observed[-1][1]])
-            elif what == "again":  # a second call with the same value must not change the study
+            elif what == "again":  # observing the same value a second time must not change the study
                 study.observe(*chance.choice(observed))
             elif what == "add":
                 trial = study.add({"x": chance.random(), "y": chance.random()}, 0.5)
@@ -62,8 +62,7 @@ def mix(store, slot, calls, think, barrier, results):
 
 
 def suggest(store, slot, share, barrier, results):
-    """Make one process's share of the suggestions and observe every fourth of them later; report (durations,
-    errors)."""
+    """Make the suggestions of one process, observe every fourth of them later, and report (durations, errors)."""
     study = bl.Study.load("study", store)
     times, errors, mine = [], [], []
     barrier.wait()
@@ -81,7 +80,7 @@ def suggest(store, slot, share, barrier, results):
 
 
 def together(target, store, workers, *arguments):
-    """Run a function in several processes that start at the same time; return the report of each process."""
+    """Run a function in several processes that start at the same time, and return each process's report."""
     context = harness.processes()
     barrier, results = context.Barrier(workers), context.SimpleQueue()
     given = [(store, slot, *arguments, barrier, results) for slot in range(workers)]

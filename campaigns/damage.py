@@ -1,12 +1,12 @@
 """Check that a damaged file gives the right data or StoreError: python campaigns/damage.py.
 
-Each case damages a copy of a store with two studies in one place. There are four kinds of damage: a flipped bit
-anywhere, a flipped bit in SQLite's structure (headers and cell pointers of pages), a cut of the file, and a page that
-is zeroed or exchanged with another page. A process with a time limit then opens the studies and uses them. Each use
-must give exactly the stored data, or raise StoreError. `export --salvage` must return only events that were stored,
-unchanged. The program counts how many of the events with an intact record it returns. Finally, the program damages the
-write-ahead log that killed writers leave beside the file. SQLite treats damage of the log as its end, so the study may
-be in an earlier state. The program prints JSON.
+Each case makes a copy of a store with two studies and damages the copy at one position. There are four kinds of damage:
+a flipped bit anywhere, a flipped bit in SQLite's structure (headers and cell pointers of pages), a truncated file, and
+a page that is zeroed or exchanged with another page. A process with a time limit then opens the studies and calls their
+methods. Each call must give exactly the stored data, or raise StoreError. `export --salvage` must return only events
+that were stored, unchanged. The program counts how many of the events with an intact record are returned. Finally, the
+program damages the write-ahead log that killed writers leave next to the file. SQLite ignores everything in this log
+after the first damaged byte, so the study may be in an earlier state. The program prints JSON.
 """
 
 import json
@@ -27,8 +27,8 @@ import belated as bl
 STUDIES = ["random", "bayes"]
 HANG = 60.0  # seconds
 MEMORY = 8 << 30  # bytes of address space
-# Number of bytes of a record before its body: header 9, number 1, version 1, time 8. The study's id takes 6 or 8
-# further bytes.
+# The body of a record starts after this number of bytes (header 9, number 1, version 1, time 8) and the study's id,
+# which takes 6 or 8 bytes.
 BEFORE = 19
 KINDS = ["bit"] * 4 + ["structure"] * 3 + ["cut"] * 2 + ["page"]
 
@@ -49,7 +49,7 @@ def make(path):
 
 def damaged(data, chance, log):
     """Return a damaged copy of the data, and a description of the damage. A write-ahead log does not have this
-    structure, so it is damaged at any byte."""
+    structure, so a bit is flipped in any of its bytes."""
     data = bytearray(data)
     if log:
         place = chance.randrange(len(data))
@@ -80,8 +80,8 @@ def damaged(data, chance, log):
 
 
 def use(path, truth, name, bodies):
-    """Open a damaged study, read and write. Return "right" or "earlier" for the state of the study, "StoreError", or a
-    description of another error."""
+    """Open a damaged study, read it and write to it. Return "right" or "earlier" for the state of the study,
+    "StoreError", or a description of another error."""
     try:
         study = bl.Study.load(name, harness.url(path))
         seen = harness.state(study)
@@ -117,11 +117,10 @@ def salvage(path):
 
 
 def cases(path, base, seed, numbers, results):
-    """Examine several damaged copies; report (number, damage, result) for each copy, before and after its
-    examination."""
+    """Examine several damaged copies. Before and after the examination of a copy, report (number, damage, result)."""
     data, log, truth, stored, records = base
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    sys.stderr = open("/dev/null", "w")  # noqa: SIM115  # thousands of warnings about the damage
+    sys.stderr = open("/dev/null", "w")  # noqa: SIM115  # it would receive thousands of warnings about the damage
     for number in numbers:
         chance = random.Random(f"{seed} {number}")
         broken, what = damaged(log or data, chance, log=bool(log))
@@ -150,8 +149,8 @@ def cases(path, base, seed, numbers, results):
 
 
 def prepared(base, logged):
-    """Return the bytes of a store and of its write-ahead log, (id, state) of each study, and the body and record of
-    each event."""
+    """Return the bytes of a store, the bytes of its write-ahead log, (id, state) of each study, and the body and record
+    of each event."""
     studies = make(base)
     if not logged:
         harness.close(*studies)
@@ -175,8 +174,8 @@ def prepared(base, logged):
 
 
 def run(damages=10_000, logs=1000, workers=2, seed=0, limit=None):
-    """Return the results for a file that is not in use, and for the write-ahead log of a file whose writers were
-    killed."""
+    """Return the results for damage in a file that is not in use, and for damage in the write-ahead log of a file whose
+    writers were killed."""
     with harness.folder(memory=True) as folder:
         result = {"file": campaign(Path(folder), damages, False, workers, seed, limit)}
     if logs:

@@ -2,8 +2,8 @@
 
 The limit on the size of files (RLIMIT_FSIZE) simulates the full disk. For every size from `first` on, the program makes
 one call on a copy of a store while files cannot grow beyond this size. The call must succeed or raise StoreError. After
-the limit is lifted, all earlier events must be in the store, and the new event must be complete or missing. Both the
-open study and a newly opened study must then be able to append events. The program prints JSON.
+the limit is lifted, the store must contain all earlier events, and the new event either completely or not at all. Both
+the open study and a newly opened study must then be able to append events. The program prints JSON.
 """
 
 import resource
@@ -30,7 +30,7 @@ def limited(size, call):
 
 
 def examine(path, study, before, error, more):
-    """Return the errors that are found after the limit is lifted."""
+    """Check the study after the limit is lifted; yield the errors that are found."""
     if error is not None and not isinstance(error, bl.StoreError):
         yield f"raised {type(error).__name__}: {error}"
     left = harness.rows(path)
@@ -75,7 +75,7 @@ def run(first=0, step=1, every=100, seed=0, limit=None):
         for name, call in calls.items():
             size = base.stat().st_size
             outcomes = {"StoreError": 0, "done": 0}
-            # The sizes go up to two pages beyond the file, and further until the call succeeds.
+            # The sizes go up to the size of the file plus two pages, and further until the call succeeds.
             offset, cases, error = first, 0, None
             while (offset <= size + 8192 or error is not None) and not deadline.over():
                 harness.copy_store(base, path)

@@ -1,4 +1,4 @@
-"""Functions that the fault programs share: making stores, reading the event table without belated, printing JSON."""
+"""Functions that all fault programs use: making stores, reading the event table without belated, printing JSON."""
 
 import argparse
 import contextlib
@@ -39,7 +39,8 @@ def folder(memory=False):
 
 @contextlib.contextmanager
 def place(store, folder):
-    """A context manager for the place of a program's studies: a file in the folder, or a database of a new server."""
+    """A context manager that gives the location of a program's store: a file in the folder, or a database of a new
+    server."""
     if store == "sqlite":
         yield Path(folder) / "store.db"
     elif store == "postgresql":
@@ -50,12 +51,12 @@ def place(store, folder):
 
 
 def is_url(path):
-    """Return whether a place is the URL of a database."""
+    """Return whether the location of a store is the URL of a database."""
     return str(path).startswith("postgresql://")
 
 
 def url(path):
-    """Return the URL of the store in a file or a database."""
+    """Return the URL of a store, given a file or the URL of a database."""
     return path if is_url(path) else f"sqlite:///{Path(path).absolute()}"
 
 
@@ -75,13 +76,13 @@ def bayes_study(path, name="study", seed=0, time=None, **settings):
 
 
 def close(*studies):
-    """Close the connections of studies, so that SQLite removes its files beside the database."""
+    """Close the studies' connections. SQLite then removes the additional files next to the database."""
     for study in studies:
         study._store._disconnect()
 
 
 def objective(params):
-    """Return the value of a smooth function at the params, to be observed."""
+    """Return the value of a smooth function at the params. The programs observe this value."""
     return -((params["x"] - 0.3) ** 2) - (params["y"] - 0.6) ** 2
 
 
@@ -91,7 +92,7 @@ def state(study):
 
 
 def files(path):
-    """Return the files of a store: the database and SQLite's files beside it."""
+    """Return the files of a store: the database and SQLite's additional files next to it."""
     path = Path(path)
     return [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))]
 
@@ -159,7 +160,7 @@ def command(*arguments):
 
 
 def percentile(values, share):
-    """Return a quantile: the smallest value such that at least this share of the values is not larger."""
+    """Return a quantile: the smallest of the values that is at least as large as this share of the values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, -int(-share * len(ordered) // 1) - 1))]
 
@@ -171,8 +172,8 @@ def milliseconds(seconds):
 
 
 class Failures(list):
-    """The failures of a program, and its calls that took too long, which may be due to a busy machine. Prints only the
-    first few of each kind."""
+    """The failures of a program, and separately its calls that took too long (possibly because the machine was busy).
+    The output contains only the first few failures."""
 
     def __init__(self):
         super().__init__()
@@ -200,7 +201,7 @@ def main(document, run, **options):
     """Run a fault program with the arguments of the command line and print its results. Each option of the program is a
     number, passed as --name.
 
-    The exit code is 1 if the results contain failures or times above their limits.
+    The exit code is 1 if the results contain failures or calls that took too long.
     """
     parser = argparse.ArgumentParser(description=document, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in options.items():

@@ -1,11 +1,12 @@
 """Check that the model does not depend on the order of results: python campaigns/histories.py.
 
-Each random history is run in three ways. The first run alternates suggestions and reports. Reports come late, are
-repeated, amended or refused, are for unknown trials, or come after the trial has failed or its lease has ended. The
-study is reopened now and then. The second run leaves out the reopening and the calls that must not change the study.
-Its suggestions must be bit-equal to the suggestions of the first run. The third run has the same points and the same
-reports in a shuffled order; only the order of the reports of one trial is kept. With the same hyperparameters, the
-posterior of the third run must equal the posterior of the first run within 1e-9. The program prints JSON.
+Each random history is run in three ways. The first run alternates suggestions and reports. Reports may be late,
+repeated, amended or refused. A report may be for an unknown trial, for a failed trial, or for a trial whose lease has
+ended. From time to time the study is closed and opened again. The second run leaves out the reopening and the calls
+that must not change the study. The suggestions of the second run must equal the suggestions of the first run, bit for
+bit. The third run has the same points, and the same reports in a shuffled order; only reports about the same trial keep
+their order. With the same hyperparameters, the posterior of the third run must equal the posterior of the first run
+within 1e-9. The program prints JSON.
 """
 
 import random
@@ -68,7 +69,7 @@ def history(chance, length):
 
 
 def live(make, name, store, calls, plain=False):
-    """Run a history; return the study at the end and a list of errors."""
+    """Run a history; return the final study and a list of errors."""
     wrong, now = [], [1000.0]
     study = bl.Study(name, store=store, optimizer=make(), time=lambda: now[0])
     for call, *arguments in calls:
@@ -96,7 +97,7 @@ def live(make, name, store, calls, plain=False):
 
 
 def shuffled(make, name, store, calls, trials, chance):
-    """Run the points of a history with its reports in another order; return the study at the end."""
+    """Run the points of a history with its reports in another order; return the final study."""
     study = bl.Study(name, store=store, optimizer=make(), time=lambda: 1000.0)
     points = [trial.params if trial.index is None else trial.index for trial in trials]
     for point in points:
@@ -152,7 +153,7 @@ def one(number, seed, length, store):
 
 
 def some(numbers, seed, length, folder, per_file, results, deadline):
-    """Run several histories, with a new file now and then; report (number of histories, failures, largest
+    """Run several histories, and start a new file from time to time; report (number of histories, failures, largest
     difference)."""
     failures, largest, lived, path = harness.Failures(), 0.0, 0, None
     for number in numbers:

@@ -1,9 +1,9 @@
 """Check that stores with hostile content are refused and do not run code: python campaigns/hostile.py.
 
 Each case changes an intact store by SQL statements. Hostile events get valid checksums. A process with limits on memory
-and time then lists, shows, checks, exports and salvages the store. It also opens the study, observes and suggests.
-Every use must give the right data, raise StoreError, or end the command with an exit code. Triggers must not have run.
-The program prints JSON.
+and time then lists, shows, checks, exports and salvages the store. The process also opens the study, observes and
+suggests. Every call must give the right data or raise StoreError; every command may also end with an error exit code.
+Triggers must not have run. The program prints JSON.
 """
 
 import json
@@ -23,7 +23,7 @@ from belated.store import checksums as events
 MEMORY = 3 << 30  # bytes of address space that a reader may use
 TIME = 60.0  # seconds
 
-# These bodies replace the body of event 3, an observation of trial 0. They are valid text, but not valid events.
+# These bodies replace the body of event 3, an observation of trial 0. The bodies are valid text, but not valid events.
 X = '{"numbers":[0.5,0.5]}'
 BODIES = {
     "empty": "",
@@ -162,7 +162,7 @@ BODIES |= {
         "scale is zero": (X, "3.0", note("[1.0,1.0]", 1.0, 0.1, 2, scale="0.0"), "false", "null"),
     }.items()
 }
-# The number of bytes of each of the huge bodies.
+# Each function takes a number of bytes and returns a body of about this size.
 HUGE = {
     "spaces": lambda size: " " * size,
     "text": lambda size: '"' + "x" * size + '"',
@@ -170,7 +170,7 @@ HUGE = {
     "fields": lambda size: '{"Observed":[' + "1," * (size // 2) + "1]}",
     "traceback of a list": lambda size: '{"Failed":{"error":{"traceback":[' + "1," * (size // 2) + "1]}}}",
 }
-# A study cannot have written these bodies, but they have the form of events. They are accepted and counted.
+# A study cannot have written these bodies, but they have the form of events. The program accepts and counts them.
 UNCHECKED = {"suggested: theta is huge"}
 
 KEYS = {
@@ -184,7 +184,7 @@ KEYS = {
 }
 NUMBERS = ["NULL", "'text'", "x'00ff'", "-1", "0.5", "9e999", "9223372036854775807", "zeroblob(%d)"]
 SCHEMA = {
-    # If the code is executed, it writes to the table named trace.
+    # If this SQL code is executed, it writes to the table named trace.
     "trigger on insert": "CREATE TRIGGER t AFTER INSERT ON events BEGIN INSERT INTO trace VALUES ('ran'); END",
     "trigger before insert": "CREATE TRIGGER t BEFORE INSERT ON events BEGIN INSERT INTO trace VALUES ('ran'); END",
     "trigger that deletes": (
@@ -259,7 +259,7 @@ DEFINITIONS = {
 
 
 def make(path):
-    """Write an intact store of one study with events 0 to 5, whose strategy writes notes."""
+    """Write an intact store with one study. The study has events 0 to 5, and its strategy writes notes."""
     study = harness.bayes_study(path)
     study.suggest(n=3)
     study.observe(0, 0.25)
@@ -286,7 +286,7 @@ def altered(value, path, replacement):
 
 
 def every_case(base, size):
-    """Return (name, function) for each case; the function changes the store at a path."""
+    """Return (name, function) for each case; the function takes the path of a store and changes the store."""
 
     def sql(script):
         def change(path):
@@ -317,7 +317,7 @@ def every_case(base, size):
         for table in ("events", "studies", "heads"):
             for _, column, *_ in connection.execute(f"PRAGMA table_info({table})").fetchall():
                 for number in (number.replace("%d", str(size)) for number in NUMBERS):
-                    # SQLite's constraints would refuse the change, so the table is first copied without its
+                    # The constraints of the table would refuse this change, so the table is first copied without its
                     # constraints.
                     yield (
                         f"column: {table}.{column} = {number}",
@@ -365,7 +365,7 @@ def trace(path):
 
 
 def use_store(path, truth):
-    """Use a changed store in every way; return the result of each use."""
+    """Run every command and call on a changed store; return the result of each."""
     seen = {}
     for use in (["list"], ["show"], ["check"], ["export"], ["export", "--salvage"]):
         try:
@@ -390,7 +390,7 @@ def use_store(path, truth):
 
 
 def use_with_limits(path, truth, results):
-    """Use a store in a process with limited memory, and report the results."""
+    """Run `use` in a process with limited memory, and report the results."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sys.stderr = open("/dev/null", "w")  # noqa: SIM115
     seen = use_store(path, truth)

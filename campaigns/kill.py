@@ -1,11 +1,11 @@
-"""Check that writers that are killed at any time do not lose acknowledged events: python campaigns/kill.py.
+"""Check that acknowledged events are not lost if writers are killed at any time: python campaigns/kill.py.
 
-Workers suggest, observe, fail and add in one study. Each worker notes every call in a separate file, before the call
-and after the call has returned. Each worker is killed with SIGKILL after a random time and replaced. The new worker
-repeats the interrupted call with the same key. At the end, the event table must contain every acknowledged event, and
-every key at most once. The sequence numbers must not have gaps, and the database must be intact. The program starts a
-new study now and then; every fourth study uses Bayesian optimisation. With --store postgresql, the studies are stored
-in PostgreSQL. The program prints JSON.
+Workers suggest, observe, fail and add in one study. Each worker has a file in which it records every call, before the
+call and after the call has returned. Each worker is killed with SIGKILL after a random time and replaced. The new
+worker repeats the interrupted call with the same key. At the end, the event table must contain every acknowledged
+event, and no key more than once. The sequence numbers must not have gaps, and the database must be intact. The program
+starts a new study from time to time; every fourth study uses Bayesian optimisation. With --store postgresql, the
+studies are stored in PostgreSQL. The program prints JSON.
 """
 
 import json
@@ -21,7 +21,7 @@ import belated as bl
 
 
 def note(descriptor, **what):
-    """Write a line by one system call, so that the line is complete even if the process is killed directly
+    """Write a line by one system call, so that the line is complete even if the process is killed immediately
     afterwards."""
     os.write(descriptor, (json.dumps(what) + "\n").encode())
 
@@ -79,7 +79,7 @@ def work(store, name, slot, notes, seed, end=None):
 
 
 def read(notes):
-    """Return the lines that a worker has noted; its file may not exist yet."""
+    """Return the lines that a worker has written to its file; the file may not exist yet."""
     path = Path(notes)
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 

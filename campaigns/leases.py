@@ -2,9 +2,9 @@
 
 The program controls the clock of the study. Three trials get leases of an hour, then 400 days pass. After this time the
 trials must still be pending, but the model must not contain them. The next suggestion must equal the suggestion of a
-copy in which the trials were abandoned. It must differ from the next suggestion of a copy in which the trials do not
-have a lease. Then another process opens the study and observes the value of one trial. This value must change the
-model's mean at the trial's point. The program prints JSON.
+copy in which the trials were abandoned. The next suggestion must differ from the suggestion of a copy in which the
+trials do not have a lease. Then another process opens the study and observes the value of one trial. This value must
+change the model's mean at the trial's point. The program prints JSON.
 """
 
 import sys

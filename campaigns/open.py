@@ -1,4 +1,4 @@
-"""Measure the time to open large studies, and to read one new event: python campaigns/open.py.
+"""Measure the time for opening large studies and the time for reading one new event: python campaigns/open.py.
 
 Each study is opened in a new process; the time of imports is not included. The first study uses Bayesian optimisation
 and has 2,000 observations. The first suggestion after opening must not refit the hyperparameters. A study with random
@@ -21,8 +21,8 @@ LIMITS = {"bayes_opt": 1000.0, "large": 2000.0, "sync": 1.0}  # ms
 
 
 def opened(path, repeats=5):
-    """Return the median time for opening a study, and the median time of its first suggestion. Each measurement is a
-    process."""
+    """Return the median time for opening a study, and the median time of the first suggestion after opening. Each
+    measurement is a process."""
     times = []
     for _ in range(repeats):
         command = [sys.executable, __file__, "--open", str(path)]
@@ -34,7 +34,7 @@ def opened(path, repeats=5):
 
 
 def open_here(path):
-    """Open a study and suggest, in this process; print the two durations in seconds."""
+    """Open a study and make a suggestion in this process; print the two durations in seconds."""
     start = time.perf_counter()
     study = bl.Study.load("study", harness.url(path))
     between = time.perf_counter()
@@ -92,7 +92,7 @@ def large(make, path, events, failures):
 
 
 def sync(path, calls, failures):
-    """Return the results for two instances of a study: one writes an event, and the other reads it."""
+    """Open a study twice. One instance writes an event, and the other instance reads the event; return the results."""
     writer = bl.Study.load("study", harness.url(path))
     reader = bl.Study.load("study", harness.url(path))
     times, idle = [], []

@@ -3,9 +3,9 @@
 First, schemathesis generates valid and invalid requests from the OpenAPI description. No answer may have a status of
 5xx, and each answer must agree with the description. Then clients suggest, observe, fail and abandon in one study while
 the server is killed with SIGKILL and started again. If the answer to a request is lost, the client repeats the request
-with the same key. At the end, the study must contain each acknowledged call exactly once, and no other calls. With
---store postgresql, the studies are stored in PostgreSQL. The program needs fastapi, uvicorn, httpx and schemathesis,
-and prints JSON.
+with the same key. At the end, the study must contain each acknowledged call exactly once, and must not contain any
+other call. With --store postgresql, the studies are stored in PostgreSQL. The program needs fastapi, uvicorn, httpx and
+schemathesis, and prints JSON.
 """
 
 import random
@@ -23,7 +23,7 @@ STUDIES = ("random", "bayes", "candidates", "seconds")
 
 
 def some_studies(url):
-    """Create studies with different optimizers and a few trials each."""
+    """Create studies with different optimizers; each study has a few trials."""
     space = {"x": (0.0, 1.0), "n": bl.Integer(1, 9), "kind": ["a", ("b", 1), None]}
     made = [
         bl.RandomSearch(space, seed=0, context={"day": (0.0, 7.0)}),
@@ -73,8 +73,8 @@ def ask_everything(running, requests, failures, seed=0, deadline=None):
             )
             @given(operation.as_strategy(generation_mode=mode), st.data())
             def ask(case, data):
-                # Names and numbers of existing studies and trials are inserted, because random ones would hardly ever
-                # match.
+                # Names of existing studies and numbers of existing trials are inserted, because random names and
+                # numbers would hardly ever match.
                 if sum(statuses.values()) >= requests:
                     return
                 # An empty list in the query is not sent, so a request with an invalid list may be valid.
@@ -93,14 +93,14 @@ def ask_everything(running, requests, failures, seed=0, deadline=None):
             try:
                 ask()
             except Exception as error:
-                # Skip, for example, an operation for which every request is valid.
+                # schemathesis raises this error, for example, if every request for an operation is valid.
                 if "Unsatisfiable" not in type(error).__name__ and "generate" not in str(error):
                     raise
     return statuses
 
 
 def work(running, slot, calls, seed, done, errors, end):
-    """Send calls, repeat each call until it is answered, and record the answered calls."""
+    """Send calls, repeat each call until it is answered, and report the answered calls."""
     chance, pending, repeated = random.Random(seed), [], 0
     path = "/v1/studies/study"
     try:
@@ -168,8 +168,8 @@ def restart(running, kills, clients, calls, seed, failures, deadline, place):
         thread.start()
     killed = 0
     while killed < kills and any(thread.is_alive() for thread in crowd) and not deadline.over():
-        # Wait until several calls were answered, because on a busy machine the server might be killed just after its
-        # start.
+        # Wait until several calls have been answered: on a busy machine the server would otherwise be killed before it
+        # answers any call.
         wanted = len(done) + 2 * clients
         time.sleep(chance.uniform(0.1, 1.0))
         while len(done) < wanted and any(thread.is_alive() for thread in crowd):

@@ -1,5 +1,5 @@
-"""A temporary PostgreSQL server. Its data and its socket are in a temporary folder, and an unprivileged user runs
-it."""
+"""A temporary PostgreSQL server. The server's data and socket are in a temporary folder, and an unprivileged user runs
+the server."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ USERS = {"locked": "s3cr3t"}
 
 
 def missing():
-    """Return which program or package is missing to start a server, or None."""
+    """Return which program or package a server needs and this machine lacks, or None."""
     try:
         import psycopg  # noqa: F401
     except ImportError:

@@ -13,7 +13,7 @@ TOKEN = "token-of-tests-0123456789"
 
 
 def missing():
-    """Return which package is missing to run the server and a client, or None."""
+    """Return which package the server and a client need and this environment lacks, or None."""
     for name in ("fastapi", "uvicorn", "httpx"):
         if find_spec(name) is None:
             return f"{name} is not installed"
@@ -21,7 +21,7 @@ def missing():
 
 
 class Service:
-    """A server for the studies at a URL; a context manager. After a restart, it has the same port."""
+    """A server for the studies at a URL; a context manager. After a restart, the server uses the same port."""
 
     def __init__(self, url, *arguments, token=TOKEN):
         self.url = url

@@ -1,9 +1,9 @@
 """Test studies on a PostgreSQL server that is stopped and started again under load: python campaigns/stops.py.
 
-Workers suggest, observe, fail and add in one study, without pauses. Meanwhile the server is stopped repeatedly in the
-mode `immediate`, as in a crash, and sometimes started again only after a pause. Calls must not raise an error. At the
-end, the event table must contain every acknowledged call exactly once, even if the connection was lost before, during
-or after the commit of the call. The program prints JSON.
+Workers suggest, observe, fail and add in one study, without pauses. Meanwhile the program repeatedly stops the server
+in the mode `immediate`, as in a crash, and sometimes waits before it starts the server again. Calls must not raise an
+error. At the end, the event table must contain every acknowledged call exactly once, even if the connection was lost
+before, during or after the call's commit. The program prints JSON.
 """
 
 import random
@@ -60,7 +60,7 @@ def run(stops=50, workers=8, longest=1.0, down=0.5, seed=0, limit=None):
         keys = [key for _, _, key, _ in table if key is not None]
         if len(keys) != len(set(keys)):
             failures.note("a key stands twice")
-        # Each worker ends after the answer to its last call, so the table must contain exactly the acknowledged calls.
+        # A worker ends only after its last call was answered, so the table must contain exactly the acknowledged calls.
         done = Counter(KINDS[line["call"]] for file in notes for line in kill.read(file) if line["what"] == "done")
         stored = Counter(body.split('"', 2)[1] for *_, body in table)
         if done != stored:

@@ -2,8 +2,8 @@
 
 Usage: python campaigns/syscalls.py. The program needs strace. At the N-th write, fsync, truncation or unlink of the
 store's files, strace kills the process or lets the call fail with EIO. N is 1, 2, … until the call succeeds. After each
-fault, the event table must contain the earlier events, and the new event must be complete or missing. The next process
-repeats the call, which must succeed and must not write its event twice. The program prints JSON.
+fault, the event table must contain the earlier events, and the new event either completely or not at all. The next
+process repeats the call, which must succeed and must not write its event twice. The program prints JSON.
 """
 
 import json
@@ -29,7 +29,7 @@ def missing():
 
 
 def call(what, path):
-    """Make the tested call in this process; return its outcome."""
+    """Make the tested call in this process; return the outcome of the call."""
     try:
         study = bl.Study.load("study", harness.url(path))
         if what == "suggest":
@@ -61,7 +61,7 @@ def attempt(what, path, injection):
 
 
 def examine(what, path, before, failures, label, outcome):
-    """Check the state after the fault, and that the next process can continue."""
+    """Check the store after the fault, and check that the next process can continue."""
     if outcome not in (None, "done", "StoreError"):
         failures.note(f"{label}: {outcome}")
     try:

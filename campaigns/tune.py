@@ -1,11 +1,11 @@
 """Test a run of Ray Tune that is killed and restored repeatedly: python campaigns/tune.py.
 
-Sessions of `Tuner.fit` with `BelatedSearch` run in separate processes on one local Ray. Each session is killed by
-SIGKILL, and the next session continues it by `Tuner.restore`. The last session runs to the end. Between two sessions,
-the program sometimes replaces the file of the search or Tune's table of trials by an earlier version, as if only the
-other file had been copied to the storage in time. At the end, Tune and the search must have the same trials, with the
-same params and values. No two trials may have the same point. A trial must not be evaluated again if the table that a
-session restored contains its end. The program prints JSON.
+Sessions of `Tuner.fit` with `BelatedSearch` run in separate processes on one local Ray. Each session but the last is
+killed by SIGKILL, and the next session continues the run by `Tuner.restore`. The last session completes the run.
+Between two sessions, the program sometimes replaces the file of the search or Tune's table of trials by an earlier
+version, as if only the other file had been copied to the storage in time. At the end, Tune and the search must have the
+same trials, with the same params and values. No two trials may have the same point. If the restored table contains the
+result of a trial, the session must not evaluate this trial again. The program prints JSON.
 """
 
 import json
@@ -25,8 +25,8 @@ NAME = "run"
 
 
 def session(address, folder, samples, workers, seconds, period):
-    """Run one session, which starts a new run or restores the run in the folder. Writes a file if the session runs to
-    its end."""
+    """Run one session, which starts a new run or restores the run in the folder. If the session completes the run,
+    write a file."""
     os.environ.update(TUNE_GLOBAL_CHECKPOINT_S=str(period), TUNE_DISABLE_AUTO_CALLBACK_LOGGERS="1")
     import ray
     from ray import tune as ray_tune
@@ -73,7 +73,7 @@ class Files:
         self.versions = {kind: [] for kind in self.KINDS}
 
     def newest(self, kind):
-        """Return the newest file of a kind, from which a session would be restored, or None."""
+        """Return the newest file of a kind, or None. A session would be restored from this file."""
         return max(self.folder.glob(f"{kind}-*.json"), default=None)
 
     def watch(self):
@@ -93,7 +93,7 @@ class Files:
         return damaged
 
     def repair(self):
-        """Return the kinds of files that are damaged after Tune was killed. Replace Tune's table by its last complete
+        """After Tune was killed, return the kinds of files that are damaged. Replace Tune's table by its last complete
         content."""
         damaged = self.watch()
         for kind in damaged:
@@ -139,7 +139,7 @@ class Files:
 
 
 def lines(folder):
-    """Return the notes that the evaluations have written: [("begin" or "end", x)]."""
+    """Return what the evaluations have written: [("begin" or "end", x)]."""
     path = Path(folder, "notes")
     if not path.exists():
         return []
@@ -147,8 +147,8 @@ def lines(folder):
 
 
 def done_with(files):
-    """Return the points that must not be evaluated again: points that ended in Tune's table, or that the search has
-    observed and the table does not contain."""
+    """Return the points that must not be evaluated again: points of trials that have ended in Tune's table, and points
+    that the search has observed although the table does not contain them."""
     table = files.table()
     trials, numbers = files.search()
     unknown = {numbers[each] for each in numbers.keys() - table.keys()}
@@ -191,7 +191,8 @@ def run(stops=10, samples=60, workers=4, seconds=0.2, period=0.5, longest=3.0, m
     chance, failures, deadline = random.Random(seed), harness.Failures(), harness.Deadline(limit)
     context = multiprocessing.get_context("spawn")
     stopped, damaged, older = 0, Counter(), Counter()
-    # For each restart: the number of notes, and the points that had been evaluated by then.
+    # For each restart: the number of lines that evaluations had written, and the points that must not be evaluated
+    # again.
     restarts = []
     with harness.folder() as folder:
         files = Files(folder)
@@ -215,7 +216,8 @@ def run(stops=10, samples=60, workers=4, seconds=0.2, period=0.5, longest=3.0, m
                     process.join()
                     if Path(folder, "done").exists():
                         continue  # killed after its end
-                    # Workers of a killed session end soon; wait, because their notes belong to this session.
+                    # Wait for the workers of the killed session, which end soon: the lines that they write belong to
+                    # this session.
                     time.sleep(1.0)
                     stopped += 1
                     if files.newest("search_gen_state") is None:

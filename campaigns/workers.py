@@ -2,8 +2,8 @@
 
 During a run, the program kills random workers with SIGKILL, mostly in the middle of an evaluation, and sometimes while
 other workers are still being replaced. Every evaluation writes its start and its end to a file. At the end, the value
-of every trial must have been observed exactly once. An evaluation may be started again only if its worker was killed.
-After the last kill, all workers must be evaluating at the same time. The program prints JSON.
+of every trial must have been observed exactly once. An evaluation may be started a second time only if its worker was
+killed. After the last kill, all workers must be evaluating at the same time. The program prints JSON.
 """
 
 import json
@@ -69,7 +69,7 @@ def on_ray(n_workers):
         ray.shutdown()
 
 
-# Each function takes the number of workers and is a context manager that gives the arguments of the run.
+# Each function takes the number of workers and returns a context manager that gives the arguments of the run.
 ENGINES = {"processes": processes, "dask": dask, "ray": on_ray}
 
 
@@ -89,8 +89,8 @@ class Evaluation:
         return harness.objective(params)
 
     def wait_for_all(self):
-        """Wait until all workers are evaluating at the same time. The first worker that sees all workers evaluating
-        writes a file, which the others see."""
+        """Wait until all workers are evaluating at the same time. The first worker that sees that all workers are
+        evaluating writes a file, which tells the other workers."""
         end, reader = time.monotonic() + MAX_WAIT, Reader(self.folder)
         while not has(self.folder, "all at work") and time.monotonic() < end:
             if len(reader.update().at_work) == self.n_workers:
@@ -100,7 +100,7 @@ class Evaluation:
 
 
 def note(folder, **what):
-    """Write a line by one system call, so that the line is complete even if the process is killed directly
+    """Write a line by one system call, so that the line is complete even if the process is killed immediately
     afterwards."""
     with open(Path(folder) / "notes", "ab", buffering=0) as file:
         file.write((json.dumps(what) + "\n").encode())
@@ -121,7 +121,8 @@ def has(folder, fact):
 
 
 class Reader:
-    """Reads from the notes which trial each worker is evaluating, and how many evaluations have finished."""
+    """Reads from the evaluations' file which trial each worker is evaluating, and how many evaluations have
+    finished."""
 
     def __init__(self, folder):
         self.path, self.position = Path(folder) / "notes", 0
@@ -158,7 +159,7 @@ def kill(folder, kills, n_workers, every, seed, is_over):
         os.kill(pid, signal.SIGKILL)
         while is_running(pid):
             time.sleep(0.001)
-        # The killed process cannot report anything, so the notes show whether its evaluation had ended.
+        # The killed process cannot report anything, so the file shows whether the evaluation of this process had ended.
         note(folder, what="killed", pid=pid, time=time.time())
     tell(folder, "last kill")
 
@@ -172,7 +173,7 @@ def is_running(pid):
 
 
 def compare(folder, study, n_trials, failures):
-    """Check that the notes and the study agree; return how many evaluations were started again."""
+    """Check that the evaluations' file and the study agree; return how many evaluations were started again."""
     begun, had, reasons, unfinished = Counter(), {}, Counter(), Counter()
     for line in notes(folder):
         if line["what"] == "begin":

@@ -14,18 +14,18 @@ from hypothesis import settings
 import belated
 from campaigns import server
 
-# Deadlines of hypothesis are disabled, because they would measure the speed of the machine. Continuous integration uses
-# the same examples of hypothesis in each run; other runs draw new examples.
+# Deadlines of hypothesis are disabled, because they would measure the speed of the machine. In continuous integration,
+# hypothesis uses the same examples in each run; outside of it, each run draws new examples.
 settings.register_profile("belated", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("belated")
 
-# If a shell starts the tests in the background, they ignore SIGINT, and so do the processes that tests start. Tests
+# A process that a shell starts in the background ignores SIGINT, and so do the processes that it starts. Tests
 # interrupt such processes.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# This hook must run before the hook of pytest-xdist, which reads the groups.
+# This hook assigns the groups, so it must run before the hook of pytest-xdist, which reads the groups.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Group the tests by file. When tests run in parallel, each group runs in one process, so the fixtures of a file
@@ -64,7 +64,7 @@ def mypy(tmp_path_factory):
     """Return a function that checks the programs in a folder with mypy in strict mode and returns the lines of its
     output.
 
-    mypy spends most of the time on imported packages, so the function keeps mypy's cache for the next call.
+    mypy takes most of its time for imported packages, so the function keeps mypy's cache for the next call.
     """
     pytest.importorskip("mypy")
     package = Path(belated.__file__).parents[1]

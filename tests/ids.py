@@ -4,6 +4,6 @@ import re
 
 
 def without_address(value):
-    """Return the repr of a value without the addresses of objects. The addresses differ between the processes of a
-    parallel test run."""
+    """Return the repr of a value without the addresses of objects. In a parallel test run, the addresses of objects
+    differ between processes."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", str(value))

@@ -21,7 +21,8 @@ ALL = [
 ]
 names = [function.name for function in ALL]
 
-# These functions are sums of one function over consecutive groups of coordinates (Kandasamy et al. 2017, appendix C.2).
+# Each of these functions applies a summand to consecutive groups of coordinates and adds the results (Kandasamy et al.
+# 2017, appendix C.2).
 SUMS = [
     (functions.PARK2_16, functions.PARK2, 4),
     (functions.HARTMANN12, functions.HARTMANN6, 2),
@@ -116,7 +117,8 @@ def test_sums_add_up_groups_of_coordinates(function, part, count):
 
 @pytest.mark.parametrize(("function", "part", "count"), SUMS, ids=[function.name for function, _, _ in SUMS])
 def test_searches_of_a_sum_end_at_its_optimum(function, part, count):
-    """The searches start from random points, and from the point that has the maximum of the summand in every group."""
+    """The searches start from random points, and from the point whose coordinates maximise the summand in every
+    group."""
     bounds = [(dimension.low, dimension.high) for dimension in function.space.values()]
     width = len(part.space)
 

@@ -14,13 +14,12 @@ import belated
 PACKAGE = Path(belated.__file__).parent
 CORE = Path(__file__).parents[2] / "src"
 
-# A room may import the rooms before it.
+# Each room may import the rooms that precede it in this list.
 PYTHON_ROOMS = (
     *("_core", "warn", "short_repr", "hints", "space", "optimizers", "store", "study", "run", "simulate", "functions"),
     *("plotting", "integrations", "replays", "serve", "cli"),
 )
-# The rooms on the left may import only the rooms on the right. The rooms in `USERS` alone may import the package as its
-# users do.
+# {room: the only rooms that it may import}. Only the rooms in `USERS` may import the package as its users do.
 ALLOWED = {
     "store": {"_core", "short_repr", "warn"},
     "simulate": {"_core", "short_repr"},
@@ -64,8 +63,8 @@ KNOWN = {*MODULES, "belated._core"}
 
 
 def statements(node, in_function=False):
-    """Return (import statement, whether it is in a function) of a module. Imports only for type checkers are left
-    out."""
+    """For each import statement of a module, return the statement and whether it is in a function. Imports only for
+    type checkers are left out."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             yield child, in_function
@@ -74,8 +73,8 @@ def statements(node, in_function=False):
 
 
 def imports(name):
-    """Return (line, module, whether in a function) for each import of a module; `from belated import x` imports
-    belated.x."""
+    """For each import of a module, return (line, imported module, whether the import is in a function); `from belated
+    import x` imports belated.x."""
     for statement, in_function in statements(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
         if isinstance(statement, ast.Import):
             found = [alias.name for alias in statement.names]
@@ -117,8 +116,7 @@ def test_imports_are_not_circular():
             if module.split(".")[0] != "belated":
                 continue
             parts = module.split(".")
-            # Importing a.b.c also imports a.b. The package itself is left out, because it is being imported in any
-            # case.
+            # Importing a.b.c also imports a.b. The package `belated` is left out, because it is imported in any case.
             needed = {".".join(parts[:n]) for n in range(2, len(parts) + 1)} if len(parts) > 1 else {module}
             graph[name] |= {each for each in needed if not f"{name}.".startswith(f"{each}.")}
     try:
@@ -149,7 +147,7 @@ def test_only_integrations_import_integrations():
 
 
 def rust_paths():
-    """Return (file, line, room) for each path `crate::room` in the sources, without tests and comments."""
+    """Return (file, line, room) for each path `crate::room` in the sources. Tests and comments are left out."""
     for path in sorted(CORE.rglob("*.rs")):
         file = path.relative_to(CORE).as_posix()
         if file.endswith("tests.rs") or "/tests/" in file:
@@ -211,7 +209,7 @@ def used_paths(tree):
 
 
 def rust_modules():
-    """Return the file of each module of the core by the path of the module; both a/mod.rs and a.rs are module a."""
+    """Return {path of a module: file} for the modules of the core. Both a/mod.rs and a.rs are the module a."""
     files = {}
     for path in sorted(CORE.rglob("*.rs")):
         parts = path.relative_to(CORE).with_suffix("").parts
@@ -243,8 +241,8 @@ def absolute(path, module, names, files):
 
 
 def rust_imports(sources=None):
-    """Return the modules that each module of the core uses: by `use`, by a path in its code, or by a method that
-    another module adds to a type.
+    """For each module of the core, return the modules that it uses. A module uses another module by `use`, by a path in
+    the code, or by a method that the other module adds to a type.
 
     A use of a re-exported item is a use of the module that defines the item. Two uses are allowed: a module names the
     items that it re-exports (an enum of the kinds in its folder), and the registration of the bindings names all
@@ -262,7 +260,7 @@ def rust_imports(sources=None):
                 elif there:
                     found[module].append(there)
                     names[module][there[-1]] = there
-        # These are paths in the code without a `use`, or from a module that was imported by `use`.
+        # The loop reads paths in the code: full paths, and paths that start at a module that was imported by `use`.
         for path in re.findall(r"(?<![\w:])\w+(?:::\w+)+", RUST_USE.sub("", source)):
             there = absolute(path.split("::"), module, names[module], sources)
             if there:
@@ -290,8 +288,9 @@ def rust_imports(sources=None):
 
 
 def added_methods(sources, names, resolved):
-    """Return (caller, module) for each call of a method with a unique name that the module adds to a type of another
-    module. The module of the type itself may call the method, because a type may be split over two files."""
+    """Return (caller, module) for each call of a method that the module adds to another module's type. Only methods
+    with a unique name are found. The type's own module may call the method, because a type may be split over two
+    files."""
     defined = {}
     for module, source in sources.items():
         for name in RUST_METHOD.findall(source):
@@ -309,7 +308,7 @@ def added_methods(sources, names, resolved):
 
 
 def cycles(graph):
-    """Return the sets of modules that reach each other by imports, by Tarjan's algorithm."""
+    """Use Tarjan's algorithm to return the sets of modules that reach each other by imports."""
     index, low, stack, found = {}, {}, [], []
 
     def visit(node):

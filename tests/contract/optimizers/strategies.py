@@ -1,4 +1,4 @@
-"""Every strategy with its supported arguments and calls, and random histories, for the contract tests."""
+"""For the contract tests: every strategy, the arguments and calls that it supports, and random histories."""
 
 import itertools
 import os
@@ -42,7 +42,7 @@ DOMAINS = {
 CONTEXT = {"age": (0.0, 50.0), "site": ["a", "b"]}
 FIDELITY = bl.Fidelity(2, 50, cost=bl.PowerCost(0.1, 2.0), bias=3.0)
 
-# For each feature besides a space: words of the error that a strategy without the feature raises.
+# For each optional feature: words of the error that a strategy raises if it does not support the feature.
 FEATURES = {
     "candidates": (DOMAINS["candidates"], "candidates"),
     "context": (DOMAINS["mixed"] | {"context": CONTEXT}, "context"),
@@ -56,7 +56,7 @@ QUICK = {"BayesOpt": {"surrogate": bl.GP(n_restarts=1, n_refit_restarts=1, refit
 
 
 class Clock:
-    """A clock that the test sets; its time may also decrease."""
+    """A clock that the test sets; the time may also decrease."""
 
     def __init__(self):
         self.now, self.broken = 0.0, False
@@ -107,7 +107,8 @@ def made(cls, **arguments):
 
 
 def supported(cls, feature):
-    """Return whether a class supports a feature. Another test checks the error if the class does not."""
+    """Return whether a class supports a feature. If the class does not support the feature, another test checks the
+    error."""
     try:
         made(cls, **FEATURES[feature][0])
     except bl.BelatedError:
@@ -202,8 +203,8 @@ def a_context(opt, rng):
 
 
 def a_fidelity(opt, rng):
-    """Return a random fidelity for about half of the trials, and None for the others. If the optimizer does not declare
-    a fidelity, return None without drawing a number."""
+    """Return a random fidelity for about half of the trials, and None for the remaining trials. If the optimizer does
+    not declare a fidelity, return None without drawing a number."""
     if opt._problem.fidelity is None:
         return None
     return int(rng.integers(2, 51)) if rng.random() < 0.5 else None
@@ -267,7 +268,7 @@ def twin_of(opt):
 
 
 def replayed(opt):
-    """Return a copy of the optimizer as another process would make it, from the definition and the events of the
+    """Return the copy of the optimizer that another process would make from the definition and the events of the
     log."""
     other = twin_of(opt)
     fresh = opt._new_core()

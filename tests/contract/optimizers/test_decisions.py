@@ -18,7 +18,7 @@ STRATEGIES = {
 
 
 def regret(strategy, seed, failing):
-    """Return the regret after 60 trials, with four trials in flight. The given share of trials fails at random."""
+    """Return the regret after 60 trials, with four trials in flight. The given share of the trials fails at random."""
     opt, rng = STRATEGIES[strategy](seed), np.random.default_rng(seed)
     in_flight = opt.suggest(n=4)
     while in_flight:

@@ -59,7 +59,7 @@ def f(opt, trial):
 
 
 def place(trial):
-    """The trial's point, in units of the width of the domain."""
+    """The trial's point, as fractions of the width of the domain."""
     if trial.index is not None:
         return (float(trial.index), 0.0)
     if "n" in trial.params:
@@ -68,7 +68,7 @@ def place(trial):
 
 
 class RandomUse(RuleBasedStateMachine):
-    """An optimizer under test, and the states that its trials should have by the rules of the life cycle."""
+    """An optimizer under test, and the state that each trial should have according to the rules of the life cycle."""
 
     kind = "random"
 
@@ -188,7 +188,7 @@ class RandomUse(RuleBasedStateMachine):
 
     def repeats_nothing(self):
         """Whether this optimizer must not evaluate a point twice, because the second value would be the same. The
-        literature's algorithms may do so."""
+        algorithms from the literature may evaluate a point twice."""
         return self.std == 0.0 and self.kind in ("random", "log_ei", "ucb", "max_variance")
 
     @invariant()

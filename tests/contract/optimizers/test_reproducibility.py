@@ -1,5 +1,5 @@
-"""The seed and the history determine every suggestion, bit for bit. This also holds in copies, and after the model was
-read."""
+"""The seed and the history determine every suggestion, bit for bit. Copies of an optimizer, and optimizers whose model
+was read, make the same suggestions."""
 
 import contextlib
 import os
@@ -19,8 +19,8 @@ FULL = os.environ.get("BELATED_FULL") == "1"
 LONGEST = 120 if FULL else 60
 
 BOX = {"x": (-1.0, 1.0), "y": bl.Real(1e-3, 1.0, log=True), "n": (1, 6), "c": ["u", "v", "w"]}
-# A lattice has many equal distances, so many acquisition values are equal up to rounding. Equal bits are hardest to
-# achieve in this case.
+# A lattice has many equal distances, so many acquisition values are equal up to rounding. On a lattice, equal bits are
+# hardest to achieve.
 LATTICE = np.array([[i, j] for i in range(7) for j in range(6)], dtype=float)
 SCATTERED = np.random.default_rng(0).random((60, 3))
 CONTEXT = {"age": (0.0, 1.0), "site": ["a", "b"]}
@@ -125,7 +125,7 @@ def travel(opt, plan, which):
 
 
 def run(opt, plan, steps, readings=(), travels=()):
-    """Run the steps; before the steps in `readings` read the model, and before the steps in `travels` replace the
+    """Run the steps. Before each step in `readings`, read the model; before each step in `travels`, replace the
     optimizer by a copy."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bl.BelatedWarning)
@@ -139,7 +139,7 @@ def run(opt, plan, steps, readings=(), travels=()):
 
 
 def record(opt):
-    """Return all data of an optimizer's trials and its predictions of f, with the bits of floats."""
+    """Return all data of an optimizer's trials and its predictions of f. Floats are returned as bits."""
     trials = [opt._log.trial(number) for number in range(opt.n_trials)]
     facts = [
         (t.number, repr(t.place), repr(t.run), t.context, t.state, t.value, t.suggested_at, t.observed_at)
@@ -203,8 +203,8 @@ def plans(draw):
         arguments["acquisition__n_features"] = 32
     if domain == "box" and arguments["acquisition"] == "thompson":
         arguments["acquisition__draws"] = draw(st.sampled_from(["pathwise", "weight_space"]))
-    # The length is drawn first. Lists of random length would mostly be short, and short histories end before the model
-    # is used.
+    # The length is drawn first. Lists of random length would mostly be short, and in a short history the model is never
+    # used.
     length = draw(st.integers(5, LONGEST))
     steps = draw(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2999)), min_size=length, max_size=length))
     return {"domain": domain, "context": draw(st.booleans()), "arguments": arguments, "steps": steps}
@@ -283,8 +283,8 @@ def test_scores_that_tie_up_to_rounding_give_the_same_suggestions(pending, acqui
     ids=["fitted", "given"],
 )
 def test_copies_with_many_rows_continue_bit_for_bit(n, pending, acquisition, domain, theta):
-    # The Cholesky factor of a copy has a different capacity, and therefore different strides. Results must not depend
-    # on the strides.
+    # A copy's Cholesky factor has a different capacity, and therefore different strides. Results must not depend on
+    # these strides.
     plan = {"domain": domain, "context": False, "arguments": {"acquisition": acquisition, "pending": pending}}
     plan["arguments"] |= {"seed": 1, "initial": 1, "surrogate__n_restarts": 2, **theta}
     plan["arguments"] |= {"acquisition__n_features": 64} if acquisition == "thompson" else {}
@@ -296,7 +296,7 @@ def test_copies_with_many_rows_continue_bit_for_bit(n, pending, acquisition, dom
 
 
 def in_another_process(jobs):
-    """Continue each (optimizer, plan, steps) in another process; return the records in order."""
+    """Continue the history of each (optimizer, plan, steps) in another process; return the records in order."""
     child = subprocess.run([sys.executable, __file__], input=pickle.dumps(jobs), stdout=subprocess.PIPE, check=True)
     return pickle.loads(child.stdout)
 

@@ -1,6 +1,6 @@
-"""Requirements on every strategy. The tests cover every class in `Optimizer.registry`. For a new class, only its
-required arguments must be added here. The constructor of a class raises an error for each feature that the class does
-not support."""
+"""Requirements on every strategy. The tests cover every class in `Optimizer.registry`. For a new class, only the
+required arguments of the class must be added to this file. The constructor of a class raises an error for each feature
+that the class does not support."""
 
 import gc
 import json
@@ -57,7 +57,7 @@ def test_unsupported_features_are_refused_by_name(cls, feature):
     with pytest.raises(bl.InvalidSetting) as caught:
         made(cls, **asked)
     assert cls.__name__ in str(caught.value) and words in str(caught.value)
-    # Every way to construct an optimizer raises an error for the arguments that the constructor refuses.
+    # Arguments that the constructor refuses are also refused by `set_params`.
     opt = made(cls, **DOMAINS["mixed"], seed=0)
     with pytest.raises(bl.InvalidSetting):
         opt.set_params(**({"space": None} if "space" not in asked else {}), **asked)
@@ -103,7 +103,7 @@ def test_a_study_continues_in_another_instance(make, steps, data):
     goes_on_in_another_instance(make, steps, MemoryStore("here"))
 
 
-# The server is a global variable, because functions decorated by `histories` cannot have fixtures.
+# The server is a global variable, because functions with the decorator `histories` cannot use fixtures.
 SERVERS = []
 
 
@@ -162,8 +162,8 @@ in_main_thread = pytest.mark.skipif(
 
 
 def interrupted(call, after):
-    """Make a call and send a signal `after` seconds after its start. The handler of the signal raises an exception, as
-    for Ctrl-C."""
+    """Make a call and send a signal `after` seconds after its start. The signal's handler raises an exception, as the
+    handler of Ctrl-C does."""
 
     def handler(_signal, _frame):
         raise Stopped
@@ -182,11 +182,12 @@ def interrupted(call, after):
 
 
 def cut_short(opt, how, number):
-    """Request a batch and interrupt the request in one of three ways."""
+    """Request a batch, and interrupt this request in one of three ways."""
     context = a_context(opt, np.random.default_rng(number))
     n = 1 + number % 4
     if how == "interrupt":
-        # The batch is too long to finish in the test. The log contains all trials of the batch or none of them.
+        # The batch is too long to finish during the test. Afterwards the log contains all trials of the batch or none
+        # of them.
         interrupted(lambda: opt.suggest(n=1_000_000, context=context), [1e-4, 2e-3, 0.01, 0.03][number % 4])
     elif how == "propose":
         numbers = None if context is None else opt.context_space_.numbers(context)
@@ -281,7 +282,7 @@ def test_a_study_continues_in_another_process(cls, kept, tmp_path, request):
     opt.observe(0, 0.5)
     assert suggested == [trial.params for trial in opt.suggest(n=3)]
     assert study.suggest().params == opt.suggest().params
-    # The other process does not use the constant wall-clock time of these tests.
+    # The child process does not use the constant wall-clock time of these tests.
     events = [[_core.without_time(event) for event in core_of(each).events(0)] for each in (study, opt)]
     assert events[0] == events[1]
 

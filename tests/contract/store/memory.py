@@ -6,7 +6,7 @@ _LOCATIONS = {}
 
 
 class MemoryStore(memory.MemoryStore):
-    """A store in memory; stores with the same location share their content, like a file."""
+    """A store in memory. Stores with the same location share their content, like two stores in the same file."""
 
     opens_by_url = True
 

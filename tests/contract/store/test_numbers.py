@@ -1,4 +1,4 @@
-"""Every store returns the numbers in each column with the same bits as they were written."""
+"""In each column, every store returns numbers with the same bits with which they were written."""
 
 import itertools
 import math
@@ -39,7 +39,7 @@ def bits(value):
 
 
 def facts(study):
-    """Return all data of a study's trials, with the bits of floats."""
+    """Return all data of a study's trials; floats are given by their bits."""
     names = ["params", "params_run", "state", "value", "std", "cost", "duration", "attrs", "suggested_at", "ended_at"]
     return bits([[getattr(trial, name) for name in names] for trial in study.trials])
 

@@ -1,4 +1,4 @@
-"""Locations of stores: URLs with unknown schemes, the file systems of paths, and files with a second name."""
+"""Locations of stores: Locations of stores: URLs with unknown schemes, file systems, and files with two names."""
 
 import io
 import os
@@ -66,7 +66,7 @@ def mountinfo(monkeypatch):
         ("/none/data/../x.db", "ext4"),
         ("/none/my disk/x.db", "cifs"),
         ("/none/a\\b/x.db", "vfat"),
-        ("/none/twice/x.db", "btrfs"),  # the later mount at this point hides the earlier mount
+        ("/none/twice/x.db", "btrfs"),  # the later mount at the same mount point hides the earlier mount
         ("/none/short/x.db", "tmpfs"),
     ],
 )
@@ -103,8 +103,8 @@ def search():
     return bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
 
 
-# A program that opens a study under one name of its file, reads it and tries to write. It prints the number of events
-# and the error.
+# A program that opens a study under one of its file's names, reads the study and tries to write. The program prints the
+# number of trials and the error.
 WORKER = """
 import sys, warnings
 import belated as bl
@@ -134,7 +134,7 @@ def test_a_file_with_a_second_hard_link_is_opened_read_only(tmp_path, capsys):
     for path in (one, other):
         n, error = run_worker(path)
         assert "2 names" in error and str(path) in error
-    # Writing is also refused in the process that opened the file earlier. A refused call does not change the study.
+    # The process that opened the file earlier may not write either. A refused call does not change the study.
     with pytest.raises(bl.StoreError, match="2 names"):
         study.observe(0, 1.0)
     assert study.n_trials == 2 and study.best_value_ is None
@@ -145,7 +145,7 @@ def test_a_file_with_a_second_hard_link_is_opened_read_only(tmp_path, capsys):
         assert cli.main(["study", command, str(other)]) == cli.DONE
     with pytest.raises(bl.StoreError, match="2 names"):
         bl.Study("new", other, search())
-    # After the second name is removed, writing is allowed again, also in a study that was open for reading.
+    # After one of the names is removed, writing is allowed again, even for a study that was opened for reading only.
     one.unlink()
     again.observe(0, 1.0)
     assert run_worker(other) == (2, "") and again.n_trials == 3
@@ -155,7 +155,7 @@ def test_a_reader_under_a_second_name_does_not_write_its_log_into_the_file(tmp_p
     one, other = (tmp_path / name for name in ("one.db", "other.db"))
     study = bl.Study("s", one, search())
     study.suggest()
-    # This is the state of the files after a process was killed.
+    # The files are now as a killed process would leave them.
     (tmp_path / "other.db-wal").write_bytes((tmp_path / "one.db-wal").read_bytes())
     study.suggest(n=5)
     del study
@@ -175,8 +175,8 @@ def test_a_file_that_is_a_mount_point_is_opened_read_only(tmp_path):
     study = bl.Study("s", one, search())
     study.suggest()
     other.touch()
-    # The mount is made in a separate namespace, so it disappears when the process ends. If this user is not allowed to
-    # mount, the test is skipped.
+    # The mount is made in a separate namespace, so it disappears when the process ends. The test is skipped if the user
+    # is not allowed to mount.
     prefix = ["unshare", "--mount", "sh", "-c", f"mount --bind '{one}' '{other}' && exec \"$@\"", "sh"]
     try:
         subprocess.run([*prefix, "true"], check=True, capture_output=True, timeout=60)
@@ -185,7 +185,7 @@ def test_a_file_that_is_a_mount_point_is_opened_read_only(tmp_path):
     del study
     n, error = run_worker(other, *prefix)
     assert n == 1 and "mount the folder" in error
-    # A file whose folder is mounted can be written.
+    # If the folder of a file is mounted, the file can be written.
     assert run_worker(one, *prefix) == (1, "")
     prefix = ["unshare", "--mount", "sh", "-c", f"mount --bind '{tmp_path}' /mnt && exec \"$@\"", "sh"]
     assert run_worker("/mnt/one.db", *prefix) == (2, "")

@@ -1,7 +1,7 @@
 """A study in SQLite under random use: unusual clocks and names, several names of its file, and interrupted calls.
 
-The file contains exactly the events of acknowledged calls. After each step another instance reads the file and checks
-this.
+The file contains exactly the events of acknowledged calls. After each step, another instance reads the file and checks
+its events.
 """
 
 import os
@@ -43,7 +43,8 @@ class Interrupted(Exception):
 
 
 def interrupted(call, after):
-    """Interrupt a call at this line of the store or the study; return whether the call had ended before."""
+    """Interrupt a call at the given line of the store's or the study's code; return whether the call had ended
+    before."""
     left = after
 
     def trace(frame, event, _argument):
@@ -69,7 +70,7 @@ def interrupted(call, after):
 
 
 class RandomUse(RuleBasedStateMachine):
-    """A study in a file, opened twice, and the trials of its acknowledged calls."""
+    """A study in a file, which is opened twice, and the trials of all acknowledged calls."""
 
     def __init__(self):
         super().__init__()
@@ -133,7 +134,7 @@ class RandomUse(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 1))
     def second_name(self, which):
-        """A file with two names would have two write-ahead logs, so writing is refused while the file has two names."""
+        """While a file has two names, writing is refused, because the file would have two write-ahead logs."""
         other = Path(self.folder.name, "other.db")
         os.link(self.path, other)
         try:
@@ -149,7 +150,8 @@ class RandomUse(RuleBasedStateMachine):
         return f"鍵 {self.n_keys}"
 
     def call(self, which, action, outcome, number=None):
-        """Make a call. It must be acknowledged, or raise an error about the clock and leave the study unchanged."""
+        """Make a call. The call must be acknowledged, or raise an error about the clock and leave the study
+        unchanged."""
         try:
             action(self.studies[which])
         except bl.BelatedError:

@@ -1,5 +1,5 @@
-"""The comparison of optimizers. Its clocks agree with their definitions and with `belated.simulate`; its files and
-tables are right."""
+"""The comparison of optimizers. The program's clocks agree with their definitions and with `belated.simulate`, and its
+files and tables are right."""
 
 import importlib
 import json
@@ -129,7 +129,7 @@ def test_one_at_a_time_cma_is_a_loop_of_pycma(compare):
 
     peer = compare.peers.make("cma", function.space, 4)
     ours = []
-    for _ in range(40):  # three generations of 12 points and a part of the fourth
+    for _ in range(40):  # three full generations of 12 points, and some points of the fourth
         number, params = peer.suggest()
         peer.observe(number, function(params))
         ours.append(params)
@@ -154,7 +154,7 @@ def test_cma_accepts_late_and_unordered_results(compare, workers):
     compare.run_one(peer, function, setting, 0)
     generations = peer.strategy.countiter
     assert peer.strategy.countevals == 6 * generations <= 60
-    assert (6 + workers - 1) * (generations + 1) > 60  # when a generation ends, all other trials are in flight
+    assert (6 + workers - 1) * (generations + 1) > 60  # when a generation ends, the other workers are busy
     assert len(peer.points) == 59 + workers
     assert np.min(peer.points) >= 0 and np.max(peer.points) <= 1
 

@@ -1,5 +1,5 @@
-"""Tables of tuning experiments: runs agree with a loop written from the rules; files, grids and other optimizers
-work."""
+"""Tables of tuning experiments: runs agree with a loop that is written from the rules; files, grids and optimizers of
+other packages work."""
 
 import gzip
 import hashlib
@@ -73,7 +73,8 @@ class Recorder:
 
 
 def plain_run(table, points, workers):
-    """Compute (start, end) of each trial and the calls in order, by a loop over the events in simulated time."""
+    """Compute the (start, end) of each trial and the order of the calls, by a loop over the events in simulated
+    time."""
     running, calls, times = [], [], []
     now = 0.0
     for k, point in enumerate(points):
@@ -217,7 +218,7 @@ def test_the_spaces_equal_those_of_the_package(tables, family):
 
 @pytest.mark.parametrize("space", [_SPACE, _CONDITIONAL])
 def test_a_grid_has_each_point_of_its_space_once(tables, space):
-    """The expected points are the combinations of all values, without inactive parameters and repetitions."""
+    """The expected points are all combinations of values; inactive parameters and repeated points are left out."""
     grid, dimensions = tables.Grid(space), bl.Space(space)
     members = [[each.member(i) for i in range(each.n_levels)] for each in dimensions.values()]
     expected = set()

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kills, limits a
 
 @pytest.fixture
 def program(monkeypatch):
-    """Import a fault program under the name by which its workers import it."""
+    """A function that imports a fault program under the same name as the program's workers do."""
     monkeypatch.syspath_prepend(str(FAULTS))
     return importlib.import_module
 
@@ -34,7 +34,7 @@ def test_killed_writers_lose_no_acknowledged_call(program):
 
 @pytest.fixture
 def postgresql(program):
-    """Skip the test if a server cannot be started."""
+    """Skip the test if the machine cannot start a server."""
     reason = program("server").missing()
     if reason is not None:
         pytest.skip(reason)

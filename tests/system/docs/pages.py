@@ -9,7 +9,7 @@ from pathlib import Path
 DOCS = Path(__file__).parents[3] / "docs"
 # Pages that show a program for another package, and then the same program for belated.
 COMPARISONS = sorted(DOCS.glob("from_*.md"))
-# All other pages; each block of a page continues the blocks above it.
+# All pages that show only programs for belated; each block of a page continues the blocks above it.
 GUIDES = sorted(set(DOCS.glob("*.md")) - set(COMPARISONS))
 
 
@@ -30,8 +30,8 @@ class Block:
 
     @property
     def source(self) -> str:
-        """The code after empty lines in place of the lines above it on the page, so that errors name the line of the
-        page."""
+        """The block's code, preceded by an empty line for each line above the block, so that errors name the line of
+        the page."""
         return "\n" * self.line + self.code
 
 

@@ -1,4 +1,4 @@
-"""The programs for belated on the pages for users of other packages run, and are not longer than the other packages'
+"""On the pages for users of other packages, the programs for belated run, and are not longer than the other packages'
 programs."""
 
 from itertools import groupby

@@ -28,7 +28,7 @@ def test_examples_of_module(name):
             raise
         pytest.skip(f"{name} needs {error.name}, which is not installed")
     if name == _STARTS_RAY:
-        # Ray can be started only once in a process, and another test may have started it.
+        # A process can start Ray only once, and another test may already have started Ray.
         code = f"import doctest, {name} as m; raise SystemExit(doctest.testmod(m, optionflags={_FLAGS}).failed)"
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
         assert run.returncode == 0, run.stdout + run.stderr

@@ -22,7 +22,7 @@ WITH_CODE = [page for page in GUIDES if blocks(page)]
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
 def test_guide_runs(page, tmp_path, monkeypatch):
-    # One of the pages sets the level of the package's logger.
+    # The page docs/runs.md sets the level of the package's logger.
     monkeypatch.setattr(logging.getLogger("belated"), "level", logging.NOTSET)
     if page.stem in NEEDED:
         pytest.importorskip(NEEDED[page.stem])

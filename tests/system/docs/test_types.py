@@ -8,7 +8,7 @@ pytestmark = pytest.mark.skipif(not COMPARISONS, reason="the installed package c
 
 WRONG = 'import belated as bl\n\nbl.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, n_trails=3)\n'
 
-# The type of the best trial allows its use without a check for None, and mypy still checks its attributes.
+# The best trial can be used without a check for None, and mypy still checks its attributes.
 BEST = """
 import belated as bl
 
@@ -28,7 +28,7 @@ WRONG_ATTRIBUTE = "import belated as bl\n\nbl.RandomSearch({'x': (0.0, 1.0)}).be
 
 @pytest.fixture(scope="module")
 def complaints(tmp_path_factory, mypy):
-    """The lines that mypy prints for all programs of the pages and for three further programs, two of them with an
+    """The lines that mypy prints for all programs of the pages, and for three further programs, of which two have an
     error."""
     folder = tmp_path_factory.mktemp("programs")
     programs = {f"{page.stem}_{block.line}": block.source for page in COMPARISONS for block in blocks(page, ours=True)}

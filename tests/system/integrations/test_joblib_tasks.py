@@ -1,5 +1,5 @@
-"""Tasks that depend on earlier results, in threads and in processes. All tasks are carried out, each of them after the
-results that it needs."""
+"""Tasks that depend on earlier results, in threads and in processes. Every task is carried out, and no task starts
+before the results that it needs are available."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def run(n, n_jobs, n_in_flight, function=square):
 def test_all_tasks_are_done_and_each_is_requested_when_a_worker_is_free(n, n_jobs, n_in_flight):
     with joblib.parallel_config(backend="threading"):
         seen, under_way = run(n, n_jobs, n_in_flight)
-    # All short tasks may end before the next request. joblib by itself would then end.
+    # All short tasks may end before the next request. In this case joblib alone would stop.
     assert sorted(seen) == [(x, x * x) for x in range(n)]
     assert max(under_way) < n_in_flight
 

@@ -42,7 +42,8 @@ def test_a_restored_search_continues_like_the_saved_search(make, tmp_path):
     search.save(path)
     assert b"cloudpickle" not in (tmp_path / "search").read_bytes()
     json.loads((tmp_path / "search").read_bytes())
-    # One search gets its space after it is restored, as by Tuner.restore without param_space; the other has it before.
+    # One search gets its space after it is restored, as in Tuner.restore without param_space. The other search gets its
+    # space before it is restored.
     restored = [BelatedSearch(optimizer=make), searched(optimizer=make)]
     restored[1] = BelatedSearch(optimizer=make)
     restored[1].set_search_properties("loss", "min", PARAM_SPACE)
@@ -107,11 +108,11 @@ def ahead():
     return search
 
 
-# The next tests restore from two files, one of which is older: the file of the search and Tune's table of trials.
+# The next tests restore a search from its own file and from Tune's table of trials. One of the two files is older.
 
 
 def write_table(folder, rows, name="experiment_state-2026.json", **state):
-    """Write a table of trials as Tune does, from (id, status, config, last result) of each trial."""
+    """Write a table of trials in Tune's format, given (id, status, config, last result) of each trial."""
     trials = [
         [
             json.dumps({"trial_id": trial_id, "status": status, "config": config, "evaluated_params": {}} | state),
@@ -155,7 +156,7 @@ def test_trials_only_in_the_table_of_tune_are_taken_over(tmp_path):
     for trial_id, value in (("b", 4.0), ("e", 5.0)):
         restored.on_trial_complete(trial_id, {"loss": value})
     assert states(restored)[1] == ("observed", 4.0) and states(restored)[4] == ("observed", 5.0)
-    # A trial that was stopped while it was paused takes its last value from the table.
+    # If a trial was stopped while it was paused, its value is the last value in the table.
     other = BelatedSearch()
     other.restore_from_dir(str(tmp_path))
     other.on_trial_complete("b")
@@ -217,7 +218,7 @@ def test_a_point_that_was_suggested_again_is_known_to_an_older_file(tmp_path):
     search = BelatedSearch()
     search.restore_from_dir(str(tmp_path))
     assert search.suggest("x") == configs["b"]
-    # The process was killed after it had saved the table and before it saved the search.
+    # The process was killed after it had saved the table, but before it had saved the search.
     write_table(tmp_path, [("a", "RUNNING", configs["a"], {}), ("x", "TERMINATED", configs["b"], {"loss": 2.0})])
     search = BelatedSearch()
     search.restore_from_dir(str(tmp_path))
@@ -319,7 +320,7 @@ def test_a_storage_that_cannot_be_read_does_not_end_the_restore(error, tmp_path)
     config = search.suggest("a")
     search.save_to_dir(str(tmp_path), "1")
     pickled = {"_type": "CLOUDPICKLE_FALLBACK", "value": cloudpickle.dumps(Unreadable(error("no"))).hex()}
-    # The search does not read other fields than the storage.
+    # The storage is the only one of these fields that the search reads.
     write_table(tmp_path, [("a", "RUNNING", config, {})], storage=pickled, other=pickled)
     restored = BelatedSearch()
     restored.restore_from_dir(str(tmp_path))
@@ -357,7 +358,7 @@ def test_a_trial_restarted_under_another_id_is_recognised_by_its_config(tmp_path
     assert states(search) == [("observed", 0.5), ("pending", None)]
     search.on_trial_complete("unheard of", {"loss": 0.0})
     assert states(search) == [("observed", 0.5), ("pending", None)]
-    # The search also finds trials that have another id in Tune.
+    # The search also recognises trials that have another id in Tune.
     search.on_trial_result("b again", {"loss": 1.0} | {f"config/{name}": value for name, value in flat_of(search, 1)})
     search.save_to_dir(str(tmp_path), "1")
     write_table(tmp_path, [("again", "TERMINATED", config, {"loss": 0.5}), ("b again", "RUNNING", {}, {})])

@@ -62,7 +62,7 @@ def test_domains(domain, dimension):
     st.sampled_from([1, 2, 5]),
 )
 def test_spaces_of_tune_and_belated_have_the_same_values(domain, low, width, q):
-    # Some releases of Ray treat a step of 1 as no step.
+    # Some releases of Ray ignore a step of 1.
     assume(domain is not tune.quniform or q > 1)
     low, high = low * q, (low + width) * q
     drawn = domain(low, high, q) if domain in (tune.quniform, tune.qrandint) else domain(low, high)

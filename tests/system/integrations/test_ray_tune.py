@@ -20,7 +20,7 @@ def every_step_is_saved(monkeypatch):
 
 
 class Stop(Exception):
-    """The exception that ends a session without saving, as if the process had been killed."""
+    """The exception that ends a session without saving anything, as if the process had been killed."""
 
 
 class StopsAfter(tune.Callback):
@@ -64,8 +64,7 @@ def test_a_stopped_and_restored_run_has_every_trial_once(tmp_path, monkeypatch):
     with pytest.raises(Stop):
         tuner_of(train, BelatedSearch(seed=0), tmp_path, 6, [StopsAfter()], notes=str(notes)).fit()
     evaluated = [float(line) for line in notes.read_text().split()]
-    # The file of the search is from an earlier moment of the session, as if a later version had not reached the
-    # storage.
+    # The file of the search is replaced by an earlier version, as if the later version had not reached the storage.
     [first] = run.glob("searcher-state-*")
     older = first.read_bytes()
     monkeypatch.setattr(StopsAfter, "n", 4)

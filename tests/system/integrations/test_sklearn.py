@@ -1,4 +1,5 @@
-"""BelatedSearchCV agrees with scikit-learn's searches and cross-validation, and passes its checks of estimators."""
+"""BelatedSearchCV agrees with scikit-learn's searches and cross-validation, and passes scikit-learn's checks of
+estimators."""
 
 import functools
 import pickle
@@ -90,7 +91,7 @@ def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-# The next tests compute the quantities in another way and compare.
+# The next tests compute the same quantities in another way and compare the results.
 
 
 @pytest.mark.parametrize("scoring, refit", [(None, True), (["accuracy", "f1"], "f1")])
@@ -194,7 +195,7 @@ def test_several_workers_give_the_results_of_one_worker(backend):
 
 
 class Waiting(ClassifierMixin, BaseEstimator):
-    """A classifier whose fit, if `slow` is set, lasts until twelve other fits have ended."""
+    """A classifier. If `slow` is set, its fit lasts until twelve other fits have ended."""
 
     others_are_done = threading.Event()
     others = []
@@ -244,7 +245,7 @@ def test_results_are_known_before_the_next_candidate_is_chosen():
     with joblib.parallel_config(backend="threading"):
         search_of(optimizer=Watched, n_jobs=2, n_iter=10, pre_dispatch="n_jobs").fit(X, Y)
     # Each candidate has three fits, and two fits run at a time. When the last fit of a candidate starts, all earlier
-    # candidates are reported except the one that the other worker may be evaluating.
+    # candidates have been reported, except possibly one candidate that the second worker is still evaluating.
     assert all(asked - reported <= 2 for asked, reported in seen)
     assert [asked for asked, _ in seen] == list(range(10))
 
@@ -405,8 +406,8 @@ def test_no_candidate_is_started_after_the_timeout(monkeypatch):
     clock = iter([0.0, 1.0, 2.0, 10.5])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     search = search_of(GaussianNB(), {"var_smoothing": (1e-9, 1e-3)}, n_iter=1000, timeout=10, cv=2).fit(X, Y)
-    # The first candidate starts without a check of the time, and two further candidates start before the time is over.
-    # All of them finish.
+    # The first candidate starts without a check of the time. Two further candidates start before the time is over. All
+    # of them finish.
     assert len(search.cv_results_["params"]) == 3
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 

@@ -71,7 +71,7 @@ def test_a_wrong_password_is_refused_at_once_and_not_shown(locked):
     seen = "".join(str(frame.f_locals) for frame, _ in frames if "belated/store" in frame.f_code.co_filename)
     seen += "".join(traceback.format_exception(caught.value)) + str(caught.value.__context__)
     assert locked not in postgres_connection.PASSWORDS
-    # Only the caller's own argument may contain the password.
+    # The password may appear only in the argument that the caller passed.
     assert "wr0ng" not in seen.replace(wrong, "").replace(wrong.partition("://")[2], "")
 
 
@@ -267,7 +267,7 @@ def test_writing_is_synced_with_any_default_of_the_server(opened, url, postgres)
             with open_store(url).writing("s") as log:
                 connection = log._connection
                 within = connection.execute("SHOW synchronous_commit").fetchone()
-            # The server writes a line to its log when the writer waits for the disk after the transaction.
+            # The server logs a line when the writer waits for the disk after its transaction.
             found = connection.execute("SHOW synchronous_commit").fetchone()
         finally:
             postgres.execute("ALTER DATABASE postgres RESET synchronous_commit")
@@ -284,7 +284,7 @@ def test_limits_and_formats_of_the_server_have_no_effect(url, postgres):
             study.suggest()
             other.add({"x": 0.5}, 0.5)
         study._store._fetch("SELECT pg_sleep(0.3)")
-        # This simulates a user who lacks the privilege to wait for the disk after the commit.
+        # The user of this test acts as if it lacked the privilege to wait for the disk after the commit.
         study._store._server.may_sync_later = False
         study._store.flush("s")
     finally:

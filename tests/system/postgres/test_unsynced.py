@@ -1,5 +1,5 @@
-"""The PostgreSQL store after a crash that loses commits which were not on the disk yet. Readers then read the log
-again."""
+"""The PostgreSQL store after a server crash in which commits that were not on the disk yet are lost. Readers then read
+the log again."""
 
 import contextlib
 import time
@@ -21,8 +21,8 @@ def random_search():
 
 @pytest.fixture
 def lazy(postgres):
-    """A server that writes commits without a sync to the disk only together with the next synced commit."""
-    # The WAL writer syncs at once when it wakes up, and when its last run is longer ago than the delay.
+    """A server that writes an unsynced commit to the disk only when the next synced commit is written."""
+    # The WAL writer syncs at once if it has just woken up, or if its last run was longer ago than the delay.
     postgres.execute("SET synchronous_commit = off; SELECT pg_logical_emit_message(true, 'test', '')")
     end = time.monotonic() + 10
     while postgres.execute("SELECT pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn()") == [(True,)]:
@@ -56,7 +56,7 @@ def test_readers_of_undone_events_read_the_log_again(url, lazy):
     assert study.n_trials == 4
     crash(lazy)
     assert study.n_trials == 1 and study.trials[0].value == 0.5
-    # The number of events is unchanged if other writers add as many events as were lost.
+    # If writers then add as many events as were lost, the number of events alone does not show the loss.
     with unsynced():
         bl.Study.load("s", url).add({"x": 0.25}, 1.0)
     assert study.n_trials == 2
@@ -85,8 +85,8 @@ def test_acknowledged_calls_are_on_disk(url, lazy, default):
 
 @pytest.fixture
 def crash_before_sync(monkeypatch, lazy):
-    """A list of functions. After each of the next commits, the server crashes before the sync; then the next function
-    of the list is called."""
+    """A list of functions. After each of the next commits, the server crashes before the sync, and the next function of
+    the list is called."""
     send, waiting = module._Transaction._send, []
 
     def crashing(log, connection, key):

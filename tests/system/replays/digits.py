@@ -8,7 +8,8 @@ from belated.replays.images import OTHER_DIGITS
 
 
 def idx(array):
-    """Return the bytes of an IDX file, written from the description of the format and without the reader's code."""
+    """Return the bytes of an IDX file. The function follows the description of the format and does not use the reader's
+    code."""
     array = np.asarray(array, dtype=np.uint8)
     return b"\0\0\x08" + bytes([array.ndim]) + np.array(array.shape, dtype=">u4").tobytes() + array.tobytes()
 
@@ -23,7 +24,7 @@ def write(folder, names, pixels, classes, compress=True):
 
 
 def drawn(n, seed=0):
-    """Return images of noise with a bright square. The place of the square depends on the class."""
+    """Return images of noise with a bright square. The position of the square depends on the class."""
     rng = np.random.default_rng(seed)
     classes = np.arange(n) % 10
     pixels = rng.integers(0, 40, (n, 28, 28))

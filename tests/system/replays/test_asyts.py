@@ -100,7 +100,8 @@ def described(function, finals):
 
 def test_counts_use_paired_differences():
     better = {"asyRAND": [3.0, 4.0, 5.0], "synTS": [1.0, 2.0, 3.0], "asyTS": [0.9, 2.1, 2.9]}
-    # In `worse`, the regret of asyTS is smaller than with random search and larger than with synTS, in every run.
+    # In every run of `worse`, the regret of asyTS is smaller than the regret of asyRAND and larger than the regret of
+    # synTS.
     worse = {"asyRAND": [3.0, 4.0, 5.0], "synTS": [1.0, 2.0, 3.0], "asyTS": [1.2, 2.2, 3.3]}
     found = asyts.counts(described("branin", better) + described("park1", worse) + described("park2", {"synTS": [1.0]}))
     assert list(found["functions"]) == ["branin", "park1"]

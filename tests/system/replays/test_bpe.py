@@ -48,7 +48,8 @@ def test_functions_are_smooth_samples_and_the_same_for_a_seed():
     for name, lengthscale in bpe.LENGTHSCALES.items():
         f = bpe.sample(name, 3)
         assert np.array_equal(f, bpe.sample(name, 3)) and not np.array_equal(f, bpe.sample(name, 4))
-        # The interpolation passes through its 25 values; the corners of the square are also candidates.
+        # The interpolation passes through the 25 values that it is given. The corners of the square are also
+        # candidates.
         corners = [0, 49, 49 * 50, 2499]
         points = np.array([[-5.0, -5.0], [-5.0, 5.0], [5.0, -5.0], [5.0, 5.0]])
         assert np.array_equal(bpe.grid()[corners], points)

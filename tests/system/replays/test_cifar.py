@@ -1,4 +1,4 @@
-"""The replay cifar. The tests of its workers do not need torch; the small replays need torch."""
+"""The replay cifar. The tests of the replay's workers do not need torch; the small replays need torch."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -58,7 +58,7 @@ def test_synchronous_workers_wait_for_the_slowest():
     for batch in ({0, 1, 2}, {3, 4, 5}, {6}):
         events, diary.events = diary.events[: 2 * len(batch)], diary.events[2 * len(batch) :]
         assert {number for _, number in events} == batch
-    assert diary.events == [("start", -1), ("end", -1)]  # the best network is then trained for longer
+    assert diary.events == [("start", -1), ("end", -1)]  # the best network is trained longer afterwards
     assert sorted(found.values) == pytest.approx(sorted(0.5 - 0.01 * abs(n - 2) for n in range(7)))
 
 
@@ -67,7 +67,7 @@ def test_asynchronous_workers_start_at_once():
     with ThreadPoolExecutor(3) as pool:
         found = cifar.search(random_search(), diary, pool, None, 60.0, 12)
     ends = [number for what, number in diary.events if what == "end" and number >= 0]
-    assert ends.index(0) >= 7  # the other two workers continued while trial 0 was in flight
+    assert ends.index(0) >= 7  # two workers continued while trial 0 was in flight on the third
     assert len(found.values) == 12 and found.arrivals == sorted(found.arrivals)
 
 

@@ -23,7 +23,7 @@ REPLAYS = [replays.found()[name] for name in ("cnn", "cifar")]
 
 @pytest.fixture
 def trained(monkeypatch):
-    """A list of the params of all trainings, in either replay."""
+    """A list that collects the params of every training, in both replays."""
     listed = []
     digits = Images(np.zeros((30, 1, 28, 28), np.uint8), np.zeros(30, np.int64))
 
@@ -56,7 +56,7 @@ def test_kept_runs_are_not_computed_again(replay, trained, tmp_path):
     again = replay.run(options)
     assert len(trained) == n_trained
     np.testing.assert_equal(again, report)
-    # Apart from times, the report equals the report of a run that does not store files.
+    # Apart from times, this report equals the report of a replay that does not store its runs.
     np.testing.assert_equal(untimed(replay.run(replace(options, keep=None))), untimed(report))
 
 

@@ -36,8 +36,7 @@ def array(tensor):
 
 
 def convolved(x, kernel, bias):
-    """Return the convolution of images (channels, height, width) with kernels (filters, channels, 3, 3), without
-    padding."""
+    """Convolve images (channels, height, width) with kernels (filters, channels, 3, 3), without padding."""
     windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(1, 2))
     return np.einsum("cijkl,fckl->fij", windows, kernel) + bias[:, None, None]
 
@@ -50,8 +49,8 @@ def test_the_network_of_the_paper_computed_by_numpy():
     pixels, _ = training.tensors(some)
     scores = array(network(pixels))
     for image, found in zip(some.pixels[:3] / 255.0, scores, strict=False):
-        # In the paper's order: Apply ReLU, then take the maxima of blocks of 3 x 3 pixels. 26 pixels give 8 maxima, and
-        # 2 pixels are left over.
+        # In the paper's order: Apply ReLU, then take the maxima of blocks of 3 x 3 pixels. A row of 26 pixels gives 8
+        # maxima; its last 2 pixels are ignored.
         x = np.maximum(convolved(image, array(convolution.weight), array(convolution.bias)), 0.0)
         x = x[:, :24, :24].reshape(8, 8, 3, 8, 3).max(axis=(2, 4)).ravel()
         x = np.maximum(array(dense.weight) @ x + array(dense.bias), 0.0)
@@ -102,7 +101,7 @@ def test_adam_moves_by_the_rate_of_each_epoch_along_the_gradient(decay):
         network = cnn.network()
         pixels, _ = training.tensors(some)
         scores, before = array(network(pixels)), array(network[-1].bias)
-        rate = 1e-5  # the rate is so small that both epochs have the same gradient
+        rate = 1e-5  # the learning rate is so small that both epochs have the same gradient
         training.train(network, some, epochs=2, batch_size=30, learning_rate=rate, decay=decay)
     # The gradient of the mean cross-entropy with respect to the last biases; The size of Adam's first steps is the
     # learning rate.

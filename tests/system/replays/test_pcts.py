@@ -34,7 +34,8 @@ def test_the_unit_cube_is_the_domain(name):
 
 @every_problem
 def test_the_programs_function_equals_the_full_one_at_full_fidelity(name):
-    """The program's function equals the full function at z = 0 for CurrinExp, and at z = 1 for the other functions."""
+    """The function of the authors' program equals the full function at z = 0 for CurrinExp, and at z = 1 for all other
+    problems."""
     problem = PROBLEMS[name]
     full = 0.0 if name == "CurrinExp" else 1.0
     f = wang.program_value(problem)

@@ -1,5 +1,5 @@
-"""The replay of the authors' program of PCTS. Its tree agrees with a recomputation, and a run agrees with the authors'
-record."""
+"""The replay of the authors' program for PCTS: its tree agrees with a recomputation, and one of its runs agrees with a
+run that the authors recorded."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_delay_expands_more_leaves_than_waiting_and_selection_waits_at_a_pending
     found = run_instance(made, 0.1, 0.9, UCB1Sigma(0.01), 400.0, np.random.default_rng(0))
     assert set(found.times) <= {4.0 * k for k in range(101)}
     per_moment = [found.times[1:].count(time) for time in sorted(set(found.times))]
-    # The tree first evaluates the root, then one child, then the other child.
+    # The tree first evaluates the root, then one child of the root, then the second child.
     assert per_moment[0] == 1 and 1 <= np.mean(per_moment) < 4
     assert len(found.times) - 1 > 1.2 * 50
 

@@ -1,4 +1,4 @@
-"""The methods with which tree search is compared. Each agrees with a theorem or with a published property of the
+"""The methods with which tree search is compared. Each method agrees with a theorem or with a published property of the
 method."""
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def clock(f, n, delay=1.0, noise=None):
 
 
 def bump(x, z=1.0):
-    """A function with maximum 0 at 0.3. At a lower fidelity its values are lower, by an amount that depends on the
-    point."""
+    """A function with maximum 0 at 0.3. At a lower fidelity the values of the function are lower, by an amount that
+    depends on the point."""
     return float(-np.sum((x - 0.3) ** 2) - 0.1 * (1 - z) * (1 + x[0]))
 
 
@@ -205,7 +205,7 @@ def test_ascent_reaches_the_maximum_of_a_concave_function():
 
 
 def test_dbgd_with_tiny_delays_is_ogd():
-    """The points do not change if each value arrives at the end of its slot."""
+    """If each value arrives at the end of its slot, DBGD evaluates the same points as OGD."""
     waiting = wait_and_act(rivals.ogd, clock(bump, 300), 2, np.random.default_rng(3))
     delayed = WaitAndAct(bump, itertools.repeat(1.0), 300.0)
     wait_and_act(rivals.dbgd, delayed, 2, np.random.default_rng(3))

@@ -76,7 +76,7 @@ def test_a_result_arrives_after_the_evaluation_and_the_delay():
     for number in range(6):  # trial k starts at time k, ends at k + 1, and is known at k + 4
         assert diary.events.index(("observe", number)) < diary.events.index(("suggest", number + 4))
         assert diary.events.index(("observe", number)) > diary.events.index(("suggest", number + 3))
-    assert diary.events[-1] == ("observe", 6)  # an arrival at time 10, the end of the run, counts
+    assert diary.events[-1] == ("observe", 6)  # a result that arrives at time 10, the end of the run, counts
 
 
 def test_wait_and_act_has_one_evaluation_in_flight():
@@ -248,7 +248,7 @@ def test_every_prefix_of_the_order_has_balanced_classes(classes):
     for n in range(1, len(y) + 1):
         counts = np.array([np.sum(y[order[:n]] == each) for each in present])
         unfinished = counts < totals
-        # Classes take turns. Until its rows are used up, a class has at most two rows fewer than any other class.
+        # Classes take turns. As long as a class has unused rows, it has at most two rows fewer than any other class.
         assert not unfinished.any() or counts.max() - counts[unfinished].min() <= 1
 
 
@@ -368,7 +368,8 @@ def test_a_small_replay_from_end_to_end(name, tmp_path, monkeypatch):
     assert text.startswith("scikit-learn's 1,797 bundled digits.") and "wait-and-act+DUCBV" in text
     replay.draw(report, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-    # The replay does not compute stored runs again. If a stored run is removed, the replay uses its stored evaluations.
+    # The replay does not compute stored runs again. If a stored run is removed, the replay uses the stored evaluations
+    # of this run.
     failing = replace(EXPERIMENTS[name], classifier=lambda *arguments: pytest.fail("computed again"))
     monkeypatch.setitem(EXPERIMENTS, name, failing)
     next((tmp_path / "kept").glob("*PCTS+DUCBV_*.json")).unlink()

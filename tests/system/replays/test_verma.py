@@ -23,7 +23,7 @@ REPLAYS = replays.found()
 DATA = Path(os.environ["BELATED_DATA"]) if "BELATED_DATA" in os.environ else None
 needs_data = pytest.mark.skipif(DATA is None, reason="BELATED_DATA does not name the data folder")
 
-# The values of Verma et al. 2022, Figure 2 (a)-(d), taken from the authors' runs at iterations 20, 30, 50, 80, 99.
+# The values in Figure 2 (a)-(d) of Verma et al. 2022, taken from the authors' runs at iterations 20, 30, 50, 80, 99.
 PUBLISHED = {
     ("GP-UCB-SDF", "poisson10"): "31.52±1.59 27.06±1.52 24.76±1.11 24.33±0.75 24.29±0.71",
     ("GP-UCB", "poisson10"): "34.85±0.21 33.12±0.73 29.18±1.39 29.00±1.45 29.00±1.45",
@@ -41,7 +41,7 @@ PUBLISHED = {
 
 
 def recorded(run: dict, accuracy: np.ndarray) -> History:
-    """Return a published run as a history. The file does not contain the accuracies of the initial points."""
+    """Return a published run as a history. The published file does not contain the accuracies of the initial points."""
     delays = np.array(run["delay"], dtype=float)
     unknown = np.full(len(delays), np.nan)
     return History([], accuracy, accuracy, delays, np.arange(len(delays)), arrival_steps(delays), unknown)
@@ -172,7 +172,7 @@ def test_one_step_of_training_follows_the_gradient_of_the_logistic_loss(monkeypa
 def test_synthetic_functions_and_delays_are_shared_and_comparable():
     f = sdf_synthetic.sample(1)
     assert (f.min(), f.max()) == (0.0, 1.0)
-    # SE kernel: E (f(x + h) − f(x))² = 2·(1 − exp(−h²/2ℓ²))·var; at h = ℓ that is 0.787·var.
+    # SE kernel: E (f(x + h) − f(x))² = 2·(1 − exp(−h²/2ℓ²))·var, which is 0.787·var at h = ℓ.
     ratios = []
     for seed in range(30):
         f = sdf_synthetic.sample(seed)

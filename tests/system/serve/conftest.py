@@ -28,7 +28,7 @@ def client(running):
 
 @pytest.fixture
 def study(running, request):
-    """A new study of random search in the store of the server; this process has it open as well."""
+    """A new study of random search in the server's store. The test's process also has the study open."""
     return new_study(running, request, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
 
 

@@ -20,7 +20,7 @@ def ok(answer, status=200):
 
 
 def refused(answer, status, *words):
-    """Check that the answer is a problem whose detail contains these words; return its data."""
+    """Check that the answer is a problem whose detail contains the given words; return the answer's data."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     found = answer.json()
@@ -146,7 +146,7 @@ def test_times_of_writing_come_from_the_server(client, create, path):
     (trial,) = ok(client.post(f"{path}/suggest", json={"now": 100}))["trials"]
     found = ok(client.post(f"{path}/trials/0/observe", json={"value": 1.0, "now": 130.5}))
     assert start - 1 < trial["started_at"] <= found["changed_at"] < time.time() + 1
-    # Another process passes the time of its clock, too.
+    # The second process also passes the time of its clock.
     bl.Study.load(study.name, study._store.url, time=lambda: 200.0).suggest()
     (_, other) = ok(client.get(f"{path}/trials"))["trials"]
     assert other["suggested_at"] == 200.0 and other["started_at"] > start - 1
@@ -412,7 +412,7 @@ def test_a_page_ends_where_its_json_is_large(client, study, path):
     from belated.serve.answers import LARGEST_PAGE
 
     for trial in study.suggest(n=7):
-        # The data of the second to last trial exceed the size of a page.
+        # The last trial but one has more data than fit on a page.
         n = LARGEST_PAGE + 1 if trial.number == 5 else LARGEST_PAGE // 3
         study.observe(trial, float(trial.number), attrs={"text": "x" * n})
     pages, start = [], 0

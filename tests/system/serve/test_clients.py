@@ -1,4 +1,4 @@
-"""The server with many simultaneous clients of one study, and with a store that disappears."""
+"""The server if many clients use one study at the same time, and if the store disappears."""
 
 import os
 import threading
@@ -40,7 +40,7 @@ def test_each_suggestion_is_given_to_one_client(running, study, path):
                 ok(client.post(f"{path}/trials/{trial['number']}/observe", json={"value": trial["params"]["x"]}))
 
     def local():
-        # This study acts like another process on the store.
+        # Calls of this study reach the store directly, as from another process.
         for _ in range(12):
             trial = study.suggest()
             numbers.append(trial.number)
@@ -136,7 +136,8 @@ def test_a_missing_database_is_503_without_its_password(postgres):
         assert refused(answer, 503)["error"] == "StoreError" and "s3cr3t" not in answer.text
         postgres.execute("GRANT UPDATE ON belated.heads TO locked")
         assert ok(client.post("/v1/studies/s/suggest"))["trials"][0]["number"] == 2
-        # The database server is stopped and started again. A call in the meantime waits for the start.
+        # The database server is stopped and started again. A call that is made in the meantime waits until the database
+        # server has started.
         postgres.stop("immediate")
         postgres.start()
         assert ok(client.post("/v1/studies/s/suggest"))["trials"][0]["number"] == 3

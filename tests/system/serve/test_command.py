@@ -1,4 +1,4 @@
-"""The command `belated serve`: invalid arguments, the output, and the end of the server."""
+"""The command `belated serve`: invalid arguments, the command's output, and how the server ends."""
 
 import os
 import signal
@@ -58,7 +58,7 @@ def test_a_token_that_is_not_usable_is_refused_and_not_shown(capsys, monkeypatch
 @pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe" * 10])
 def test_a_file_without_a_token_is_refused(capsys, monkeypatch, url, tmp_path, content):
     (tmp_path / "token").write_bytes(content)
-    # A token in the environment does not replace the token of the file, because the two may differ.
+    # The token in the environment is not used in place of the file's token, because the two tokens may differ.
     assert "token" in refusal(capsys, monkeypatch, url, "--token-file", tmp_path / "token", token=TOKEN)
     assert "none" in refusal(capsys, monkeypatch, url, "--token-file", tmp_path / "none", token=TOKEN)
 
@@ -169,7 +169,7 @@ def test_a_signal_ends_the_server_and_acknowledged_calls_are_stored(url, kind):
             thread.join()
     assert (running.process.returncode, out, err) == (0, "", "")
     n = bl.Study.load("study", url).n_trials
-    # Requests in progress are carried out and answered, so every stored trial was acknowledged.
+    # The server completes and answers the running requests, so every stored trial was acknowledged.
     assert sorted(acknowledged) == list(range(n)) and n > 0
     # The server has closed its last connection, so SQLite has removed its additional files.
     folder = os.path.dirname(url.removeprefix("sqlite:///"))

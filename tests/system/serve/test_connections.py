@@ -1,4 +1,5 @@
-"""Clients without a token cannot occupy memory, and can hold only a few connections, for a short time."""
+"""Clients without a token cannot occupy memory. Such clients can hold only a few connections, and only for a short
+time."""
 
 import os
 import socket
@@ -16,7 +17,8 @@ pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="limits the files of a process"),
 ]
 
-# The program of a server with a timeout of half a second, suggestions that take longer, and at most 100 open files.
+# The program of a server that has a timeout of half a second and at most 100 open files, and whose suggestions take
+# longer than the timeout.
 PROGRAM = """
 import resource, sys, time
 from belated import Study, cli
@@ -96,7 +98,7 @@ def test_only_silent_connections_are_closed(start):
 def test_more_connections_than_files_are_refused_in_few_lines(start):
     process, port = start(3.0)
     crowd = [ask(port, b"") for _ in range(150)]
-    # Connections within the limit still work.
+    # Connections up to the limit still work.
     crowd[0].sendall(request("GET /v1/studies HTTP/1.1"))
     assert crowd[0].recv(4096).split()[1] == b"200"
     with ask(port, b"") as refused:
@@ -108,8 +110,7 @@ def test_more_connections_than_files_are_refused_in_few_lines(start):
         assert later.recv(4096).split()[1] == b"200"
     process.terminate()
     _, said = process.communicate(timeout=30)
-    # The log is one line, which states the server's limit. The connections did not reach the system's limit of open
-    # files.
+    # The log is one line, which states the server's limit. The server did not reach the system's limit of open files.
     assert process.returncode == 0 and len(said.splitlines()) == 1, said
     for connection in crowd:
         connection.close()

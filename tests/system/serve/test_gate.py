@@ -64,7 +64,7 @@ def test_two_tokens_are_refused(running):
 
 
 def raw(running, data):
-    """Send these bytes; return the first bytes of the server's answer."""
+    """Send the given bytes; return the first bytes of the server's answer."""
     with socket.create_connection(("127.0.0.1", running.port), timeout=30) as connection:
         connection.sendall(data)
         return connection.recv(4096)

@@ -1,4 +1,4 @@
-"""The page of `belated serve` in a browser: the content is right, and scripts in stored texts do not run."""
+"""The web page of `belated serve` in a browser: its content is right, and scripts in stored texts do not run."""
 
 import shutil
 import time
@@ -32,7 +32,7 @@ def browser():
 
 @pytest.fixture
 def served(tmp_path):
-    """A server with two studies. In one of them every text contains HTML."""
+    """A server with two studies. In one of the studies every text contains HTML."""
     reason = service.missing()
     if reason is not None:
         pytest.skip(reason)
@@ -128,8 +128,8 @@ def test_html_in_a_study_is_text(browser, served):
     assert browser.title == f"{EVIL} – belated"
     assert browser.execute_script("return window.hit") is None
     assert browser.find_elements("css selector", "main img, main b, main script") == []
-    # Scripts in HTML that is inserted into the page do not run either, because the page's policy allows only its one
-    # script.
+    # A script in HTML that is inserted into the page does not run either, because the page's policy allows only the
+    # page's own script.
     browser.execute_script(f'document.getElementById("study").innerHTML = "{EVIL}"')
     wait(browser, lambda: any("Content Security Policy" in each for each in complaints(browser)))
     assert browser.execute_script("return window.hit") is None

@@ -1,4 +1,4 @@
-"""The server either accepts arbitrary params, contexts and definitions correctly, or answers with an error of
+"""For arbitrary params, contexts and definitions, the server either stores them correctly or answers with an error of
 belated."""
 
 import json

@@ -1,4 +1,4 @@
-"""Kernels, data, posteriors and acquisitions that the tests of the Gaussian process share."""
+"""Kernels, data, posteriors and acquisitions for the tests of the Gaussian process."""
 
 import os
 
@@ -48,8 +48,8 @@ def close(a, b, tolerance):
 @st.composite
 def problems(draw):
     """Draw a kernel, θ, data and test points. θ covers several decades. The noise variance is at least a thousandth of
-    the signal variance, so the condition number of the covariance is at most n·1000. This limits the difference between
-    two correct computations.
+    the signal variance, so the condition number of the covariance is at most n·1000. A bounded condition number bounds
+    the difference between two correct computations.
     """
     n, d = draw(st.integers(1, 500 if FULL else 60)), draw(st.integers(1, 10))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
@@ -73,7 +73,7 @@ def acquisitions(gp, seed=0):
 
 
 def farthest(points, x):
-    """Return the point farthest from the rows, because rough kernels have kinks at the rows."""
+    """Return the point that is farthest from the rows, because rough kernels have kinks at the rows."""
     distance = np.linalg.norm(points[:, None] - x[None], axis=2).min(axis=1)
     return points[distance.argmax()]
 

@@ -26,7 +26,7 @@ def posterior(gp, z):
 
 
 def assert_moments(draws, mean, covariance, slack=0.0):
-    """Check that sample means and covariances are within five standard errors."""
+    """Check that the sample means and covariances are within five standard errors of the exact ones."""
     n, sd = len(draws), np.sqrt(np.diag(covariance))
     assert (np.abs(draws.mean(axis=0) - mean) <= 5 * sd / np.sqrt(n) + slack).all()
     centred = draws - mean

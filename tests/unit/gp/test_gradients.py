@@ -32,7 +32,7 @@ def test_gradients_of_mean_and_std_are_finite_differences(problem):
     bound, by_bound = Acquisition.upper_confidence_bound(gp, 1.0).gradient(z)
     by_std = by_bound - by_mean
     assert close([mean, bound - mean], np.ravel(gp.predict(z[None])), 1e-9)
-    # The tolerance is the rounding error of the values divided by the step.
+    # The tolerance is the values' rounding error divided by the step.
     scale = np.sqrt(variance) * max(1, 1 / lengthscale.min())
     assert np.allclose(by_mean, slope(lambda p: gp.predict(p[None])[0][0], z), rtol=1e-6, atol=1e-6 * scale)
     assert np.allclose(by_std, slope(lambda p: gp.predict(p[None])[1][0], z), rtol=1e-6, atol=1e-6 * scale)

@@ -1,4 +1,5 @@
-"""The maximiser of an acquisition: on faces and corners of a box, and compared with a grid and with all members."""
+"""Maximising an acquisition: maxima on faces and corners of a box, and comparisons with a grid and with all points of a
+finite domain."""
 
 import numpy as np
 import pytest
@@ -44,8 +45,8 @@ def test_the_value_belongs_to_the_point_and_is_the_largest_of_all_integers(seed)
     seed=st.integers(0, 1000),
 )
 def test_the_maximum_is_reached_on_faces_and_corners_exactly(ends, kernel, seed):
-    """f is linear in the coordinates with a given face, and a parabola with its maximum inside the box in the others
-    (None)."""
+    """If `ends` gives a face for a coordinate, f is linear in this coordinate. If the entry is None, f is a parabola
+    whose maximum is inside the box."""
     d = len(ends)
     x = np.random.default_rng(seed).random((40 * d, d))
     y = sum(-2 * (x[:, k] - 0.4) ** 2 if end is None else (2 * end - 1) * x[:, k] for k, end in enumerate(ends))
@@ -53,7 +54,8 @@ def test_the_maximum_is_reached_on_faces_and_corners_exactly(ends, kernel, seed)
     gp.fit(x, y)
     point, index, value = Acquisition.upper_confidence_bound(gp, 0.0).maximize(cube(d), seed)
     assert index is None and value == pytest.approx(gp.predict(point[None])[0][0], rel=1e-9)
-    # Between rows, the maximum of the posterior mean may be just before a face although the maximum of f is on it.
+    # Between rows, the maximum of the posterior mean may lie just inside a face, although the maximum of f lies on the
+    # face.
     corner = np.array([p if end is None else end for end, p in zip(ends, point, strict=True)])
     gradient = Acquisition.upper_confidence_bound(gp, 0.0).gradient(corner)[1]
     assume(all(end is None or (2 * end - 1) * slope > 0 for end, slope in zip(ends, gradient, strict=True)))

@@ -18,7 +18,7 @@ def mode(d):
 
 
 def optimizer(d):
-    """Return an optimizer that uses its model from the first value on."""
+    """Return an optimizer without an initial design: it uses the model from the first value on."""
     return bl.BayesOpt({f"x{k}": (0.0, 1.0) for k in range(d)}, initial=1, seed=0)
 
 

@@ -1,5 +1,5 @@
-"""The methods of `GaussianProcess` share one posterior. Reading does not copy it, and several threads may read it at
-the same time."""
+"""The methods of `GaussianProcess` share one posterior. Reading does not copy the posterior, and several threads may
+read it at the same time."""
 
 import threading
 import time
@@ -22,7 +22,7 @@ def fitted(n):
 
 
 def fastest(call, repeats=15):
-    """Return the shortest of several durations, because other programs may lengthen some of them."""
+    """Return the shortest duration of several calls, because other programs may slow down some of the calls."""
     durations = []
     for _ in range(repeats):
         start = time.perf_counter()

@@ -9,7 +9,7 @@ CUBE = {"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 1.0)}
 BOX = {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
 MIXED = {"n": bl.Integer(1, 20), "kind": ["small", "large"], "share": (0.0, 1.0)}
 
-# 5 % of the area of the box: pi (R² - r²) = 0.2.
+# The ring covers 5 % of the box: pi (R² - r²) = 0.2.
 OUTER, INNER = 0.9, math.sqrt(0.81 - 0.2 / math.pi)
 
 
@@ -29,7 +29,7 @@ def affordable(p: dict[str, Any]) -> bool:
 
 
 def even_if_small(p: dict[str, Any]) -> bool:
-    """For one of the two categories only half of the integers are allowed."""
+    """If the category has one of its two choices, only half of the integers are allowed."""
     return p["kind"] == "large" or p["n"] % 2 == 0
 
 
@@ -41,7 +41,7 @@ SPACES: dict[str, tuple[dict[str, Any], list[Any]]] = {
 
 
 def value(p: dict[str, Any]) -> float:
-    """A smooth function on each space, whose maximum is at an infeasible point."""
+    """A smooth function for each space; the maximum of each function is at an infeasible point."""
     numbers = [float(v) for v in p.values() if not isinstance(v, str)]
     waves = sum(math.sin(3 * v + i) + 0.3 * v for i, v in enumerate(numbers))
     return waves + (0.5 if p.get("kind") == "small" else 0.0)

@@ -21,7 +21,7 @@ BOX = {
 ROWS = np.random.default_rng(5).normal(size=(40, 2)) * [1.0, 100.0]
 CONTEXT = {"age": (0.0, 50.0), "site": ["a", "b"]}
 
-# The required arguments of each optimizer, by the name of its class.
+# {name of a class of optimizers: the arguments that the class requires}.
 REQUIRED = {"BPEDelay": {"horizon": 2_000_000, "lengthscale": 0.3, "noise_std": 0.1}}
 
 
@@ -62,8 +62,8 @@ def encoded(trial):
 
 
 def spreads(trial):
-    """Return the root mean square distance of random points in each column of a row, in units of the one of uniform
-    numbers in [0, 1]."""
+    """For each column of a row, return the root mean square distance of random points, divided by the root mean square
+    distance of uniform numbers in [0, 1]."""
 
     def choice(n):
         return [math.sqrt(6 * (2 - 2 / n))] * n
@@ -94,7 +94,7 @@ KERNELS = ["matern52", "squared_exponential", "matern32", "matern12", "linear"]
 
 
 class Dense:
-    """The posterior at one time, computed from θ and the public data of the trials by one dense solve.
+    """The posterior at a given time, computed by one dense solve from θ and the public data of the trials.
 
     `suggested` contains the numbers of the trials that were suggested, not added. `now` is the time.
     """
@@ -108,15 +108,15 @@ class Dense:
         times = [trials[number].suggested_at for number in suggested] + [now] * suggests
 
         def discarded(trial):
-            """Return whether the value of a trial arrived later than the window, or the trial had been pending for
-            longer than the window at the last suggestion."""
+            """Return whether the trial's window has passed: its value arrived after the window, or at the last
+            suggestion the trial had been pending for longer than the window."""
             if its.late != "discard" or trial.number not in suggested:
                 return False
             if trial.state == "pending":
                 return any(time - trial.suggested_at > window for time in times)
             return trial.state == "observed" and trial.delay > window
 
-        # Failures have a separate model and are not rows of the model of f.
+        # The model of f does not contain rows for failures, which have a separate model.
         rows = [t for t in trials if t.state == "observed" or discarded(t)]
         self.ended = [t for t in trials if t.state in ("observed", "failed")]
         self.values = [sign * t.value for t in rows if t.state == "observed" and not discarded(t)]
@@ -127,7 +127,7 @@ class Dense:
         self.center, self.scale = self.units(its, sign, floor) if units is None else units
         targets = [floor if discarded(trial) else sign * trial.value for trial in rows]
         self.n_rows = len(rows)
-        # The `std` of a value is used as its noise, unless the value arrived later than the window.
+        # A value's `std` is used as its noise, unless the value arrived after the window.
         self.known = [None if discarded(t) or t.std is None else t.std for t in rows]
         width = self.lengthscale.size
         x = np.array([encoded(t) for t in rows]).reshape(-1, width)
@@ -170,14 +170,14 @@ class Dense:
             distance = (((tail[:, None] - x[None]) / self.lengthscale) ** 2).sum(axis=2)
             near = np.argsort(distance, axis=1, kind="stable")[:, : its.n_nearest]
             if len(x) > its.n_nearest:
-                # Skip examples in which rounding could decide which of two points is nearer.
+                # Skip examples in which rounding could decide which point is nearer.
                 ordered = np.sort(distance, axis=1)
                 assume((np.diff(ordered, axis=1)[:, its.n_nearest - 1] > 1e-9 * (1 + ordered.max())).all())
             self.y = np.append(self.y, means[near].mean(axis=1) if len(x) else np.zeros(len(tail)))
 
     def success(self, z):
-        """Call `success` below with lengthscales at the mode of their prior, or at 1/2; None if all trials
-        succeeded."""
+        """Call the function `success` with lengthscales at the mode of their prior, but at least 1/2. Return None if
+        all trials succeeded."""
         failed = np.array([t.state == "failed" for t in self.ended])
         if not failed.any():
             return None
@@ -218,7 +218,8 @@ class Dense:
         return kernel(self.name, self.lengthscale, self.variance, a, a if b is None else b)
 
     def predict(self, z):
-        """Means and variances. Hallucinated rows do not change the mean, so their targets are not needed."""
+        """Means and variances. Hallucinated rows do not change the mean, so the mean is computed without targets for
+        these rows."""
         n = len(self.y)
         mean = self.covariance(z, self.x[:n]) @ np.linalg.solve(self.a[:n, :n], self.y)
         k = self.covariance(z, self.x)
@@ -226,7 +227,8 @@ class Dense:
         return mean, prior - (k * np.linalg.solve(self.a, k.T).T).sum(axis=1)
 
     def weights(self, z):
-        """Return the norm of w at each row of z, where w contains the weights of the targets: the mean is w'y.
+        """Return the norm of w at each row of z. The entries of w are the weights of the targets: the posterior mean is
+        w'y.
 
         An error δA of the matrix changes the mean by w'δA A⁻¹y. With a linear kernel, w is large far from the rows.
         """
@@ -234,7 +236,8 @@ class Dense:
         return np.linalg.norm(np.linalg.solve(self.a[:n, :n], self.covariance(z, self.x[:n]).T), axis=0)
 
     def tolerance(self):
-        """Return a bound on the effect of rounding: a few units in the last place times the condition number.
+        """Return a bound on the effect of rounding. The bound is the condition number times a few units in the last
+        place.
 
         If the signal variance is given, the noise variance is at least a thousandth of it, and the effect is at most
         1e-8 in the model's units. If the signal variance is fitted, the effect may be larger.
@@ -243,12 +246,12 @@ class Dense:
 
 
 def success(x, failed, z, lengthscale=0.5):
-    """Return log P at the rows z, the amount by which the mean label is below 0, and whether the failures are close
-    together.
+    """Return, at the rows z, the log of the probability of success and the amount by which the mean label is below 0;
+    also return whether the failures are close together.
 
-    Successes have the label 1, failures -1. The prior mean is 1, and the noise variance is 1/(number of failures). If
-    few failures have a success as their nearest neighbour, failures have the label -4.25, and the kernel and the noise
-    for a border are used.
+    Successes have the label 1, and failures have the label -1. The prior mean is 1, and the noise variance is 1/(number
+    of failures). If the nearest neighbour of a failure is rarely a success, failures have the label -4.25, and the
+    function uses the kernel and the noise for a border.
     """
     squares = ((x[:, None] - x[None]) ** 2).sum(axis=2)
     np.fill_diagonal(squares, np.inf)

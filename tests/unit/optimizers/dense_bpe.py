@@ -1,6 +1,6 @@
 """An independent implementation of BPE-Delay in numpy, written from the paper, and test problems.
 
-Notation follows Vakili et al. 2023: q_r, t_r, T, δ; λ there is the standard deviation of the noise here.
+q_r, t_r, T and δ are as in Vakili et al. 2023. The paper's λ is the standard deviation of the noise.
 """
 
 import math
@@ -37,7 +37,8 @@ def explored(horizon, rounds):
 
 
 def lengths(horizon, delta, mean=0.0, xi=0.0, b=0.0, tail="max", code=False):
-    """Return t_1 … t_R, either of Algorithm 1 with the last round cut at the horizon, or of the authors' code."""
+    """Return t_1 … t_R, either as in Algorithm 1, with the last round truncated at the horizon, or as in the authors'
+    code."""
     found, q_sum = [], 0
     for q in explored(horizon, 30):
         before = sum(found)
@@ -55,7 +56,7 @@ def lengths(horizon, delta, mean=0.0, xi=0.0, b=0.0, tail="max", code=False):
 
 
 class DenseBPE:
-    """The steps that an optimizer on the candidates `x` in [0, 1]^d must make."""
+    """Computes the steps that an optimizer must make on the candidates `x` in [0, 1]^d."""
 
     def __init__(self, x, lengths, theta, multiplier, mean=0.0, keep=False):
         self.x, self.lengths, self.mean, self.keep = x, list(lengths), mean, keep
@@ -104,7 +105,7 @@ class DenseBPE:
             self.points, self.arrived = [], {}
 
     def step(self, index):
-        """Record a suggestion, and check that its variance is the largest of the remaining candidates."""
+        """Record a suggestion, and check that no remaining candidate has a larger variance."""
         rows = np.array(self.points).reshape(-1, self.x.shape[1])
         at = self.x[self.surviving]
         _, variance = self.posterior(rows, None if not len(rows) else np.zeros(len(rows)), self.noises(rows), at)
@@ -117,7 +118,7 @@ class DenseBPE:
         return np.full(len(rows), self.noise)
 
     def observe(self, number, row, value, std=None):
-        """Record the value of a trial of the current round, or with `keep` of any round."""
+        """Record the value of a trial. Without `keep`, the trial must belong to the current round."""
         self.arrived[number] = (row, value, std)
 
 
@@ -133,7 +134,7 @@ def make(horizon=60, x=X, **arguments):
 
 
 def play(opt, n, f, late=0, seed=0):
-    """Make n suggestions; each is observed after `late` further suggestions."""
+    """Make n suggestions; observe each of them after `late` further suggestions."""
     rng = np.random.default_rng(seed)
     trials = []
     for _ in range(n):

@@ -9,7 +9,7 @@ import numpy as np
 
 class DensePosterior:
     def __init__(self, x, y, lengthscale, variance, noise):
-        """`noise` is the noise variance: one number for all rows, or one for each row."""
+        """`noise` is the noise variance: a single number, or a number for each row."""
         self.x, self.y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         self.lengthscale, self.variance = lengthscale, variance
         self.a = self.kernel(self.x, self.x) + np.diag(np.broadcast_to(noise, len(self.y)))

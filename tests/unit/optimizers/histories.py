@@ -1,4 +1,5 @@
-"""Random histories for tests: the arguments of an optimizer, and the steps that are run on it."""
+"""Random histories for tests. A history consists of the arguments of an optimizer and of steps, which are run on the
+optimizer."""
 
 import math
 import os
@@ -65,7 +66,7 @@ def histories(draw, **fixed):
 
 
 class Run:
-    """Run a history; return the optimizer, and the trials that it suggested itself."""
+    """Run a history; return the optimizer, and the trials whose points the optimizer chose."""
 
     def __init__(self, arguments):
         if arguments["clock"] == "seconds":
@@ -86,7 +87,8 @@ class Run:
         return None if self.opt.context is None else {"age": 10.0 * rng.integers(6), "site": "ab"[rng.integers(2)]}
 
     def rows(self, rng, n):
-        """Return random rows of the model: uniform in the columns of numbers, one-hot in the columns of a category."""
+        """Return random rows of the model: uniform numbers in the columns of numeric parameters, and one-hot vectors in
+        the columns of a category."""
         parts = [rng.random((n, 2))]
         if self.opt.candidates is None:
             parts = [rng.random((n, 4)), np.eye(3)[rng.integers(3, size=n)]]

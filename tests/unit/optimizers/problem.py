@@ -1,4 +1,4 @@
-"""A box, candidates, an objective, and a run with late results, for tests of optimizers."""
+"""For tests of optimizers: a box, candidates, an objective, and a run with late results."""
 
 import numpy as np
 import pytest

@@ -15,7 +15,7 @@ DATA = {30: 0.3, 6: -0.6, 20: 1.0, 23: -0.3, 8: -0.3, 13: -0.8, 11: 0.5, 2: -0.1
 def with_data(**settings):
     opt = bl.BayesOpt({"k": bl.Integer(0, 30)}, initial=0, seed=0, pending="hallucinate", **settings)
     opt.add([{"k": k} for k in DATA], [10 * value + 3 for value in DATA.values()])
-    # The first suggestion fits. Later suggestions use the same hyperparameters until the next fit.
+    # The first suggestion fits. Until the next fit, all suggestions use the same hyperparameters.
     opt.suggest(2)
     return opt
 
@@ -29,7 +29,7 @@ def test_values_are_the_formulas_in_units_of_f(sign):
         mean = sign * mean
         best = max(mean[k] for k in DATA)
         u = (mean - best) / std
-        # Below this value, the two terms of the expected improvement cancel.
+        # Below this value, the two terms of the expected improvement cancel almost completely.
         clear = u > -4 if isinstance(acquisition, bl.LogEI) else np.full(31, True)
         improvement = std * (u * norm.cdf(u) + norm.pdf(u))
         expected = {
@@ -43,7 +43,7 @@ def test_values_are_the_formulas_in_units_of_f(sign):
 
 @pytest.mark.parametrize("settings", [{}, {"acquisition": "ucb"}, {"acquisition": "log_ei", "pending": "liar"}])
 def test_the_next_suggestion_maximises_acquisition_at(settings):
-    """Results are late. The checks are made before fits and between fits, and leave out candidates in flight."""
+    """Results are late. The test checks optimizers before and between fits, and ignores candidates in flight."""
     x = np.random.default_rng(1).random((40, 2))
     opt = bl.BayesOpt(candidates=x, initial=3, seed=0, **settings)
     for trial in opt.suggest(4):
@@ -164,7 +164,7 @@ def test_invalid_arguments_are_refused():
 
 @pytest.mark.parametrize("settings", [{}, {"pending": "hallucinate"}, {"acquisition": "ucb", "pending": "hallucinate"}])
 def test_under_constraints_improvement_is_measured_from_feasible_points(settings):
-    """The best value is at an infeasible point; the next suggestion is the best of the feasible points."""
+    """The best value was observed at an infeasible point. The next suggestion is the best feasible point."""
     opt = bl.BayesOpt({"k": bl.Integer(0, 30)}, initial=0, seed=0, constraints=[lambda p: p["k"] <= 18], **settings)
     opt.add([{"k": k} for k in DATA], list(DATA.values()))
     opt.add({"k": 27}, 6.0)

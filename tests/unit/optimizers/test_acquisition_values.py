@@ -1,4 +1,4 @@
-"""Suggestions on a grid compared with formulas in terms of the public predictions."""
+"""Suggestions on a grid, compared with formulas that use the public predictions."""
 
 import pytest
 from scipy.stats import norm
@@ -37,7 +37,7 @@ def test_the_two_incumbents_differ_where_values_are_noisy():
 
 @pytest.mark.parametrize("window", [None, 50.0])
 def test_nu_counts_a_pending_trial_until_its_lease_expires(tmp_path, window):
-    """nu_t is beta_t plus the standard deviations at the trials that may still arrive."""
+    """nu_t is the sum of beta_t and the standard deviations at all trials whose values may still arrive."""
     now = [0.0]
     opt = with_data(acquisition=bl.UCB(1.0), pending=bl.Censor(floor=-1.0, repeats=True), window=window)
     study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", opt, time=lambda: now[0])

@@ -1,4 +1,4 @@
-"""`add` accepts or rejects all points of a call together."""
+"""`add` either accepts all points of a call, or rejects all of them."""
 
 import math
 

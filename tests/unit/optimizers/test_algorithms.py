@@ -1,4 +1,4 @@
-"""`algorithm` returns the optimizer that the paper with this name describes."""
+"""`algorithm` returns the optimizer that a paper describes under the given name."""
 
 import numpy as np
 import pytest
@@ -173,7 +173,8 @@ def test_unknown_arguments(name, argument, advice):
     [("MFPOO-UCB1-sigma", bl.DUCB1Sigma(noise_std=0.1)), ("MFPOO-UCBV", bl.DUCBV())],
 )
 def test_the_bound_of_mfpoo_is_in_its_name(name, bound):
-    """Without delays, PCTS uses the bounds UCB1-sigma and UCB-V. `MFPOO` with these bounds is the same search."""
+    """If there are no delays, PCTS uses the bounds UCB1-sigma and UCB-V, and is the same search as `MFPOO` with these
+    bounds."""
     level = bl.Fidelity(0.0, 1.0, cost=bl.PowerCost(0.05, 3), bias=0.5)
 
     def points(optimizer):

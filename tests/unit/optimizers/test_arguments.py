@@ -1,4 +1,4 @@
-"""Arguments of optimizers can be read and set as in scikit-learn. The error for an invalid argument names the
+"""Arguments of optimizers can be read and set as in scikit-learn. If an argument is invalid, the error names the
 argument."""
 
 import math

@@ -1,7 +1,8 @@
 """Suggestions of the algorithms for several workers, compared with dense solves.
 
-Notation: mu and s the posterior mean and standard deviation given the observed values, sigma the standard deviation
-given the points in flight as well; beta_j multiplies sigma. Points are in the unit square and equal their encodings.
+Notation: mu and s are the posterior mean and standard deviation given the observed values. sigma is the standard
+deviation given the points in flight as well. beta_j multiplies sigma. Points are in the unit square and equal their
+encodings.
 """
 
 import math
@@ -29,7 +30,7 @@ def optimizer(rows, seed=0, **arguments):
 
 
 def with_values(rows, n, seed, **arguments):
-    """Return an optimizer with n observed values, the indices of their points, and the values."""
+    """Return an optimizer with n observed values, the indices of the observed points, and the values."""
     rng = np.random.default_rng(100 + seed)
     tried, y = rng.choice(np.arange(2, len(rows)), size=n, replace=False), rng.normal(size=n)
     opt = optimizer(rows, **arguments)
@@ -77,8 +78,8 @@ def test_beta_grows_with_the_trials_by_its_schedule(beta, expected):
             assert bound[in_flight[-1]] >= bound.max() - 1e-9
             other = mean + expected(3 * j) * sigma
             differ += bound.max() - bound[other.argmax()] > 1e-9
-    # With the beta of three times as many trials, other points would be suggested, so the test detects an error in
-    # beta.
+    # If beta were computed for three times as many trials, other points would be suggested. The test therefore detects
+    # an error in beta.
     assert differ >= 3
 
 
@@ -124,7 +125,7 @@ def test_a_batch_explores_where_the_maximum_may_be(beta):
             _, _, sigma = posterior(rows, tried, y, [first, *others[:i]])
             assert where[chosen] and sigma[chosen] >= sigma[where].max() - 1e-9
             elsewhere += not where[sigma.argmax()]
-    # The region is a part of the domain, and the point with the largest variance is often outside the region.
+    # The region covers only part of the domain, and the point with the largest variance is often outside the region.
     assert 0.02 < np.mean(inside) < 0.98 and elsewhere >= 3
 
 
@@ -140,7 +141,7 @@ def test_a_box_is_explored_like_candidates(search):
             rows = np.vstack([x, batch, grid])
             mean, s, sigma = posterior(rows, np.arange(10), y, 10 + np.arange(i))
             where = region(mean, s, 0.3)
-            # The tolerance for the errors of the grid and of the search for the lower bound.
+            # The tolerance covers the error of the grid and the error of the search for the lower bound.
             assert mean[10 + i] + 0.6 * s[10 + i] > (mean - 0.3 * s).max() - 1e-6
             assert sigma[10 + i] >= sigma[14:][where[14:]].max() - 0.02
 
@@ -259,7 +260,7 @@ def test_direct_is_refused_where_it_cannot_search():
 
 @pytest.mark.parametrize("name", [name for name in bl.algorithms() if name.startswith(("syn", "asy", "seq"))])
 def test_a_batch_equals_single_suggestions(name):
-    """The results of a batch all arrive just before the next batch."""
+    """All results of a batch arrive just before the next batch is suggested."""
     initial = {} if name.endswith("RAND") else {"initial__n": 4}
     at_once, singly = (bl.algorithm(name, SQUARE, seed=1, **initial) for _ in range(2))
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""BPE-Delay agrees with the paper in every step of the algorithm, and satisfies its theorems."""
+"""BPE-Delay agrees with the paper in every step of the algorithm, and satisfies the paper's theorems."""
 
 import math
 import os
@@ -107,7 +107,7 @@ def test_bounds_use_points_that_were_run_and_variances_suggested_points():
         for trial in opt.suggest(n=8):
             elsewhere = 59 - trial.index
             trial.observe(f[elsewhere] if opt is moved else f[trial.index], params=elsewhere if opt is moved else None)
-    # The exploration does not change. The bounds use the values at the points where they were measured.
+    # The exploration does not change. The bounds use each value at the point where the value was measured.
     assert [t.index for t in plain.trials] == [t.index for t in moved.trials]
     moved.suggest()
     dense = dense_bpe.DenseBPE(X, [8, 42], (SE, 0.15, 1.0, 0.05**2), 2.5)
@@ -173,7 +173,7 @@ def test_the_bounds_on_a_box_follow_theorem_6_2(name, squared, regularization):
     for trial, value in zip(trials, y, strict=True):
         trial.observe(value)
     opt.suggest()
-    # beta by Lemma 4.3 at δ/4R, with c from the Lipschitz constant of the kernel's functions.
+    # beta follows from Lemma 4.3 at δ/4R; c follows from the Lipschitz constant of the kernel's functions.
     d, k_max, share = 2, signal**2, delta / (4 * n_rounds)
     norm = bound + max(sigma, k_max) * math.sqrt(q) / lam * math.sqrt(2 * math.log(2 * q / (share / 2)))
     c = np.prod(signal * math.sqrt(squared * d) / (2 * lengthscale))

@@ -1,4 +1,4 @@
-"""The rounds of BPE-Delay, in one process and in many: eliminations, estimated delays, and errors."""
+"""The rounds of BPE-Delay, in one process and in several processes: eliminations, estimated delays, and errors."""
 
 import json
 import math
@@ -28,7 +28,7 @@ def refusal(call):
     return str(caught.value)
 
 
-# These tests are about the elimination at the end of a round.
+# The next tests check the elimination at the end of a round.
 
 
 def test_points_are_eliminated_once_for_each_round():
@@ -81,8 +81,8 @@ def test_added_and_enqueued_trials_do_not_count_in_rounds():
             if rng.random() < 0.5:
                 queued.observe(5.0)
         one = plain.suggest()
-        # Trial numbers differ, and so do the random streams that break ties. The points therefore differ, but both
-        # optimizers have the same counts, and the bounds do not use the enqueued trials.
+        # Trial numbers differ, and so do the random streams that break ties. Their points therefore differ, but both
+        # optimizers have the same numbers of suggestions, and the bounds ignore the enqueued trials.
         two = other.suggest()
         assert (plain.round_, [r.n_suggested for r in plain.rounds_]) == (
             other.round_,
@@ -165,7 +165,7 @@ ARGUMENTS = st.fixed_dictionaries(
 
 
 def small(arguments):
-    """Rounds end after 5, 15, 28, … suggestions. The domain is the list of candidates of the contract tests."""
+    """Rounds end after 5, 15, 28, … suggestions. The domain is the contract tests' list of candidates."""
     kernel = {"lengthscale": 0.4, "noise_std": 0.3}
     return bl.BPEDelay(**strategies.DOMAINS["candidates"], horizon=24, **kernel, **arguments)
 
@@ -317,8 +317,8 @@ def test_bpe_refuses_a_delay_model():
 
 
 def test_a_point_that_failed_is_tried_again_later_each_time():
-    """One candidate always fails. Within a round it is evaluated again after 2 suggestions, then after 4, then after 8.
-    It stays active."""
+    """One candidate always fails. Within a round, a failed point is evaluated again after 2 suggestions, then after 4,
+    then after 8. It stays active."""
     opt = bl.BPEDelay(candidates=X[::6], horizon=4000, lengthscale=0.15, noise_std=0.05, seed=0, delay="none")
     tries = []
     while opt.n_trials < 60:

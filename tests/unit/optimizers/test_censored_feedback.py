@@ -60,7 +60,7 @@ def test_a_value_counts_up_to_a_delay_of_exactly_the_window(clock, window, late,
         trial.observe(1.0)
         assert trial.delay == delay
         if asked:
-            run.wait(1)  # another suggestion at this time does not change the model
+            run.wait(1)  # a second suggestion at the same time does not change the model
         in_time = delay <= window or late == "accept"
         assert run.counts_as(trial) == pytest.approx(1.0 if in_time else FLOOR, abs=1e-3)
 
@@ -73,7 +73,7 @@ def test_a_pending_trial_is_discarded_only_beyond_the_window(clock):
         run = Clock("discard", clock, window)
         trial = run.start(0.2)
         run.wait(age - 1)
-        # This suggestion discards late trials and advances the time by one.
+        # The next suggestion discards late trials and advances the time by one.
         run.start(0.9).abandon()
         model, *_ = run.opt._log.surrogate(run.opt._problem.wall_time(), False)
         assert model.n_observed == (1 if age > window else 0)

@@ -19,7 +19,7 @@ SVM = {
     "gamma": bl.Real(1e-4, 1.0, log=True, when={"kernel": ["rbf", "poly"]}),
     "degree": bl.Integer(1, 5, when={"kernel": "poly"}),
 }
-# 1 + 3 + 2 * (1 + 2) = 10 active configurations.
+# This space has 1 + 3 + 2 * (1 + 2) = 10 active configurations.
 FINITE = {
     "kind": ["none", "line", "tree"],
     "slope": bl.Ordinal([0.1, 1.0, 10.0], when={"kind": "line"}),
@@ -33,7 +33,7 @@ MIXED |= {"x": bl.Real(0.0, 1.0, when={"kind": "many"})}
 
 
 def value(params):
-    """A function of the active params, whose values may have any type."""
+    """A function of the active params. The params may have values of any type."""
     return zlib.crc32(repr(params).encode()) / 2**32
 
 
@@ -255,8 +255,8 @@ def test_random_search_draws_parents_uniformly():
 
 
 def test_every_configuration_of_a_finite_space_is_counted_once():
-    # There are more combinations of all values than the optimizer enumerates, but only few active configurations. Each
-    # active configuration is tried before any is repeated.
+    # The space has more combinations of values than the optimizer enumerates, but only few active configurations. Every
+    # active configuration is tried before one of them is repeated.
     space = {"k": bl.Integer(0, 9)}
     space |= {f"p{i}": bl.Integer(0, 8, when={"k": i}) for i in range(10)}
     batch = bl.BayesOpt(space, seed=0, initial=5).suggest(n=90)

@@ -69,7 +69,7 @@ def test_random_search_is_uniform_over_the_feasible_points(name):
     space, constraints = SPACES[name]
     suggested = [trial.params for trial in make(bl.RandomSearch, space, constraints).suggest(400)]
     assert all(satisfied(params, constraints) for params in suggested)
-    # The mean of each parameter agrees with the mean under rejection sampling.
+    # The mean of each parameter agrees with the mean that rejection sampling gives.
     free = [trial.params for trial in bl.RandomSearch(space, seed=2).suggest(20_000)]
     free = [params for params in free if satisfied(params, constraints)]
     for name in space:
@@ -97,14 +97,14 @@ def test_suggestions_satisfy_any_bound_in_any_space(dimensions, bound, seed, kin
                 trial.observe(value(trial.params))
         assert within(optimizer.recommend())
     except bl.InvalidSpace:
-        # The search for a feasible point makes 10,000 tries. If 0.003 of the points are feasible, it fails once in
-        # 10^13 searches.
+        # The search for a feasible point makes 10,000 tries. If 0.003 of the points are feasible, one search in 10^13
+        # fails.
         free = bl.RandomSearch(optimizer.space, seed=seed + 1).suggest(20_000)
         assert sum(within(trial.params) for trial in free) / len(free) < 0.005
 
 
 def quadratic(params):
-    """A function with its maximum at (0.7, 0.7, 0.7), and under the constraint at (1/3, 1/3, 1/3)."""
+    """A function whose maximum is at (0.7, 0.7, 0.7). Under the constraint, the maximum is at (1/3, 1/3, 1/3)."""
     return -sum((params[name] - 0.7) ** 2 for name in "abc")
 
 
@@ -114,7 +114,7 @@ def skewed(params):
 
 
 def on_the_ring(params):
-    """A function that increases to the upper right."""
+    """A function that increases towards the upper right corner."""
     return 2 * params["x"] + params["y"] - 0.5 * params["x"] ** 2
 
 

@@ -1,5 +1,5 @@
-"""If contexts are declared, every call requires one, and the model uses it. If contexts are not declared, a context
-raises an error."""
+"""If contexts are declared, every call requires a context, and the model uses the context. If contexts are not
+declared, passing a context raises an error."""
 
 import numpy as np
 import pandas as pd
@@ -64,7 +64,7 @@ DOMAINS = {
 
 
 def pair(domain, **settings):
-    """Return two optimizers, of which only one has a context."""
+    """Return two optimizers; only the second has a context."""
     made = dict(DOMAINS[domain]) | {"surrogate": GIVEN, "seed": 3} | settings
     context = {"z": (0.0, 2.0), "ward": ["a", "b"]}
     return bl.BayesOpt(**made), bl.BayesOpt(**made, context=context)

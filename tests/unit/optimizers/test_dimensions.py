@@ -20,7 +20,7 @@ def test_the_initial_design_counts_parameters(space, n):
 
 
 def test_the_schedule_of_kandasamy_counts_parameters():
-    """The bound mu + sqrt(0.2 d log(2j + 1)) sigma with the right d is largest at the suggested point."""
+    """With the right d, the bound mu + sqrt(0.2 d log(2j + 1)) sigma is largest at the suggested point."""
     space = {"c": ["p", "q"], "k": bl.Integer(0, 30)}
     gp = bl.GP(kernel="matern52", lengthscale=0.3, signal_std=1.0, noise_std=0.1, mean="zero", targets="raw")
     opt = bl.BayesOpt(space, acquisition=bl.UCB("kandasamy"), surrogate=gp, initial=0, seed=0)
@@ -43,7 +43,7 @@ def test_a_constant_is_estimated_from_five_parameters_on():
         for k in range(12):
             trial = opt.suggest()
             trial.observe(float(k % 5) ** 2)
-        opt.suggest()  # targets are in the unit of the last fit
+        opt.suggest()  # targets are expressed in the unit of the last fit
         _, center, *_ = opt._log.surrogate(None, False)
         values = [trial.value for trial in opt.trials if trial.value is not None]
         mean = sum(values) / len(values)

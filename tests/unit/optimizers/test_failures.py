@@ -1,5 +1,4 @@
-"""Failed trials change the acquisition by the probability of success, so suggestions avoid regions where trials
-fail."""
+"""The acquisition uses the probability of success, so suggestions avoid regions where trials fail."""
 
 import pickle
 
@@ -17,7 +16,7 @@ GRID[:2] = [0.0, 0.0], [1.0, 1.0]
 
 
 def value(x, y):
-    """A function whose maximum at (0.6, 0.4) is close to the half of the square where trials fail."""
+    """A function with its maximum at (0.6, 0.4), which is close to the half of the square where trials fail."""
     return -((x - 0.6) ** 2) - (y - 0.4) ** 2
 
 
@@ -88,7 +87,7 @@ LEVELS = ["ucb", "thompson", "max_variance", "ucb_pe"]
 @pytest.mark.parametrize("acquisition", ["log_ei", *LEVELS])
 @pytest.mark.parametrize("pending", ["censor", "hallucinate"])
 def test_a_failure_does_not_change_the_model_of_f(acquisition, pending):
-    """The posterior of f equals the posterior of an optimizer without the failed trials."""
+    """The posterior of f is the same as in an optimizer without the failed trials."""
     if acquisition == "ucb_pe" and pending == "censor":
         return
     opt, twin = (bl.BayesOpt(SQUARE, acquisition=acquisition, pending=pending, surrogate=GIVEN) for _ in range(2))
@@ -107,8 +106,8 @@ def test_a_failure_does_not_change_the_model_of_f(acquisition, pending):
 @pytest.mark.parametrize("acquisition", ["ucb", "max_variance", "ucb_pe"])
 @pytest.mark.parametrize("arguments", [{"space": SQUARE}, {"candidates": GRID}], ids=["box", "candidates"])
 def test_other_acquisitions_are_maximised_over_points_likely_to_succeed(acquisition, arguments):
-    """The suggestion is the best point of a grid among the points whose probability of success is at least 1/2. The
-    values are computed by an optimizer without the failed trials."""
+    """The suggestion is the best point of a grid among the points whose probability of success is at least 1/2. An
+    optimizer without the failed trials computes the values of these points."""
     opt, twin = (bl.BayesOpt(**arguments, acquisition=acquisition, surrogate=GIVEN, initial=0) for _ in range(2))
     rng = np.random.default_rng(1)
     points = GRID[:12] if "candidates" in arguments else rng.random((12, 2))
@@ -152,7 +151,7 @@ def test_failures_do_not_change_the_initial_design():
 )
 @pytest.mark.usefixtures("fixed_time")
 def test_copies_continue_bit_for_bit(arguments):
-    """Some failed trials are abandoned or get a value, and some trials are in flight."""
+    """Some of the failed trials are abandoned or get a value later, and some trials are in flight."""
     context = {"z": 0.5} if "context" in arguments else None
     opt = bl.BayesOpt(seed=2, **arguments)
     rng = np.random.default_rng(0)
@@ -193,7 +192,7 @@ def test_a_border_is_resolved(acquisition):
 
 @pytest.mark.parametrize("name", ["ucb", "asy-TS", "GP-BUCB", "GP-EI"])
 def test_random_failures_cost_no_more_than_the_failed_trials(name):
-    """The search converges although a fifth of the trials fail at random."""
+    """The search converges although a fifth of all trials fail at random."""
     regrets = []
     for seed in range(3):
         named = bl.algorithm if name != "ucb" else lambda name, *args, **kw: bl.BayesOpt(*args, acquisition=name, **kw)

@@ -35,7 +35,7 @@ def test_default_fidelity_is_full():
     trials = [opt.suggest(), *opt.suggest(n=2), opt.add({"x": 0.5}, 1.0), opt.add({"x": 0.5})]
     assert [trial.fidelity for trial in trials] == [7000] * 5
     assert [type(trial.fidelity) for trial in trials] == [int] * 5
-    # The points equal the points of an optimizer that does not declare a fidelity.
+    # The optimizer suggests the same points as an optimizer that does not declare a fidelity.
     assert [trial.params for trial in trials[:3]] == [trial.params for trial in plain.suggest(n=3)]
     assert plain.trial(0).fidelity is None
     assert "fidelity" not in repr(plain.trial(0)) and "fidelity" not in plain.trials_dataframe()
@@ -77,7 +77,7 @@ def test_the_log_keeps_fidelities_in_the_units_of_the_user():
     assert opt._log.trial(0).fidelity == 2.0 and type(opt.trial(0).fidelity) is int
 
 
-# The next tests check errors, which must leave the optimizer unchanged.
+# The next tests check errors. An error must leave the optimizer unchanged.
 
 
 @pytest.mark.parametrize("wrong", [99, 7001, 500.5, math.nan, "500", True, {"z": 1}])

@@ -43,7 +43,7 @@ def test_points_of_a_first_batch_differ(seed):
         opt = bl.BayesOpt(seed=seed, **domain)
         batch = opt.suggest(25)
         assert len(set(map(key, batch))) == 25
-        # All points have been tried, so points are repeated.
+        # All points have been tried, so the next suggestion repeats a point.
         assert key(opt.suggest()) in set(map(key, batch))
 
 
@@ -118,7 +118,7 @@ def test_a_point_that_keeps_failing_is_avoided(space):
 
 
 def numbers(opt, n):
-    """Run n trials, each observed at once and without noise; return the suggested candidates."""
+    """Run n trials and observe each of them at once and without noise; return the suggested candidates."""
     rows = []
     for _ in range(n):
         trial = opt.suggest()

@@ -175,7 +175,7 @@ def test_candidates_that_were_run_elsewhere_are_restored(way):
         other.add(table)
 
 
-# The space has a parameter `run_x` or `run__x`, so the columns of points that were run have another prefix.
+# The space has a parameter `run_x` or `run__x`, so the columns for the points that were run get another prefix.
 NAMED_LIKE_RUNS = ({"x": (0.0, 1.0), "run_x": (1, 9)}, {"x": (0.0, 1.0), "run_x": (1, 9), "run__x": ["a", "b"]})
 
 
@@ -195,7 +195,7 @@ def test_parameters_named_like_the_columns_of_runs_elsewhere(way, space, prefix)
     added = other.add(way(table))
     for one, params in zip(added, (run.params_run, plain.params, pending.params), strict=True):
         assert one.params == params | {"x": pytest.approx(params["x"], rel=1e-13)}
-    # If every trial was run at its suggested point, the table does not have columns for the points run.
+    # If every trial was run at its suggested point, the table has no columns for the points that were run.
     assert [each for each in other.trials_dataframe() if each.startswith("params_")] == columns[: len(space)]
 
 

@@ -1,4 +1,4 @@
-"""The error for a name from another package states the name in belated."""
+"""If a name comes from another package, the error states belated's name for the same thing."""
 
 import copy
 import inspect

@@ -1,4 +1,5 @@
-"""Models and suggestions after random histories agree with a dense solve written from the definitions."""
+"""After random histories, the model and the suggestions agree with a dense solve that is written from the
+definitions."""
 
 import json
 
@@ -28,8 +29,8 @@ def test_the_model_equals_a_dense_solve(history):
                 assert "surrogate__signal_std" not in arguments
                 continue
             model, center, scale, _ = surrogate
-            # This test leaves out units that a fit chooses, and units of values with different noise; other tests cover
-            # them.
+            # This test does not check units that a fit chooses, or units of values with different noise. Other tests
+            # check these units.
             chosen = "surrogate__signal_std" not in arguments or any(t.std is not None for t in run.opt.trials)
             dense = run.dense(theta_of(model), pending, units=(center, scale) if chosen else None)
             assert model.n_observed == dense.n_rows and len(model.x) == len(dense.x)
@@ -60,16 +61,16 @@ def log_improvement(u):
 
 
 def scores(opt, dense, recent, z, context):
-    """The acquisition at rows z, from its definition."""
+    """Compute the acquisition at rows z from the definition of the acquisition."""
     mean, variance = dense.predict(z)
     opt = settings_of(opt)
-    # After failures, points with a probability of success below 1/2 are excluded.
+    # If trials have failed, points with a probability of success below 1/2 are excluded.
     success = dense.success(z)
     noise = dense.noise if opt.predictive_std else 0.0
     if opt.acquisition == "max_variance":
         return variance + (1e3 * success[1] if success else 0.0)
     if opt.acquisition == "ucb":
-        nu = 1.0  # nu_t is beta, under "censor" plus the standard deviations at trials that may still arrive
+        nu = 1.0  # nu_t is beta; under "censor", the standard deviations at the trials that may still arrive are added
         if opt.pending == "censor":
             nu += np.sqrt(np.maximum(dense.predict(recent)[1], 0) + noise).sum()
         bound = mean + nu * np.sqrt(np.maximum(variance, 0) + noise)
@@ -101,8 +102,8 @@ def recently_abandoned(opt):
 
 
 def shortfalls(arguments, steps):
-    """Return how much worse each suggestion is than the best candidate, or on a box than the best of 300 random
-    points."""
+    """For each suggestion, return how much worse it is than the best candidate. On a box, compare with the best of 300
+    random points."""
     run = Run(arguments | THETA)
     opt = run.opt
     its = settings_of(opt)
@@ -112,7 +113,7 @@ def shortfalls(arguments, steps):
         before = None
         if what == "suggest" and informed and opt.n_trials >= its.n_initial:
             width = columns + 3 * (opt.context is not None)
-            # Units of values with different noise are covered by other tests.
+            # Other tests check the units of values with different noise.
             surrogate = run.surrogate(True) if any(t.std is not None for t in opt.trials) else None
             units = None if surrogate is None else surrogate[1:3]
             before = run.dense((np.full(width, 0.3), 1.0, 0.01), True, units=units, suggests=True)
@@ -163,7 +164,7 @@ def test_suggested_candidates_are_the_best_by_the_definition(history):
 @policies
 @pytest.mark.parametrize("acquisition", ["ucb", "log_ei"])
 def test_suggestions_in_a_box_are_rarely_worse_than_random_points(pending, acquisition):
-    # On a box, the search may sometimes miss the maximum by a little.
+    # On a box, the suggestion may be slightly worse than the maximum.
     found = []
     for seed in range(60 if FULL else 3):
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Laws of the model after a history: order of arrival, pending policies, late and failed trials."""
+"""Laws that the model satisfies after a history: order of arrival, pending policies, late and failed trials."""
 
 import pickle
 
@@ -77,8 +77,8 @@ def test_hallucinations_reduce_the_std_without_changing_the_mean(space, theta):
 @pytest.mark.parametrize("acquisition", ["ucb", "log_ei", "thompson"])
 @pytest.mark.parametrize("theta", [{"surrogate__n_restarts": 1}, GIVEN], ids=["fitted", "given"])
 def test_without_delay_all_policies_are_equal(space, acquisition, theta):
-    # Targets are not standardised, because each policy would standardise them differently. Without a window nu_t sums
-    # over pending trials.
+    # Targets are not standardised, because each policy would standardise them differently. There is no window, so nu_t
+    # is a sum over pending trials.
     for seed in range(20 if FULL else 2):
         records = []
         failures = seed % 2 == 0
@@ -94,7 +94,7 @@ def test_without_delay_all_policies_are_equal(space, acquisition, theta):
             rng = np.random.default_rng(seed)
             for k in range(25):
                 trial = opt.suggest()
-                # The first trial is left out, because a policy with a floor already uses a target for this trial.
+                # The first trial does not fail, because a policy with a floor already uses a target for this trial.
                 trial.fail() if failures and k and rng.random() < 0.1 else trial.observe(rng.normal())
             records.append([opt._log.trial(i).place for i in range(25)])
         assert all(record == records[0] for record in records)
@@ -104,7 +104,7 @@ def test_without_delay_all_policies_are_equal(space, acquisition, theta):
 @pytest.mark.parametrize("targets", ["standardized", "raw"])
 @pytest.mark.parametrize("fate", ["fail", "abandon", "fail, then abandon", "abandon, then fail", "window passes"])
 def test_a_late_value_is_used_from_every_state(pending, targets, fate):
-    """At the end, the model equals the model of a second optimizer that received the late value at once."""
+    """Afterwards the model equals the model of a second optimizer that received the late value at once."""
     opt, twin = (
         make(space=BOX, pending=pending, window=4, surrogate__targets=targets, seed=0, **GIVEN) for _ in range(2)
     )
@@ -155,7 +155,7 @@ def test_late_discard_keeps_late_values_without_using_them():
     for one in (opt, twin):
         one.observe(1, 7.0)
         assert one.best_value_ == 7.0
-    # In `one` the trial's target stays the floor; in `twin` it is the value.
+    # In `opt` the target of trial 1 stays the floor; in `twin` the target is the value.
     model = opt._log.surrogate(None, False)[0]
     assert sorted(np.round(model.y, 9)) == [-1.0, 0.0, 0.2, 0.3, 0.4]
     assert 7.0 in np.round(twin._log.surrogate(None, False)[0].y, 9)

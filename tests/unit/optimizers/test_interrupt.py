@@ -1,4 +1,4 @@
-"""A long suggestion can be interrupted by Ctrl-C, and other threads run during it."""
+"""A long suggestion can be interrupted by Ctrl-C, and other threads run while it is computed."""
 
 import os
 import pickle
@@ -48,8 +48,8 @@ LONG = {
 
 
 def endless(opt):
-    """Request a batch that cannot be completed before the interrupt. The log contains either all suggestions of the
-    batch or none."""
+    """Request a batch that cannot be completed before the interrupt. The log must then contain either all suggestions
+    of the batch or none of them."""
     return opt.suggest(n=1_000_000)
 
 

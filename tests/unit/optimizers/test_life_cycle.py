@@ -1,4 +1,4 @@
-"""The states of trials are right after reports in any order, in copies of an optimizer, and with several threads."""
+"""The states of trials are right: after reports in any order, in copies of an optimizer, and with several threads."""
 
 import math
 import pickle
@@ -12,7 +12,7 @@ import belated as bl
 
 
 class LifeCycle(RuleBasedStateMachine):
-    """After reports in any order, the state of every trial equals the state in a dictionary that follows the rules."""
+    """After reports in any order, every trial has the same state as in a dictionary that follows the rules."""
 
     def __init__(self):
         super().__init__()

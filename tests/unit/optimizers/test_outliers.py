@@ -1,4 +1,4 @@
-"""Between two fits, the model stays good after outliers, corrected values and many close trials."""
+"""Until the next fit, the model stays good after outliers, corrected values and many trials close together."""
 
 import pickle
 

@@ -1,4 +1,5 @@
-"""`enqueue` completes points with missing parameters, and `add` rejects them; both accept arrays of points."""
+"""`enqueue` completes points with missing parameters, and `add` rejects such points; both methods accept arrays of
+points."""
 
 import pickle
 
@@ -138,6 +139,6 @@ def test_add_and_enqueue_accept_the_indices_that_predict_accepts(kind):
         opt.enqueue(indices)
         assert [trial.index for trial in opt.suggest(n=len(indices))] == list(indices)
         assert [trial.index for trial in opt.add(indices)] == list(indices)
-    # A list with one number per column is a row.
+    # A list with one number per column counts as a row.
     opt.enqueue([4, 1])
     assert opt.suggest().index == 4

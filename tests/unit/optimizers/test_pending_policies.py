@@ -1,8 +1,9 @@
-"""Pending policies: expected improvement agrees with joint draws of the pending values, and the constant liar is right.
+"""Pending policies: the expected improvement agrees with joint draws of the pending values, and the constant liar is
+right.
 
-Notation: D are the points of the draws. An observed point is evaluated in the query's context c, and a pending point in
-its own context. The value of x is log E max(0, f(x, c) − f*). The incumbent f* is the largest of E[f(x_D, c) | f(D)]
-over D (Letham et al. 2019 and Balandat et al. 2020). If there is only one context, f* is the largest f(D).
+Notation: f is drawn at the points D. An observed point of D is in the query's context c, and a pending point is in its
+own context. The value of x is log E max(0, f(x, c) − f*). The incumbent f* is the largest of E[f(x_D, c) | f(D)] over D
+(Letham et al. 2019 and Balandat et al. 2020). If there is only one context, f* is the largest f(D).
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ import belated as bl
 from tests.unit.optimizers.dense_posterior import DensePosterior
 
 VARIANCE = 1.0
-LENGTHSCALE = np.array([0.3, 0.3, 0.8])  # one lengthscale for each of the two columns of x, and one for the context
+LENGTHSCALE = np.array([0.3, 0.3, 0.8])  # two columns of x, and the context
 N_OBSERVED, N_PENDING = 6, 3
 
 
@@ -64,7 +65,7 @@ def log_values(dense, observed, pending, candidates, c):
     f = dense.mean(drawn) + z @ np.linalg.cholesky(covariance + 1e-10 * np.eye(len(drawn))).T
 
     def given_draws(points):
-        """Return E[f(points) | f(D)], a row for each draw, and the remaining variances."""
+        """Return E[f(points) | f(D)], with a row for each draw, and the remaining variances."""
         cross = dense.covariance(points, drawn)
         weights = np.linalg.solve(covariance + 1e-10 * np.eye(len(drawn)), cross.T)
         left = dense.variances(points) - (cross * weights.T).sum(axis=1)
@@ -78,7 +79,8 @@ def log_values(dense, observed, pending, candidates, c):
 
 
 def shortfall(seed, noise, context_of_pending):
-    """Suggest a candidate in context 0; return how much worse it is than the best candidate that is not in flight."""
+    """Suggest a candidate in context 0; return how much worse it is than the best of the candidates that are not in
+    flight."""
     rng = np.random.default_rng(seed)
     candidates = rng.random((50, 2))
     candidates[:2] = [[0.0, 0.0], [1.0, 1.0]]  # encoded and plain coordinates are then equal
@@ -96,8 +98,8 @@ def shortfall(seed, noise, context_of_pending):
 
     observed = candidates[tried]
     dense = DensePosterior(np.column_stack([observed, contexts]), values, LENGTHSCALE, VARIANCE, noise)
-    # The optimizer draws f at the observed points that may be the best. In this test every observed point may be the
-    # best.
+    # The optimizer draws f at the observed points that may be the best point. In this test every observed point may be
+    # the best point.
     here = in_context(observed, 0.0)
     mean, sigma = dense.mean(here), np.sqrt(dense.variances(here))
     if (mean + 2 * sigma).min() < mean.max() - 2 * sigma[mean.argmax()]:

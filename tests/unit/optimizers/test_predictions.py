@@ -1,4 +1,5 @@
-"""`predict` and `recommend` work before the first fit, at data and at candidates, and do not have side effects."""
+"""`predict` and `recommend` work before the first fit, at observed points and at candidates, and do not have side
+effects."""
 
 import pickle
 

@@ -44,7 +44,7 @@ def test_children_suggest_after_the_parent_suggested(method):
     expected = opt.suggest()
     for trial in suggested:
         assert trial == expected and trial.params == expected.params
-        opt.observe(trial, 1.0)  # a trial that was pickled is accepted by its optimizer
+        opt.observe(trial, 1.0)  # the optimizer accepts a trial that was pickled
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
@@ -116,7 +116,7 @@ def test_threads_share_an_optimizer(kind):
     assert [trial.number for trial in opt.trials] == sorted(numbers)
     by_state = {state: sum(trial.state == state for trial in opt.trials) for state in ("pending", "observed", "failed")}
     assert sum(by_state.values()) == opt.n_trials and all(by_state.values())
-    # The log contains the order of the threads' calls, and the log determines the next suggestions.
+    # The log contains the threads' calls in their order, and this log determines the next suggestions.
     assert pickle.loads(pickle.dumps(opt)).suggest().params == opt.suggest().params
 
 

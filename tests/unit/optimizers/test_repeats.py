@@ -1,4 +1,4 @@
-"""Points that would not give new information are not suggested: points with an exact value, and points just
+"""Points that would not give new information are not suggested: points with an exact value, and points that were just
 abandoned."""
 
 import numpy as np
@@ -24,7 +24,7 @@ def suggested(opt, n, f=quadratic, std=None):
 
 
 def least_distance(points):
-    """Return the smallest difference of two points, in the coordinate in which they differ most."""
+    """Return the smallest distance between two points; the distance is the largest difference of a coordinate."""
     apart = np.abs(points[:, None] - points[None]).max(axis=-1)
     return apart[np.triu_indices(len(points), 1)].min()
 

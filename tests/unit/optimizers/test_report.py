@@ -1,4 +1,4 @@
-"""Cost, duration, attributes and errors of a report are stored and copied if they are valid; invalid ones raise an
+"""A report's cost, duration, attributes and errors are stored and copied if they are valid. Invalid data raise an
 error."""
 
 import copy
@@ -149,7 +149,7 @@ def test_add_accepts_one_cost_for_all_points_or_one_for_each():
 
 
 def raised(error):
-    """Raise an error and return it, so that it has a traceback."""
+    """Return an error that has been raised and therefore has a traceback."""
     try:
         raise error
     except type(error) as caught:
@@ -188,7 +188,7 @@ def test_errors_of_every_kind_are_kept():
     assert str(kept(TimeoutError())) == "TimeoutError"
     assert kept(TrialError("E", "m", "t")) == TrialError("E", "m", "t")
     assert kept(KeyboardInterrupt()).type == "KeyboardInterrupt"
-    # The text is a file name that is not UTF-8, as os.listdir returns it.
+    # The text is what os.listdir returns for a file name that is not UTF-8.
     assert kept(OSError("\udcff.csv")).message == "\\udcff.csv"
 
     class Mute(Exception):
@@ -260,9 +260,9 @@ def test_trials_have_wall_clock_times_on_any_clock():
     table = opt.trials_dataframe()
     assert table.started_at.tolist() == [start, start]
     assert (table.finished_at[0], table.finished_at.isna().tolist()) == (end, [False, True])
-    opt._log.record(Action.add([0.5, 1.0], None, None), None)  # a trial whose time is not known
+    opt._log.record(Action.add([0.5, 1.0], None, None), None)  # the time of this trial is not known
     assert opt.trial(2).started_at is None
-    now[0] = 1e300  # the year does not exist in Python's calendar
+    now[0] = 1e300  # Python's calendar does not contain this year
     second.fail()
     assert (second.finished_at, second.state) == (None, "failed")
     again = pickle.loads(pickle.dumps(opt._log))

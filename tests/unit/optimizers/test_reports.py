@@ -1,4 +1,4 @@
-"""Reports that contradict or correct an earlier report, and reports that raise an error and leave the optimizer
+"""Some reports contradict or correct an earlier report. Other reports raise an error and leave the optimizer
 unchanged."""
 
 import math
@@ -63,7 +63,8 @@ def test_a_failed_trial_counts_until_it_is_abandoned(arguments):
     if not arguments:
         never, _ = history(["abandon"], False)
         lost = never.acquisition_at(POINTS) - opt.acquisition_at(POINTS)
-        # The labels minus 1 are the targets, with as much noise as signal. The probability of success is a value of Φ.
+        # The targets are the labels minus 1, and the noise is as large as the signal. The probability of success is a
+        # value of Φ.
         dense = DensePosterior([[0.1], [0.4], [0.7], [0.9], [0.2]], [0, 0, 0, 0, -2], 0.5, 1.0, 1.0)
         points = np.array([[each["x"]] for each in POINTS])
         expected = -norm.logcdf((1 + dense.mean(points)) / np.sqrt(dense.variances(points) + 0.01))

@@ -41,7 +41,8 @@ def last_warp(opt):
 
 @pytest.mark.parametrize("seed", [21, 22, 23])
 def test_values_stay_compressed_at_later_fits(seed):
-    """A fit that starts only from the hyperparameters of the untransformed values would end in a poor local optimum."""
+    """A fit that starts only from the hyperparameters for the untransformed values would end in a poor local
+    optimum."""
     opt = bl.BayesOpt(HARTMANN6.space, seed=seed)
     bad = 0
     for _ in range(50):
@@ -81,7 +82,7 @@ def test_predictions_are_in_units_of_f_and_follow_the_good_values():
 
 @pytest.mark.parametrize("bad", [-1e5, -1e12, -1e100])
 def test_the_scale_of_bad_values_does_not_matter(bad):
-    """For the model, all values far below the others are equal."""
+    """The model treats all extremely bad values as equal."""
     points = [trial.params for trial in searched(n=20).trials]
     targets = []
     for value in (-1e6, bad):

@@ -1,5 +1,5 @@
-"""Trials that were run at other points than suggested, reported by `observe(params=)`. The model uses the point that
-was run."""
+"""`observe(params=)` reports that a trial was run at another point than the suggested point. The model uses the point
+that was run."""
 
 import pickle
 
@@ -40,7 +40,8 @@ def test_the_model_has_the_value_at_the_point_where_it_was_measured(direction, b
     twin.add(ELSEWHERE, 2.0)
     if before == "pending":
         assert bits(opt) == bits(twin)
-    # In the other states, the rows are factorised in another order, so results differ by rounding.
+    # If the trial had failed or been abandoned, the rows are factorised in another order, so results differ by
+    # rounding.
     assert np.allclose(opt.predict(GRID), twin.predict(GRID), rtol=0, atol=1e-9)
     assert trial.params == given_up.params != ELSEWHERE and trial.params_run == ELSEWHERE
     assert f"params_run={ELSEWHERE}" in repr(trial)
@@ -54,7 +55,7 @@ def test_amending_moves_the_value_and_back():
     trial, same = opt.suggest(), twin.suggest()
     trial.observe(2.0)
     same.observe(2.0)
-    opt.predict(GRID)  # the model is now in a state that later reports make out of date
+    opt.predict(GRID)  # the model is computed now, before the reports that change its data
     there = opt.predict(GRID)
     trial.observe(2.0, params=ELSEWHERE, amend=True)
     assert not np.allclose(opt.predict(GRID), there) and trial.params_run == ELSEWHERE
@@ -64,7 +65,7 @@ def test_amending_moves_the_value_and_back():
     assert trial.params_run == ELSEWHERE
     trial.observe(2.0, params=trial.params, amend=True)
     assert np.allclose(opt.predict(GRID), there, rtol=0, atol=1e-9) and trial.params_run == trial.params
-    # Intermediate reports do not change the result, because the rows are factorised again after each report.
+    # Reports that are amended later do not change the result, because the rows are factorised again after each report.
     for k in (4, 5):
         same.observe(2.0, params=GRID[k], amend=True)
     same.observe(2.0, params=same.params, amend=True)

@@ -1,4 +1,4 @@
-"""Settings are values with a shorthand, nested names, hints for unknown names, and a form in definitions."""
+"""Settings: their shorthand, nested names, hints for unknown names, and how a definition stores settings."""
 
 import dataclasses
 import inspect

@@ -16,7 +16,7 @@ def sphere(params):
 
 
 def run(optimizer, n, f, delay=0):
-    """Run n trials whose results come `delay` suggestions late."""
+    """Run n trials. Each result arrives `delay` suggestions late."""
     waiting = []
     for _ in range(n):
         waiting.append(optimizer.suggest())
@@ -66,7 +66,8 @@ def test_the_front_is_used_only_if_no_setting_is_given():
 
 
 def test_the_better_half_of_an_interval_is_searched_first():
-    # The centres of cells of [0, 1]: 1/2, then 1/4 and 3/4, then 1/8 and 3/8 or 5/8 and 7/8 in the better half.
+    # The search visits the centres of cells of [0, 1]: 1/2, then 1/4 and 3/4, then either 1/8 and 3/8 or 5/8 and 7/8,
+    # depending on which half is better.
     optimizer = bl.TreeSearch({"x": (0.0, 1.0)}, sample="centre", bound=bl.DUCBV(b=0.0), nu=1e-6, seed=0)
     run(optimizer, 5, lambda p: p["x"])
     visited = [t.params["x"] for t in optimizer.trials]
@@ -78,7 +79,8 @@ def test_trees_are_shown_and_several_share_the_trials():
     run(optimizer, 200, lambda p: -sphere(p))
     trees = optimizer.trees_
     assert [tree.rho for tree in trees] == [0.9, 0.7, 0.5] and {tree.nu for tree in trees} == {1.0}
-    # Each instance has visited one cell in each of its turns. The total number of turns exceeds the number of trials.
+    # The trees take turns, and each tree visits one cell in each of its turns. The trees have more turns in total than
+    # there are trials.
     assert all(tree.n_cells > 200 / 3 for tree in trees) and sum(tree.n_cells for tree in trees) > 200
     assert trees[0].depth <= trees[2].depth <= 200
     one = run(bl.TreeSearch(SPACE, seed=0), 50, lambda p: -sphere(p)).trees_
@@ -86,7 +88,8 @@ def test_trees_are_shown_and_several_share_the_trials():
 
 
 def test_rho_for_a_horizon_follows_poo():
-    # N = ceil(D/2 log(T/log T)) with D = log 2/log(1/rho): 34 for 1,000 trials and 0.95, from 0.95 to 0.95^34.
+    # N = ceil(D/2 log(T/log T)) with D = log 2/log(1/rho). For T = 1,000 and rho = 0.95, N is 34, and the values range
+    # from 0.95 to 0.95^34.
     optimizer = bl.TreeSearch(SPACE, horizon=1000, seed=0)
     rhos = [tree.rho for tree in optimizer.trees_]
     expected = [0.95 ** (34 / (34 - i)) for i in range(34)]
@@ -174,7 +177,7 @@ def test_optimum_beside_a_failing_region_is_found_with_few_failures(fails, volum
     regrets, shares = np.array(runs).T
     # The best value among 800 random points is 4e-4.
     assert (regrets > 1e-4).sum() <= 1 and np.median(regrets) < 1e-6
-    # Some trials are still in the failing region, but fewer than among random points.
+    # Some trials are in the failing region, but random points would be there more often.
     assert 0.005 < np.mean(shares) < 0.8 * volume
 
 
@@ -187,7 +190,8 @@ def test_random_failures_increase_the_regret_only_moderately(d, decades):
             runs.append(regret(bl.TreeSearch(box(d), seed=seed), 800, distance, lambda u: rng.random() < share)[0])  # noqa: B023
         return np.log10(np.median(runs))
 
-    # Without failures, in two dimensions, log10 of the regret is 1.4 larger after 560 trials than after 800.
+    # `decades` is the effect of having fewer trials: in two dimensions and without failures, log10 of the regret is 1.4
+    # larger after 560 trials than after 800.
     assert median(0.3) < median(0.0) + decades
 
 
@@ -210,7 +214,7 @@ def test_search_covers_the_box_while_every_trial_fails():
     for _ in range(200):
         optimizer.suggest().fail()
     failed = np.array([list(trial.params.values()) for trial in optimizer.trials])
-    # Every sixteenth of the box was tried; about 12 of 200 random points are in each of them.
+    # Every sixteenth of the box was tried. On average, each sixteenth contains 12 of 200 random points.
     counts = np.histogram2d(*failed.T, bins=4, range=[[0, 1], [0, 1]])[0]
     assert counts.min() >= 4
 

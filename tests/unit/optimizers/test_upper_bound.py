@@ -1,5 +1,5 @@
-"""Suggestions by upper confidence bounds, compared with a dense solve that has the right noise in sigma and the right
-sum in nu_t.
+"""Suggestions by upper confidence bounds agree with a dense solve. The tests check which noise sigma contains, and over
+which trials nu_t sums.
 
 Notation follows Verma, Dai and Low 2022, Algorithm 1: m the window,
 nu_t = Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta.
@@ -42,7 +42,7 @@ def candidates(seed, n=200):
 
 
 class Bound:
-    """Return mu + nu_t sigma at the untried candidates, computed from the definition."""
+    """Compute mu + nu_t sigma at the untried candidates from its definition."""
 
     def __init__(self, rows, tried, y, noise):
         self.rows, self.tried, self.noise = rows, tried, noise
@@ -51,8 +51,8 @@ class Bound:
         self.mean, self.variance = dense.mean(rows), dense.variances(rows)
 
     def values(self, beta, n_recent, in_sigma=False, in_nu=False):
-        """Return the bounds with nu_t = beta + the sum over the last trials, where each sigma is computed with or
-        without the noise."""
+        """Return the bounds. nu_t is beta plus the sum of sigma over the last trials. The flags add the noise to the
+        sigma that nu_t multiplies, and to each sigma in the sum."""
         recent = self.tried[len(self.tried) - n_recent :]
         nu = beta + np.sqrt(self.variance[recent] + self.noise * in_nu).sum()
         return self.mean + nu * np.sqrt(self.variance + self.noise * in_sigma)
@@ -87,7 +87,7 @@ def test_predictive_std_counts_the_noise_in_every_sigma(pending, beta, predictiv
         assert bound.shortfall(values, opt.suggest().index) <= 1e-9
         wrong = [(not predictive, not predictive), (not predictive, predictive), (predictive, not predictive)]
         differ += [bound.best(bound.values(beta, m, *each)) != bound.best(values) for each in wrong]
-    # An error in one of the sigmas would change enough suggestions to be detected.
+    # If one of the sigmas were wrong, enough suggestions would change for the test to detect it.
     assert (differ[: 3 if m else 2] >= 3).all()
 
 
@@ -115,5 +115,5 @@ def test_nu_sums_over_exactly_the_last_m_trials(clock, m, arrived):
         values = bound.values(0.0, m)
         assert bound.shortfall(values, opt.suggest().index) <= 1e-9
         differ += [bound.best(bound.values(0.0, k)) != bound.best(values) for k in (m - 1, m + 1)]
-    # One trial more or less in the sum would change enough suggestions to be detected.
+    # If the sum had one trial more or less, enough suggestions would change for the test to detect it.
     assert (differ >= 3).all()

@@ -1,4 +1,4 @@
-"""The frequency with which GP-TS-SDF suggests a point. Its draws deviate nu_t times as far from the mean as draws of
+"""GP-TS-SDF suggests each point with the right frequency: its draws deviate nu_t times as far from the mean as draws of
 the posterior.
 
 Verma, Dai and Low 2022, Algorithm 1: f_t ~ GP(mu, nu_t² Sigma), nu_t = sum of sigma(x_s) over the last m trials + beta.
@@ -55,5 +55,5 @@ def test_points_are_chosen_as_often_as_by_widened_draws(kind, widen):
     expected, other = (probabilities(scale) for scale in ((nu, 1.0) if widen else (1.0, nu)))
     error = np.sqrt(expected * (1 - expected) / N_SEEDS)
     assert (abs(counts / N_SEEDS - expected) < 4 * error).all()
-    # The test fails for draws of the other width.
+    # The test would detect draws that are not widened, or widened by mistake.
     assert (abs(counts / N_SEEDS - other) > 4 * error).any()

@@ -1,4 +1,4 @@
-"""The tests read the artists and the data of plots on a figure that is not shown."""
+"""The tests read the artists of plots and their data; the figures are not shown."""
 
 import math
 from bisect import bisect_right
@@ -73,7 +73,7 @@ def test_results_studies_and_optimizers_are_drawn_alike(plot, tmp_path):
     searches = [bl.minimize(f, optimizer=new(), n_trials=7), bl.minimize(f, optimizer=study, n_trials=7), study]
     found = []
     for search in searches:
-        # The two searches have different wall-clock times.
+        # The searches have different wall-clock times, so times are compared in iterations.
         clock = {"clock": "iterations"} if plot in (plotting.plot_trials, plotting.plot_delays) else {}
         axes = plot(search, **clock)
         axes = axes if isinstance(axes, list) else [axes]
@@ -128,7 +128,8 @@ def test_there_are_as_many_lanes_as_simultaneous_trials(spans):
     for lane in set(lanes):
         own = [span for span, each in zip(spans, lanes, strict=True) if each == lane]
         assert all(one[1] <= other[0] for one, other in zip(own, own[1:], strict=False))
-    # A trial that ends at its start needs one row in addition to the rows of the trials that run at that moment.
+    # A trial that ends at the moment of its start needs one row in addition to the rows of all trials that run at this
+    # moment.
     at_once = max((sum(s <= t < e for s, e in spans) for t in range(30)), default=0)
     assert set(lanes) == set(range(1, len(set(lanes)) + 1))
     assert at_once <= max(lanes, default=0) <= at_once + any(s == e for s, e in spans)
@@ -381,7 +382,8 @@ GIVEN = bl.GP(kernel="matern52", lengthscale=0.4, signal_std=2.0, noise_std=0.5,
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_predictions_equal_those_of_models_without_the_value(direction):
-    """The closed form agrees with the predictions of n models, each of which is fitted without one of the values."""
+    """The closed form agrees with the predictions of n models. Each of these models is fitted without one of the
+    values."""
     points = np.random.default_rng(0).random(9)
     values = np.sin(6 * points)
     stds = [0.25 if i % 3 == 0 else None for i in range(9)]

@@ -1,4 +1,4 @@
-"""A function, a space, and an executor that tests of runs control."""
+"""For tests of runs: a function, a space, and an executor that the test controls."""
 
 import multiprocessing
 import os

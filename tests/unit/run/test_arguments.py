@@ -1,4 +1,4 @@
-"""The arguments of runs: valid names and values are accepted, and invalid ones raise errors."""
+"""The arguments of runs: valid names and values are accepted; invalid names and values raise errors."""
 
 import inspect
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -157,7 +157,7 @@ def test_the_size_of_an_executor(attributes, n_workers, size):
 
 
 class ClientExecutor(Sized):
-    """A replacement for Dask's executor. Its client reports the number of threads of each worker."""
+    """A replacement for Dask's executor. The executor's client reports the number of threads of each worker."""
 
     __module__ = "distributed.cfexecutor"
 

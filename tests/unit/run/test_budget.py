@@ -82,10 +82,10 @@ def test_an_evaluation_costs_one_by_default(budget, n):
 
 def test_reported_costs_are_charged():
     result = bl.maximize(costing(0.5, 0.25, None, 0.0, 1.0, 9.0), SPACE, budget=3.0, seed=0)
-    # After the costs 0.5 + 0.25 + 1 + 0, one more trial of cost 1 fits into the budget.
+    # The first four trials cost 0.5 + 0.25 + 1 + 0, so one more trial of cost 1 fits into the budget.
     assert [trial.cost for trial in result.trials] == [0.5, 0.25, None, 0.0, 1.0] and result.stop_reason == "budget"
     assert result.cost_ == 2.75
-    # The run knows only after an evaluation that its cost was above the declared cost.
+    # The run learns only after an evaluation that the evaluation cost more than its declared cost.
     assert len(bl.maximize(costing(7.0), SPACE, budget=3.0, seed=0).trials) == 1
 
 
@@ -139,7 +139,8 @@ def test_failures_are_charged_their_declared_cost():
 def test_running_trials_count_with_their_declared_cost():
     pool = ManualExecutor({2: [0, 1, 2], 3: [3]})
     result = bl.maximize(costing(0.5, 0.5, 0.5, 1.0), SPACE, budget=3, n_workers=8, executor=pool, seed=0)
-    # Three trials of declared cost 1 are started. Their total cost is 1.5, so one more trial fits into the budget.
+    # Three trials of declared cost 1 are started. Together these trials cost only 1.5, so one more trial fits into the
+    # budget.
     assert len(pool.calls) == len(result.trials) == 4 and result.stop_reason == "budget"
 
 
@@ -173,7 +174,7 @@ def test_declared_costs_never_exceed_the_budget(fidelities, budget, n_workers):
     assert spent + SAMPLES.cost_of(opt.suggest().fidelity) > budget * (1 - 1e-9)
 
 
-# The next tests combine a budget with other ends of runs, and with studies.
+# The next tests combine a budget with other conditions that end a run, and with studies.
 
 
 def test_a_budget_applies_to_one_run():

@@ -93,7 +93,8 @@ if __name__ == "__main__":
 def test_ctrl_c_with_processes(method, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(PROCESSES.format(method=method))
-    # The program gets a new session, so that the test can send SIGINT to all its processes, as a terminal does.
+    # The program runs in a new session, so that the test can send SIGINT to all processes of the program, as a terminal
+    # does.
     child = subprocess.Popen(
         [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

@@ -1,4 +1,4 @@
-"""The ends of runs: at once for zero trials, at a total over all processes, and by a stopper. The log of a run."""
+"""How runs end: at once for zero trials, at a total over all processes, and by a stopper. The log of a run."""
 
 import copy
 import html
@@ -97,8 +97,8 @@ def test_runs_in_threads_never_exceed_a_total(kind, tmp_path):
 
 
 def slow_proposals(study):
-    """A study whose suggestions take long. They are first computed without the lock, so other processes can write
-    meanwhile."""
+    """A study whose suggestions take long. These suggestions are first computed without the lock, so other processes
+    can write meanwhile."""
     propose, core = study._log.core.propose, study._log.core
 
     class Core:
@@ -117,7 +117,7 @@ def slow_proposals(study):
     return study
 
 
-# Each start method of processes, with quick and with slow suggestions.
+# Every start method of processes, with quick suggestions and with slow suggestions.
 METHODS_AND_SPEEDS = [
     pair for pair in (("fork", False), ("spawn", True)) if pair[0] in multiprocessing.get_all_start_methods()
 ]

@@ -40,7 +40,7 @@ def dask():
 
 @pytest.fixture(scope="module", params=ENGINES)
 def executor(request):
-    """Each executor, with two worker processes."""
+    """An executor of each kind, with two worker processes."""
     if request.param == "dask":
         yield request.getfixturevalue("dask")
     else:
@@ -97,8 +97,8 @@ def to_the_total(study):
 
 
 class KillsOnce:
-    """An objective that ends its worker at the first call with a given trial number, and records each call in a
-    file."""
+    """An objective that records each call in a file. At the first call with a given trial number, it kills its
+    worker."""
 
     def __init__(self, path, number):
         self.path, self.number = str(path), number
@@ -165,7 +165,7 @@ def test_a_timeout_with_the_number_of_workers_that_the_executor_has(executor, tm
     waits = Waits(tmp_path)
     result = bl.maximize(waits, SPACE, timeout=1.0, executor=executor)
     waits.go_on()
-    # A future of Dask does not report that it is running. It can therefore be cancelled, and its trial is abandoned.
+    # Dask does not report that a future is running. The future can therefore be cancelled, and its trial is abandoned.
     expected = "pending" if isinstance(executor, ProcessPoolExecutor) or is_loky(executor) else "abandoned"
     assert result.stop_reason == "timeout" and states(result) == [expected] * 2
     assert states(bl.maximize(f, SPACE, n_trials=4, executor=executor)) == ["observed"] * 4
@@ -271,11 +271,11 @@ def test_ctrl_c(engine, tmp_path):
         with killed_if_it_hangs(child):
             for _ in range(2):
                 assert child.stdout.readline() == "running\n"
-            # As a terminal does, send SIGINT to all processes of the group.
+            # Send SIGINT to all processes of the group, as a terminal does.
             os.killpg(child.pid, signal.SIGINT)
             line = child.stdout.readline()
     finally:
         child.kill()
         child.wait()
-    # A future of Dask does not report that it is running. It can therefore be cancelled, and its trial is abandoned.
+    # Dask does not report that a future is running. The future can therefore be cancelled, and its trial is abandoned.
     assert line == f"interrupted {' '.join(['abandoned' if engine == 'dask' else 'pending'] * 2)}\n"

@@ -1,5 +1,5 @@
-"""A trial stores the error of the function, equal errors of all first evaluations end a run, and the exception of a run
-holds the result."""
+"""A trial stores the function's error. A run ends if its first evaluations all raise the same error. The exception of a
+run holds the result."""
 
 import multiprocessing
 import time
@@ -303,7 +303,7 @@ def test_a_long_text_is_shortened_before_it_is_formatted(n_workers):
     start = time.process_time()
     with pytest.raises(bl.RunError) as end:
         bl.maximize(long_text, SPACE, n_trials=4, n_workers=n_workers, seed=0)
-    # Python's traceback module formats such a text line by line, which would take several seconds.
+    # Python's traceback module would format this text line by line, which would take several seconds.
     assert time.process_time() - start < 1.5
     assert len(str(end.value)) < 3000 and "start" in str(end.value) and "end" in str(end.value)
     error = end.value.result.trials[0].error

@@ -61,7 +61,7 @@ def test_system_exit_is_not_swallowed():
 
 
 class Awkward(Exception):
-    """An exception that can be pickled but not unpickled, as many exceptions with additional arguments."""
+    """An exception that can be pickled but not unpickled, like many exceptions with additional arguments."""
 
     def __init__(self, what, reason):
         super().__init__(f"{what} because {reason}")
@@ -139,7 +139,7 @@ def test_functions_that_cannot_be_sent():
 
 
 class Sends(ThreadPoolExecutor):
-    """An executor that reports the error of a call that cannot be sent as late as possible."""
+    """An executor that accepts a call that cannot be sent, and reports the error as late as possible."""
 
     def submit(self, fn, /, *args):
         return super().submit(pickle.dumps, args)

@@ -139,7 +139,7 @@ def test_the_trial_can_be_pickled():
     assert pickle.loads(pickle.dumps(trial)) == trial
 
 
-# These functions are refused before a trial is started.
+# The run refuses these functions before it starts a trial.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Outcomes of evaluations: the parts of values and errors that are stored, and their transfer between processes."""
+"""Outcomes of evaluations: which parts of values and errors are stored, and how outcomes are sent between processes."""
 
 import copyreg
 import errno
@@ -91,8 +91,8 @@ def test_the_place_of_an_error_is_the_last_line_that_is_not_of_a_library():
     place = last_line_of_user(error)
     line = error.__traceback__.tb_next.tb_lineno
     assert place == Place("numpy.linalg.LinAlgError", __file__, line) and str(place) == f" at {__file__}, line {line}"
-    # If the traceback does not contain a line of the user, the place is the last line of a library. An error without a
-    # traceback does not have a place.
+    # If the traceback does not contain a line of the user's code, the reported line is the last line of a library. For
+    # an error without a traceback, no line is reported.
     error.__traceback__ = error.__traceback__.tb_next.tb_next
     in_numpy = last_line_of_user(error)
     assert "numpy" in in_numpy.file and in_numpy.line > 0

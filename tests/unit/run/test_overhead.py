@@ -1,6 +1,7 @@
-"""The work of a run for one evaluation does not grow with the number of evaluations.
+"""The work that a run does for each evaluation does not grow with the number of evaluations.
 
-The tests do not measure time. They count executed lines, function calls, and the entries of lists that the log returns.
+The tests do not measure time. The tests count executed lines, function calls, and the entries of lists that the log
+returns.
 """
 
 import gc
@@ -51,8 +52,8 @@ class Bar:
 
 
 def work(opt, n, **arguments):
-    """Make a run of n evaluations; return (number of lines and calls, number of returned entries) in the calling
-    thread."""
+    """Make a run of n evaluations; for the calling thread, return (number of lines and calls, number of returned
+    entries)."""
     counting = vars(opt)["_log"] = CountingLog(opt._log)
     counted = 0
 
@@ -98,8 +99,7 @@ def test_the_work_for_an_evaluation_does_not_grow(arguments, monkeypatch):
         pytest.importorskip("tqdm")
         monkeypatch.setattr("tqdm.auto.tqdm", lambda **_: Bar())
     few, many = (work(random_search(), n, **arguments) for n in (200, 2000))
-    # The tolerance is a tenth, because some work is done once in a run, and the number of waits for other threads
-    # varies.
+    # The factor may be larger than 10, because the number of waits for other threads varies.
     at_most = 20 if "n_workers" in arguments or "timeout" in arguments else 11
     assert all(after <= at_most * before for before, after in zip(few, many, strict=True))
 

@@ -23,7 +23,8 @@ posix = pytest.mark.skipif(os.name != "posix", reason="sends signals to processe
 
 
 def running():
-    """The worker processes of runs. Processes of another class belong to loky; other tests leave them running."""
+    """The worker processes of runs. Processes of another class are loky's; tests that use loky leave these processes
+    running."""
     children = [process for process in multiprocessing.active_children() if process.is_alive()]
     return [process for process in children if type(process).__module__.startswith("multiprocessing")]
 
@@ -51,7 +52,8 @@ def by_level(params):
 
 
 class Dies:
-    """An objective that kills its worker in some trials, a given number of times, and records each start in a file."""
+    """An objective that records each start of an evaluation in a file. In some trials it kills its worker, a given
+    number of times."""
 
     def __init__(self, path, times, how="SIGKILL"):
         self.path, self.times, self.how = str(path), times, how
@@ -70,7 +72,7 @@ class Dies:
 
 
 class UnreadableElsewhere:
-    """An object whose pickle can be read only in the process that made it."""
+    """An object whose pickle can be read only in the process that made the pickle."""
 
     def __init__(self):
         self.home = os.getpid()
@@ -358,7 +360,8 @@ def test_ctrl_c_while_processes_end_kills_them(tmp_path):
 
 
 class StartsAnother:
-    """An objective that starts a process which continues after its end, and then sleeps or kills its worker."""
+    """An objective that starts a process and then sleeps or kills its worker. The started process continues after the
+    objective has ended."""
 
     def __init__(self, how, is_killed):
         self.how, self.is_killed = how, is_killed
@@ -379,7 +382,7 @@ class StartsAnother:
 @pytest.mark.filterwarnings("ignore:trial 0 failed:belated.BelatedWarning")
 @pytest.mark.filterwarnings("ignore:these trials still ran:belated.BelatedWarning")
 def test_a_run_does_not_wait_for_programs_that_f_started(how):
-    # The started program takes 60 s. The run must not wait for it.
+    # The started program takes 60 s. The run must not wait for this program.
     begin = time.monotonic()
     result = bl.maximize(StartsAnother(how, False), SPACE, timeout=2.0, n_trials=1, processes=True)
     assert states(result) == ["pending"] and running() == []
@@ -423,7 +426,8 @@ def group_ended(group):
 def test_signals(how, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    # The program gets a new session, so that the test can send SIGINT to all its processes, as a terminal does.
+    # The program runs in a new session, so that the test can send SIGINT to all processes of the program, as a terminal
+    # does.
     child = subprocess.Popen(
         [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

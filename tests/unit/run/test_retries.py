@@ -14,13 +14,13 @@ DIED = "its worker process was killed by SIGKILL"
 
 
 class KilledWorker(Exception):
-    """A replacement for the error of Dask; belated recognises the error by its name."""
+    """A replacement for Dask's error; belated recognises this error by its name."""
 
     __module__ = "distributed.scheduler"
 
 
 class Loses(ManualExecutor):
-    """An executor that loses calls. script[number] contains the errors of the first futures of a trial."""
+    """An executor that loses calls. script[number] lists the errors of a trial's first futures."""
 
     def __init__(self, script):
         super().__init__()
@@ -39,7 +39,7 @@ class Loses(ManualExecutor):
 
 
 class RayTaskError(Exception):
-    """A replacement for the error of Ray; belated recognises the error by its name."""
+    """A replacement for Ray's error; belated recognises this error by its name."""
 
     __module__ = "ray.exceptions"
 
@@ -60,7 +60,7 @@ def test_a_lost_evaluation_is_started_again_under_its_number(error):
         )
     assert len(warned) == 1 and warned[0].filename == __file__
     assert pool.numbers == [0, 1, 1, 1, 2, 3] and [trial.number for trial in seen] == [0, 1, 2, 3]
-    # All other results equal the results of a run without losses.
+    # Apart from lost evaluations, the results equal the results of a run without losses.
     assert [(t.params, t.value) for t in result.trials] == [(t.params, t.value) for t in expected.trials]
 
 

@@ -198,8 +198,8 @@ def test_processes(method):
 
 @pytest.fixture
 def endless(monkeypatch):
-    """Return an objective that blocks until the test ends, an optimizer, and a function that sets the time of the
-    timeout."""
+    """Return an objective that blocks until the test ends, an optimizer, and a function that determines when the
+    timeout occurs."""
     running, go_on = threading.Semaphore(0), threading.Event()
     opt = bl.RandomSearch(SPACE)
 

@@ -1,4 +1,4 @@
-"""Delay distributions and `simulate`: the limits of valid arguments, and the recorded data."""
+"""Which arguments delay distributions and `simulate` accept, and which data `simulate` records."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The number of evaluations in simulated time (Table 1 of Kandasamy et al. 2017), compared with renewal theory.
 
-Notation: M is the number of workers, T the duration, F the distribution function (cdf) of the evaluation times, N(T)
-the number of results that arrived by T, and cv² the squared coefficient of variation.
+Notation: M is the number of workers, T is the duration, and F is the distribution function (cdf) of the evaluation
+times. N(T) is the number of results that arrived by T, and cv² is the squared coefficient of variation.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ def renewal(cdf, workers, duration=T, n=3000):
     steps = np.diff(cdf(np.arange(n + 1) * h) ** workers)
     u = np.ones(n + 1)
     for i in range(1, n + 1):
-        # U in the middle of a step of G is the mean of the values at its two ends; one of these values is U(t).
+        # The value of U in the middle of a step of G is the mean of U's values at the two ends of the step; one of
+        # these values is U(t).
         middles = 0.5 * (u[1:i] + u[: i - 1])[::-1]
         u[i] = (1 + 0.5 * steps[0] * u[i - 1] + middles @ steps[1:i]) / (1 - 0.5 * steps[0])
-    # The first batch starts at 0; the others are assumed to start in the middle of a step of U.
+    # The first batch starts at 0; all later batches are assumed to start in the middle of a step of U.
     finished = cdf(duration - (np.arange(n) + 0.5) * h)
     return workers * float(cdf(np.array([duration]))[0] + finished @ np.diff(u))
 

@@ -29,7 +29,7 @@ names = [type(distribution).__name__ for distribution, *_ in DISTRIBUTIONS]
 
 
 class Recorder:
-    """An optimizer that records, at each suggestion, which trials have been observed."""
+    """An optimizer that records at each suggestion which trials have been observed."""
 
     def __init__(self, direction: str = "maximize") -> None:
         self.direction, self.clock = direction, "iterations"

@@ -1,4 +1,4 @@
-"""Results whose delay equals the window of an algorithm."""
+"""Results whose delay is exactly the window of an algorithm."""
 
 import numpy as np
 import pytest

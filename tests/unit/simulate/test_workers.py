@@ -1,4 +1,5 @@
-"""Workers in simulated time: the queue of events agrees with a direct definition; modes, regret and errors."""
+"""Workers in simulated time. The queue of events agrees with a direct definition; further tests check modes, regret and
+errors."""
 
 from __future__ import annotations
 
@@ -64,7 +65,8 @@ def batches(times, size):
 
 
 def starts(times, workers, mode):
-    """Return the start of each trial: the time when one worker is free, or when all workers are free."""
+    """Return the start of each trial. In the synchronous mode a trial starts when all workers are free, otherwise when
+    one worker is free."""
     free, started = [0.0] * workers, []
     for batch in batches(times, workers if mode == "synchronous" else 1):
         now = max(free) if mode == "synchronous" else heapq.heappop(free)
@@ -190,7 +192,7 @@ def bowl(point):
 
 
 def optimizers(clock, time=None):
-    """Optimizers with different pending policies and clocks."""
+    """Optimizers that differ in their pending policies and clocks."""
     common = {"clock": clock, "time": time, "seed": 3}
     quick = {"surrogate": bl.GP(n_restarts=1, refit_every=4), "initial": 4} | common
     named = {"surrogate__lengthscale": 0.5, "surrogate__noise_std": 0.1, "initial": 4} | common

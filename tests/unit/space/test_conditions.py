@@ -1,5 +1,5 @@
-"""Conditional parameters: which parameters are active, how they are encoded, and errors for invalid conditions and
-params."""
+"""Conditional parameters: which parameters are active, how parameters are encoded, and errors for invalid conditions
+and params."""
 
 import itertools
 import pickle

@@ -107,8 +107,7 @@ def test_a_logarithmic_range_is_positive():
 
 
 def test_costs_agree_with_the_paper():
-    """The costs of Hartmann, 0.05 + 0.95 z³, of Currin, 0.1 + z², and of Borehole, 0.1 + z^1.5 (Wang et al. 2022,
-    appendix D.2)."""
+    """The costs in appendix D.2 of Wang et al. 2022: Hartmann 0.05 + 0.95 z³, Currin 0.1 + z², Borehole 0.1 + z^1.5."""
     z = np.linspace(0, 1, 11)
     for cost, expected in (
         (bl.PowerCost(0.05, 3), 0.05 + 0.95 * z**3),
@@ -124,7 +123,7 @@ def test_a_cost_is_declared_in_the_units_of_the_user():
     assert bl.Fidelity(100, 5000, cost=bl.PowerCost(0.02)).cost_of(500) == pytest.approx(0.1)
     assert bl.Fidelity(100, 5000, cost=double).cost_of(500) == 1000.0
     assert bl.Fidelity(100, 5000).cost_of(500) == 1.0
-    # The value is half way on the logarithmic scale.
+    # On the logarithmic scale, this value is half way between the bounds.
     assert bl.Fidelity(1, 100, log=True, cost=bl.PowerCost(0)).cost_of(10) == pytest.approx(0.5)
 
 

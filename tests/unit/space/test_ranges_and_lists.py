@@ -183,14 +183,14 @@ def test_repeated_choices_are_found_as_by_comparing_all_pairs(members, asked):
 
 
 def test_reading_choices_takes_linear_time():
-    # If all pairs were compared, this would take more than ten times as long.
+    # If the code compared all pairs, this call would take more than ten times as long.
     names, start = [f"choice {i}" for i in range(4000)], time.process_time()
     choices = Categorical(names)
     assert [choices.level(name) for name in names] == list(range(4000))
     assert time.process_time() - start < 1.0
 
 
-# The next tests check dimensions with one value, and the member that is nearest to a column.
+# The next tests check dimensions with a single value, and which value of a dimension is nearest to a column.
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,8 @@ def test_a_log_integer_is_the_nearest_by_ratio(bounds, u, part):
     dimension = Integer(low, high, log=True)
     value = dimension.decode([u])
     assert low <= value <= high
-    # low * (high / low) ** u is between the geometric means of the value and its two neighbours.
+    # low * (high / low) ** u lies between two geometric means: of the value and its lower neighbour, and of the value
+    # and its upper neighbour.
     with localcontext() as context:
         context.prec = 60
         at = Decimal(low) * (Decimal(high) / low) ** Decimal(u)

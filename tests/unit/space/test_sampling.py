@@ -1,4 +1,4 @@
-"""The share of the uniform draws that give each member of a discrete dimension."""
+"""The share of uniform draws that each value of a discrete dimension gets."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ def optimizer(kind, low, high, seed, **arguments):
 
 
 def shares(low, high):
-    """The share of integer i is the length of [i − ½, i + ½] on the logarithmic scale. The intervals at the two ends
-    are not cut."""
+    """The share of integer i is the length of [i − ½, i + ½] on the logarithmic scale. The first and the last interval
+    are not truncated at the bounds."""
     edges = np.log(np.arange(low, high + 2) - 0.5)
     return np.diff(edges) / (edges[-1] - edges[0])
 
@@ -34,7 +34,8 @@ def test_random_draws_of_a_log_integer_have_the_right_shares(low, high, seed):
 
 @logarithmic
 def test_an_initial_design_gives_each_log_integer_its_share_almost_exactly(low, high):
-    # Of the first n points of the golden-ratio sequence, an interval of length l contains l n points, up to a few.
+    # An interval of length l contains about l n of the first n points of the golden-ratio sequence; the error is a few
+    # points.
     n, p = 300, shares(low, high)
     # The design may repeat points in flight, so it does not skip points of the sequence.
     opt = optimizer(bl.BayesOpt, low, high, 0, initial=n, pending=bl.Hallucinate(repeats=True))

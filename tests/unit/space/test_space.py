@@ -1,4 +1,4 @@
-"""Encoding and decoding of points of spaces and candidates, and errors for other points."""
+"""Points of spaces and of candidates are encoded and decoded; points outside the domain raise errors."""
 
 import math
 import sys
@@ -81,7 +81,8 @@ def test_real_is_exact_at_its_ends(bounds, log):
 def test_real_keeps_order(bounds, columns, log):
     dimension = Real(*bounds, log=log)
     below, above = (dimension.decode(np.array([u])) for u in sorted(columns))
-    # Rounding may make neighbouring fractions equal, or exchange their order within about an ulp.
+    # Because of rounding, neighbouring fractions may give equal values, or values in the wrong order that differ by
+    # about an ulp.
     assert below <= above or below == pytest.approx(above, rel=1e-12)
 
 

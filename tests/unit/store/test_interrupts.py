@@ -16,15 +16,15 @@ from belated.warn import in_package
 
 @functools.cache
 def instructions(code):
-    """Return, for each place in the bytecode of a function, the name of the instruction and its exception handlers."""
+    """For each instruction in the bytecode of a function, return the instruction's name and its exception handlers."""
     entries = dis.Bytecode(code).exception_entries
     names = [dis.opname[number] for number in code.co_code[::2]]
     return [(name, [e.target for e in entries if e.start <= 2 * i < e.end]) for i, name in enumerate(names)]
 
 
 class Interrupts:
-    """A context manager that raises KeyboardInterrupt at the `n`-th place in the package where Python checks for
-    signals.
+    """A context manager that raises KeyboardInterrupt at the `n`-th moment at which Python checks for signals in the
+    package.
 
     Python checks for signals at the start of a function, after a yield, at the next iteration of a loop, and after each
     call.
@@ -50,8 +50,8 @@ class Interrupts:
             nonlocal last
             if event == "opcode":
                 place = places[frame.f_lasti // 2]
-                # An interrupt after a call is handled by the exception handlers of the call. The test can raise it at
-                # this place if both places have the same handlers.
+                # An interrupt after a call goes to the exception handlers of the call. The test raises the interrupt at
+                # the next instruction, which is correct if both instructions have the same handlers.
                 called = last[0].startswith("CALL") and last[1] == place[1]
                 last = place
                 if called or place[0].startswith(("RESUME", "JUMP_BACKWARD")):
@@ -98,7 +98,8 @@ def test_after_an_interrupt_other_processes_write_at_once(place, call):
         "suggest": study.suggest,
         "observe": lambda: study.observe(len(kept) % 5, len(kept), amend=True),
     }
-    # The test of one place takes a few milliseconds, and longer with a server.
+    # Each interrupt takes a few milliseconds to test with SQLite, and more with PostgreSQL, so only every second or
+    # seventh one is tested.
     step = 2 if postgres is None and call != "create" else 7
     while True:
         interrupts = Interrupts(step * len(kept))
@@ -111,7 +112,7 @@ def test_after_an_interrupt_other_processes_write_at_once(place, call):
         if interrupts.left >= 0:
             break
     assert step * len(kept) > 100
-    # Another thread must not have to wait either.
+    # Another thread must be able to suggest without waiting.
     found = []
     thread = threading.Thread(target=lambda: found.append(study.suggest().number), daemon=True)
     thread.start()

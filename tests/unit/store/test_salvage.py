@@ -28,7 +28,7 @@ def path(tmp_path):
 
 
 def write(path, headers=(), events=(), page_size=4096):
-    """Write a store of these headers and (study, record) by SQLite, with a given page size."""
+    """Use SQLite to write a store with the given headers, pairs (study, record) and page size."""
     store = SqliteStore(path)
     store.create(form.header(5, "first", DEFINITION, 0.5), [])
     store._disconnect()
@@ -45,7 +45,7 @@ def write(path, headers=(), events=(), page_size=4096):
 
 
 def read(path):
-    """Return the data that SQLite reads, in order."""
+    """Return the data in the order in which SQLite reads them."""
     connection = sqlite3.connect(path)
     headers = connection.execute("SELECT * FROM studies ORDER BY id").fetchall()
     events = connection.execute("SELECT * FROM events ORDER BY study, seq").fetchall()

@@ -1,4 +1,5 @@
-"""The SQLite store: connections, waiting for other writers, and SQLite's errors as errors of belated."""
+"""The SQLite store: connections, waiting for other writers, and errors of SQLite, which are raised as errors of
+belated."""
 
 import contextlib
 import os
@@ -125,7 +126,7 @@ def test_other_errors_leave_the_connection(opened):
 
 @pytest.fixture
 def waits(monkeypatch):
-    """Return the maximum length of each pause. A pause advances the time by its length plus `step`."""
+    """Record the maximum length of each pause. A pause advances the time by the pause's length plus `step`."""
     made = {"now": 100.0, "step": 0.0, "pauses": [], "waited": []}
 
     def sleep(seconds):
@@ -147,7 +148,7 @@ BUSY = [(5, "database is locked"), (6, "database table is locked"), (5 | 1 << 8,
 
 
 def busy(code, words, times):
-    """Return a function that fails the first `times` times because the file is locked."""
+    """Return a function whose first `times` calls fail because the file is locked."""
     left = [times]
 
     def action():

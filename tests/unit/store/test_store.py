@@ -1,4 +1,4 @@
-"""The SQLite store with damaged, hostile and busy files, also used by the command line."""
+"""The SQLite store, and the command line, with damaged, hostile and busy files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def filled(path):
-    """A closed store with a study "s" of 120 events."""
+    """A closed store with a study "s" that has 120 events."""
     study = bl.Study("s", f"sqlite:///{path}", random_search())
     for k in range(60):
         study.observe(study.suggest(key=f"k{k}"), k / 7)
@@ -103,7 +103,7 @@ def test_salvage_reads_the_write_ahead_log_and_overflow_pages(path):
         assert [header.name for header in headers] == ["wide"]
         assert [record.body for _, record in records] == study._log.events(0)
         study.suggest(5)
-        study._store._disconnect()  # this moves all data into the main file
+        study._store._disconnect()  # closing the connection moves all data into the main file
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Forking a process while another thread of the parent uses a study."""
+"""Check a process that is forked while another thread of its parent uses a study."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 
 def suggests_in_a_fork(study, *locks):
-    """Return whether a child can suggest in a study while a thread of its parent holds these locks."""
+    """Return whether a forked process can suggest in a study although a thread of its parent held these locks."""
     holds, done = threading.Event(), threading.Event()
 
     def hold():

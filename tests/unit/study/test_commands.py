@@ -1,4 +1,4 @@
-"""The commands of `belated study` on a file of several studies: output and exit codes."""
+"""The output and the exit codes of `belated study`, for a file with several studies."""
 
 import contextlib
 import json

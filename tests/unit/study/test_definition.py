@@ -1,4 +1,5 @@
-"""Definitions contain everything that a study stores about an optimizer. The tests also compare two definitions."""
+"""Definitions contain everything that a study stores about an optimizer. The tests also check how two definitions are
+compared."""
 
 import json
 

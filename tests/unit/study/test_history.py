@@ -1,4 +1,4 @@
-"""A study knows when each event was written, and to which trial it belongs."""
+"""For each event, a study knows when the event was written and to which trial the event belongs."""
 
 import itertools
 import json
@@ -22,7 +22,7 @@ def test_times_and_changes_agree_with_the_stored_events(tmp_path):
     study.add([{"x": 0.25}, {"x": 0.75}], [5.0, None])
     third.abandon()
     study.suggest()
-    # Events of some kinds start a trial; events of the other kinds contain the number of their trial.
+    # Events of some kinds start a trial. All other events contain the number of their trial.
     times, changes, n = {}, [], 0
     for record in study._store.events("s", 0):
         [(kind, facts)] = json.loads(record.body).items()

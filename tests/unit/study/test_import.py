@@ -1,5 +1,5 @@
-"""`belated study import` adds an exported study unchanged to another store. If it raises an error, the store is
-unchanged."""
+"""`belated study import` adds an exported study unchanged to another store. If the command raises an error, it leaves
+the store unchanged."""
 
 import io
 import json
@@ -92,7 +92,7 @@ def test_an_existing_name_prevents_the_whole_import(run, url, exported, target):
     code, lines, errors = run("import", exported(), target)
     assert (code, lines) == (cli.FAILED, []) and "['two'] already" in errors and EMPTY_AGAIN in errors
     assert run("export", target)[1] == before
-    # The other study of the file can be imported by its name, but not twice.
+    # The file's other study can be imported by its name, but only once.
     name = open_store(url).names()[0]
     assert run("import", exported(), target, name)[0] == cli.DONE
     assert run("import", exported(), target, name)[0] == cli.FAILED
@@ -185,7 +185,7 @@ def study_as_lines(name="s", study=7, at=1.0, keys=(None,), definition=None, mad
         optimizer.suggest()
     bodies = optimizer._log.events(0)
     records = [with_checksum(study, i, key, at, body) for i, (key, body) in enumerate(zip(keys, bodies, strict=True))]
-    # The header has the time `made`. Tests with an infinite time of the events set it to a finite time.
+    # The header has the time `made`. If the events have an infinite time, tests pass a finite time for the header.
     made = header(study, name, definition, at if made is None else made)
     lines = [header_line(made, len(records), n_studies)]
     return [f"{line}\n" for line in lines + [event_line(name, study, record) for record in records]]

@@ -29,7 +29,7 @@ def test_a_key_finds_its_trials_among_other_events(url):
     study.observe(started["a"], 4.0, replicate=True)
     started["d"] = study.suggest(n=3, key="d")
     n = study.n_trials
-    # A study that reads the whole log at once finds the same trial numbers for each key.
+    # Another instance, which reads the whole log at once, finds the same trial numbers for each key.
     for known in (study, bl.Study.load("s", url)):
         for key, trials in started.items():
             count = len(trials) if isinstance(trials, list) else None
@@ -52,8 +52,8 @@ class Overtaken(SqliteStore):
 @pytest.mark.parametrize("seconds", [0.0, 10.0], ids=["quick", "slow"])
 @pytest.mark.parametrize("turn", [1, 2, 3])
 def test_simultaneous_calls_with_one_key_get_the_same_trials(url, monkeypatch, seconds, turn):
-    """Other processes write after a proposal was computed and before the write lock is acquired. One of them makes the
-    same request."""
+    """Other processes write after a proposal was computed and before the write lock is acquired. One of these processes
+    makes the same request."""
     other = bl.Study("s", url, optimizer())
     store = Overtaken.from_location(url.removeprefix("sqlite://"))
     study = bl.Study.load("s", store)
@@ -66,7 +66,7 @@ def test_simultaneous_calls_with_one_key_get_the_same_trials(url, monkeypatch, s
             other.suggest()
 
     store.before = write
-    # The duration of a proposal decides whether it is computed again under the lock.
+    # Whether a proposal is computed again under the lock depends on how long the proposal took.
     ticks = itertools.count(0.0, seconds)
     monkeypatch.setattr("time.perf_counter", lambda: next(ticks))
     mine = study.suggest(n=2, key="job")

@@ -1,4 +1,5 @@
-"""The events that a study has read are replaced all at once, and read again after an interrupted call."""
+"""The events that a study has read are replaced all at once. After an interrupted call, the study reads its events
+again."""
 
 import gc
 

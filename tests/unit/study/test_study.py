@@ -1,4 +1,4 @@
-"""A study has the life cycle of an optimizer, shared by several objects, processes and threads."""
+"""A study has the life cycle of an optimizer, and several objects, processes and threads can share it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def store(tmp_path):
 
 
 class Clock:
-    """A wall clock that tests set."""
+    """A wall clock whose time the tests set."""
 
     def __init__(self) -> None:
         self.now = 1e9
@@ -177,7 +177,7 @@ def test_several_studies_share_a_store(store):
         studies[1].observe(trial, 1.0)
 
 
-# Each call has exactly one event.
+# Each call wrote exactly one event.
 
 
 def test_refused_calls_leave_the_study_unchanged(store):
@@ -310,8 +310,8 @@ STEPS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 12), st.integers(-2
 @settings(max_examples=30)
 @given(STEPS)
 def test_histories_agree_after_repeated_and_reopened_calls(tmp_path_factory, steps):
-    """Two open instances of a study take turns and are reopened. An optimizer that gets each report once agrees with
-    both."""
+    """Two instances of a study make the calls in turn, and are closed and opened again. Both agree with an optimizer
+    that gets each report once."""
     store = f"sqlite:///{tmp_path_factory.mktemp('history') / 'a.db'}"
     plain = random_search()
     both = [bl.Study("s", store, random_search()), bl.Study.load("s", store)]
@@ -388,8 +388,8 @@ def test_threads_share_a_study_object(store):
 
 @pytest.mark.parametrize("quick", [0.0, 1e9])
 def test_simultaneous_suggestions_equal_sequential_suggestions(store, monkeypatch, quick):
-    """If another process suggests while a proposal is computed, the proposal is computed again with the other point
-    pending."""
+    """If another process makes a suggestion while this process computes a proposal, the proposal is computed again. The
+    point of the other process is then pending."""
     monkeypatch.setattr("belated.study.shared_log._QUICK", quick)
 
     def make():

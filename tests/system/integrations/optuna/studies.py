@@ -1,4 +1,4 @@
-"""An objective, its space as declared for Optuna and for belated, and studies with a `BelatedSampler`."""
+"""An objective, the declarations of its space for Optuna and for belated, and studies with a `BelatedSampler`."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`BelatedSampler` with Optuna's pruners: the estimated values of pruned trials."""
+"""The values that `BelatedSampler` estimates for trials that Optuna's pruners have stopped."""
 
 import json
 import math
@@ -139,7 +139,7 @@ COMPLETED = st.lists(st.builds(Curve, REPORTS, NUMBERS), max_size=6)
 
 
 def stops_of(pruned):
-    """Return the last reported value of each trial that has one, by number."""
+    """Return {number: last report} of the trials whose last reported value is finite."""
     found = {}
     for number, reported in enumerate(pruned):
         if reported and math.isfinite(reported[max(reported)]):

@@ -74,7 +74,7 @@ def test_without_a_seed_the_processes_of_a_study_agree_and_studies_differ(url):
 
 @st.composite
 def distributions(draw):
-    """Any distribution of Optuna with more than one value that belated can search."""
+    """Any distribution of Optuna that has more than one value and that belated can search."""
     kind = draw(st.sampled_from(["float", "log", "step", "int", "int log", "int step", "choices"]))
     if kind == "choices":
         choices = st.one_of(st.none(), st.text(max_size=3), st.integers(2, 99), st.floats(0.01, 0.99))

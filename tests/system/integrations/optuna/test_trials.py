@@ -35,7 +35,7 @@ def test_trials_that_start_at_the_same_time_are_chosen_as_one_batch():
         own.observe(mine, f(mine.params))
     batch = [trial.params for trial in own.suggest(n=3)]
     trials = [study.ask() for _ in range(3)]
-    # Each of three processes has a sampler, and the last process is the first to choose a point.
+    # Each trial is sampled in another process, with its own sampler. The last trial is the first to choose a point.
     points = {}
     for i in (2, 0, 1):
         points[i] = sampler_of().sample_relative(study, trials[i]._cached_frozen_trial, DISTRIBUTIONS)
@@ -51,7 +51,8 @@ def test_trials_that_start_at_the_same_time_are_chosen_as_one_batch():
 @pytest.mark.parametrize("optimizer", [bl.BayesOpt, bl.RandomSearch])
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_trials_that_sample_in_another_order_have_the_points_of_their_numbers(optimizer, order):
-    """The objective computes before its first call of ``suggest_*``. This call chooses the point of the trial."""
+    """The objective computes before its first call of ``suggest_*``. The first call of ``suggest_*`` chooses the point
+    of the trial."""
     own = optimizer(SPACE, direction="minimize", seed=3)
     study = study_of(optimizer=optimizer)
     trials = [study.ask() for _ in order]
@@ -70,7 +71,7 @@ def test_trials_that_sample_in_another_order_have_the_points_of_their_numbers(op
 )
 @settings(max_examples=20)
 def test_no_point_is_suggested_twice_in_any_order_of_sampling(optimizer, n_results, steps):
-    """The space is continuous, so equal points would be an error. Some drafted points are never used."""
+    """The space is continuous, so equal points would be an error. Some of the drafted points are never used."""
     study = study_of(optimizer=optimizer)
     for _ in range(n_results):
         trial = study.ask(DISTRIBUTIONS)
@@ -108,7 +109,7 @@ def test_objectives_that_compute_before_they_sample_have_different_points():
 
 @pytest.mark.parametrize("hours", [-5, 0, 5])
 def test_a_trial_without_a_point_is_drafted_for_a_minute_only(monkeypatch, hours):
-    """The sampler uses the clock of its process, so the trial's start time does not matter."""
+    """The sampler uses the clock of the process in which it runs, so the trial's start time does not matter."""
     seconds = 1000.0
     monkeypatch.setattr(optuna_log, "monotonic", lambda: seconds)
     study, own = study_of(), bl.BayesOpt(SPACE, direction="minimize", seed=3)
@@ -128,7 +129,7 @@ def test_a_trial_without_a_point_is_drafted_for_a_minute_only(monkeypatch, hours
     alone = study_of(name="u")
     alone.sampler = drafted.sampler
     alone.add_trial(dead)
-    # In this process the dead trial does not have an effect any more: the next point is the first point of the batch.
+    # The process of this sampler now ignores the dead trial: the next point is the first point of the batch.
     assert alone.ask(DISTRIBUTIONS).params == batch[0].params
 
 
@@ -170,10 +171,10 @@ def test_results_precede_the_suggestions_that_used_them():
     for _ in range(3):
         study.ask(DISTRIBUTIONS)
     study.tell(1, 1.0)
-    study.ask(DISTRIBUTIONS)  # the result of trial 1 is known
+    study.ask(DISTRIBUTIONS)  # at this suggestion the result of trial 1 is known
     study.tell(2, 2.0)
     study.tell(0, 0.0)
-    study.ask(DISTRIBUTIONS)  # the results of trials 0 and 2 are known too
+    study.ask(DISTRIBUTIONS)  # at this suggestion the results of trials 0 and 2 are also known
     study.tell(4, 4.0)
     told = [next(iter(each.values())) for each in events(log_of(study))]
     order = [facts.get("number", "start") for facts in told]
@@ -252,7 +253,7 @@ def test_notes_of_another_optimizer_are_ignored():
 
 
 def states_of(study, **arguments):
-    """Return the state of each trial in the log from which the next point is chosen."""
+    """Return the state of each trial in the log that the sampler uses to choose the next point."""
     study.sampler = sampler_of(**arguments)
     study.ask(DISTRIBUTIONS)
     core = study.sampler._log._core
@@ -312,7 +313,7 @@ def test_given_points_are_observed_where_they_were_run():
     study = study_of()
     point = {"decay": 0.5, "kind": "b", "layers": 3, "rate": 0.25, "share": 0.2}
     study.enqueue_trial(point)
-    study.enqueue_trial({"rate": 1.5})  # values of the other parameters are sampled
+    study.enqueue_trial({"rate": 1.5})  # the parameters that are missing are sampled
     for _ in range(2):
         study.tell(study.ask(DISTRIBUTIONS), 1.0)
     assert states_of(study) == ["observed", "observed"]
@@ -328,7 +329,7 @@ def test_a_trial_that_optuna_runs_again_counts_as_given():
     trial = study.ask(DISTRIBUTIONS)
     study.tell(trial, state=TrialState.FAIL)
     study.tell(study.ask(DISTRIBUTIONS), 2.0)
-    # The names of this attribute from Optuna 4.9 on, and in earlier versions.
+    # The name of this attribute from Optuna 4.9 on, and its name in earlier versions.
     names = ("RetryHeartbeatStaleTrialCallback", "RetryFailedTrialCallback")
     callback = next(getattr(optuna.storages, name) for name in names if hasattr(optuna.storages, name))
     callback()(study, study.trials[0])
