@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import itertools
 import json
 import pickle
 import re
@@ -13,7 +14,7 @@ from sklearn.base import clone
 
 import belated as bl
 from belated import _core
-from belated.optimizers.values import Value, _parts, as_data, family_of
+from belated.optimizers.values import Value, as_data, family_of
 from tests.unit.optimizers.definitions import REQUIRED
 
 SPACE = {"x": (0.0, 1.0), "n": (1, 5), "c": ["a", "b", "d"]}
@@ -84,19 +85,27 @@ def test_defaults_equal_those_of_the_core():
     assert json.dumps(ours, sort_keys=True) == json.dumps(defaults, sort_keys=True)
 
 
+def literals(cls, field):
+    """Return the strings that a field of a class of settings takes."""
+    annotation = typing.get_type_hints(cls)[field]
+    parts = [annotation, *typing.get_args(annotation)]
+    return list(
+        itertools.chain(*(typing.get_args(part) for part in parts if typing.get_origin(part) is typing.Literal))
+    )
+
+
 def test_the_core_knows_every_string_of_a_setting():
     for argument in ("acquisition", "pending", "surrogate", "initial"):
         family = family_of(bl.BayesOpt, argument)
         for kind in family.shorthand.values() or [family]:
             for field in dataclasses.fields(kind):
-                for literal in _parts(typing.get_type_hints(kind)[field.name]):
-                    for word in typing.get_args(literal) if typing.get_origin(literal) is typing.Literal else ():
-                        acquisition = {} if argument == "acquisition" else {"acquisition": "log_ei"}
-                        bl.BayesOpt(SPACE, window=5, **acquisition, **{argument: kind(**{field.name: word})})
+                for word in literals(kind, field.name):
+                    acquisition = {} if argument == "acquisition" else {"acquisition": "log_ei"}
+                    bl.BayesOpt(SPACE, window=5, **acquisition, **{argument: kind(**{field.name: word})})
     with pytest.raises(bl.InvalidSetting) as caught:
         _core.GaussianProcess(kernel="zebra")
     known = set(re.findall(r'"(\w+)"', str(caught.value))) - {"zebra"}
-    assert {"auto", *known} == set(typing.get_args(typing.get_type_hints(bl.GP)["kernel"]))
+    assert {"auto", *known} == set(literals(bl.GP, "kernel"))
 
 
 def test_settings_for_replays_are_not_public():
