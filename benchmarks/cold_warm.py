@@ -4,9 +4,9 @@ JSON.
 Settings are the defaults. The standard deviation of the noise is 0.2, and 8 trials are pending. The function is
 Hartmann6, or with ``--space mixed`` a function of ten reals and ten categories of ten choices. The *cold* time is the
 time that a new optimizer takes for its first suggestion after the data are added; the hyperparameters are fitted from
-scratch. The *warm* time is the mean over the following suggest / observe pairs, refits included. The JSON output also
-contains the median of these times, and the processor times. An optimizer that does not keep a model between suggestions
-takes the cold time for each suggestion. Each figure is measured in a separate process.
+scratch. The *warm* time is the mean time of the suggest / observe pairs that follow, refits included. For these pairs,
+the JSON output also contains the median time, and the processor times. An optimizer that does not keep a model between
+suggestions takes the cold time for each suggestion. Each figure is measured in a separate process.
 """
 
 import argparse
@@ -29,7 +29,8 @@ OUT = 8
 NOISE = 0.2
 TARGETS = {50: (20, 3), 200: (60, 8), 500: (150, 20), 1000: (500, 60), 2000: (3000, 250), 5000: (30000, 1500)}
 PEERS = ("botorch", "optuna-gp")
-# With more observations, one suggestion of these libraries takes minutes.
+# The largest number of observations for which the other libraries are measured. With more observations, one suggestion
+# of such a library takes minutes.
 MOST_FOR_PEERS = 2000
 
 

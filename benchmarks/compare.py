@@ -4,7 +4,7 @@
     python benchmarks/compare.py table results.jsonl
     python benchmarks/compare.py draw results.jsonl --out figure.png
 
-Runs with the same seed are compared in pairs: their k-th evaluations have the same delay and the same noise for every
+Runs with the same seed are compared in pairs: the k-th evaluation has the same delay and the same noise for every
 optimizer. Regret is the distance of the best value from the optimum. The best value is the best noiseless value of f
 among the trials whose results have arrived. Regret is recorded from the first result on: after each completed
 evaluation in settings with workers, and after each suggestion in other settings. The score of a run is the mean of the
@@ -38,8 +38,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 if __name__ == "__main__":
-    # Linear algebra uses one thread in each process, which is fastest on a busy machine. numpy reads this setting when
-    # it is imported.
+    # Linear algebra uses one thread in each process, which is fastest on a busy machine. numpy reads this environment
+    # variable while numpy is being imported.
     for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
 
@@ -63,8 +63,8 @@ GROUPS = {
 
 
 class Measured:
-    """Wraps an optimizer of `peers` for simulations: gives it the setting's outcomes and measures the real time of its
-    calls.
+    """Wraps an optimizer of `peers` for simulations. The wrapper passes the outcomes of the setting to the optimizer,
+    and measures the real time of each call.
 
     ``outcome(k, params, value)`` is the observation of the k-th trial, whose value of f is ``value``; NaN is a failure.
     """
@@ -147,8 +147,8 @@ def log10(regret, smallest):
 
 
 def run(arguments):
-    """Make the runs that are not in the file yet. All settings and optimizers are run with one seed before the next
-    seed."""
+    """Make the runs that are not in the file yet. All settings and optimizers are run with one seed before any of them
+    is run with the next seed."""
     tasks = [
         (text, name, seed, arguments.out)
         for seed, name, text in product(arguments.seeds, arguments.settings, arguments.optimizers)
@@ -313,7 +313,7 @@ def draw(arguments):
 
 
 def padded(regret, n, smallest):
-    """Return log10 of the regret at n recorded times, NaN before the first result."""
+    """Return log10 of the regret at n recorded times; the entries before the first result are NaN."""
     return np.concatenate([np.full(n - len(regret), math.nan), log10(np.array(regret), smallest)])
 
 

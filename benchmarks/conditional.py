@@ -147,7 +147,7 @@ def synthetic_space():
 
 
 def synthetic(p):
-    """Return a quadratic function for each branch, with a different optimum of known value: 1, 0.9 and 0.8."""
+    """Return the value of a function that is a different quadratic in each branch; the maxima are 0.9, 1 and 0.8."""
     top, centre = {"a": (0.9, 0.2), "b": (1.0, 0.7), "c": (0.8, 0.5)}[p["branch"]]
     x = np.array([p[f"{p['branch']}{i}"] for i in range(3)])
     return float(top - 2 * ((x - centre - 0.1 * np.arange(3)) ** 2).sum())

@@ -60,7 +60,8 @@ def count_violations(total, share):
 
 
 def warm(name, acquisition, n, pairs):
-    """Return median milliseconds of a warm suggest / observe pair, with and without constraints, at n observations."""
+    """Return the median times of a warm suggest / observe pair at n observations, in milliseconds: with and without
+    constraints."""
     space, constraints = SPACES[name]
     # All points satisfy the constraints, so that both optimizers have the same data.
     data = [t.params for t in bl.RandomSearch(space, constraints=constraints, seed=1).suggest(n)]

@@ -50,7 +50,7 @@ def rust_lines(source: str) -> tuple[int, int]:
     """Return the number of lines of code and the number of lines in `#[cfg(test)]` modules, without comments and blank
     lines."""
     source = RUST.sub(lambda found: found["code"] or "\n" * found[0].count("\n"), source)
-    # Strings are emptied, so that only braces of the code are counted.
+    # The contents of strings are removed first, so that braces inside strings are not counted.
     braces = RUST.sub(lambda found: re.sub(r"[^\n]", "x", found[0]), source)
     tests = 0
     while found := TEST_MODULE.search(braces):

@@ -5,11 +5,11 @@
 The function sleeps, so the number of workers may exceed the number of processors. All workers are started before the
 measurement. Utilisation is the total time spent in the function, divided by the number of workers and by the time from
 the first start to the last end. The rows named "engine" use the executor without belated: whenever a call has finished,
-the program submits a new call. The idle time is the mean time from the end of a call to the start of the same worker's
-next call. The CPU time is the CPU time that this process spends on each call. All calls take the same time, so all
-workers finish nearly at once. The last worker then waits until all other workers have a new call. The program
-alternates between the workloads and prints the medians over the rounds. "load" is the number of processes of all
-programs that were ready to run. The program prints JSON.
+the program submits a new call. The idle time is the mean time that a worker waits between the end of one call and the
+start of the next call. The CPU time is the time that the main process, without the workers, spends on each call. All
+calls take the same time, so all workers finish nearly at once. The last worker then waits until all other workers have
+a new call. The program alternates between the workloads and prints the medians over the rounds. "load" is the number of
+processes on the whole machine that were ready to run. The program prints JSON.
 """
 
 import argparse
@@ -83,8 +83,8 @@ ENGINES = {"threads": threads, "processes": processes, "loky": loky, "dask": das
 
 
 class Sleeps:
-    """Sleep; used as the function of a run and as a call without belated. Returns the times of its start and its
-    end."""
+    """Sleep. The runs of belated evaluate this function, and the runs without belated submit it to the executor
+    directly. Returns the times of its start and its end."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -129,7 +129,7 @@ def of_run(optimizer, executor, n_workers, n_trials, seconds):
 
 
 def figures_of(run, n_workers):
-    """Return the utilisation, and the mean idle time and the CPU time of this process per call, in ms."""
+    """Return the utilisation, the mean idle time per call in ms, and the CPU time of this process per call in ms."""
     cpu = time.process_time()
     calls = run()
     cpu = time.process_time() - cpu

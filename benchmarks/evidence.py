@@ -1,8 +1,8 @@
 """The evidence reached by belated's fits without priors, by scikit-learn (ten restarts) and by BoTorch; prints a table.
 
 All libraries fit a Matern 5/2 kernel with a lengthscale for each column, within the same bounds. There are 50 data sets
-of 20 to 350 rows in 1 to 7 dimensions. The same function computes the evidence of the hyperparameters that each library
-found.
+of 20 to 350 rows in 1 to 7 dimensions. Each library finds hyperparameters, and one function computes the evidence of
+the hyperparameters of all libraries.
 """
 
 import argparse

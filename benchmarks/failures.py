@@ -10,8 +10,9 @@ geometric means over seeds. A ratio of regrets is printed with the factor that c
 next to the optimum or contains it. The figures are the share of failures among trials 61 to 120, and the regret
 relative to the best point where trials succeed. *accidents*: trials of the same function fail by chance with a
 probability of 5 or 20 %, and 4 trials are in flight. The figure is the median of log10 of the regret at the recommended
-point. A run with failures is continued until it has as many successes as the run without failures. With failures, this
-figure may be larger than without failures by 1 plus two standard errors of the paired differences.
+point. A run with failures is continued until it has as many successes as the run without failures. The largest
+permitted figure with failures is the figure without failures, plus 1, plus two standard errors of the paired
+differences.
 """
 
 import argparse

@@ -16,9 +16,9 @@ class BoTorchGrid:
     The model is fitted again for each suggestion, starting from the last hyperparameters, as in Ax. Ordered parameters
     and categories of two choices are encoded as columns in [0, 1] with equally spaced levels. If there are categories
     of three or more choices, the model is a MixedSingleTaskGP with a categorical kernel for these categories. Otherwise
-    the model is a SingleTaskGP. An inactive parameter is encoded as the middle one of its levels. As in Ax, a failed
-    point is not suggested again, and the model does not use it. The first max(5, 2d) points of d parameters are Sobol
-    points. Further Sobol points are suggested until two results have arrived.
+    the model is a SingleTaskGP. An inactive parameter is encoded as its middle level. As in Ax, a failed point is not
+    suggested again, and the model does not use it. The first max(5, 2d) points of d parameters are Sobol points.
+    Further Sobol points are suggested until two results have arrived.
 
     Settings: ``candidates``, the number of random points (2,000), and ``best``, the number of points whose neighbours
     are added (5).

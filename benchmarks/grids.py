@@ -1,7 +1,7 @@
 """Represent the points of a discrete space as rows of level numbers.
 
 Notation: d searched dimensions with m_1, …, m_d levels; a row has shape (d,). An inactive dimension has level 0 in a
-row. Every row has a number, its code, Σ_j level_j · m_{j+1} ⋯ m_d. The rows are sorted by code.
+row. The *code* of a row is the number Σ_j level_j · m_{j+1} ⋯ m_d. The rows are sorted by code.
 """
 
 import numpy as np
@@ -82,7 +82,7 @@ class Grid:
         return int(np.searchsorted(self.codes, code))
 
     def params(self, i):
-        """Return the params of the row with this index: the values of active dimensions, and constants."""
+        """Return the params of the row with this index: the values of the active dimensions and of the constants."""
         members = (each.member(level) for each, level in zip(self.dimensions, self.rows[i].tolist(), strict=True))
         params = dict(zip(self.names, members, strict=True))
         return {name: params[name] for name, there in zip(self.names, self.active[i], strict=True) if there} | (

@@ -34,8 +34,8 @@ def data(n):
 
 
 def suggest(**arguments):
-    """Return a function of n. It prepares an optimizer with these settings and n observations, and returns a call of
-    `suggest`."""
+    """Return a function that takes n, prepares an optimizer with these settings and n observations, and returns a
+    function that calls `suggest`."""
 
     def make(n):
         points, values = data(n)
@@ -58,8 +58,8 @@ def recommend(n):
 
 
 def process(call):
-    """Return a function of n. It prepares a Gaussian process with n rows, and returns a call of a method of this
-    process."""
+    """Return a function that takes n, prepares a Gaussian process with n rows, and returns a function that calls a
+    method of the Gaussian process."""
 
     def make(n):
         gp = _core.GaussianProcess("matern52", 0.5, 1.0, 1e-4)
@@ -85,8 +85,8 @@ CALLS = {
 
 
 def latency(call, after):
-    """Send a SIGINT `after` seconds into the call; return the latency in seconds, or None if the call had ended
-    before."""
+    """Start the call, and send a SIGINT `after` seconds later. Return the latency in seconds, or None if the call ended
+    before the signal."""
     sent = []
 
     def send():

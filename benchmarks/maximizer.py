@@ -1,10 +1,11 @@
 """How often the search for the largest acquisition in a box reaches the value that a slow, dense search finds.
 
-There are 200 posteriors over boxes of 1 to 10 dimensions. The dense search starts from the best 64 of 20,000 random
-points and of steps around the incumbents. The search has *reached* the dense search's value if it finds at least this
-value minus 1 % of the acquisition's range over the box. The search is *beaten* if the best of 300 random points is
-better. With ``--spaces mixed`` the spaces have up to 20 dimensions, 0 to 10 of them discrete. The dense search of mixed
-spaces is in `mixed_posteriors`, and each mixed space is searched with several seeds.
+There are 200 posteriors over boxes of 1 to 10 dimensions. The dense search scores 20,000 random points and random steps
+around the incumbents, and starts from the best 64 of all these points. The search has *reached* the value of the dense
+search if the value that it finds is smaller by at most 1 % of the acquisition's range over the box. The search is
+*beaten* if the best of 300 random points is better. With ``--spaces mixed`` the spaces have up to 20 dimensions, 0 to
+10 of them discrete. The dense search of mixed spaces is in `mixed_posteriors`, and each mixed space is searched with
+several seeds.
 """
 
 import argparse
@@ -86,8 +87,8 @@ def dense(acquisition, gp, d, mixed, number):
 
 
 def suggestion(number):
-    """Return the groups of a posterior, and whether the search reached the dense value and was beaten by random
-    points."""
+    """Return the groups to which a posterior belongs, whether the search reached the value of the dense search, and
+    whether random points beat the search."""
     gp, space, mixed, d = posterior(number)
     kind, acquisition = acquisition_of(gp, number)
     best, scale = dense(acquisition, gp, d, mixed, number)

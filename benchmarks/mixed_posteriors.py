@@ -16,7 +16,7 @@ from belated._core import GaussianProcess
 
 N_POINTS = 20_000
 N_STARTS = 32  # number of short climbs
-N_CONVERGED = 6  # number of climbs that run until they converge, also by pairs of moves
+N_CONVERGED = 6  # number of climbs that run until convergence and also try pairs of moves
 N_REPAIRED = 8  # number of best moves after which the continuous columns are searched again
 SHORT, LONG = 12, 500  # iterations of a local search
 MANY = 64  # if an integer has more levels than this, moves try only some of them

@@ -236,8 +236,8 @@ def run(arguments):
 
 
 def times(arguments):
-    """Print for each optimizer the mean seconds that a suggestion takes in the sampler: over all suggestions, over the
-    last ten, and including the storage."""
+    """Print three mean times for each optimizer, in seconds per suggestion: the time in the sampler over all
+    suggestions, the time in the sampler over the last ten suggestions, and the time including the storage."""
     records = compare.read([arguments.out])
     for kind in dict.fromkeys(record["optimizer"] for record in records):
         own = [record for record in records if record["optimizer"] == kind]

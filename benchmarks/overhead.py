@@ -1,8 +1,8 @@
 """The overhead of belated per evaluation: in a run whose function takes no time, and in suggest and observe.
 
-Prints JSON. Times are in microseconds per evaluation, the minimum of several repetitions. Both the wall time and the
-processor time of all threads are printed. Other programs on the machine affect the processor time less than the wall
-time.
+Prints JSON. Times are in microseconds per evaluation, and each time is the minimum over several repetitions. Both the
+wall time and the processor time of all threads are printed. Other programs on the machine affect the processor time
+less than the wall time.
 """
 
 import argparse
@@ -78,7 +78,8 @@ def pairs(n, params, new=random_search, before=0, in_flight=IN_FLIGHT):
 
 
 def pairs_of_the_core(n):
-    """Return a function like the result of `pairs` that uses only the strategy and the log of the compiled core."""
+    """Return a function that makes the same calls as the result of `pairs`, but directly on the strategy and the log of
+    the compiled core."""
     core = random_search()._log
     waiting = deque(core.suggest(IN_FLIGHT, None, None))
 
@@ -110,7 +111,7 @@ def main():
     parser.add_argument("--bayes", type=int, default=0, help="also BayesOpt after this number of trials")
     parser.add_argument("--repeat", type=int, default=3)
     arguments = parser.parse_args()
-    run(100)()  # this run imports the modules that are imported during a first run
+    run(100)()  # the first run imports further modules, so it is not measured
     results = []
 
     def measure(name, make, n):

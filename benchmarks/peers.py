@@ -42,8 +42,8 @@ class Belated:
         self.optimizer.fail(trial)
 
     def add(self, points, values):
-        """Add points that another program has started. Points without a value are pending; for each of them the method
-        returns a pair like the result of `suggest`."""
+        """Add points that another program has started. Points without a value are pending; for each pending point, the
+        method returns a handle and parameters, as `suggest` does."""
         trials = self.optimizer.add(points, values)
         return [(trial, trial.params) for trial in trials if trial.value is None]
 

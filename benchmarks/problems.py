@@ -20,7 +20,7 @@ class Noise:
 
     sd: float
     growth: float = 0.0
-    degrees: float = math.inf  # degrees of freedom; with 2 the variance is infinite
+    degrees: float = math.inf  # degrees of freedom of Student's t; with 2 degrees of freedom, the variance is infinite
 
     def sample(self, rng, size):
         """Return the random variates of the noise at scale 1; the variates do not depend on the values."""
@@ -45,7 +45,7 @@ class Setting:
     n_evaluations: int
     workers: int = 0
     noise: Noise = Noise(0.2)
-    smallest: float = 1e-6  # regrets below this count as equal
+    smallest: float = 1e-6  # all regrets below this value are treated as equal
 
     def outcomes(self, function, rng, n):
         """Return a function that gives the observed value of an evaluation: its arguments are the number k of the

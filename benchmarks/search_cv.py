@@ -50,8 +50,8 @@ PROBLEMS = {
 
 
 class Workers:
-    """Tasks on workers in simulated time. A task is carried out when it is started. Its result becomes available when
-    its simulated time has passed."""
+    """Tasks on workers in simulated time. A task is carried out when it is started. The result of a task becomes
+    available when the simulated time of the task has passed."""
 
     def __init__(self):
         self.now = 0.0

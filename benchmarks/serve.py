@@ -1,4 +1,5 @@
-"""Requests per second and their latency on one RandomSearch study of `belated serve`: python benchmarks/serve.py.
+"""The number of requests per second, and the latency of requests, on one RandomSearch study of `belated serve`: python
+benchmarks/serve.py.
 
 Each client has one connection. Clients send requests at scheduled times with a given rate, even if earlier requests
 have not been answered. The latency of a request is measured from its scheduled time, so it grows if the server cannot

@@ -5,10 +5,11 @@
 
 A row has five replicates. The spaces are mixed or conditional, values are noisy, and in some regions fits fail or
 diverge. Each replicate has a different split of the data and a different seed of the estimator. The duration of a row
-is the mean processor time of fitting and scoring. A replicate has failed if scikit-learn raises an error, for example
-with more neighbours than rows, or if the score is not a finite float32. The score of a classifier is its accuracy, or
-its log-likelihood if the classifier is a network. The score of a regression is R², which is −1e10 or less if training
-diverged. The rules of a run are in tables.py. The regret is at most 10, and the regret of failed points is 10.
+is the mean processor time of fitting and scoring. A replicate has failed if scikit-learn raises an error (for example,
+because there are more neighbours than rows), or if the score is not a finite float32. The score of a classifier is its
+accuracy, or its log-likelihood if the classifier is a network. The score of a regression is R², which is −1e10 or less
+if training diverged. The rules of a run are in tables.py. The regret is at most 10, and the regret of failed points is
+10.
 
 The tables in `HELD_OUT` were set aside before any optimizer was run on them. These tables are never used to choose a
 default.
@@ -29,7 +30,7 @@ from tables import DATA, Table, TableSetting
 from belated import Categorical, Ordinal
 
 N_REPLICATES = 5
-LARGEST = 10.0  # regrets above this count as equal
+LARGEST = 10.0  # all regrets above this value are treated as equal
 
 
 def decades(low, high, per_decade=1):
@@ -310,7 +311,7 @@ def make(name):
 
 @functools.cache
 def table(name):
-    """Return a table that was made."""
+    """Return a table that `make` has written to data/."""
     with np.load(DATA / f"{name}.npz", allow_pickle=False) as arrays:
         return Table(TASKS[name].space, arrays["values"].astype(float), arrays["seconds"].astype(float), None, LARGEST)
 

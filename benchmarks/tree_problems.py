@@ -15,7 +15,7 @@ from functools import cache, partial
 import numpy as np
 
 N_RANDOM = 1000
-BBOB_BOX = (-4.9, 4.8)  # an interval inside [-5, 5]; f24 has its minimum at ±1.25 in every coordinate
+BBOB_BOX = (-4.9, 4.8)  # an interval inside [-5, 5]; BBOB's f24 has its minimum at ±1.25 in every coordinate
 
 
 class Unavailable(Exception):
@@ -92,7 +92,7 @@ FUNCTIONS |= {
     for number in (1, 3, 8, 15, 20, 21, 24)
 }
 
-#: The problems, grouped by what makes them difficult.
+#: The problems, grouped by the property that makes a problem difficult.
 GROUPS = {
     "one valley": ["bbob-f1", "bbob-f8"],
     "many regular optima": ["ackley", "rastrigin", "bbob-f3", "bbob-f15"],

@@ -23,8 +23,8 @@ from itertools import product
 from statistics import median
 
 if __name__ == "__main__":
-    # Linear algebra uses one thread, which is fastest for such small matrices. numpy reads this setting when it is
-    # imported.
+    # Linear algebra uses one thread, which is fastest for such small matrices. numpy reads this environment variable
+    # while numpy is being imported.
     for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
 
@@ -35,7 +35,7 @@ from tree_problems import GROUPS, Unavailable  # noqa: E402
 
 import belated as bl  # noqa: E402
 
-SMALLEST = 1e-8  # regrets below this, in medians of random points, count as equal
+SMALLEST = 1e-8  # all scaled regrets (regret / median regret of random points) below this are treated as equal
 READINGS = (2_000, 10_000, 100_000)
 NOISE = 0.05  # in medians of random points
 DELAY = 100
@@ -110,8 +110,8 @@ class CMAES:
     def restart(self, population):
         d = len(self.problem.low)
         bounds, seed = np.repeat([[0.0, 1.0]], d, axis=0), int(self.rng.integers(2**31))
-        # In many dimensions, most points of the first populations are outside the box. By default only 100 draws are
-        # tried.
+        # In many dimensions, most points of the first populations are outside the box. By default, `cmaes` tries only
+        # 100 draws.
         fixed = {"bounds": bounds, "n_max_resampling": 10, "seed": seed}
         self.cma = self.new(self.rng.random(d), 0.2, population_size=population, **fixed)
         self.finished, self.last = self.best, (math.inf, None)
@@ -205,8 +205,8 @@ def key(record):
 
 
 def run(arguments):
-    """Make the runs that are not in the file yet. All runs with one seed are made before the next seed. Return the
-    number of failed runs."""
+    """Make the runs that are not in the file yet. All runs with one seed are made before the runs with the next seed.
+    Return the number of failed runs."""
     done, failed = {key(record) for record in read([arguments.out])}, 0
     for seed, condition, name, d, optimizer in product(
         arguments.seeds, arguments.conditions, arguments.functions, arguments.d, arguments.optimizers

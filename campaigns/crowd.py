@@ -62,7 +62,8 @@ def mix(store, slot, calls, think, barrier, results):
 
 
 def suggest(store, slot, share, barrier, results):
-    """Make the suggestions of one process, observe every fourth of them later, and report (durations, errors)."""
+    """Request suggestions in one process, observe every fourth suggested trial later, and report (durations,
+    errors)."""
     study = bl.Study.load("study", store)
     times, errors, mine = [], [], []
     barrier.wait()

@@ -27,8 +27,8 @@ import belated as bl
 STUDIES = ["random", "bayes"]
 HANG = 60.0  # seconds
 MEMORY = 8 << 30  # bytes of address space
-# The body of a record starts after this number of bytes (header 9, number 1, version 1, time 8) and the study's id,
-# which takes 6 or 8 bytes.
+# In a record, the body comes after this number of bytes (header 9, number 1, version 1, time 8) plus the 6 or 8 bytes
+# of the study's id.
 BEFORE = 19
 KINDS = ["bit"] * 4 + ["structure"] * 3 + ["cut"] * 2 + ["page"]
 
@@ -48,8 +48,8 @@ def make(path):
 
 
 def damaged(data, chance, log):
-    """Return a damaged copy of the data, and a description of the damage. A write-ahead log does not have this
-    structure, so a bit is flipped in any of its bytes."""
+    """Return a damaged copy of the data, and a description of the damage. In a write-ahead log, which does not have the
+    structure of a database file, the flipped bit may be in any byte."""
     data = bytearray(data)
     if log:
         place = chance.randrange(len(data))
@@ -117,7 +117,7 @@ def salvage(path):
 
 
 def cases(path, base, seed, numbers, results):
-    """Examine several damaged copies. Before and after the examination of a copy, report (number, damage, result)."""
+    """Examine several damaged copies. Report (number, damage, result) before and after each copy is examined."""
     data, log, truth, stored, records = base
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sys.stderr = open("/dev/null", "w")  # noqa: SIM115  # it would receive thousands of warnings about the damage

@@ -75,7 +75,8 @@ def run(first=0, step=1, every=100, seed=0, limit=None):
         for name, call in calls.items():
             size = base.stat().st_size
             outcomes = {"StoreError": 0, "done": 0}
-            # The sizes go up to the size of the file plus two pages, and further until the call succeeds.
+            # The sizes go up to the size of the file plus two pages. If the call still fails, larger sizes follow until
+            # the call succeeds.
             offset, cases, error = first, 0, None
             while (offset <= size + 8192 or error is not None) and not deadline.over():
                 harness.copy_store(base, path)

@@ -76,7 +76,8 @@ def bayes_study(path, name="study", seed=0, time=None, **settings):
 
 
 def close(*studies):
-    """Close the studies' connections. SQLite then removes the additional files next to the database."""
+    """Close the studies' connections. When the last connection is closed, SQLite removes the additional files next to
+    the database."""
     for study in studies:
         study._store._disconnect()
 

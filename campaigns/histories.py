@@ -26,7 +26,8 @@ PROBES = [{"x": x, "y": y} for x, y in np.random.default_rng(1).random((5, 2)).t
 
 
 def optimizer(chance, seed):
-    """Return an optimizer with fixed hyperparameters, mostly on candidates, which take the least time."""
+    """Return an optimizer with fixed hyperparameters. Most of these optimizers search candidates, because this takes
+    the least time."""
     settings = THETA | {"pending": chance.choice(["hallucinate", "ignore", "censor"]), "seed": seed}
     if settings["pending"] == "censor":
         settings |= {"pending": bl.Censor(-3.0), "window": 5.0}

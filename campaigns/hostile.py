@@ -170,7 +170,8 @@ HUGE = {
     "fields": lambda size: '{"Observed":[' + "1," * (size // 2) + "1]}",
     "traceback of a list": lambda size: '{"Failed":{"error":{"traceback":[' + "1," * (size // 2) + "1]}}}",
 }
-# A study cannot have written these bodies, but they have the form of events. The program accepts and counts them.
+# A study cannot have written these bodies, but the bodies have the form of events. The program accepts and counts such
+# bodies.
 UNCHECKED = {"suggested: theta is huge"}
 
 KEYS = {
@@ -441,7 +442,7 @@ def run(every=1, megabytes=50, limit=None):
             kind, what = name.split(": ", 1)
             allowed = ("StoreError",) if kind == "body" else ("StoreError", "right")
             if kind == "definition" or what in UNCHECKED:
-                allowed += ("accepted",)  # with a valid checksum, a changed definition may be another valid definition
+                allowed += ("accepted",)  # a changed definition with a valid checksum may still be a valid definition
             unchecked += what in UNCHECKED and outcome == "accepted"
             if outcome not in allowed:
                 failures.note(f"{name}: {outcome}")

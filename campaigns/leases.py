@@ -1,4 +1,5 @@
-"""Check that a value which arrives 400 days after a lease of an hour is used: python campaigns/leases.py.
+"""Check that the model uses a value that arrives 400 days late, long after a lease of an hour has ended: python
+campaigns/leases.py.
 
 The program controls the clock of the study. Three trials get leases of an hour, then 400 days pass. After this time the
 trials must still be pending, but the model must not contain them. The next suggestion must equal the suggestion of a

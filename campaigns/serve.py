@@ -73,8 +73,8 @@ def ask_everything(running, requests, failures, seed=0, deadline=None):
             )
             @given(operation.as_strategy(generation_mode=mode), st.data())
             def ask(case, data):
-                # Names of existing studies and numbers of existing trials are inserted, because random names and
-                # numbers would hardly ever match.
+                # Names of existing studies and numbers of existing trials are inserted into the requests, because
+                # random names and numbers would hardly ever match.
                 if sum(statuses.values()) >= requests:
                     return
                 # An empty list in the query is not sent, so a request with an invalid list may be valid.
@@ -156,7 +156,7 @@ def compare(study, done, failures):
 
 
 def restart(running, kills, clients, calls, seed, failures, deadline, place):
-    """Kill the server and start it again while clients use it."""
+    """Repeatedly kill and restart the server while clients send requests."""
     chance = random.Random(seed)
     harness.random_study(place)
     done, errors, end = [], [], time.monotonic() + 3600

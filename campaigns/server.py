@@ -16,7 +16,7 @@ USERS = {"locked": "s3cr3t"}
 
 
 def missing():
-    """Return which program or package a server needs and this machine lacks, or None."""
+    """Return the program or package that a server needs but this machine lacks, or None."""
     try:
         import psycopg  # noqa: F401
     except ImportError:
@@ -58,7 +58,7 @@ class Server:
             settings.write(f"listen_addresses = ''\nunix_socket_directories = '{self.folder}'\nmax_connections = 200\n")
             settings.write(f"fsync = {'on' if fsync else 'off'}\nlog_line_prefix = '%m [%p] '\n")
             if self._knows("recovery_init_sync_method"):
-                # After a crash the server would sync a thousand files at its start.
+                # By default, a server that starts after a crash syncs a thousand files one by one.
                 settings.write("recovery_init_sync_method = syncfs\n")
         self.start()
         for user, password in USERS.items():
@@ -94,7 +94,7 @@ class Server:
                 time.sleep(0.05)
 
     def stop(self, mode="immediate"):
-        """Stop the server: `immediate` stops as in a crash; `fast` first ends the sessions."""
+        """Stop the server: `immediate` stops the server as in a crash; `fast` first ends the sessions."""
         command = [programs() / "pg_ctl", "stop", "-D", "data", "-m", mode, "-w"]
         subprocess.run(command, check=True, **self._settings())
         self._process.wait()

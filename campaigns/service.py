@@ -13,7 +13,7 @@ TOKEN = "token-of-tests-0123456789"
 
 
 def missing():
-    """Return which package the server and a client need and this environment lacks, or None."""
+    """Return the package that the server and a client need but this environment lacks, or None."""
     for name in ("fastapi", "uvicorn", "httpx"):
         if find_spec(name) is None:
             return f"{name} is not installed"

@@ -1,6 +1,6 @@
 """Test a run of Ray Tune that is killed and restored repeatedly: python campaigns/tune.py.
 
-Sessions of `Tuner.fit` with `BelatedSearch` run in separate processes on one local Ray. Each session but the last is
+Sessions of `Tuner.fit` with `BelatedSearch` run in separate processes on one local Ray. Each session except the last is
 killed by SIGKILL, and the next session continues the run by `Tuner.restore`. The last session completes the run.
 Between two sessions, the program sometimes replaces the file of the search or Tune's table of trials by an earlier
 version, as if only the other file had been copied to the storage in time. At the end, Tune and the search must have the
@@ -73,7 +73,7 @@ class Files:
         self.versions = {kind: [] for kind in self.KINDS}
 
     def newest(self, kind):
-        """Return the newest file of a kind, or None. A session would be restored from this file."""
+        """Return the newest file of a kind, or None. Tune would restore a session from the newest file."""
         return max(self.folder.glob(f"{kind}-*.json"), default=None)
 
     def watch(self):
@@ -103,7 +103,7 @@ class Files:
 
     def mix(self, chance):
         """Replace the file of the search or Tune's table by an earlier version. Tune's counter of trials is replaced by
-        the version of the same time."""
+        the version from the same time."""
         older, *with_it = chance.choice(
             [("searcher-state",), ("searcher-state", "search_gen_state"), ("experiment_state", "search_gen_state")]
         )
@@ -216,8 +216,8 @@ def run(stops=10, samples=60, workers=4, seconds=0.2, period=0.5, longest=3.0, m
                     process.join()
                     if Path(folder, "done").exists():
                         continue  # killed after its end
-                    # Wait for the workers of the killed session, which end soon: the lines that they write belong to
-                    # this session.
+                    # Wait until the workers of the killed session have ended, because the lines that they still write
+                    # belong to this session.
                     time.sleep(1.0)
                     stopped += 1
                     if files.newest("search_gen_state") is None:

@@ -54,7 +54,7 @@ def on_ray(n_workers):
 
     from belated.integrations.ray import executor
 
-    # Workers import this program by the name that it has in this process.
+    # Workers import this program under the module name that the program has in this process.
     path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     ray.init(
         num_cpus=n_workers,
@@ -147,7 +147,7 @@ class Reader:
 
 
 def kill(folder, kills, n_workers, every, seed, is_over):
-    """Kill random workers. The i-th worker is killed when i x `every` evaluations have ended and enough workers are
+    """Kill random workers. The i-th kill happens when i x `every` evaluations have ended and enough workers are
     evaluating."""
     chance, reader = random.Random(seed), Reader(folder)
     for i in range(kills):

@@ -81,7 +81,7 @@ class BelatedWarning(UserWarning):
     """A warning about a likely mistake, or about an error that did not stop the optimizer."""
 
 def defaults() -> str:
-    """All strategies and settings with their defaults, as JSON. The keys are the names of their classes."""
+    """All strategies and settings with their defaults, as JSON. The keys are the names of the Python classes."""
 
 def point_of(event: str) -> _Place | None:
     """The point in an event (as JSON), or None if the event does not contain a point."""
@@ -142,8 +142,8 @@ class Parameter:
     def decode(self, columns: Sequence[float] | NDArray[np.float64]) -> float:
         """The value nearest to columns of shape (width,)."""
 
-# The constraints. The function takes m points, each with the numbers of all parameters, and returns whether each point
-# is feasible, shape (m,).
+# The constraints. The function takes m points, each with the numbers of all parameters. It returns an array of shape
+# (m,): whether each point is feasible.
 _Feasible: TypeAlias = Callable[[list[list[float | None]]], NDArray[np.bool_]]
 
 # A point: one number for each searched parameter (None if inactive), or the row number of a candidate.
@@ -161,7 +161,8 @@ class Problem:
         minimize: bool = False,
         seconds: bool = False,
     ) -> Problem:
-        """Create a problem. `fidelity` is a range, a bound on the bias, and (base, exponent, full) of the cost."""
+        """Create a problem. `fidelity` consists of the range of fidelities, a bound on the bias, and the numbers (base,
+        exponent, full) that define the cost."""
 
 @final
 class Space:
@@ -205,7 +206,7 @@ class Space:
         """The numbers of the point nearest to these columns."""
 
     def numbers(self, record: TrialRecord) -> list[float | None]:
-        """The numbers of the point where a trial was started."""
+        """The numbers of the parameters at the point where a trial was started."""
 
     def spread(self, searched: Sequence[float | None]) -> list[float | None]:
         """The numbers of all parameters, from the numbers of the searched parameters."""
@@ -321,7 +322,7 @@ class TrialRecord:
 
     @property
     def error(self) -> tuple[str, str, str | None] | None:
-        """(type, message, traceback) of the last failure that had an error."""
+        """(type, message, traceback) of the last failure that was reported with an error."""
 
     @property
     def note(self) -> str | None:
@@ -436,10 +437,11 @@ class Optimizer:
     def surrogate(self, time: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
         """The posterior of the targets over (x, context) rows, as (model, mean, scale, log slope).
 
-        A target of 0 is the prior mean of f, which is ``mean``. Targets are in units of ``scale``. If bad values are
-        compressed, ``scale`` is the unit of good values. The log slope is Σ log d target/dy over the observed values.
+        A target of 0 stands for ``mean``, the prior mean of f. Targets are in units of ``scale``. If bad values are
+        compressed, ``scale`` applies only to values that are not compressed. The log slope is Σ log d target/dy over
+        the observed values.
 
-        With ``pending``, the posterior includes the rows that the pending policy adds, as for the next suggestion.
+        If ``pending`` is true, the posterior includes the rows that the pending policy adds for the next suggestion.
         The result is None before the first fit."""
 
     def predict(
@@ -456,7 +458,7 @@ class Optimizer:
         time: float | None,
         feasible: _Feasible | None = None,
     ) -> NDArray[np.float64] | None:
-        """The acquisition that the next suggestion would maximise, at points (n, width) and in units of f.
+        """The values, in units of f, that the acquisition of the next suggestion has at points (n, width).
 
         The result is None before the first observation, or if the strategy does not have a model."""
 
@@ -528,7 +530,7 @@ class GaussianProcess:
 
     @property
     def n_observed(self) -> int:
-        """The number of observed rows. All later rows belong to pending trials."""
+        """The number of observed rows. The rows after the observed rows belong to pending trials."""
 
 @final
 class Acquisition:
