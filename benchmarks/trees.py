@@ -110,8 +110,8 @@ class CMAES:
     def restart(self, population):
         d = len(self.problem.low)
         bounds, seed = np.repeat([[0.0, 1.0]], d, axis=0), int(self.rng.integers(2**31))
-        # In many dimensions, most points of the first populations are outside the box. By default, `cmaes` tries only
-        # 100 draws.
+        # In many dimensions, most points of the first populations are outside the box, so drawing a point again rarely
+        # helps. By default, `cmaes` draws a point up to 100 times.
         fixed = {"bounds": bounds, "n_max_resampling": 10, "seed": seed}
         self.cma = self.new(self.rng.random(d), 0.2, population_size=population, **fixed)
         self.finished, self.last = self.best, (math.inf, None)

@@ -183,7 +183,7 @@ pub enum Error {
     UnknownFormat {
         /// The format of the bytes.
         found: u8,
-        /// The format that this version reads.
+        /// The format that this version of belated reads.
         known: u8,
     },
 

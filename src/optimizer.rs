@@ -66,8 +66,8 @@ pub struct Request<'a> {
     /// The wall-clock time in seconds. The time is required if the clock counts seconds. Without a time, leases do not
     /// end.
     pub time: Option<f64>,
-    /// The lease in seconds. A new trial counts as arriving for this many seconds of wall-clock time after its start. A
-    /// lease requires `time`.
+    /// The lease in seconds. The strategy expects the result of a new trial for this many seconds of wall-clock time
+    /// after the start of the trial. A lease requires `time`.
     pub lease: Option<f64>,
     /// The constraints. Enqueued points are not checked against the constraints.
     pub feasible: Feasible<'a>,

@@ -142,8 +142,8 @@ class Parameter:
     def decode(self, columns: Sequence[float] | NDArray[np.float64]) -> float:
         """The value nearest to columns of shape (width,)."""
 
-# The constraints. The function takes m points, each with the numbers of all parameters. It returns an array of shape
-# (m,): whether each point is feasible.
+# The constraints. The function takes m points, each with the numbers of all parameters. It returns whether each point
+# is feasible, as an array of shape (m,).
 _Feasible: TypeAlias = Callable[[list[list[float | None]]], NDArray[np.bool_]]
 
 # A point: one number for each searched parameter (None if inactive), or the row number of a candidate.

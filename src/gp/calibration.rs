@@ -9,9 +9,9 @@ use crate::gp::hyperparameters::{Hyperparameters, is_noiseless};
 use crate::gp::levels::Part;
 use crate::gp::spread::{NEAR, spread_rows};
 
-/// The number of pseudo-rows in the mean that determines the factor of the signal variance. The squared error of a
-/// pseudo-row equals its predicted variance. Pseudo-rows shrink the factor towards 1, most strongly if there are few
-/// rows.
+/// The number of pseudo-rows. The factor of the signal variance is a mean over rows and pseudo-rows, and the squared
+/// error of a pseudo-row equals its predicted variance. Pseudo-rows shrink the factor towards 1, most strongly if there
+/// are few rows.
 const AGREEING: f64 = 2.0;
 
 /// Returns θ with a calibrated signal variance. The signal variance of noiseless data is raised to match the
@@ -21,9 +21,9 @@ const AGREEING: f64 = 2.0;
 /// Therefore only one row of each crowd is kept, and each kept row is predicted from the other kept rows. The factor of
 /// the signal variance is the mean ratio of the squared error to the predicted variance, times sqrt(rows / kept rows).
 /// The factor is at least 1. The square root was chosen by experiment. Intervals with a nominal coverage of 95 %
-/// contain f at 87 % of random points without the square root, and at 90 % with the square root. Doubling the mean
-/// instead has the same effect on the intervals, but raises log10 of the regret by 0.14 on Hartmann6, where few rows
-/// are crowded.
+/// contain f at 87 % of random points without the square root, and at 90 % with the square root. A constant factor of 2
+/// in place of the square root has the same effect on the intervals, but raises log10 of the regret by 0.14 on
+/// Hartmann6, where few rows are crowded.
 pub fn widened(
     found: &Found,
     data: Data,

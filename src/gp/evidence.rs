@@ -46,8 +46,8 @@ impl Data<'_> {
     }
 }
 
-/// The evidence of fixed data as a function of θ. The workspace consists of two matrices, and half of each matrix is
-/// used.
+/// The evidence of fixed data as a function of θ. The workspace consists of two matrices; only one triangle of each
+/// matrix is used.
 pub struct Evidence<'d> {
     data: Data<'d>,
     factor: Array2<f64>,
@@ -126,8 +126,8 @@ impl<'d> Evidence<'d> {
         value
     }
 
-    /// Writes L to the workspace, and returns z = L⁻¹(y − m) as a row, and m. Returns `None` if A cannot be factorised
-    /// without jitter or if `cancelled` returns true.
+    /// Writes L to the workspace. Returns z = L⁻¹(y − m), as an array with one row, and the mean m. Returns `None` if A
+    /// cannot be factorised without jitter or if `cancelled` returns true.
     ///
     /// A matrix that needs jitter or has a tiny pivot is rejected. Jitter, and the rounding error of a tiny pivot, act
     /// as noise. If such matrices were accepted, a θ with far too little noise would often have the largest evidence.
@@ -209,7 +209,7 @@ impl GradientSums<'_, '_> {
             let (k, slope, w) = (&mut k[..n - i], &mut slope[..n - i], &mut w[..n - i]);
             let x = contiguous(self.data.x.row(i));
             self.kernel.row_with_slope_from(x, self.points, i, k, slope);
-            // −W_ij = A⁻¹_ij − α_i α_j. Entries on the diagonal have half the weight of all other entries.
+            // −W_ij = A⁻¹_ij − α_i α_j. An entry on the diagonal has half the weight of an entry off the diagonal.
             let inverse = &contiguous(self.inverse.row(i))[i..];
             difference_to_multiple(inverse, self.alpha[i], &self.alpha[i..], w);
             w[0] *= 0.5;

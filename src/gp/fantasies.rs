@@ -1,8 +1,8 @@
 //! Fantasies: posteriors that differ only in the values that are assumed for pending trials.
 //!
-//! Notation: L z = y over all rows, where the rows of the tail are last, and v(x) = L⁻¹k(X, x). If the entries of z for
-//! the tail are standard normal, the entries of y for the tail are a joint draw from the predictive distribution of the
-//! pending values. Fantasy i adds δ_i to the entries of z for the tail, so its posterior mean is
+//! Notation: L z = y, where y contains the targets of the observed rows and then of the tail; v(x) = L⁻¹k(X, x). If the
+//! entries of z for the tail are standard normal, the entries of y for the tail are a joint draw from the predictive
+//! distribution of the pending values. Fantasy i adds δ_i to the entries of z for the tail, so its posterior mean is
 //! mu_i(x) = mu(x) + v(x)ᵀ(0, δ_i). The posterior variance does not depend on the values, so all fantasies have the
 //! same variance.
 
@@ -43,8 +43,8 @@ impl Fantasies {
         self.shifts.nrows()
     }
 
-    /// Writes the posterior means of N points under each fantasy to `out` (N, m). `mean` (N,) and `v` belong to these
-    /// points.
+    /// Writes the posterior means of N points under each fantasy to `out` (N, m). `mean` (N,) contains the posterior
+    /// means of the points, and `v` contains the vectors v(x) of the points.
     pub fn means(&self, mean: &[f64], v: ArrayView2<f64>, mut out: ArrayViewMut2<f64>) {
         let tail = v.ncols() - self.shifts.ncols();
         multiply_transposed(v.slice(s![.., tail..]), self.shifts.view(), out.view_mut());

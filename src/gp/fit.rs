@@ -49,7 +49,7 @@ pub fn fit(
     Ok(fit_best(&[variant], starts, settings, &families, call)?.theta)
 }
 
-/// The data. A function t(y) has transformed the values.
+/// Data for a fit, whose values were transformed by a function t(y).
 #[derive(Debug, Clone, Copy)]
 pub struct Variant<'a> {
     pub data: Data<'a>,
@@ -83,8 +83,8 @@ pub struct Found {
 /// warps of single columns are compared under the best variant.
 ///
 /// The first of the `known` θ is the main start. If the data are noiseless, only one row of each crowd is used, because
-/// the evidence of crowded rows depends on the last digits of their values. With all crowded rows, the evidence is
-/// often largest for transforms that smooth f or shrink the range of f far from the crowd.
+/// the evidence of crowded rows depends on the last digits of their values. If all crowded rows were used, the evidence
+/// would often be largest for transforms that smooth f, or that shrink the range of f far from the crowd.
 pub fn fit_best(
     variants: &[Variant],
     known: &[Hyperparameters],

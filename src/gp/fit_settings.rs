@@ -1,4 +1,4 @@
-//! The settings of a fit of the hyperparameters, and the parametrisation p of θ.
+//! The settings for fitting the hyperparameters, and the parametrisation p of θ.
 //!
 //! Notation: p = (log ℓ…, log σ_f², log λ), and d is the number of columns. Columns of the same group share one entry
 //! log ℓ of p.
@@ -46,7 +46,7 @@ pub struct FitSettings {
 /// The distribution from which random starts are drawn if there are no priors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Draws {
-    /// The softplus of a standard normal number, as in GPy. All entries are of order one.
+    /// The softplus of a standard normal number, as in GPy. All entries of a draw are of order one.
     Unit,
     /// Log-uniform on typical ranges. The draws include short lengthscales without noise and long lengthscales with
     /// much noise.

@@ -12,8 +12,9 @@ use crate::error::{Result, Stop, check};
 /// [0, 1].
 const MIN_SPAN: f64 = 0.8;
 
-/// The maps that are tried for each column. Each map is a power that stretches one end of [0, 1]. Each pair has a mild
-/// map and a strong map. The strong map is tried only if the mild map is better than the identity.
+/// The maps that are tried for each column. Each map uses a power to stretch the values near one end of [0, 1]. The
+/// maps are listed in pairs of a mild map and a strong map. The strong map is tried only if the mild map is better than
+/// the identity.
 const MAPS: [[Kumaraswamy; 2]; 4] = [
     [Kumaraswamy(0.5, 1.0), Kumaraswamy(0.25, 1.0)],
     [Kumaraswamy(2.0, 1.0), Kumaraswamy(4.0, 1.0)],
@@ -169,7 +170,8 @@ mod tests {
         }
     }
 
-    /// Of 60 columns that need no warp, few are warped, although 8 maps are tried for each column.
+    /// If 60 columns do not need a warp, only few of these columns are warped, although 8 maps are tried for each
+    /// column.
     #[test]
     fn few_unstretched_columns_are_warped() {
         let mut rng = Rng::seed_from_u64(9);

@@ -156,8 +156,8 @@ impl GaussianProcess {
         self.check_range(y.iter().copied())
     }
 
-    /// Sets the targets as `set_targets` does, and subtracts a constant mean with prior N(0, 1). Returns the estimated
-    /// mean m = 1ᵀA⁻¹y / (1 + 1ᵀA⁻¹1).
+    /// Sets the targets as `set_targets` does, minus an estimated constant mean, whose prior is N(0, 1). Returns the
+    /// estimated mean m = 1ᵀA⁻¹y / (1 + 1ᵀA⁻¹1).
     pub(crate) fn set_targets_about_mean(&mut self, y: &[f64]) -> Result<f64> {
         self.set_targets(y)?;
         let mut e = vec![1.0; y.len()];

@@ -61,7 +61,7 @@ pub(super) struct Problem<'d, 'a> {
 }
 
 impl<'d, 'a> Problem<'d, 'a> {
-    /// The same problem, for different data.
+    /// Returns a problem with the same settings and different data.
     pub(super) fn on<'o>(self, data: Data<'o>) -> Problem<'o, 'a>
     where
         'd: 'o,
@@ -73,8 +73,8 @@ impl<'d, 'a> Problem<'d, 'a> {
     fn search(&self, start: &[f64], cancelled: &mut dyn FnMut() -> bool) -> End {
         let mut evidence = Evidence::new(self.data);
         // The objective is divided by half the number of rows, because the curvature of the evidence is proportional to
-        // the number of rows. The first step of L-BFGS-B is as long as the gradient, so in this unit it is too short to
-        // reach a distant bound.
+        // the number of rows. The first step of L-BFGS-B is as long as the gradient. Without the division, this step
+        // could reach a distant bound.
         let unit = 0.5 * self.data.y.len() as f64;
         let mut objective = |p: &[f64], gradient: &mut [f64]| {
             if cancelled() {

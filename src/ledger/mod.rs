@@ -56,9 +56,9 @@ pub struct Queued {
 #[derive(Debug, Clone)]
 pub struct Ledger {
     problem: Arc<Problem>,
-    /// The number of columns in an encoded point, and the number in a context.
+    /// The number of columns in an encoded point, and the number of columns in a context.
     widths: (usize, usize),
-    /// The number of searched parameters in a point, and the number in a context.
+    /// The number of searched parameters in a point, and the number of parameters in a context.
     n_numbers: (usize, usize),
     entries: Vec<Entry>,
     /// The wall-clock time of each entry. A time that is not known is NaN.
@@ -115,7 +115,7 @@ impl Ledger {
         &self.problem
     }
 
-    /// The number of columns in an encoded point, and the number in a context.
+    /// The number of columns in an encoded point, and the number of columns in a context.
     pub(crate) fn widths(&self) -> (usize, usize) {
         self.widths
     }

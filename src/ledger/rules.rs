@@ -178,7 +178,8 @@ impl Ledger {
                 attrs,
                 ..
             } => {
-                // A suggestion of an enqueued point does not have a note, because no strategy proposed the point.
+                // A suggestion of an enqueued point does not have a note, because the point was not proposed by a
+                // strategy.
                 let is_next = |next: &Queued| {
                     let same = next.fidelity.is_none() || next.fidelity == *fidelity;
                     next.point == *point && same && note.is_none()

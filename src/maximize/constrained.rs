@@ -26,11 +26,11 @@ use crate::random::{Call, Rng};
 /// The smallest number of points that are spread over the box, in addition to the pool.
 const MIN_SPREAD: usize = 64;
 /// The largest number of starting points at which the constraints are checked. The best starting points are checked.
-/// Points of the pool need no check.
+/// Points of the pool are known to be feasible and are not checked.
 const MAX_CHECKED_STARTS: usize = 96;
-/// The largest number of spread points at which the constraints are also checked. Bisection moves each infeasible
-/// spread point to the boundary. Bisection also moves at most `MAX_SEGMENTS_TO_BEST` of the best infeasible points to
-/// the boundary.
+/// The largest number of spread points at which the constraints are checked in addition to the best starting points.
+/// Bisection moves each infeasible spread point to the boundary. Bisection also moves at most `MAX_SEGMENTS_TO_BEST` of
+/// the best infeasible points to the boundary.
 const MAX_CHECKED_SPREAD: usize = 192;
 const MAX_SEGMENTS_TO_BEST: usize = 64;
 const BISECTIONS: usize = 8;
@@ -38,7 +38,7 @@ const BISECTIONS: usize = 8;
 const MIN_STARTS: usize = 12;
 const MIN_CONVERGED: usize = 4;
 /// The number of points on a segment that are checked in one pass. A segment leads from the start of a local search to
-/// its end point. Every segment has one pass, and the best segments have up to `MAX_PASSES` passes.
+/// its end point. Each segment is checked in one pass, and the best segments are checked in up to `MAX_PASSES` passes.
 const CUTS: usize = 7;
 const MAX_PASSES: usize = 3;
 

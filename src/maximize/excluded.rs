@@ -59,7 +59,7 @@ impl Excluded {
         *self.0.entry(key).or_default() += 1;
     }
 
-    /// Takes back one insertion of a member.
+    /// Undoes one insertion of a member.
     pub fn remove(&mut self, key: Key) {
         if let Entry::Occupied(mut found) = self.0.entry(key) {
             *found.get_mut() -= 1;

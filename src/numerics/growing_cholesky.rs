@@ -196,7 +196,8 @@ impl GrowingCholesky {
     }
 
     /// Completes the solve of `forward_substitution_leading` if the first `start` entries of each row are already
-    /// solved. The other entries are solved one by one, so that the bits do not depend on the number of calls.
+    /// solved. The remaining entries are solved one by one, so that the result does not depend, bit for bit, on the
+    /// number of calls.
     pub fn forward_substitution_singly(
         &self,
         start: usize,

@@ -1,8 +1,8 @@
 //! Vectorised loops and triangular solves with the same bits on every machine.
 //!
 //! `#[multiversion]` compiles each function once per instruction set and selects one at run time. The functions do not
-//! use fused multiply-add, and compute each sum in eight interleaved parts. So the bits do not depend on the
-//! instruction set.
+//! use fused multiply-add, and compute each sum in eight interleaved parts. Therefore the results are the same, bit for
+//! bit, for every instruction set.
 
 pub(crate) use multiversion::multiversion;
 

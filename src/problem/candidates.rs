@@ -57,7 +57,7 @@ impl Candidates {
         self.encode(row).into_iter().collect()
     }
 
-    /// The columns of rows in the user's units.
+    /// The encoded columns of rows that are given in the user's units.
     pub(crate) fn encode(&self, rows: ArrayView2<f64>) -> Array2<f64> {
         scaled(rows, &self.low, &self.high)
     }

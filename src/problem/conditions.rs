@@ -124,8 +124,8 @@ impl Conditions {
     }
 }
 
-/// The numbers of all coordinates. Parents come before their children. Apart from this rule, the order is ascending. If
-/// the conditions form a circle, the error contains the coordinates of the circle.
+/// The numbers of all coordinates. Parents come before their children. If several orders satisfy this rule, smaller
+/// numbers come first. If the conditions form a circle, the error contains the coordinates of the circle.
 fn order(when: &[Vec<Condition>]) -> Result<Vec<usize>, Vec<usize>> {
     let mut order = Vec::with_capacity(when.len());
     let mut n_waited_for: Vec<usize> = when.iter().map(Vec::len).collect();
@@ -146,8 +146,8 @@ fn order(when: &[Vec<Condition>]) -> Result<Vec<usize>, Vec<usize>> {
             }
         }
     }
-    // Each coordinate that still waits for a parent has a parent that waits, too. So following the waiting parents
-    // leads to a circle.
+    // Each coordinate that still waits for a parent has at least one parent that waits, too. So following the waiting
+    // parents leads to a circle.
     let waits = |&i: &usize| n_waited_for[i] > 0;
     let mut path: Vec<usize> = (0..when.len()).find(waits).into_iter().collect();
     while let Some(&last) = path.last() {

@@ -141,14 +141,14 @@ impl Problem {
         product.map_or(&[], |product| product)
     }
 
-    /// The number of columns in an encoded point, and the number in an encoded context.
+    /// The number of columns in an encoded point, and the number of columns in an encoded context.
     pub(crate) fn widths(&self) -> (usize, usize) {
         let context = self.context.as_ref();
         let context_width = context.map_or(0, |space| space.domain().width());
         (self.domain().width(), context_width)
     }
 
-    /// The number of searched parameters in a point (0 for candidates), and the number in a context.
+    /// The number of searched parameters in a point (0 for candidates), and the number of parameters in a context.
     pub fn n_numbers(&self) -> (usize, usize) {
         let n = match &self.members {
             Members::Space(space) => space.searched().len(),

@@ -133,8 +133,8 @@ impl Product {
             }
             return;
         }
-        // Add one to the number whose digits are the indices of the active coordinates. Children are the lower digits,
-        // and restart when a parent changes.
+        // Add one to the number whose digits are the indices of the active coordinates. The indices of children are
+        // lower digits than the indices of their parents, and restart when a parent changes.
         let spans: Vec<(&Coordinate, Range<usize>)> = columns(self).collect();
         let active = self.active(x).unwrap_or_default();
         let mut first_changed = 0;

@@ -132,7 +132,7 @@ impl PriorFactor {
     }
 }
 
-/// Whether the differences between rows are equal in both arrays. The differences are equal if each column is the same
+/// Whether the two arrays have the same differences between rows. The differences are equal if each column is the same
 /// in both arrays or constant in both arrays.
 fn same_differences(a: ArrayView2<f64>, b: ArrayView2<f64>) -> bool {
     let constant = |column: ArrayView1<f64>| column.iter().all(|x| *x == column[0]);

@@ -12,7 +12,8 @@ use crate::numerics::special::sine_and_cosine;
 use crate::random::Rng;
 
 /// Features with E φ(x)ᵀφ(x') = κ. For stationary kernels, the features are sqrt(2/M)·cos(ω_iᵀw(x) + b_i) with random
-/// ω_i and b_i (Rahimi & Recht 2007). For the linear kernel, the features are exactly the coordinates of x̃, and 1.
+/// ω_i and b_i (Rahimi & Recht 2007). For the linear kernel, the features are the coordinates of x̃ and the constant 1,
+/// without an approximation.
 #[derive(Debug, Clone)]
 pub(super) struct Features {
     /// The frequencies ω (d, M), with one column per feature.

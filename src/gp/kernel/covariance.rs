@@ -25,9 +25,9 @@ pub struct Kernel {
     /// The input warp w. For the linear family, the input warp is the identity.
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     pub input_warp: InputWarp,
-    /// The columns of each category, a one-hot group whose columns share a lengthscale. The list is empty for the
-    /// linear family. The contributions of categories to r² are stored with the points, so that a category is as cheap
-    /// as one column.
+    /// The columns of each category. A category is a one-hot group of columns that share a lengthscale. The list is
+    /// empty for the linear family. The contributions of categories to r² are stored with the points, so that a
+    /// category is as cheap as one column.
     pub categories: Vec<Range<usize>>,
 }
 

@@ -67,7 +67,7 @@ impl KernelFamily {
         self.stationary().is_some()
     }
 
-    /// The square of the Lipschitz constant that functions of unit RKHS norm have. Distances are in units of the
+    /// The square of the Lipschitz constant of functions whose RKHS norm is 1. Distances are in units of the
     /// lengthscales. For a stationary family, this square is −2 dκ/dq at q = 0. The result is `None` if such functions
     /// are not Lipschitz continuous.
     pub fn squared_lipschitz(self) -> Option<f64> {

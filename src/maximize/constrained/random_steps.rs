@@ -12,7 +12,7 @@ use crate::random::Rng;
 
 /// The number of rounds of random steps.
 const ROUNDS: usize = 16;
-/// The number of random steps per round from all end points together, at an effort of 1.
+/// The total number of random steps per round at an effort of 1, summed over all end points.
 const N_STEPS: f64 = 72.0;
 /// The smallest and the largest number of random steps per round from one end point.
 const STEPS_OF_ONE: (f64, f64) = (12.0, 18.0);
@@ -115,7 +115,7 @@ impl Constrained<'_, '_> {
         direction
     }
 
-    /// Appends a step in a random direction, of about this length in every numerical coordinate.
+    /// Appends a random step from x. In each numerical coordinate, the standard deviation of the step is `length`.
     fn push_free_step(&self, x: &[f64], length: f64, rng: &mut Rng, rows: &mut Vec<f64>) {
         let mut y = x.to_vec();
         for (coordinate, at) in columns(self.search.product) {

@@ -3,8 +3,8 @@
 //! Notation: the members of a discrete coordinate are numbered 0, 1, …, levels − 1; the number is the *index*
 //! (i − low for the integer i). u is an entry of a continuous or integer column.
 
-/// One coordinate of a box. In every coordinate that a kind of parameter creates, different members have different
-/// columns.
+/// One coordinate of a box. In every coordinate that a kind of parameter creates, different members are encoded as
+/// different columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Coordinate {
     Continuous,

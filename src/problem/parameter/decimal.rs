@@ -1,8 +1,8 @@
 //! Evenly spaced numbers low, low + step, low + 2 step, …. Each number is the float nearest to the exact decimal sum. A
 //! bound or step of 0.1 means exactly 1/10.
 
-/// The number of exact digits of a sum. The digits after these are replaced by one unit in the last of `STICKY` further
-/// decimal places.
+/// The number of exact digits of a sum. Nonzero digits beyond the exact digits are replaced by a single unit in the
+/// last of `STICKY` additional decimal places.
 const DIGITS: i32 = 32;
 const STICKY: i32 = 3;
 
@@ -19,8 +19,8 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// Creates the members from low to high. `step` must be positive and at least the distance between floats at low
-    /// and high, with low ≤ high.
+    /// Creates the members from low to high. Requires low ≤ high. `step` must be positive, and at least the distance
+    /// between neighbouring floats at low and at high.
     pub fn new(low: f64, high: f64, step: f64) -> Self {
         let decimals = [low, high, step].map(Decimal::new);
         let leading = decimals.iter().map(Decimal::leading).max().unwrap_or(0);

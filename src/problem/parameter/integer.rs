@@ -7,8 +7,8 @@ use super::range::{self, ONE_VALUE, Range, refuse};
 use super::{Coordinate, Kind};
 use crate::error::{Error, Result};
 
-/// The largest absolute value of a bound. Up to this value, different integers of a linear or logarithmic range have
-/// different columns.
+/// The largest absolute value of a bound. Up to this value, different integers of a linear or logarithmic range are
+/// encoded as different floating-point values.
 const LARGEST: f64 = (1u64 << 40) as f64;
 
 /// An integer parameter in {low, low + step, …, high}.

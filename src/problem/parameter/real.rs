@@ -9,7 +9,8 @@ use super::range::{self, ONE_VALUE, Range, refuse};
 use super::{Coordinate, Kind};
 use crate::error::{Error, Result};
 
-/// The largest number of steps. Up to this number, different members have different columns.
+/// The largest number of steps. Up to this number of steps, different members are encoded as different floating-point
+/// values.
 const MAX_STEPS: u64 = 1 << 40;
 
 /// A real parameter in [low, high].
@@ -226,7 +227,8 @@ mod tests {
         #[test]
         fn a_column_is_decoded_and_encoded_to_itself((low, high) in bounds(), u in 0.0..=1.0f64, log: bool) {
             let (low, high) = if log { (low.abs().min(high.abs()), low.abs().max(high.abs())) } else { (low, high) };
-            // If a range is narrow relative to its magnitude, the range contains fewer floats than the column.
+            // If a range is narrow relative to its magnitude, the range contains fewer floats than the interval [0, 1]
+            // of the column.
             let is_wide = if log { high >= 3.0 * low } else { high - low >= low.abs().max(high.abs()) / 2.0 };
             prop_assume!(low < high && is_wide);
             let real = Real::new(low, high, log, None).unwrap();
