@@ -3,10 +3,11 @@ JSON.
 
 Settings are the defaults. The standard deviation of the noise is 0.2, and 8 trials are pending. The function is
 Hartmann6, or with ``--space mixed`` a function of ten reals and ten categories of ten choices. The *cold* time is the
-time that a new optimizer takes for its first suggestion after the data are added; the hyperparameters are fitted from
-scratch. The *warm* time is the mean time of the suggest / observe pairs that follow, refits included. For these pairs,
-the JSON output also contains the median time, and the processor times. An optimizer that does not keep a model between
-suggestions takes the cold time for each suggestion. Each figure is measured in a separate process.
+time that a new optimizer takes for the first suggestion after the data were added. This time includes a fit of the
+hyperparameters from scratch. The *warm* time is the mean time of the suggest / observe pairs that follow, refits
+included. For these pairs, the JSON output also contains the median time, and the processor times. An optimizer that
+does not keep a model between suggestions takes the cold time for each suggestion. Each figure is measured in a separate
+process.
 """
 
 import argparse
@@ -71,7 +72,7 @@ def measure(optimizer, function, n, pairs, seed=0):
     rng = np.random.default_rng(seed)
     points = random_points(rng, function.space, n + OUT)
     values = [function(point) + NOISE * rng.normal() for point in points[:n]] + [None] * OUT
-    # The first call of a library loads the library.
+    # The first call of an optimizer's library also loads the library.
     warm_up = make(optimizer, function.space, seed)
     warm_up.add(points[:12], values[:12])
     warm_up.suggest()

@@ -162,8 +162,8 @@ def run(arguments):
 
 
 def execute(task):
-    """Make one run and append its record, unless another process has already made this run. Return None or the
-    error."""
+    """Make one run and append the record of the run to the file, unless another process has already made the run.
+    Return None or the error."""
     text, name, seed, out = task
     try:
         if (name, peers.parse(text)[0], seed) not in {key(record) for record in read([out])}:
@@ -275,7 +275,7 @@ def cell(score, difference):
 
 
 def mean_stderr(sample):
-    """Return the mean over the first axis and its standard error."""
+    """Return the mean over the first axis, and the standard error of the mean."""
     sample = np.asarray(sample, dtype=float)
     if len(sample) == 1:
         return sample[0], np.full_like(sample[0], math.nan)
@@ -283,7 +283,8 @@ def mean_stderr(sample):
 
 
 def pooled(estimates):
-    """Return the mean of independent estimates, and its standard error; an estimate is (mean, standard error)."""
+    """Return the mean of independent estimates, and the standard error of this mean. Each estimate is a pair (mean,
+    standard error)."""
     means, errors = np.array(estimates).T
     return means.mean(), math.sqrt(np.sum(errors**2)) / len(errors)
 

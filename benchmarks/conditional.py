@@ -35,7 +35,7 @@ def data(name):
 
 
 def score(model, name):
-    """Fit the model to half of the rows and return its accuracy on the other half."""
+    """Fit the model to half of the rows and return the accuracy on the other half."""
     from sklearn.preprocessing import StandardScaler
 
     x, x_test, y, y_test = data(name)
@@ -174,7 +174,7 @@ def flat(space):
 
 
 def active_part(space, params):
-    """Return the active params of a full set of params; a condition holds only if the params that it names are
+    """Return the active params of a full set of params. A condition holds only if the params named in the condition are
     active."""
     dimensions, active = bl.Space(space), {}
     for name, dimension in dimensions.items():  # conditions name earlier parameters only

@@ -28,7 +28,7 @@ RUN, BATCH, LAG = 100, 5, 2
 
 
 def violations(optimizer, constraints, n):
-    """Suggest n points; return how many of them violate a constraint, and n."""
+    """Suggest n points. Return the number of points that violate a constraint, and n."""
     found, count, batches = 0, 0, []
     while count < n:
         trials = optimizer.suggest(min(BATCH, n - count))

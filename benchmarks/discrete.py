@@ -33,7 +33,7 @@ IN_FLIGHT = 8
 
 
 def regret(choices, seed):
-    """Return the simple regret on Branin with an additional category of this number of choices."""
+    """Return the simple regret on Branin with an additional category that has the given number of choices."""
     branin = functions.BRANIN
     space = dict(branin.space) | ({"idle": bl.Categorical(list(range(choices)))} if choices else {})
     optimizer = bl.BayesOpt(space, seed=seed)
@@ -59,7 +59,7 @@ def returned_early(space, seed):
 
 
 def repeats_in_flight(space, seed, n):
-    """Make n suggestions; return how many of them repeated a point in flight while an untried point was left."""
+    """Make n suggestions. Return how many suggestions repeated a point in flight although an untried point was left."""
     optimizer = bl.BayesOpt(space, seed=seed)
     values = np.random.default_rng(seed).normal(size=64)
     size = math.prod(len(getattr(d, "choices", None) or getattr(d, "values", None) or range(d.low, d.high + 1))

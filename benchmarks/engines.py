@@ -7,9 +7,9 @@ measurement. Utilisation is the total time spent in the function, divided by the
 the first start to the last end. The rows named "engine" use the executor without belated: whenever a call has finished,
 the program submits a new call. The idle time is the mean time that a worker waits between the end of one call and the
 start of the next call. The CPU time is the time that the main process, without the workers, spends on each call. All
-calls take the same time, so all workers finish nearly at once. The last worker then waits until all other workers have
-a new call. The program alternates between the workloads and prints the medians over the rounds. "load" is the number of
-processes on the whole machine that were ready to run. The program prints JSON.
+calls take the same time, so all workers finish nearly at once. One worker is then the last to receive a new call, after
+all other workers. The program alternates between the workloads and prints the medians over the rounds. "load" is the
+number of processes on the whole machine that were ready to run. The program prints JSON.
 """
 
 import argparse
@@ -84,7 +84,7 @@ ENGINES = {"threads": threads, "processes": processes, "loky": loky, "dask": das
 
 class Sleeps:
     """Sleep. The runs of belated evaluate this function, and the runs without belated submit it to the executor
-    directly. Returns the times of its start and its end."""
+    directly. Returns the start time and the end time of the call."""
 
     def __init__(self, seconds):
         self.seconds = seconds

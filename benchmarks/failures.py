@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import belated as bl
 from belated import functions
 
-# Regrets below this count as equal.
+# All regrets below this value are treated as equal.
 LEAST_REGRET = 1e-6
 DIVERGING = {"none": None, "fail": math.nan, "1e3": 1e3, "1e6": 1e6, "1e12": 1e12}
 
@@ -59,8 +59,8 @@ def unit(function, params):
 
 
 def run(function, bad, reported, seed, n):
-    """Return (whether the trial is in the bad region, regret) for each trial of a run. In the bad region the value
-    `reported` is observed.
+    """For each trial of a run, return whether the trial is in the bad region, and the regret of the trial. In the bad
+    region the value `reported` is observed.
 
     If `reported` is None, the value of the function is observed. If `reported` is NaN, trials in the bad region fail.
     """
@@ -154,7 +154,7 @@ def border(fails, least, acquisition, seeds, n=120):
     }
 
 
-# Regrets below this count as equal.
+# All regrets below this value are treated as equal.
 LEAST_OF_ACCIDENTS = 1e-9
 # Number of successes in a run, and number of trials in flight.
 N_SUCCESSES, N_IN_FLIGHT = 60, 4

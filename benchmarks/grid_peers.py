@@ -80,7 +80,7 @@ class BoTorchGrid:
         return int(choices[int(scores.argmax())])
 
     def _choices(self):
-        """Return the untried rows, or all rows if every row has been tried."""
+        """Return the untried rows. If every row has been tried, return all rows."""
         untried = np.ones(len(self.grid.rows), dtype=bool)
         untried[self.rows] = False
         if not untried.any():

@@ -15,7 +15,7 @@ class Grid:
     Parameters
     ----------
     space : mapping
-        Dimensions with levels, parents before the dimensions that depend on them. Constants are allowed.
+        Dimensions with levels. A dimension comes after the dimensions on which it depends. Constants are allowed.
 
     Attributes
     ----------

@@ -4,8 +4,9 @@ A space has up to 20 dimensions, and 0 to 10 of them are discrete. The discrete 
 levels, some of them on a logarithmic scale, ordinals, and categories of 2 to 10 choices. The model is the default model
 of `BayesOpt`.
 
-A *member* is a point of the space as a row of encoded columns. `levels` has an entry for each dimension: the blocks of
-columns of its levels, or None for a continuous dimension.
+A *member* is a point of the space as a row of encoded columns. `levels` has one entry for each dimension. For a
+discrete dimension, the entry contains the columns that encode each level; for a continuous dimension, the entry is
+None.
 """
 
 import numpy as np
@@ -19,7 +20,7 @@ N_STARTS = 32  # number of short climbs
 N_CONVERGED = 6  # number of climbs that run until convergence and also try pairs of moves
 N_REPAIRED = 8  # number of best moves after which the continuous columns are searched again
 SHORT, LONG = 12, 500  # iterations of a local search
-MANY = 64  # if an integer has more levels than this, moves try only some of them
+MANY = 64  # if an integer has more levels than this number, moves try only some of its levels
 
 
 def dimension(rng, kinds):
@@ -213,7 +214,8 @@ class DenseSearch:
                 return x, value
 
     def climb_by_pairs(self, x, value):
-        """Run `climb`. Then also try pairs of moves, and run local searches after the best moves."""
+        """Run `climb`. When single moves no longer help, also try pairs of moves, and run local searches after the best
+        moves."""
         x, value = self.climb(x, value, LONG)
         while True:
             rows = np.vstack([self.single_moves(x), self.pair_moves(x)])

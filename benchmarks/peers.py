@@ -57,8 +57,8 @@ class Random(Belated):
 
 
 class Algorithm(Belated):
-    """An algorithm by its name in the literature: ``belated-algorithm:GP-BUCB``, or ``belated-algorithm:`` with
-    settings that contain a "name"."""
+    """An algorithm, given by the name of the algorithm in the literature: ``belated-algorithm:GP-BUCB``, or
+    ``belated-algorithm:`` with settings that contain a "name"."""
 
     @staticmethod
     def make(space, seed, settings):
@@ -235,10 +235,11 @@ class OptunaTPE(Optuna):
 
 
 class CMAES:
-    """CMA-ES (covariance matrix adaptation), started from the middle of the box, with pycma's defaults.
+    """CMA-ES (covariance matrix adaptation) with pycma's defaults. The search starts from the middle of the box.
 
-    While all points of a generation are pending, further points are drawn from the generation's distribution. The
-    generation ends when the number of its results equals pycma's population size. Later results are not used.
+    While all points of a generation are pending, further points are drawn from the generation's distribution. A
+    generation ends when the number of results of the generation equals pycma's population size. Later results are not
+    used.
 
     Settings: ``sigma``, the first standard deviation in units of the box (0.25), and options of pycma.
     """

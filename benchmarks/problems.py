@@ -1,4 +1,5 @@
-"""Settings for comparing optimizers: a problem, its noise, and the delays of its results."""
+"""Settings for comparing optimizers. A setting consists of a problem, the noise of the values, and the delays of the
+results."""
 
 import math
 from collections.abc import Callable
@@ -48,8 +49,8 @@ class Setting:
     smallest: float = 1e-6  # all regrets below this value are treated as equal
 
     def outcomes(self, function, rng, n):
-        """Return a function that gives the observed value of an evaluation: its arguments are the number k of the
-        evaluation, the point, and f at the point."""
+        """Return a function that gives the observed value of an evaluation. The arguments of the function are the
+        number k of the evaluation, the point, and f at the point."""
         errors = self.noise.sample(rng, n)
         return lambda k, params, value: value + self.noise.scale(value) * errors[k]
 

@@ -2,10 +2,10 @@
 benchmarks/serve.py.
 
 Each client has one connection. Clients send requests at scheduled times with a given rate, even if earlier requests
-have not been answered. The latency of a request is measured from its scheduled time, so it grows if the server cannot
-keep up. The requests are 35 % suggestions, 30 % observed values, 5 % failures, 15 % requests for the status, 10 % for
-pages of trials and 5 % for the best trial. At the end, the study must contain each acknowledged call exactly once. The
-program needs fastapi and uvicorn, and prints JSON.
+have not been answered. The latency of a request is measured from the scheduled time of the request, so latencies grow
+if the server cannot keep up. The requests are 35 % suggestions, 30 % observed values, 5 % failures, 15 % requests for
+the status, 10 % for pages of trials and 5 % for the best trial. At the end, the study must contain each acknowledged
+call exactly once. The program needs fastapi and uvicorn, and prints JSON.
 """
 
 import http.client
@@ -32,7 +32,8 @@ def ask(address, token, slot, clients, rate, seconds, seed, barrier, results):
     each."""
     chance, pending, found, errors = random.Random(seed), [], [], []
     path, headers = "/v1/studies/study", {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    # The clients use the standard library's HTTP client, because it leaves most of the processor time to the server.
+    # The clients use the HTTP client of the standard library, because this client leaves most of the processor time to
+    # the server.
     connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
 
     def request(where, body=None):

@@ -11,8 +11,8 @@ accuracy, or its log-likelihood if the classifier is a network. The score of a r
 if training diverged. The rules of a run are in tables.py. The regret is at most 10, and the regret of failed points is
 10.
 
-The tables in `HELD_OUT` were set aside before any optimizer was run on them. These tables are never used to choose a
-default.
+The tables in `HELD_OUT` were set aside before any optimizer was run on them. The tables in `HELD_OUT` are never used to
+choose a default.
 """
 
 import argparse

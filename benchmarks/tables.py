@@ -52,7 +52,7 @@ class Table:
     counts : array (n,), optional
         The number of replicates of each row, if some rows have fewer than r. Default None: all rows have r.
     largest : float
-        Regrets above this count as equal. The regret of failed points is infinite. Default: no bound.
+        Regrets above this bound are treated as equal. The regret of failed points is infinite. Default: no bound.
     """
 
     def __init__(self, space, values, seconds, counts=None, largest=math.inf):
@@ -100,8 +100,8 @@ class TableSetting:
         return self.load().time
 
     def outcomes(self, table, rng, n):
-        """Return a function that gives the observed value of an evaluation: its arguments are the number k of the
-        evaluation, the point, and f at the point."""
+        """Return a function that gives the observed value of an evaluation. The arguments of the function are the
+        number k of the evaluation, the point, and f at the point."""
         u = rng.random(n)
         return lambda k, params, value: table.replicate(params, u[k])
 
@@ -111,8 +111,8 @@ class TableSetting:
         return np.minimum(distance / table.unit, table.largest)
 
 
-# The open tables. Four tables of hpobench are held out: they are used to check the defaults, which were chosen with the
-# open tables.
+# The open tables. Four tables of hpobench are held out. The defaults were chosen with the open tables and are checked
+# with the held-out tables.
 
 _UNITS = [16, 32, 64, 128, 256, 512]
 _SPACES = {

@@ -5,11 +5,11 @@ is run by hand.
     python benchmarks/trees.py table trees.jsonl
     python benchmarks/trees.py pyxab
 
-The regret is the distance between f at one point and the optimum of f. This point is the best observed point if there
-is no noise, and the recommended point if there is noise. The score is log10 of (regret / median regret of random
-points). Random points have a score of about 0, and lower scores are better. Noise is normal, and its standard deviation
-is a twentieth of the median regret of random points. With a delay, a result arrives after 100 further points have been
-suggested. The problem, the noise and the seeds of a run are the same for every optimizer.
+The regret is the distance between the optimum of f and f at one point: at the best observed point if there is no noise,
+and at the recommended point if there is noise. The score is log10 of (regret / median regret of random points). Random
+points have a score of about 0, and lower scores are better. Noise is normal, and its standard deviation is a twentieth
+of the median regret of random points. With a delay, a result arrives after 100 further points have been suggested. The
+problem, the noise and the seeds of a run are the same for every optimizer.
 """
 
 import argparse
@@ -142,7 +142,8 @@ class CMAES:
 
 
 class TPE:
-    """Optuna's TPE with its defaults, up to 2,000 evaluations; the recommendation is the best observed point."""
+    """Optuna's TPE with its default settings, for up to 2,000 evaluations. The recommendation is the best observed
+    point."""
 
     def __init__(self, problem, seed, n, delay):
         if n > TPE_LIMIT:

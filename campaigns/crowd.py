@@ -104,7 +104,7 @@ def together(target, store, workers, *arguments):
 
 
 def mixed(workers, calls, think, store="sqlite", p99=P99):
-    """Run the processes with random search and return their results."""
+    """Run the processes with random search, and return the results of the processes."""
     failures = harness.Failures()
     with harness.folder() as folder, harness.place(store, folder) as path:
         harness.random_study(path)
@@ -148,7 +148,7 @@ def mixed(workers, calls, think, store="sqlite", p99=P99):
 
 
 def separation(workers, suggestions, store="sqlite"):
-    """Run the processes with Bayesian optimisation and return their results."""
+    """Run the processes with Bayesian optimisation, and return the results of the processes."""
     failures = harness.Failures()
     with harness.folder() as folder, harness.place(store, folder) as path:
         study = harness.bayes_study(path, pending="hallucinate")

@@ -120,7 +120,7 @@ def cases(path, base, seed, numbers, results):
     """Examine several damaged copies. Report (number, damage, result) before and after each copy is examined."""
     data, log, truth, stored, records = base
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    sys.stderr = open("/dev/null", "w")  # noqa: SIM115  # it would receive thousands of warnings about the damage
+    sys.stderr = open("/dev/null", "w")  # noqa: SIM115  # stderr would contain thousands of warnings
     for number in numbers:
         chance = random.Random(f"{seed} {number}")
         broken, what = damaged(log or data, chance, log=bool(log))

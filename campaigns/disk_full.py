@@ -2,8 +2,8 @@
 
 The limit on the size of files (RLIMIT_FSIZE) simulates the full disk. For every size from `first` on, the program makes
 one call on a copy of a store while files cannot grow beyond this size. The call must succeed or raise StoreError. After
-the limit is lifted, the store must contain all earlier events, and the new event either completely or not at all. Both
-the open study and a newly opened study must then be able to append events. The program prints JSON.
+the limit is lifted, the store must contain all earlier events, and the new event either completely or not at all.
+Afterwards, the open study and a newly opened study must be able to append events. The program prints JSON.
 """
 
 import resource

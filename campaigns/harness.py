@@ -161,7 +161,7 @@ def command(*arguments):
 
 
 def percentile(values, share):
-    """Return a quantile: the smallest of the values that is at least as large as this share of the values."""
+    """Return a quantile: the smallest value that is greater than or equal to the given share of all values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, -int(-share * len(ordered) // 1) - 1))]
 
@@ -173,8 +173,8 @@ def milliseconds(seconds):
 
 
 class Failures(list):
-    """The failures of a program, and separately its calls that took too long (possibly because the machine was busy).
-    The output contains only the first few failures."""
+    """The failures of a program. The calls that took too long are counted separately, because the machine may have been
+    busy. The output contains only the first few failures."""
 
     def __init__(self):
         super().__init__()

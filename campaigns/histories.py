@@ -98,7 +98,7 @@ def live(make, name, store, calls, plain=False):
 
 
 def shuffled(make, name, store, calls, trials, chance):
-    """Run the points of a history with its reports in another order; return the final study."""
+    """Run a history with the same points, but with the reports in another order; return the final study."""
     study = bl.Study(name, store=store, optimizer=make(), time=lambda: 1000.0)
     points = [trial.params if trial.index is None else trial.index for trial in trials]
     for point in points:

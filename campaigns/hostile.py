@@ -23,7 +23,8 @@ from belated.store import checksums as events
 MEMORY = 3 << 30  # bytes of address space that a reader may use
 TIME = 60.0  # seconds
 
-# These bodies replace the body of event 3, an observation of trial 0. The bodies are valid text, but not valid events.
+# Invalid bodies, which replace the body of event 3 (an observation of trial 0). The invalid bodies are valid text, but
+# not valid events.
 X = '{"numbers":[0.5,0.5]}'
 BODIES = {
     "empty": "",
@@ -162,7 +163,7 @@ BODIES |= {
         "scale is zero": (X, "3.0", note("[1.0,1.0]", 1.0, 0.1, 2, scale="0.0"), "false", "null"),
     }.items()
 }
-# Each function takes a number of bytes and returns a body of about this size.
+# Each function takes a size in bytes and returns a body of about this size.
 HUGE = {
     "spaces": lambda size: " " * size,
     "text": lambda size: '"' + "x" * size + '"',

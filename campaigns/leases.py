@@ -1,11 +1,11 @@
 """Check that the model uses a value that arrives 400 days late, long after a lease of an hour has ended: python
 campaigns/leases.py.
 
-The program controls the clock of the study. Three trials get leases of an hour, then 400 days pass. After this time the
-trials must still be pending, but the model must not contain them. The next suggestion must equal the suggestion of a
-copy in which the trials were abandoned. The next suggestion must differ from the suggestion of a copy in which the
-trials do not have a lease. Then another process opens the study and observes the value of one trial. This value must
-change the model's mean at the trial's point. The program prints JSON.
+The program controls the clock of the study. Three trials get leases of an hour, then 400 days pass. After the 400 days,
+the trials must still be pending, but the model must not contain the trials. The next suggestion must equal the
+suggestion of a copy in which the trials were abandoned. The next suggestion must differ from the suggestion of a copy
+in which the trials do not have a lease. Then another process opens the study and observes the value of one trial. This
+value must change the model's mean at the trial's point. The program prints JSON.
 """
 
 import sys
@@ -20,7 +20,7 @@ THETA = {"surrogate": bl.GP(lengthscale=0.3, signal_std=1.0, noise_std=1e-3), "i
 
 
 def leased(path, now, seconds):
-    """Make a study with three trials that have leases of this length; return the trials."""
+    """Make a study with three trials whose leases have the given length; return the trials."""
     study = harness.bayes_study(path, time=lambda: now[0], **THETA)
     study.add([{"x": 0.1, "y": 0.1}, {"x": 0.9, "y": 0.1}, {"x": 0.1, "y": 0.9}], [0.0, 0.2, 0.1])
     trials = [study.suggest(expires_after=seconds) for _ in range(3)]

@@ -39,7 +39,8 @@ def some_studies(url):
 
 
 def ask_everything(running, requests, failures, seed=0, deadline=None):
-    """Send this number of requests generated from the description; return how often each status occurred."""
+    """Generate the given number of requests from the OpenAPI description and send the requests; return how often each
+    status occurred."""
     import requests as http
     import schemathesis
     from hypothesis import HealthCheck, Phase, given, settings
@@ -186,7 +187,7 @@ def restart(running, kills, clients, calls, seed, failures, deadline, place):
         thread.join()
     for error in errors:
         failures.note(error)
-    # The server has the study open, so this process opens it separately.
+    # The server has opened the study in its process; this process opens the study separately.
     events = compare(bl.Study.load("study", harness.url(place)), done, failures)
     repeated = sum(what for kind, _, what in done if kind == "repeated")
     return {"stops": killed, "clients": clients, "events": events, "requests_repeated": repeated}

@@ -3,7 +3,8 @@
 Usage: python campaigns/syscalls.py. The program needs strace. At the N-th write, fsync, truncation or unlink of the
 store's files, strace kills the process or lets the call fail with EIO. N is 1, 2, … until the call succeeds. After each
 fault, the event table must contain the earlier events, and the new event either completely or not at all. The next
-process repeats the call, which must succeed and must not write its event twice. The program prints JSON.
+process repeats the call. The repeated call must succeed, and the event of the call must not be written twice. The
+program prints JSON.
 """
 
 import json

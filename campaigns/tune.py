@@ -64,7 +64,7 @@ def session(address, folder, samples, workers, seconds, period):
 
 
 class Files:
-    """The three files in which Tune stores a run, and their earlier contents."""
+    """The three files in which Tune stores a run, and the earlier contents of these files."""
 
     KINDS = ("experiment_state", "searcher-state", "search_gen_state")
 
@@ -124,7 +124,7 @@ class Files:
         return found
 
     def search(self):
-        """Return the search's trials, [(x, state, value)], and their numbers by Tune's ids."""
+        """Return the search's trials, [(x, state, value)], and a dict from Tune's ids to the numbers of the trials."""
         from belated.integrations.ray import BelatedSearch
         from belated.integrations.ray.checkpoint import SavedSearch
 

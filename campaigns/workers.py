@@ -24,7 +24,7 @@ import belated as bl
 # The maximum number of seconds for which an evaluation waits until all workers are evaluating. The time is limited,
 # because an engine may have put an evaluation into the queue of its worker while the other workers were dead.
 MAX_WAIT = 1.0
-# The run continues for this number of evaluations per worker after the last kill.
+# After the last kill, the run continues for this number of evaluations per worker.
 N_LAST = 20
 
 
@@ -89,8 +89,8 @@ class Evaluation:
         return harness.objective(params)
 
     def wait_for_all(self):
-        """Wait until all workers are evaluating at the same time. The first worker that sees that all workers are
-        evaluating writes a file, which tells the other workers."""
+        """Wait until all workers are evaluating at the same time. When a worker finds that all workers are evaluating,
+        it writes a file that informs the other workers."""
         end, reader = time.monotonic() + MAX_WAIT, Reader(self.folder)
         while not has(self.folder, "all at work") and time.monotonic() < end:
             if len(reader.update().at_work) == self.n_workers:
@@ -134,7 +134,7 @@ class Reader:
             with open(self.path, "rb") as file:
                 file.seek(self.position)
                 added = file.read()
-            # The last line may still be incomplete.
+            # The last line of the file may still be incomplete.
             added = added[: added.rfind(b"\n") + 1]
             self.position += len(added)
             for line in map(json.loads, added.splitlines()):

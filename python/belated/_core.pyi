@@ -171,7 +171,8 @@ class Space:
     A point is a list with one number for each parameter. None stands for a missing or inactive parameter."""
 
     def __new__(cls, declared: list[tuple[str, Parameter, list[tuple[str, list[int]]]]], is_context: bool) -> Space:
-        """Create a space. Each entry of `declared` has the name of a parameter, the parameter, and its conditions.
+        """Create a space. Each entry of `declared` consists of the name of a parameter, the parameter, and the
+        conditions of the parameter.
 
         A condition names another parameter, and has the levels of that parameter at which the condition holds."""
 
@@ -203,7 +204,7 @@ class Space:
         """The numbers of the searched parameters, from the numbers of all parameters."""
 
     def decode(self, columns: list[float]) -> list[float | None]:
-        """The numbers of the point nearest to these columns."""
+        """The numbers of the point that is nearest to the given columns."""
 
     def numbers(self, record: TrialRecord) -> list[float | None]:
         """The numbers of the parameters at the point where a trial was started."""
@@ -534,7 +535,7 @@ class GaussianProcess:
 
 @final
 class Acquisition:
-    """An acquisition on a fixed posterior. Calling the acquisition evaluates it at the rows of an array."""
+    """An acquisition on a fixed posterior. A call evaluates the acquisition at the rows of an array."""
 
     @staticmethod
     def upper_confidence_bound(gp: GaussianProcess, nu: float) -> Acquisition: ...

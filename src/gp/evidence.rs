@@ -15,7 +15,7 @@ use crate::numerics::simd::{difference_to_multiple, dot, multiply};
 use crate::numerics::threads::parallel_map;
 
 /// The smallest log Bayes factor, in nats, for which a kernel replaces the earlier kernels in the list, or a transform
-/// replaces the identity. Kass & Raftery 1995 call evidence of this size strong.
+/// replaces the identity. Evidence of this size is called strong by Kass & Raftery 1995.
 pub(super) const MIN_LOG_BAYES_FACTOR: f64 = 3.0;
 
 /// The number of rows in a strip. A strip is the unit of work for a thread. The sums of the strips are added in the
@@ -34,8 +34,8 @@ pub struct Data<'a> {
     pub y: &'a [f64],
     /// The known noise variance of each row. `None` means λ. The slice is empty if all rows have noise variance λ.
     pub noise: &'a [Option<f64>],
-    /// Whether the prior mean is a constant m ~ N(0, 1), which is set to its best value for each θ. Otherwise the prior
-    /// mean is 0.
+    /// If true, the prior mean is a constant m ~ N(0, 1), and m is set to its best value for each θ. If false, the
+    /// prior mean is 0.
     pub about_mean: bool,
 }
 

@@ -83,8 +83,8 @@ pub struct Found {
 /// warps of single columns are compared under the best variant.
 ///
 /// The first of the `known` θ is the main start. If the data are noiseless, only one row of each crowd is used, because
-/// the evidence of crowded rows depends on the last digits of their values. If all crowded rows were used, the evidence
-/// would often be largest for transforms that smooth f, or that shrink the range of f far from the crowd.
+/// the evidence of crowded rows depends on the last digits of the values of these rows. If all crowded rows were used,
+/// the evidence would often be largest for transforms that smooth f, or that shrink the range of f far from the crowd.
 pub fn fit_best(
     variants: &[Variant],
     known: &[Hyperparameters],
@@ -208,8 +208,8 @@ fn best_variant(
     Ok((variant, top))
 }
 
-/// The family with the largest evidence on these rows, and the end point of its search. The result is `None` if the
-/// evidence is infinite for every family.
+/// The family with the largest evidence on these rows, and the end point of the search of this family. The result is
+/// `None` if the evidence is infinite for every family.
 ///
 /// The searches of the first family run from all starts. The searches of the other families run from the end point of
 /// the first family, and from the last start.

@@ -64,8 +64,8 @@ impl FitSettings {
         })
     }
 
-    /// θ before any data. Given hyperparameters have their given values, and the other hyperparameters have the modes
-    /// of their priors.
+    /// θ before any data. Hyperparameters that the settings give have the given values. Each remaining hyperparameter
+    /// has the mode of its prior.
     pub fn prior_mode(&self) -> Hyperparameters {
         let [lengthscale, signal_variance, noise_variance] = priors::modes(self.dimensions);
         Hyperparameters {

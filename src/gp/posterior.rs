@@ -1,4 +1,4 @@
-//! The posterior given observed rows and a tail of pending rows, and its predictions.
+//! The posterior given observed rows and a tail of pending rows, and the predictions of the posterior.
 //!
 //! Notation: the rows of X (n, d) are the points, λ is the noise variance, A = K(X, X) + λI = L Lᵀ, z = L⁻¹y and α =
 //! A⁻¹y. For a point x, k = k(X, x) and v = L⁻¹k.

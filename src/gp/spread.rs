@@ -1,4 +1,4 @@
-//! Subsets and weights of rows. Subsets and weights reduce the influence of rows that are crowded near the optimum.
+//! Weights and subsets of rows, which reduce the influence of rows that are crowded near the optimum.
 
 use ndarray::{ArrayView1, ArrayView2};
 

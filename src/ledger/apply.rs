@@ -161,8 +161,8 @@ impl Ledger {
     }
 
     /// Stores an observation of a trial. If `now` is given, this is the first observation of the trial. Otherwise the
-    /// observation replaces an earlier observation. Returns the value in the form that strategies read, and the
-    /// observation if it contains more than the value.
+    /// observation replaces an earlier observation. Returns the value in the form that strategies read. Also returns
+    /// the observation if the observation contains more than the value.
     fn observe(
         &mut self,
         number: TrialNumber,

@@ -70,8 +70,8 @@ impl Observation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Event {
-    /// A trial was started. If `queued` is true, the trial uses the first enqueued point. Otherwise the strategy
-    /// proposed the point.
+    /// A trial was started. If `queued` is true, the trial uses the first enqueued point. If `queued` is false, the
+    /// strategy proposed the point.
     Suggested {
         point: Point,
         context: Vec<f64>,
@@ -123,8 +123,8 @@ pub enum Event {
         #[serde(default)]
         at: Option<f64>,
     },
-    /// An observed value was replaced, together with its noise. If the observation does not have a cost, a duration or
-    /// a point, the earlier cost, duration or point is kept.
+    /// An observed value was replaced, together with the noise of the value. If the observation does not have a cost, a
+    /// duration or a point, the earlier cost, duration or point is kept.
     Amended {
         number: TrialNumber,
         #[serde(deserialize_with = "json::named")]
@@ -263,7 +263,7 @@ pub enum Action {
         /// The rule that applies if the trial already has a value.
         again: Again,
     },
-    /// The trial crashed. The model of success counts its point as a failure.
+    /// The trial crashed. The model of success counts the point of the trial as a failure.
     Fail {
         /// The trial.
         number: TrialNumber,

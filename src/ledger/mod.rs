@@ -192,7 +192,7 @@ impl Ledger {
         Point::Numbers(point.iter().map(active).collect())
     }
 
-    /// The encoded point where a trial was run, and its row number among candidates.
+    /// The encoded point where a trial was run, and the row number of the point if the domain is a list of candidates.
     pub(crate) fn member(&self, number: TrialNumber) -> Member {
         let index = self.trials[number].index;
         Member::new(self.x(number).to_vec(), index.map(|index| index as usize))
@@ -239,8 +239,8 @@ impl Ledger {
         &self.pending
     }
 
-    /// Trials that were abandoned after the last value or failure. Strategies do not suggest the points of these trials
-    /// again before the next value or failure.
+    /// Trials that were abandoned after the last value or failure. Strategies do not suggest the points of such
+    /// abandoned trials again before the next value or failure.
     pub(crate) fn recently_abandoned(&self) -> Vec<TrialNumber> {
         let mut numbers = Vec::new();
         for entry in self.entries.iter().rev() {

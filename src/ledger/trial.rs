@@ -218,8 +218,8 @@ impl Trial {
 /// The ranking of the current values at the highest fidelity observed. If values are equal, the trial with the smallest
 /// number comes first.
 ///
-/// The ranking is a heap of all values. An outdated entry, or an entry with a lower fidelity, is dropped when it
-/// reaches the top of the heap. So replacing a value costs O(log n) instead of O(n).
+/// The ranking is a heap of all values. An outdated entry, or an entry with a lower fidelity, stays in the heap until
+/// it reaches the top. Therefore replacing a value costs O(log n) instead of O(n).
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ranking {
     heap: BinaryHeap<Ranked>,

@@ -23,8 +23,8 @@ use crate::numerics::order::best_first;
 use crate::problem::{Coordinate, columns};
 use crate::random::Rng;
 
-/// The largest number of rounds of one search. A round is a local search followed by a sweep. Searches usually converge
-/// in far fewer rounds.
+/// The largest number of rounds of one search. One round consists of a local search and a sweep. Searches usually
+/// converge in far fewer rounds.
 const MAX_ROUNDS: usize = 50;
 /// The smallest distance between two starts (root mean square over the columns). Searches from nearer starts usually
 /// reach the same local maximum.

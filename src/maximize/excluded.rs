@@ -15,8 +15,8 @@ use crate::random::Rng;
 const MAX_DRAWS: usize = 64;
 
 /// A set of members of a domain. The members do not have an active continuous coordinate. Equal rows of candidates
-/// count as one member. If a member is inserted several times, the set contains the member until it has been removed as
-/// many times.
+/// count as one member. A member that was inserted several times stays in the set until it has been removed the same
+/// number of times.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Excluded(HashMap<Key, usize>);
 
@@ -126,8 +126,8 @@ impl Excluded {
         if let Domain::Box(product) = domain
             && product.is_conditional()
         {
-            // Coordinates that became active are at the middle of their range, so draw the continuous coordinates at
-            // random.
+            // A coordinate that became active is at the middle of its range. Therefore draw the continuous coordinates
+            // at random.
             let before = x.clone();
             for (_, coordinate, at) in product.active_columns(&before) {
                 if *coordinate == Coordinate::Continuous {

@@ -12,7 +12,8 @@ pub(super) struct Search<'a, 's> {
     pub objective: &'a mut dyn Objective,
     pub product: &'a Product,
     pub excluded: &'a Excluded,
-    /// The best scored member that is not excluded. This field is used only if members are excluded.
+    /// The best scored member that is not excluded. The member is stored only if some members of the domain are
+    /// excluded.
     pub best_left: Option<(Vec<f64>, f64)>,
     pub stop: &'a mut Stop<'s>,
     /// L-BFGS-B minimises (reference − a(x)) / scale, so that its tolerances are relative to the range of a(x).

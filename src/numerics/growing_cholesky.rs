@@ -102,8 +102,8 @@ impl GrowingCholesky {
         if n > 0 {
             subtract_gram_of_rows(l21.view(), schur.view_mut());
         }
-        // The new corner of the buffer holds the Schur complement while a copy of it is factorised. Then the factor
-        // replaces the Schur complement.
+        // The new corner of the buffer holds the Schur complement while a copy of it is factorised. The factor of the
+        // copy then replaces the Schur complement.
         self.write_corner(n, &schur);
         let jitter = self.factor_with_jitter(n, &mut schur, scale)?;
         self.write_corner(n, &schur);

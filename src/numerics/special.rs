@@ -162,7 +162,7 @@ mod tests {
                 assert!((rest / (1.0 - a * expected) - 1.0).abs() < 1e-12, "{a}");
             }
         }
-        // The function switches between two formulas at one value of a. Both formulas agree at this value.
+        // The function switches between two formulas at one value of a. The two formulas agree at this value of a.
         let (before, after) = (mills_ratio(50.0).1, mills_ratio(50f64.next_up()).1);
         assert!((before / after - 1.0).abs() < 2e-12);
     }

@@ -77,7 +77,7 @@ impl Domain {
         }
     }
 
-    /// Whether the same member can be suggested twice. This is possible if some members do not have an active
+    /// Whether the same member can be suggested twice. Members can be repeated if some members do not have an active
     /// continuous coordinate.
     pub fn can_repeat(&self) -> bool {
         match self {

@@ -10,8 +10,8 @@ use super::{Coordinate, Domain, Product, columns};
 use crate::random::Rng;
 
 /// The largest d for which R_d is used. For larger d, Latin squares are used. For large d, the steps of R_d are close
-/// to simple fractions. Whole slices of a coordinate then stay empty for hundreds of points. This happens first at
-/// d = 9. At d = 20, half of all slices stay empty.
+/// to simple fractions. As a consequence, whole slices of a coordinate stay empty for hundreds of points. The smallest
+/// d with such empty slices is 9. At d = 20, half of all slices stay empty.
 const MAX_GOLDEN: usize = 8;
 
 impl Domain {

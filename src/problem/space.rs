@@ -297,5 +297,5 @@ impl From<Space> for Saved {
     }
 }
 
-/// The level of a parameter that is not given. This level does not satisfy any condition.
+/// The level of a parameter that is not given. The level of a missing parameter does not satisfy any condition.
 const NO_LEVEL: u64 = u64::MAX;

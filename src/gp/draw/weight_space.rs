@@ -55,7 +55,7 @@ impl WeightSpace {
             .for_each(|s| *s += noise_variance);
         let mut root = GrowingCholesky::new();
         root.extend(Array2::zeros((n, 0)).view(), sigma)?;
-        // With Σ = L Lᵀ and ξ ~ N(0, I), the draw is w = L⁻ᵀ(L⁻¹ Hᵀy + sqrt(λ) ξ).
+        // Given Σ = L Lᵀ and ξ ~ N(0, I), the draw of the weights is w = L⁻ᵀ(L⁻¹ Hᵀy + sqrt(λ) ξ).
         let mut weights = as_row(h.t().dot(&ArrayView1::from(&y)).to_vec());
         root.forward_substitution(weights.view_mut());
         let noise_std = noise_variance.sqrt();

@@ -68,8 +68,8 @@ impl KernelFamily {
     }
 
     /// The square of the Lipschitz constant of functions whose RKHS norm is 1. Distances are in units of the
-    /// lengthscales. For a stationary family, this square is −2 dκ/dq at q = 0. The result is `None` if such functions
-    /// are not Lipschitz continuous.
+    /// lengthscales. For a stationary family, this square is −2 dκ/dq at q = 0. The result is `None` if functions in
+    /// the RKHS are not Lipschitz continuous.
     pub fn squared_lipschitz(self) -> Option<f64> {
         self.stationary()
             .map_or(Some(1.0), |family| family.squared_lipschitz)
