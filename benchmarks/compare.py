@@ -1,4 +1,4 @@
-"""A comparison of optimizers under late results, in simulated time; the program is run by hand.
+"""A comparison, in simulated time, of optimizers whose results arrive late; the program is run by hand.
 
     python benchmarks/compare.py run --optimizers belated botorch random --seeds 0:20 --out results.jsonl
     python benchmarks/compare.py table results.jsonl

@@ -54,7 +54,7 @@ def optuna_trials(url, trials, barrier, results):
 
 
 def measure(target, url, processes, trials):
-    """Return the trials per second, measured from the time when all processes are ready, and the times of the calls."""
+    """Return the trials per second, and the times of the calls. The measurement starts when all processes are ready."""
     context = harness.processes()
     barrier, results = context.Barrier(processes + 1), context.SimpleQueue()
     crowd = [context.Process(target=target, args=(url, trials, barrier, results)) for _ in range(processes)]

@@ -84,7 +84,7 @@ class Timed:
 
 
 def serve(connection, worker):
-    """Open a study in a process, then ask and tell on request through a pipe."""
+    """Open a study in a process. Then call ask or tell whenever a request arrives through the pipe."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)

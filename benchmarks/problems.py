@@ -34,7 +34,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Setting:
-    """A problem, its noise, and the delays of its results.
+    """A problem, the noise of its values, and the delays of its results.
 
     In a setting without workers, a run makes n_evaluations suggestions, and delays are counted in suggestions, as in
     `belated.simulate.simulate`. In a setting with workers, delays are evaluation times: a free worker gets a new trial
@@ -60,7 +60,7 @@ class Setting:
 
 
 def always(function):
-    """Return a function of the seed that gives the same problem for all seeds."""
+    """Return a function that takes a seed, ignores the seed, and always returns the given problem."""
     return partial(_first, function)
 
 

@@ -8,8 +8,9 @@ The problem *quadratic* has 30 trials that minimise the sum of (x_i - i)² over 
 ten steps, a trial reports this sum plus 1/(step + 1). The problem *digits* maximises the accuracy of an `SGDClassifier`
 in 40 trials, on two thirds of scikit-learn's digits. A trial reports the accuracy after each of 27 epochs. Each line of
 the results describes one run: the best value of a completed trial, and the total number of steps. The command `table`
-prints medians over runs. The command also prints the mean difference from the sampler `--against` over runs with the
-same seed, with one standard error. A positive difference means that the sampler is better than `--against`.
+prints medians over runs. The command also compares each sampler with the sampler that `--against` names, in runs with
+the same seed: it prints the mean difference and its standard error. A positive difference means that the sampler is
+better than `--against`.
 """
 
 import argparse

@@ -6,8 +6,8 @@
 The program actually runs the fits one after the other. The simulated time of a fit is its CPU time, so the figures do
 not depend on other programs on the machine. The simulated time includes the time for choosing candidates.
 `RandomizedSearchCV` and `BelatedSearchCV` evaluate each split of a candidate as a separate task. Optuna's
-`OptunaSearchCV`, with its default sampler, evaluates all splits of a candidate in one task. The unit of time t is the
-time that `RandomizedSearchCV` takes for all its candidates.
+`OptunaSearchCV`, with its default sampler, evaluates all splits of a candidate in one task. The unit of time, t, is the
+time that `RandomizedSearchCV` takes for all candidates.
 """
 
 import argparse

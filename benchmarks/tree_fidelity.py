@@ -117,8 +117,8 @@ def main():
             medians = np.median(np.array(runs), axis=0).T
             result |= {f"{label}: {kind}": rounded(row) for kind, row in zip(KINDS, medians, strict=True)}
         if arguments.only is None:
-            # Compare the point recommended at half of the cost with the better of the two points found at full
-            # fidelity.
+            # Compare the point that is recommended after half of the cost with the better of the two points that the
+            # search at full fidelity finds.
             full = np.minimum(result["full: recommended"], result["full: best"])
             result["half"] = [
                 bool(low <= high) for low, high in zip(result["low: recommended"], full[1:], strict=False)

@@ -50,8 +50,8 @@ def schwefel(x):
 
 
 def shifted(formula, half, d, rng):
-    """Return the function of the formula on [-half, half]^d. The function is shifted: its minimum is at a random point
-    of [-half/2, half/2]^d."""
+    """Return a function on [-half, half]^d. The function is the formula, shifted so that the minimum is at a random
+    point of [-half/2, half/2]^d."""
     shift = rng.uniform(-half / 2, half / 2, d)
     return np.full(d, -half), np.full(d, half), lambda x: formula(x - shift)
 

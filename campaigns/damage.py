@@ -80,8 +80,8 @@ def damaged(data, chance, log):
 
 
 def use(path, truth, name, bodies):
-    """Open a damaged study, read it and write to it. Return "right" or "earlier" for the state of the study,
-    "StoreError", or a description of another error."""
+    """Open a damaged study, read it and write to it. Return "right" or "earlier" if the study is in the right or an
+    earlier state, "StoreError" if this error is raised, and otherwise a description of the error."""
     try:
         study = bl.Study.load(name, harness.url(path))
         seen = harness.state(study)
@@ -174,8 +174,8 @@ def prepared(base, logged):
 
 
 def run(damages=10_000, logs=1000, workers=2, seed=0, limit=None):
-    """Return the results for damage in a file that is not in use, and for damage in the write-ahead log of a file whose
-    writers were killed."""
+    """Return the results for two kinds of files: a damaged file that is not in use, and a file whose writers were
+    killed and whose write-ahead log is damaged."""
     with harness.folder(memory=True) as folder:
         result = {"file": campaign(Path(folder), damages, False, workers, seed, limit)}
     if logs:

@@ -16,8 +16,8 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The stream of `recommend`, and the stream of the draws that a strategy makes only once. Suggestions do not use these
-/// streams.
+/// The stream for calls of `recommend`, and the stream for draws that a strategy makes only once. Suggestions do not
+/// use these streams.
 pub const RECOMMENDATION: u64 = u64::MAX;
 pub const SETUP: u64 = u64::MAX - 1;
 

@@ -1,10 +1,10 @@
 //! Fantasies: posteriors that differ only in the values that are assumed for pending trials.
 //!
-//! Notation: L z = y, where y contains the targets of the observed rows and then of the tail; v(x) = L⁻¹k(X, x). If the
-//! entries of z for the tail are standard normal, the entries of y for the tail are a joint draw from the predictive
-//! distribution of the pending values. Fantasy i adds δ_i to the entries of z for the tail, so its posterior mean is
-//! mu_i(x) = mu(x) + v(x)ᵀ(0, δ_i). The posterior variance does not depend on the values, so all fantasies have the
-//! same variance.
+//! Notation: L z = y, where y contains the targets of the observed rows, followed by the targets of the tail; v(x) =
+//! L⁻¹k(X, x). If the entries of z for the tail are standard normal, the entries of y for the tail are a joint draw
+//! from the predictive distribution of the pending values. Fantasy i adds δ_i to the entries of z for the tail, so its
+//! posterior mean is mu_i(x) = mu(x) + v(x)ᵀ(0, δ_i). The posterior variance does not depend on the values, so all
+//! fantasies have the same variance.
 
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 

@@ -134,8 +134,8 @@ pub fn fit_best(
             coarsest = Part::of(data, &rows);
             of_all_rows = Some(p.clone());
             starts.insert(0, p);
-            // The fit to all rows found that the data are noiseless. A fit to the kept rows alone could explain the
-            // data by noise, so λ is bounded.
+            // The fit to all rows found that the data are noiseless. However, a fit to the kept rows alone could
+            // explain the data by noise. Therefore λ has an upper bound in this fit.
             if let Some(upper) = bounds_of_part.1.last_mut() {
                 *upper = upper.min(NOISELESS.ln());
             }
@@ -187,7 +187,7 @@ fn best_variant(
     ((p, value), known_starts): (End, &[Vec<f64>]),
     stop: &mut Stop,
 ) -> Result<(usize, Vec<f64>)> {
-    // As with kernels, another variant replaces the first variant only with strong evidence.
+    // Another variant replaces the first variant only if the evidence for the other variant is strong.
     let bound = value - variants[0].log_slope(rows) - MIN_LOG_BAYES_FACTOR;
     let (mut variant, mut least, mut top) = (0, bound, p.clone());
     for (i, other) in variants.iter().enumerate().skip(1) {

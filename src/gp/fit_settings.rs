@@ -37,7 +37,7 @@ pub struct FitSettings {
     /// The unit of the lengthscale prior, for each group of columns. The unit is the typical distance between random
     /// points in the columns of the group. For one column with uniform points on [0, 1], the unit is 1.
     pub spreads: Vec<f64>,
-    /// The input warp w that the search uses. At first, this is the input warp of the start.
+    /// The input warp w that the search uses. At first, the search uses the input warp of the start.
     pub input_warp: InputWarp,
     /// The columns that may be warped.
     pub warpable: Vec<usize>,

@@ -168,8 +168,8 @@ impl GaussianProcess {
         Ok(mean)
     }
 
-    /// The targets y = L z of all rows. The target of a hallucinated row is the posterior mean. The target of every
-    /// other row is the given target.
+    /// The targets y = L z of all rows. The target of a hallucinated row is the posterior mean. The target of a row
+    /// that is not hallucinated is the given target.
     pub(crate) fn targets(&self) -> Vec<f64> {
         self.factor.multiply(&self.z)
     }
@@ -327,8 +327,8 @@ impl GaussianProcess {
     }
 
     /// Returns an error if predictions for `targets` could overflow. Let K be the largest k(x, x) over all rows x. Then
-    /// |k_i| ≤ K and |v_i| ≤ √K, so means are finite if K·Σ|α| and √K·Σ|z| are finite. A factor of 2 is a margin for
-    /// rounding errors.
+    /// |k_i| ≤ K and |v_i| ≤ √K, so means are finite if K·Σ|α| and √K·Σ|z| are finite. An additional factor of 2 leaves
+    /// a margin for rounding errors.
     pub(super) fn check_range(&self, targets: impl Iterator<Item = f64>) -> Result<()> {
         let size = |weights: &[f64]| weights.iter().map(|w| w.abs()).sum::<f64>();
         let rows = self.rows.rows().into_iter();

@@ -1,6 +1,6 @@
 //! The tail, which contains the rows of pending trials after the observed rows. The tail is always replaced as a whole.
 //!
-//! Notation: L z = y, where y contains the targets of the observed rows and then of the tail.
+//! Notation: L z = y, where y contains the targets of the observed rows, followed by the targets of the tail.
 
 use ndarray::{ArrayView1, ArrayView2};
 

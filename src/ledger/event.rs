@@ -91,7 +91,7 @@ pub enum Event {
         #[serde(default)]
         attrs: Option<String>,
     },
-    /// A trial that was started outside this optimizer was added. Its value may be unknown.
+    /// A trial that was started outside this optimizer was added. The value of the added trial may be unknown.
     Added {
         point: Point,
         context: Vec<f64>,

@@ -223,8 +223,8 @@ impl Constrained<'_, '_> {
         Ok(best)
     }
 
-    /// Returns an allowed point near the boundary for each of the points `outside`. The point is found by bisection of
-    /// the segment from the nearest point `inside`.
+    /// Returns an allowed point near the boundary for each of the points `outside`. Bisection of the segment from the
+    /// nearest point of `inside` finds the allowed point.
     fn on_boundary(
         &self,
         points: &Array2<f64>,
@@ -281,8 +281,8 @@ impl Constrained<'_, '_> {
             row.assign(&ArrayView1::from(&segment.end));
         }
         let reached = self.allowed(rows.view())?;
-        // The number of a segment and two fractions. The point at the first fraction is allowed, and the point at the
-        // second fraction is not.
+        // Each entry contains the number of a segment and two fractions of the length. The point at the first fraction
+        // is allowed, and the point at the second fraction is not allowed.
         let mut cut: Vec<(usize, f64, f64)> = (0..segments.len())
             .filter(|&i| !reached[i])
             .map(|i| (i, 0.0, 1.0))

@@ -26,8 +26,8 @@ use crate::random::Rng;
 /// The largest number of rounds of one search. One round consists of a local search and a sweep. Searches usually
 /// converge in far fewer rounds.
 const MAX_ROUNDS: usize = 50;
-/// The smallest distance between two starts (root mean square over the columns). Searches from nearer starts usually
-/// reach the same local maximum.
+/// The smallest distance between two starts. The distance is the root mean square of the differences over all columns.
+/// Searches from nearer starts usually reach the same local maximum.
 const MIN_START_DISTANCE: f64 = 0.05;
 /// The tolerance for comparing end points. Two end points count as equal if all columns differ by at most this
 /// tolerance.

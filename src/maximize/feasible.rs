@@ -12,7 +12,7 @@ use crate::random::Call;
 
 /// The largest number of points that are tried in the search for a feasible point.
 pub const MAX_TRIES: usize = 10_000;
-/// The number of points in a full pool, and the size of the batches in which points are tried.
+/// The number of points in a full pool, and the number of points that are tried in one batch.
 const POOL: usize = 512;
 const BATCH: usize = 500;
 /// The size of the first batch of random points, and the size of the largest batch.

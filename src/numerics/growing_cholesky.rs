@@ -68,7 +68,7 @@ impl GrowingCholesky {
 
     /// Appends m rows, given `cross` (m, n) = A[new, old] and `block` (m, m) = A[new, new]. `block` is consumed.
     ///
-    /// The new rows of the factor are L21 = (L11⁻¹ A12)ᵀ, and L22 with L22 L22ᵀ = A22 − L21 L21ᵀ. If the Schur
+    /// The new rows of the factor are [L21 L22], where L21 = (L11⁻¹ A12)ᵀ and L22 L22ᵀ = A22 − L21 L21ᵀ. If the Schur
     /// complement A22 − L21 L21ᵀ is not positive definite, increasing jitter is added to its diagonal. If the largest
     /// jitter also fails, an error is returned and the factor is unchanged.
     pub fn extend(&mut self, cross: ArrayView2<f64>, block: Array2<f64>) -> Result<()> {
@@ -76,8 +76,8 @@ impl GrowingCholesky {
         self.extend_scaled(cross, block, scale)
     }
 
-    /// Appends rows as [`Self::extend`] does. The jitter is in units of `scale` instead of the mean diagonal entry of
-    /// the block.
+    /// Appends rows as [`Self::extend`] does. The unit of the jitter is `scale`, and not the mean diagonal entry of the
+    /// block.
     pub fn extend_scaled(
         &mut self,
         cross: ArrayView2<f64>,
@@ -119,7 +119,8 @@ impl GrowingCholesky {
 
     /// Writes the lower triangle of a column-major matrix after the first n rows and columns.
     ///
-    /// The upper triangle is never read, and is not written, so that its memory pages are not allocated.
+    /// The upper triangle is never read. It is not written either, so that the memory pages of the triangle are not
+    /// allocated.
     fn write_corner(&mut self, n: usize, a: &Array2<f64>) {
         for (j, column) in a.rows().into_iter().enumerate() {
             let start = (n + j) * self.capacity + n;

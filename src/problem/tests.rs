@@ -126,7 +126,7 @@ fn invalid_points_are_refused() {
             &unknown,
             "has unknown ['depth']",
         ),
-        // An inactive parameter with an invalid value is refused because it is inactive.
+        // If an inactive parameter has an invalid value, the error says that the parameter is inactive.
         (
             [None, Some(0.0), Some(f64::NAN), None, Some(1.0)],
             &[],

@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 
 use crate::error::{Error, Result, Stop};
 
-/// The interval between checks for signals. A check takes the GIL and costs more than most steps of a computation.
+/// The interval between checks for signals. A check acquires the GIL, and takes more time than most steps of a
+/// computation.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// Runs a computation with the GIL released. The computation stops if a signal handler raises an exception.

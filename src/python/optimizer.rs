@@ -35,7 +35,7 @@ pub struct Optimizer {
 /// Means and standard deviations.
 type Moments<'py> = (Vector<'py>, Vector<'py>);
 
-/// Trial numbers, and for each trial the mean and standard deviation of its value.
+/// Trial numbers, and the mean and standard deviation of the value of each trial.
 type LeftOut<'py> = (Vec<usize>, Vector<'py>, Vector<'py>);
 
 impl Optimizer {

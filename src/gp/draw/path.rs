@@ -22,7 +22,7 @@ pub struct Path {
     form: Form,
 }
 
-/// The form of the draw. The form determines how the draw depends on wᵀc.
+/// The form of the draw: how the value of the draw is computed from wᵀc.
 #[derive(Debug, Clone)]
 enum Form {
     Pathwise(Pathwise),

@@ -32,7 +32,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The kernel with these columns of categories.
+    /// Returns the kernel with the given categories. Each category is a list of columns.
     pub fn with_categories(mut self, categories: &[Range<usize>]) -> Self {
         if self.family.is_stationary() {
             self.categories = categories.to_vec();
@@ -216,8 +216,8 @@ impl Kernel {
         Some(omega.collect())
     }
 
-    /// w_d(x)/ℓ_d, limited to finite values. The limit ensures that any point has distance 0 from itself, and that
-    /// products of the linear kernel are finite.
+    /// w_d(x)/ℓ_d, limited to finite values. The limit ensures that the distance between a point and itself is 0, and
+    /// that products of the linear kernel are finite.
     pub(super) fn scaled(&self, x: f64, d: usize) -> f64 {
         let limit = if self.family.is_stationary() {
             f64::MAX

@@ -18,7 +18,7 @@ use crate::random::{Call, Rng};
 /// Returns a configuration with `cases` cases. The environment variable PROPTEST_CASES overrides this number.
 fn cases(cases: u32) -> Config {
     let config = Config {
-        // A case may take long, so shrinking is limited.
+        // A single case may take a long time, so the number of shrinking steps is limited.
         max_shrink_iters: 500,
         failure_persistence: None,
         ..Config::default()
@@ -29,7 +29,8 @@ fn cases(cases: u32) -> Config {
     }
 }
 
-/// Returns a configuration with `few` cases by default, for a test whose cases take a hundred times as long.
+/// Returns a configuration with `few` cases by default. It is used for tests whose cases take a hundred times as long
+/// as those of the remaining tests.
 fn heavy(few: u32) -> Config {
     let config = cases(few);
     Config {

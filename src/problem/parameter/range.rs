@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 /// not have steps.
 pub type Range = (f64, f64, bool, Option<f64>);
 
-/// The message for a step that leaves one value.
+/// The error message if the step is so large that the range has one value.
 pub(super) const ONE_VALUE: &str =
     "has one value: make step at most high - low, or write a constant as its value";
 
