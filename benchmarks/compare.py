@@ -38,8 +38,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 if __name__ == "__main__":
-    # Linear algebra uses one thread in each process, which is fastest on a busy machine. numpy reads this environment
-    # variable while numpy is being imported.
+    # Linear algebra uses one thread in each process, which is fastest on a busy machine. At import, numpy reads this
+    # environment variable.
     for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
 

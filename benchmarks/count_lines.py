@@ -47,8 +47,8 @@ def python_lines(source: str) -> int:
 
 
 def rust_lines(source: str) -> tuple[int, int]:
-    """Return the number of lines of code and the number of lines in `#[cfg(test)]` modules, without comments and blank
-    lines."""
+    """Count lines that are neither comments nor blank. Return the number of lines of code and the number of lines in
+    `#[cfg(test)]` modules."""
     source = RUST.sub(lambda found: found["code"] or "\n" * found[0].count("\n"), source)
     # The contents of strings are removed first, so that braces inside strings are not counted.
     braces = RUST.sub(lambda found: re.sub(r"[^\n]", "x", found[0]), source)

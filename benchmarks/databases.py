@@ -1,9 +1,9 @@
 """Trials per second of many processes on one PostgreSQL study, compared with Optuna's RDBStorage on the same server.
 
-Each process repeatedly requests a trial and reports its value, without pauses. belated and Optuna sample at random, so
-the storage takes most of the time. belated and Optuna are measured in alternating rounds. The program starts the
-server. The server syncs each commit to the disk. Usage: python benchmarks/databases.py. The program needs optuna and
-psycopg, and prints JSON.
+Each process repeatedly requests a trial and reports its value, without pauses. Trials are sampled at random, so the
+storage takes most of the time. The program alternates between rounds of belated and rounds of Optuna. The program
+starts the server. The server syncs each commit to the disk. Usage: python benchmarks/databases.py. The program needs
+optuna and psycopg, and prints JSON.
 """
 
 import statistics

@@ -8,8 +8,8 @@ the first start to the last end. The rows named "engine" use the executor withou
 the program submits a new call. The idle time is the mean time that a worker waits between the end of one call and the
 start of the next call. The CPU time is the time that the main process, without the workers, spends on each call. All
 calls take the same time, so all workers finish nearly at once. One worker is then the last to receive a new call, after
-all other workers. The program alternates between the workloads and prints the medians over the rounds. "load" is the
-number of processes on the whole machine that were ready to run. The program prints JSON.
+all other workers. The program alternates between the workloads and prints the medians over the rounds. The figure
+"load" is the number of processes on the whole machine that were ready to run. The program prints JSON.
 """
 
 import argparse

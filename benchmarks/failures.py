@@ -1,17 +1,18 @@
 """The share of failed trials and the regret, for functions whose trials may fail; prints JSON.
 
-*failing*: trials fail in a region that covers 30 % of the box and is next to the best point. The figures are the share
-of failures after the first 40 trials, and the regret of the best value after all trials. *diverging*: trials in a
-corner that covers 10 % of the box fail, or have a value of 1e3, 1e6 or 1e12. In the variant "none", trials in the
-corner have the usual values. All functions are minimised with one trial at a time. Runs are paired by seed. Regrets are
-geometric means over seeds. A ratio of regrets is printed with the factor that corresponds to one standard error.
+In the case *failing*, trials fail in a region that covers 30 % of the box and is next to the best point. The figures
+are the share of failures after the first 40 trials, and the regret of the best value after all trials. In the case
+*diverging*, trials in a corner that covers 10 % of the box fail, or have a value of 1e3, 1e6 or 1e12. In the variant
+"none", trials in the corner have the usual values. All functions are minimised with one trial at a time. Runs are
+paired by seed. Regrets are geometric means over seeds. A ratio of regrets is printed with the factor that corresponds
+to one standard error.
 
-*border*: trials of a quadratic function fail in a half-plane, a slanted half-plane or a disc. The failing region is
-next to the optimum or contains it. The figures are the share of failures among trials 61 to 120, and the regret
-relative to the best point where trials succeed. *accidents*: trials of the same function fail by chance with a
-probability of 5 or 20 %, and 4 trials are in flight. The figure is the median of log10 of the regret at the recommended
-point. A run with failures is continued until it has as many successes as the run without failures. The largest
-permitted figure with failures is the figure without failures, plus 1, plus two standard errors of the paired
+In the case *border*, trials of a quadratic function fail in a half-plane, a slanted half-plane or a disc. The failing
+region is next to the optimum or contains it. The figures are the share of failures among trials 61 to 120, and the
+regret relative to the best point where trials succeed. In the case *accidents*, trials of the same function fail by
+chance with a probability of 5 or 20 %, and 4 trials are in flight. The figure is the median of log10 of the regret at
+the recommended point. A run with failures is continued until it has as many successes as the run without failures. The
+largest permitted figure with failures is the figure without failures, plus 1, plus two standard errors of the paired
 differences.
 """
 

@@ -11,7 +11,7 @@ Runs follow the rules in tables.py. With eight processes, each of the eight work
 connection, study object and sampler. The processes take turns in the order of simulated time, so a run does not depend
 on the speed of the machine. With one process, the workers share one sampler and a study in memory, which is faster.
 Ordered columns of a table are integer parameters for Optuna. The optimizer `belated` is `BayesOpt` with suggest and
-observe, without Optuna. "seconds" is the mean CPU time of a suggestion in the sampler's methods
+observe, without Optuna. The figure "seconds" is the mean CPU time of a suggestion in the sampler's methods
 `infer_relative_search_space`, `sample_relative` and `sample_independent`. The time includes the reads and writes of the
 study that the three methods make.
 """

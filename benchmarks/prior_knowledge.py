@@ -2,11 +2,11 @@
 table.
 
 Runs are on the open tables (`tables.py`), with one evaluation at a time. The value of an evaluation is a random
-replicate of its point. f is the mean over the replicates of a point. A run without earlier results determines the
-target: the regret at this run's best point after a given number of evaluations. A second run starts with 50 earlier
-results, either of random points or of the first 50 evaluations of another run. The figure is the number of evaluations
-that the second run needs to reach the target. The figure is 0 if one of the 50 earlier points reaches the target. If
-the second run does not reach the target, the figure is the total number of evaluations in the second run.
+replicate of its point. The value of f is the mean over the replicates of a point. A run without earlier results
+determines the target: the regret at this run's best point after a given number of evaluations. A second run starts with
+50 earlier results, either of random points or of the first 50 evaluations of another run. The figure is the number of
+evaluations that the second run needs to reach the target. The figure is 0 if one of the 50 earlier points reaches the
+target. If the second run does not reach the target, the figure is the total number of evaluations in the second run.
 """
 
 import argparse

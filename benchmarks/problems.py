@@ -96,7 +96,8 @@ def _styblinski_tang(x):
 
 
 def _hartmann3_of_some(x):
-    """Return Hartmann3 of the coordinates 2, 7 and 11 of 12; the function ignores the other nine coordinates."""
+    """Return Hartmann3 of three of 12 coordinates (2, 7 and 11); the function ignores the remaining nine
+    coordinates."""
     return functions.HARTMANN3.formula([x[1], x[6], x[10]])
 
 

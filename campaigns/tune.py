@@ -2,10 +2,11 @@
 
 Sessions of `Tuner.fit` with `BelatedSearch` run in separate processes on one local Ray. Each session except the last is
 killed by SIGKILL, and the next session continues the run by `Tuner.restore`. The last session completes the run.
-Between two sessions, the program sometimes replaces the file of the search or Tune's table of trials by an earlier
-version, as if only the other file had been copied to the storage in time. At the end, Tune and the search must have the
-same trials, with the same params and values. No two trials may have the same point. If the restored table contains the
-result of a trial, the session must not evaluate this trial again. The program prints JSON.
+Between two sessions, the program sometimes replaces one of two files by an earlier version: the file of the search, or
+Tune's table of trials. This simulates that only one of the two files was copied to the storage before the kill. At the
+end, Tune and the search must have the same trials, with the same params and values. No two trials may have the same
+point. If the restored table contains the result of a trial, the session must not evaluate this trial again. The program
+prints JSON.
 """
 
 import json

@@ -326,9 +326,9 @@ impl Optimizer {
         }
     }
 
-    /// Returns the acquisition of the next suggestion, in units of f, at points of the domain (feasible or not).
-    /// Returns None before the first observation, or if the strategy does not have a model. The call does not change
-    /// later suggestions.
+    /// Returns the values, in units of f, that the acquisition of the next suggestion has at the given points. The
+    /// points must be in the domain, but need not be feasible. Returns None before the first observation, or if the
+    /// strategy does not have a model. The call does not change later suggestions.
     pub(crate) fn acquisition(
         &mut self,
         points: ArrayView2<f64>,

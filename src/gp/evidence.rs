@@ -1,7 +1,7 @@
 //! The log evidence log p(y | X, θ) of fixed data, and its gradient. All evaluations reuse one workspace.
 //!
-//! Notation: A = K(X, X) + Λ = L Lᵀ, and the diagonal of Λ contains the noise variances. z = L⁻¹y, α = A⁻¹y and W = α
-//! αᵀ − A⁻¹. Then ∂ log p(y) / ∂p = ½ tr(W ∂A/∂p) (Rasmussen & Williams 2006, eq. 5.9).
+//! Notation: A = K(X, X) + Λ = L Lᵀ, and the diagonal of Λ contains the noise variances. Let z = L⁻¹y, α = A⁻¹y and W =
+//! α αᵀ − A⁻¹. Then ∂ log p(y) / ∂p = ½ tr(W ∂A/∂p) (Rasmussen & Williams 2006, eq. 5.9).
 
 use std::ops::Range;
 

@@ -72,7 +72,7 @@ impl Fantasies {
         (means, variance)
     }
 
-    /// The posterior means at one point under each fantasy, as in `means`.
+    /// The posterior means at one point, with one mean for each fantasy (see `means`).
     pub fn means_at(&self, mean: f64, v: &[f64], out: &mut [f64]) {
         let tail = &v[v.len() - self.shifts.ncols()..];
         for (out, shift) in out.iter_mut().zip(self.shifts.rows()) {

@@ -105,7 +105,7 @@ pub enum Event {
         #[serde(default)]
         attrs: Option<String>,
     },
-    /// A point that is suggested before the strategy proposes further points.
+    /// A point that will be suggested before the strategy proposes a further point.
     Enqueued {
         point: Point,
         #[serde(default)]
@@ -291,7 +291,7 @@ pub enum Action {
         /// The user's attributes, as JSON.
         attrs: Option<String>,
     },
-    /// A point that is suggested before the strategy proposes further points.
+    /// A point that will be suggested before the strategy proposes a further point.
     Enqueue {
         /// The point.
         point: Point,

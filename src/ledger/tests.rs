@@ -283,7 +283,7 @@ proptest! {
                     suggest(&mut ledger, at, now, is_queued);
                 }
             }
-            // If a trial was run at another point, its start point is kept.
+            // If a trial was run at another point, the start point of the trial is kept.
             for number in started.len()..ledger.trials().len() {
                 started.push(ledger.started_point(number));
             }

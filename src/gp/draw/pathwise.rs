@@ -1,8 +1,8 @@
 //! Draws by Matheron's rule: a draw from the prior plus a correction at the rows.
 //!
-//! Notation: g(x) = wᵀc(x) is a draw from the prior, represented by spectral features. ε ~ N(0, λ) is noise at the rows
-//! X. ν is the multiplier of standard deviations. Then mu(x) + ν·(g(x) − k(x, X) A⁻¹ (g(X) + ε)) is a draw from GP(mu,
-//! ν²·Σ) (Wilson et al. 2020). The only approximation is g.
+//! Notation: g(x) = wᵀc(x) is a draw from the prior, represented by spectral features. The noise at the rows X is ε ~
+//! N(0, λ). The multiplier of standard deviations is ν. Then mu(x) + ν·(g(x) − k(x, X) A⁻¹ (g(X) + ε)) is a draw from
+//! GP(mu, ν²·Σ) (Wilson et al. 2020). The only approximation is g.
 
 use super::exact::standard_normal;
 use super::features::Features;

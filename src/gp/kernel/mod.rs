@@ -1,8 +1,8 @@
 //! Covariance functions k = σ_f²·κ with one lengthscale per column.
 //!
-//! Notation: x̃ = w(x)/ℓ with the input warp w, which is the identity by default. q is |x̃ − x̃'|² = r² for stationary
-//! families, and x̃ᵀx̃' for the linear family. σ_f² is the signal variance, κ(q) is the correlation, and g = dk/dq is
-//! the slope.
+//! Notation: x̃ = w(x)/ℓ with the input warp w, which is the identity by default. The argument q is |x̃ − x̃'|² = r²
+//! for stationary families, and x̃ᵀx̃' for the linear family. The signal variance is σ_f², the correlation is κ(q), and
+//! the slope is g = dk/dq.
 //!
 //! * [`covariance`]: blocks of k, and derivatives of k with respect to points and lengthscales; [`points`]: scaled and
 //!   transposed points
