@@ -2,8 +2,8 @@
 
 Usage: python -m benchmarks.conditional [--seeds 20] [--tasks svc classifiers …] [--trials 40]
 
-Prints a JSON line for each task and seed, and a table. The table contains the best value after all trials, and the mean
-over trials of the best value so far. For both values, the table shows the difference between the conditional and the
+Prints a JSON line for each task and seed, and a table. The table contains the best value after all trials, and the best
+value so far, averaged over all trials. For both values, the table shows the difference between the conditional and the
 flat space (conditional − flat, paired by seed), and the standard error of this difference. A positive difference means
 that the conditional space is better.
 """

@@ -5,8 +5,8 @@ There are three constrained spaces: a simplex in the cube; a ring that covers 5 
 a category and a real parameter. Violations are counted over suggestions of RandomSearch, and of BayesOpt with several
 acquisitions, batches and pending trials. The *warm* time is the median time of a suggest / observe pair at n
 observations, refits included. The figure is the warm time with constraints divided by the warm time without
-constraints. Pairs with and without constraints are measured alternately, so the load of the machine is the same for
-both.
+constraints. Pairs with and without constraints are measured alternately, so that the load of the machine is the same
+for both kinds of pairs.
 """
 
 import argparse

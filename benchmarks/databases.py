@@ -1,4 +1,5 @@
-"""Trials per second of many processes on one PostgreSQL study, compared with Optuna's RDBStorage on the same server.
+"""The number of trials per second that many processes complete in one PostgreSQL study, compared with Optuna's
+RDBStorage on the same server.
 
 Each process repeatedly requests a trial and reports its value, without pauses. Trials are sampled at random, so the
 storage takes most of the time. The program alternates between rounds of belated and rounds of Optuna. The program

@@ -88,7 +88,8 @@ impl Optimizer {
             postcard::take_from_bytes(body).map_err(corrupt)?;
         let (problem, strategy) = (preamble.problem, &preamble.strategy);
         let mut optimizer = Self::new(Definition::from_json(problem, preamble.seed, strategy)?)?;
-        // An event takes more than four bytes. If the count is damaged, this bound limits the memory that is reserved.
+        // An event takes more than four bytes, so the number of bytes bounds the number of events. If the stored number
+        // of events is damaged, the bound limits the memory that is reserved.
         optimizer.reserve(preamble.n_events.min(rest.len() / 4));
         for _ in 0..preamble.n_events {
             let event: Event;

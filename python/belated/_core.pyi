@@ -161,8 +161,7 @@ class Problem:
         minimize: bool = False,
         seconds: bool = False,
     ) -> Problem:
-        """Create a problem. `fidelity` consists of the range of fidelities, a bound on the bias, and the numbers (base,
-        exponent, full) that define the cost."""
+        """Create a problem. `fidelity` has a range, a bound on the bias, and (base, exponent, full) of the cost."""
 
 @final
 class Space:
@@ -171,8 +170,7 @@ class Space:
     A point is a list with one number for each parameter. None stands for a missing or inactive parameter."""
 
     def __new__(cls, declared: list[tuple[str, Parameter, list[tuple[str, list[int]]]]], is_context: bool) -> Space:
-        """Create a space. Each entry of `declared` consists of the name of a parameter, the parameter, and the
-        conditions of the parameter.
+        """Create a space. Each entry of `declared` has the name, the declaration and the conditions of a parameter.
 
         A condition names another parameter, and has the levels of that parameter at which the condition holds."""
 
@@ -439,8 +437,7 @@ class Optimizer:
         """The posterior of the targets over (x, context) rows, as (model, mean, scale, log slope).
 
         A target of 0 stands for ``mean``, the prior mean of f. Targets are in units of ``scale``. If bad values are
-        compressed, ``scale`` applies only to values that are not compressed. The log slope is Σ log d target/dy over
-        the observed values.
+        compressed, ``scale`` is the unit of good values. The log slope is Σ log d target/dy over the observed values.
 
         If ``pending`` is true, the posterior includes the rows that the pending policy adds for the next suggestion.
         The result is None before the first fit."""

@@ -62,7 +62,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Converts a value of f to a value to maximise, or back.
+    /// Converts a value of f to a value that is maximised, or a value that is maximised to a value of f.
     pub(crate) fn oriented(self, value: f64) -> f64 {
         match self {
             Direction::Maximize => value,

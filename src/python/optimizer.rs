@@ -46,7 +46,7 @@ impl Optimizer {
         }
     }
 
-    /// Converts a value to maximise to a value of f, or back.
+    /// Converts a value that is maximised to a value of f, or a value of f to a value that is maximised.
     fn oriented(&self, value: f64) -> f64 {
         self.problem.direction.oriented(value)
     }
@@ -141,7 +141,8 @@ impl Optimizer {
             })?;
         for warning in warnings {
             if let Err(raised) = warn(py, &warning) {
-                // If warnings are errors, the caller does not receive these trials, so abandon them.
+                // If warnings are raised as errors, the caller does not receive the new trials. Therefore abandon the
+                // new trials.
                 self.with_core(py, |core, _| {
                     numbers.iter().try_for_each(|&number| {
                         core.record(Action::Abandon { number }, time).map(drop)

@@ -123,8 +123,8 @@ fn data(n: Range<usize>) -> impl Strategy<Value = Data> {
     })
 }
 
-/// Returns the posterior of the data with the last `tail` rows pending. Every second pending row is hallucinated. For
-/// all other pending rows, the target is the value in the data.
+/// Returns the posterior of the data, where the last `tail` rows are pending. Every second pending row is hallucinated.
+/// For all other pending rows, the target is the value in the data.
 fn posterior(data: &Data) -> Result<GaussianProcess, Error> {
     let mut gp = GaussianProcess::new(data.family, &data.theta)?;
     let n = data.y.len() - data.tail;
