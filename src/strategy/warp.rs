@@ -87,7 +87,8 @@ impl Warp {
             && self.limit < self.knee
     }
 
-    /// (k − y)/w below the knee, and 0 otherwise. The difference is computed from halves, which do not overflow.
+    /// (k − y)/w below the knee, and 0 otherwise. The difference is computed from halved numbers, because their
+    /// difference does not overflow.
     fn excess(&self, y: f64) -> f64 {
         let excess = (0.5 * self.knee - 0.5 * y) / self.width * 2.0;
         excess.clamp(0.0, f64::MAX)

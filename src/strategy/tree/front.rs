@@ -1,5 +1,5 @@
-//! The front, which contains the best cells of every size that can be halved. The choice of a cell from the front does
-//! not depend on ν, ρ or b.
+//! The front. For each size, the front contains the best cells that can be halved. The choice of a cell from the front
+//! does not depend on ν, ρ or b.
 //!
 //! If the smoothness of f is known, the best cell above a certain size should be halved. If the smoothness is unknown,
 //! the best cells for every possible smoothness are halved in turn (Jones, Perttunen and Stuckman 1993; Munos 2011).

@@ -61,7 +61,7 @@ pub struct Instance {
     nu: Nu,
     rho: f64,
     bound: Bound,
-    /// The number t of visits to cells. Repeated visits to a cell are counted.
+    /// The number t of visits to cells. A repeated visit to the same cell is also counted.
     pub t: u64,
     pub frozen: Frozen,
     /// Whether all B values need to be recomputed.
@@ -271,7 +271,7 @@ impl Instance {
         (depth > 0 && self.t % FRONT_EVERY == FRONT_EVERY - 1).then_some(depth)
     }
 
-    /// Returns the best cell of the front down to `depth` that can be halved.
+    /// Among the cells of the front down to `depth` that can be halved, returns the best cell.
     pub fn best_down_to(&mut self, depth: usize, partition: &Partition) -> Option<u32> {
         let mut front = self.front.take()?;
         let best = front.best(depth, |candidate| {
@@ -341,8 +341,8 @@ impl Instance {
     /// The difference U + ν·ρ^h + ζ(z_h) − mean is called the *optimism* of the cell. If trials in the cell have
     /// failed, the optimism is multiplied by p⁺, the upper bound on the rate of success. Failures do not change the
     /// mean. For a subtree without values, the mean and the optimism are taken from the smallest enclosing cell that
-    /// has values, and the optimism is multiplied by the odds p⁺/(1 − p⁺), which are +∞ before the first failure. For
-    /// such a subtree, this method returns the odds, and [`Self::slots`] converts the odds to a B value.
+    /// has values, and the optimism is multiplied by the odds p⁺/(1 − p⁺). The odds are +∞ before the first failure.
+    /// For a subtree without values, this method returns the odds, and [`Self::slots`] converts the odds to a B value.
     fn b_value(&self, node: u32, partition: &Partition) -> f64 {
         let Subtree {
             moments, n_failed, ..
@@ -359,7 +359,8 @@ impl Instance {
                 let [first, second] = self.slots(node, partition);
                 upper.min(first.max(second))
             }
-            // A cell that cannot be halved has only one distinct point, and this point is in flight.
+            // A cell that cannot be halved has only one distinct point. This point is in flight, so it should not be
+            // suggested.
             None if cell.own.n_in_flight > 0 => f64::NEG_INFINITY,
             None => upper,
         }

@@ -61,8 +61,8 @@ impl Formula for LogNoisyExpectedImprovement {
         let (scratch, incumbents) = (&mut buffers.scratch, &self.incumbents);
         let (value, by_std) = log_mean_improvement(means, variance, incumbents, scratch);
         let by_means = &*means;
-        // mu_i is mu plus the product of δ_i and the v of the pending rows. So the gradient of mu_i contains ∇v of the
-        // pending rows.
+        // The mean mu_i is mu plus the inner product of a vector of fantasy i and the v of the pending rows. So the
+        // gradient of mu_i contains ∇v of the pending rows.
         self.fantasies.blend(by_means, by_tail);
         // ∇sigma = ∇var / (2 sigma)
         let by_variance = by_std / (2.0 * floored_std(variance));

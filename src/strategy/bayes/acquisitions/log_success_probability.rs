@@ -58,9 +58,9 @@ fn log_cdf(u: f64) -> (f64, f64) {
     }
 }
 
-/// The penalty, which is weight·min(0, 1 + mu). The penalty is negative where failure is more likely than success. If
-/// this penalty is added to an acquisition, the point with the largest sum has P ≥ ½. If P < ½ everywhere, the point
-/// with the largest P has the largest sum.
+/// The penalty, which is weight·min(0, 1 + mu). The penalty is negative where failure is more likely than success. The
+/// penalty is added to an acquisition. If any point has P ≥ ½, the point with the largest sum has P ≥ ½. If P < ½
+/// everywhere, the point with the largest P has the largest sum.
 #[derive(Debug, Clone, Copy)]
 pub struct ShortfallOfSuccess {
     pub weight: f64,

@@ -9,7 +9,7 @@
 //!   posterior
 //! * [`formula`]: the trait for formulas, and objectives that let a search maximise a formula
 //! * [`log_noisy_expected_improvement`]: the formula of [`log_ei`] averaged over fantasies
-//! * [`log_success_probability`]: the terms that the model of success adds
+//! * [`log_success_probability`]: the terms that the model of success adds to an acquisition
 //! * [`incumbents`]: the incumbents, relative to which improvement is measured
 
 pub mod bound;

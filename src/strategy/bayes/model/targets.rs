@@ -93,8 +93,8 @@ impl Targets {
     }
 }
 
-/// Computes the prior mean and the unit of the model. The observed values are already warped. `stds` contains the
-/// standard deviation of the noise of each value, and 0 if this standard deviation is unknown.
+/// Computes the prior mean and the unit of the model. The observed values are already warped. For each value, `stds`
+/// contains the standard deviation of the noise, or 0 if the standard deviation is unknown.
 fn center_and_scale(
     observed: &[f64],
     stds: &[f64],
@@ -119,7 +119,7 @@ fn center_and_scale(
     }
     let assumed = pending.assumed_value(floor).map(warped);
     // If a value is extremely far from the prior mean, rounding would remove differences of one unit, so the unit is
-    // enlarged. The distances are computed from halves, which do not overflow.
+    // enlarged. The distances are computed from halved numbers, because their differences do not overflow.
     let half_reach = observed
         .iter()
         .chain(&assumed)
@@ -168,12 +168,12 @@ fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64
 }
 
 /// Estimates the mean and the standard deviation S of f from noisy values. σ is the standard deviation of the noise of
-/// a value. The results are divided by the largest absolute value.
+/// a value. Both results are divided by the largest absolute value.
 ///
-/// Let c be the mean with weights 1/(S² + σ²). S solves Σ (y − c)²/(S² + σ²) = n, so a value that is mostly noise has
-/// little weight. S is at least the smallest σ: if the unit were smaller than every σ, all values would be mostly
-/// noise. S is at most the `plain` standard deviation. If all values with σ = 0 are equal, σ = 0 is not used as the
-/// lower bound, because S could then be 0.
+/// Let c be the mean of the values y with weights 1/(S² + σ²). S solves Σ (y − c)²/(S² + σ²) = n, so a value that is
+/// mostly noise has little weight. S is at least the smallest σ: if the unit were smaller than every σ, all values
+/// would be mostly noise. S is at most the `plain` standard deviation. If all values with σ = 0 are equal, σ = 0 is not
+/// used as the lower bound, because S could then be 0.
 fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)) -> (f64, f64) {
     let values = || {
         observed

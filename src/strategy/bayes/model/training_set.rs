@@ -1,9 +1,9 @@
 //! The training set: the rows of the model, which are computed from the log, and the cached posterior.
 //!
-//! There are two kinds of state. The *fold* is the state that is computed from the log event by event. Suggestions at
-//! the end of the log can be undone in the fold. The *posterior* is a cache that is computed from the fold. The rows of
-//! the last fit are factorised together, and later rows are appended one by one, always in the same order. Therefore
-//! the posterior depends, bit for bit, only on the fold.
+//! There are two kinds of state. The *fold* is the state that is computed from the log event by event. If suggestions
+//! at the end of the log are dropped, the fold can undo their changes. The *posterior* is a cache that is computed from
+//! the fold. The rows of the last fit are factorised together, and later rows are appended one by one, always in the
+//! same order. Therefore the posterior depends, bit for bit, only on the fold.
 
 mod fold;
 
@@ -69,8 +69,8 @@ pub struct TrainingSet {
     generation: u64,
 }
 
-/// The posterior given the rows, the targets of the rows, and the tail. The tail contains the pending trials that the
-/// policy adds to the model.
+/// The posterior given the rows, together with the tail. The tail contains the pending trials that the policy adds to
+/// the model.
 pub struct Posterior<'a> {
     /// The posterior. The tail is not included until `set_tail` is called.
     pub gp: &'a mut GaussianProcess,
@@ -224,7 +224,7 @@ impl TrainingSet {
         Targets::of(self.counted_trials(log), &self.settings, warp)
     }
 
-    /// The trial of each row, and whether its value is discarded.
+    /// For each row, the trial, and whether the value of the trial is discarded.
     fn counted_trials<'a>(
         &'a self,
         log: &'a Ledger,

@@ -49,7 +49,8 @@ pub struct Censor {
     pub repeats: bool,
 }
 
-/// The treatment of a value that arrives after the window of its trial. The log keeps the value in both cases.
+/// The treatment of a value that arrives after the window of its trial. The log keeps the value, even if the model
+/// discards the value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Late {
@@ -109,8 +110,8 @@ impl Default for Nearest {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Integrate {
-    /// The number of quasi-random outcomes over which the acquisition is averaged. More outcomes did not improve
-    /// suggestions.
+    /// The number of quasi-random outcomes over which the acquisition is averaged. In experiments, more outcomes than
+    /// the default number did not improve suggestions.
     pub n: usize,
 }
 
