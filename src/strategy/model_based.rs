@@ -42,7 +42,7 @@ pub trait ModelBased {
 
     /// The acquisition that the next suggestion would maximise, evaluated at the rows of `points`. The values are in
     /// units of f. The result is `None` before the first observation. `rng` is the random generator of the next
-    /// suggestion. This method changes the state of the strategy; `rewind` undoes the change.
+    /// suggestion. This method changes the state of the strategy. Calling `rewind` undoes the change.
     fn acquisition(
         &mut self,
         log: &Ledger,

@@ -81,7 +81,7 @@ impl Tried {
         }
     }
 
-    /// Counts the point where a trial was run, if this point counts as tried.
+    /// If the point where a trial was run counts as tried, adds this point to the tried points.
     fn count(&mut self, number: TrialNumber, domain: &Domain, log: &Ledger) {
         let trial = &log.trials()[number];
         let is_tried = trial.state != State::Abandoned || self.abandoned.contains(&number);

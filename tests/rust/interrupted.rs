@@ -78,7 +78,7 @@ fn a_stopped_fit_on_several_threads_changes_nothing() {
         for n in [0, 1, 2, 3, 5, 10, 40] {
             match stopped.suggest(2, Request::default(), &mut after(n)) {
                 Err(Error::Interrupted) => assert!(stopped.to_bytes().unwrap() == before),
-                // On a fast machine, the call may finish before the stop.
+                // On a fast machine, the call may finish before the stop is requested.
                 done => {
                     done.unwrap();
                     stopped = Optimizer::from_bytes(&before).unwrap();

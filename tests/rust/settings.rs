@@ -121,7 +121,7 @@ pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = Value> {
         let (lengthscale, signal, noise, mean, kernel) = model;
         let (horizon, keep_rounds, tail, lengths) = rounds;
         // On a box, the strategy refuses `beta="theory"` for the kernel `matern12`, because functions in the space of
-        // this kernel are not Lipschitz continuous. For this kernel, `beta` is therefore a number.
+        // this kernel are not Lipschitz continuous. For `matern12`, `beta` is therefore a number.
         let beta = match kernel {
             "matern12" if !candidates => json!(2.0),
             _ => beta,

@@ -33,7 +33,7 @@ pub struct Confidence {
 }
 
 impl Confidence {
-    /// β(δ) = C_k + σ/λ·√(2 log(1/δ)) (Lemma 4.1), given log(1/δ).
+    /// Returns β(δ) = C_k + σ/λ·√(2 log(1/δ)) (Lemma 4.1). The argument `log` is log(1/δ).
     fn beta(&self, log: f64) -> f64 {
         self.rkhs_bound + self.noise_std / self.regularization * (2.0 * log).sqrt()
     }

@@ -4,7 +4,7 @@
 //! The delay of an observed trial is known. The delay of a trial that is in flight, failed or abandoned is at least the
 //! age of the trial (right-censored). The distribution of delays is estimated as in Kaplan and Meier 1958. The estimate
 //! has probability p_j at the observed delay τ_j. A result that arrives before the next suggestion has delay 0. If all
-//! results have delay 0, t_r = q_r.
+//! results have delay 0, the length t_r of a round is q_r.
 
 use crate::ledger::{Ledger, State};
 use crate::strategy::elimination::settings::SubExponential;
@@ -42,7 +42,7 @@ fn delays(log: &Ledger, now: f64) -> Vec<(f64, bool)> {
 /// Returns the pairs (τ_j, p_j) in increasing order of τ_j. The probabilities are normalised: Σ p_j = 1. The list is
 /// empty if all delays are censored.
 fn kaplan_meier(mut delays: Vec<(f64, bool)>) -> Vec<(f64, f64)> {
-    // If the delay of a result equals the age of a trial without a result, the delay comes first.
+    // If the delay of a result equals the age of a trial without a result, the delay is sorted before the age.
     delays.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
     let (mut surviving, mut at_risk) = (1.0, delays.len());
     let mut distribution = Vec::new();

@@ -208,7 +208,8 @@ impl Forest {
         Ok(node)
     }
 
-    /// Finds the cell of a new trial whose point was not chosen by an instance. Every instance counts this as a step.
+    /// Finds the cell of a new trial whose point was not chosen by an instance. Every instance counts such a trial as a
+    /// step.
     fn settle_new(&mut self, x: &[f64]) -> u32 {
         let node = self.settle(x);
         (0..self.instances.len()).for_each(|i| self.step(i));

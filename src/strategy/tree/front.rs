@@ -2,7 +2,7 @@
 //! does not depend on ν, ρ or b.
 //!
 //! If the smoothness of f is known, the best cell above a certain size should be halved. If the smoothness is unknown,
-//! the best cells for every possible smoothness are halved in turn (Jones, Perttunen and Stuckman 1993; Munos 2011).
+//! the best cells for every possible smoothness are halved in turn (Jones, Perttunen and Stuckman 1993, Munos 2011).
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

@@ -141,7 +141,8 @@ impl Instance {
         })
     }
 
-    /// The bound ν·ρ^h + ζ(z_h) on the difference between f at a point of a cell and the mean of values in the cell.
+    /// A bound on the difference between f at a point of a cell and the mean of the values in this cell. The bound is
+    /// ν·ρ^h + ζ(z_h).
     pub fn slack(&self, depth: u32) -> f64 {
         let zeta = self
             .bias
@@ -174,7 +175,7 @@ impl Instance {
         self.subtrees[node as usize].moments
     }
 
-    /// Adds an entry for a new cell, which has this depth.
+    /// Adds an entry for a new cell at this depth.
     pub fn push(&mut self, depth: u32) {
         self.subtrees.push(Subtree::UNVISITED);
         // The power for the next depth is stored too, because the width of the halves is needed before the halves are
@@ -208,7 +209,7 @@ impl Instance {
         }
     }
 
-    /// Sets the B value of one half of a cell. If the half is marked as empty, the B value is −∞.
+    /// Sets the B value of one half of a cell. If the half is marked as empty, −∞ is stored instead.
     pub fn set_slot(&mut self, node: u32, side: Side, b: f64, partition: &Partition) {
         let b = match partition.node(node).empty[side] {
             true => f64::NEG_INFINITY,

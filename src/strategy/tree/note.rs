@@ -12,7 +12,7 @@ use std::fmt::Write;
 use crate::error::{Error, Result};
 use crate::strategy::tree::region::Side;
 
-/// A cell. An existing cell is given by a number, and a new cell is given as a half of the parent.
+/// A cell. An existing cell is given by a number, and a new cell is given as a half of its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Old(u32),

@@ -3,8 +3,9 @@
 //! An acquisition measures how useful an evaluation at a point would be, given the posterior. [`Scorer`] is the
 //! objective that a search maximises for one acquisition; [`Sum`] is the objective for the sum of two acquisitions.
 //!
-//! Notation: x is a point followed by its context; X has the n rows of the model; mu and sigma are the posterior mean
-//! and standard deviation of f(x), without noise; v = L⁻¹k(X, x); a(x) is the acquisition; f* is the incumbent.
+//! Notation: x is a point followed by its context; the matrix X has the n rows of the model; mu and sigma are the
+//! posterior mean and standard deviation of the noise-free value f(x); v = L⁻¹k(X, x); a(x) is the acquisition; f* is
+//! the incumbent.
 
 use ndarray::{Array2, ArrayView2, Axis, s};
 
@@ -219,7 +220,7 @@ impl Objective for Scorer<'_> {
     }
 }
 
-/// The sum of one or two acquisitions. The second acquisition uses another posterior.
+/// The sum of an acquisition and an optional second acquisition. The second acquisition uses another posterior.
 pub struct Sum<'a> {
     first: Scorer<'a>,
     second: Option<Scorer<'a>>,

@@ -1,7 +1,7 @@
 //! Incumbents. The improvement of a point is measured relative to an incumbent.
 //!
-//! Notation: mu and sigma are the posterior mean and standard deviation of f(x), without noise. f* is an incumbent: the
-//! improvement at a point is max(0, f − f*).
+//! Notation: mu and sigma are the posterior mean and standard deviation of the noise-free value f(x). f* is an
+//! incumbent: the improvement at a point is max(0, f − f*).
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
@@ -60,9 +60,9 @@ fn rows_in_context(rows: ArrayView2<f64>, context: &[f64]) -> Array2<f64> {
     points
 }
 
-/// Noisy expected improvement. The average is over n quasi-random draws of f at the baseline points and at the pending
-/// points, which are the rows of `tail`. The incumbent of a draw is the largest value in the draw. The baseline points
-/// and the pending points become the tail of the model; the noise of these tail rows is 0.
+/// Noisy expected improvement. The improvement is averaged over n quasi-random draws of f at the baseline points and at
+/// the pending points, which are the rows of `tail`. The incumbent of a draw is the largest value in the draw. The
+/// baseline points and the pending points become the tail of the model; the noise of these tail rows is 0.
 pub fn noisy_expected_improvement(
     gp: &mut GaussianProcess,
     tail: ArrayView2<f64>,

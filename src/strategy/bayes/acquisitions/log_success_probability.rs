@@ -11,8 +11,8 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 use super::formula::{Moments, OfMoments};
 use crate::numerics::special::mills_ratio;
 
-/// The constant c. With this constant, log P is at least log Φ(−1/√c), about −53, even if many trials near a point have
-/// failed.
+/// The constant c. With this value of c, log P is at least log Φ(−1/√c), about −53, even if many trials near a point
+/// have failed.
 const MIN_VARIANCE: f64 = 0.01;
 
 /// The acquisition log P, with a penalty added where P < ½. P = Φ(u) is the probability that the label is positive.

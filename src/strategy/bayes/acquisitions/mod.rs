@@ -48,7 +48,7 @@ pub enum Acquisition {
     /// Pure exploration.
     MaxVariance(MaxVariance),
     /// GP-UCB-PE. If all trials have ended, this acquisition is an upper confidence bound. While trials are in flight,
-    /// it explores the region that may contain the maximum.
+    /// the acquisition explores the region that may contain the maximum.
     UCBPE(UCBPE),
 }
 

@@ -3,7 +3,7 @@
 //! 2013).
 //!
 //! Notation: the n observed rows precede the pending rows; sigma is the standard deviation given all rows; s is the
-//! standard deviation given the observed rows; β is a multiplier; y• = max_x mu(x) − β·s(x) is a lower bound of the
+//! standard deviation given the observed rows; β is a multiplier; y• = max_x mu(x) − β·s(x) is a lower bound on the
 //! maximum. Pending rows do not change the mean, so mu is the mean given the observed rows. The region is {x : mu(x) +
 //! 2β·s(x) > y•}.
 

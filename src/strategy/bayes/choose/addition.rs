@@ -32,8 +32,8 @@ pub struct Addition<'a> {
 impl<'a> Addition<'a> {
     /// The term for an acquisition that is the logarithm of a positive function. The term is log P, so the sum is the
     /// logarithm of the function multiplied by P. If failures lie together, the term also contains a penalty. Without
-    /// the penalty, a point in the failing region could have the largest sum: where f is known well, the logarithm may
-    /// be arbitrarily low outside the failing region.
+    /// the penalty, a point in the failing region could have the largest sum, because the logarithm of the function may
+    /// be arbitrarily low outside the failing region where f is known well.
     pub fn log_probability(model: &'a mut Success) -> Self {
         let (weight, least) = match model.failures {
             Failures::Scattered => (0.0, f64::NEG_INFINITY),

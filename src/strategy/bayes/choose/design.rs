@@ -63,8 +63,8 @@ pub fn most_uncertain(
     Ok(best.member())
 }
 
-/// Returns the trials whose points should not be suggested next. Every trial is returned, unless the trial was
-/// abandoned before the last value or failure was reported.
+/// Returns the trials whose points should not be suggested next. The result contains every trial, except trials that
+/// were abandoned before the last value or failure was reported.
 pub fn standing(log: &Ledger) -> Vec<TrialNumber> {
     let recent = log.recently_abandoned();
     let stands = |number: &TrialNumber| {

@@ -4,7 +4,8 @@
 //! Notation: gamma_t is the maximum of ½ log det(I + K/λ) over t of N points, and λ is the noise variance. The greedy
 //! algorithm makes t choices, and each choice is the point with the largest variance. By submodularity, the gain of
 //! these choices is at least (1 − 1/e)·gamma_t (Srinivas et al. 2010, section 3). Therefore the greedy gain divided by
-//! 1 − 1/e is an upper bound on gamma_t for the N points. The gain of the actual trials would only be a lower bound.
+//! 1 − 1/e is an upper bound on gamma_t for the N points. The gain of the actual trials would only be a lower bound on
+//! gamma_t.
 
 use ndarray::{Array2, Axis, concatenate};
 use rand::SeedableRng;

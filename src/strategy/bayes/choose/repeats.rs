@@ -24,9 +24,9 @@ use crate::strategy::bayes::settings::{MAX_INITIAL, Settings};
 /// The threshold for exact values, in the units of the model. A value is exact if the noise variance is at most this
 /// threshold.
 ///
-/// If any trial has failed, values are exact only if their noise is declared to be zero. A fitted noise near zero is
-/// not sufficient in this case. If points were excluded because of the fitted noise, only the failing region might be
-/// left for the search, and repeating a point is cheaper than a trial in the failing region.
+/// If any trial has failed, values are exact only if their noise is declared to be zero. In this case, a fitted noise
+/// near zero does not make a value exact. If points were excluded because of the fitted noise, only the failing region
+/// might be left for the search, and repeating a point is cheaper than a trial in the failing region.
 fn exact_noise(log: &Ledger) -> f64 {
     let failed = |trial: &Trial| trial.state == State::Failed;
     if log.trials().iter().any(failed) {
@@ -186,7 +186,7 @@ impl Repeats<'_> {
     }
 }
 
-/// Whether a row equals, up to rounding, an observed row with an exact value. If so, another trial at this row would
+/// Whether a row equals, up to rounding, an observed row with an exact value. A trial that repeats an exact value would
 /// not give information.
 ///
 /// The criterion is the standard deviation of f at the row, given only the most informative observation. The standard

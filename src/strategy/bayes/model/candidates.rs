@@ -63,7 +63,8 @@ pub struct SolvedCandidates {
     earlier_factor: Option<PriorFactor>,
 }
 
-/// The Cholesky factor of the prior covariance of the candidates and of the rows that are not candidates.
+/// The Cholesky factor of the prior covariance matrix. The matrix covers the candidates, and the rows that are not
+/// candidates.
 struct Prior {
     factor: PriorFactor,
     /// For each row of the model, the index of its point among the points of the factor.
@@ -97,8 +98,8 @@ impl SolvedCandidates {
         self.version == version && self.context == context
     }
 
-    /// Computes the columns of V for the new rows and the tail of the posterior. Columns that were already computed for
-    /// observed rows are kept.
+    /// Computes the columns of V that belong to new rows or to the tail of the posterior. Columns that were already
+    /// computed for observed rows are kept.
     pub fn update(&mut self, gp: &GaussianProcess, stop: &mut Stop) -> Result<()> {
         let n = gp.len();
         if n > self.v.ncols() {
@@ -293,8 +294,8 @@ mod tests {
         gp
     }
 
-    /// The moments of draws equal the moments of the posterior. The tails are added in any order, and the rows include
-    /// candidates and other points.
+    /// The moments of draws equal the moments of the posterior. The test adds tails in different orders. The rows
+    /// include candidates and other points.
     #[test]
     fn draws_have_the_moments_of_the_posterior_with_every_tail() {
         let (mut gp, log) = (observed(), log());

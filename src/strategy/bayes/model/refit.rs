@@ -176,7 +176,7 @@ struct Warped {
     log_slopes: Vec<f64>,
 }
 
-/// The target of a row in the tail before the first fit.
+/// Before the first fit, the target of a row in the tail, computed from the prior mean.
 fn prior_mean(target: &Target) -> f64 {
     match target {
         Target::Value(y) => *y,

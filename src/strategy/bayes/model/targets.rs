@@ -64,7 +64,7 @@ impl Targets {
         let worst = values.into_iter().reduce(f64::min);
         let target = |y: f64| units.target(y);
         let floor = settings.pending().floor().or(worst);
-        // Before the first value, the floor is 0 in units of f.
+        // Before the first value has arrived, the floor is 0 in units of f.
         let floor = floor.map_or(-units.center / units.scale, target);
         let values = trials
             .map(|(trial, discarded)| match discarded {
@@ -119,7 +119,7 @@ fn center_and_scale(
     }
     let assumed = pending.assumed_value(floor).map(warped);
     // If a value is extremely far from the prior mean, rounding would remove differences of one unit, so the unit is
-    // enlarged. The distances are computed from halved numbers, because their differences do not overflow.
+    // enlarged. The distances are computed from halved numbers, because differences of halved numbers do not overflow.
     let half_reach = observed
         .iter()
         .chain(&assumed)
@@ -199,8 +199,8 @@ fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)
     if low >= high {
         return plain;
     }
-    // The sum decreases as S increases, and is at most n at the plain standard deviation. A relative precision of
-    // 1/1000 is sufficient for a unit.
+    // The sum Σ (y − c)²/(S² + σ²) decreases as S increases. At the plain standard deviation, the sum is at most n. A
+    // relative precision of 1/1000 is sufficient for a unit.
     while high > 1.001 * low {
         let middle = (low * high).sqrt();
         if about(middle).1 > observed.len() as f64 {

@@ -73,13 +73,13 @@ fn probabilities(bayes: &mut BayesOpt, log: &Ledger, points: &Array2<f64>) -> Ve
     out.into_iter().map(f64::exp).collect()
 }
 
-/// The lengthscale, which is the lower limit. In d = 2, the mode of the prior is below the limit: exp(√2 + ½ log d − 3)
-/// = 0.29.
+/// The lengthscale of the model of success, which is the smallest allowed value. In d = 2, the mode of the prior is
+/// smaller than this value: exp(√2 + ½ log d − 3) = 0.29.
 fn lengthscale() -> f64 {
     MIN_LENGTHSCALE
 }
 
-/// The failures are scattered, because the nearest neighbour of two of the three failures is a success.
+/// The failures are scattered: for two of the three failures, the nearest neighbour is a success.
 #[test]
 fn probabilities_equal_a_dense_solve() {
     let trials = [

@@ -164,7 +164,8 @@ impl Fold {
     }
 
     /// Prepares a suggestion at time `now`. If late values are discarded, trials whose window has passed become rows
-    /// permanently. If a row was removed or changed, all current rows become the base. `rewind` undoes both changes.
+    /// permanently. If a row was removed or changed, all current rows are then factorised together. `rewind` undoes
+    /// both changes.
     pub(super) fn before_suggestion(&mut self, now: f64, settings: &Settings) {
         let mut checkpoint = self.checkpoint();
         let window = settings.window_or_infinite();

@@ -98,7 +98,8 @@ fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
     set.catch_up(&log).unwrap();
     assert_eq!(set.fold.rows, [2, 1, 6]);
     assert_eq!(set.fold.ended, [2, 0, 1, 6]);
-    // If a failed trial is abandoned, it is removed from `ended`. If an abandoned trial gets a value, it becomes a row.
+    // If a failed trial is abandoned, the trial is removed from `ended`. If an abandoned trial gets a value, the trial
+    // becomes a row.
     act(&mut log, Action::Abandon { number: 0 }, 7.0);
     set.catch_up(&log).unwrap();
     assert_eq!(
