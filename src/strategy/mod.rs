@@ -50,8 +50,8 @@ pub struct Setup {
     /// The declared fidelity, if any.
     pub fidelity: Option<Fidelity>,
     pub clock: Clock,
-    /// The direction of the optimisation. Strategies always maximise. When a strategy is made, it uses the direction to
-    /// convert settings that are in units of f.
+    /// The direction of the optimisation. Strategies always maximise. A strategy uses the direction to convert settings
+    /// that are in units of f.
     pub direction: Direction,
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// width, mainly values far below the median change. With the smallest width, all values below the median change.
 const WIDTHS: [f64; 3] = [4.0, 1.0, 0.25];
 
-/// A value diverges if its distance below the knee is larger than this number, in the same units as the widths. A
+/// A value diverges if the value is below the knee by more than this number, in the same units as the widths. A
 /// distance of 16 was too small: ordinary values of smooth functions counted as diverging, because optimizers evaluate
 /// mostly good points.
 const DIVERGING: f64 = 100.0;

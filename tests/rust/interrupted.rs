@@ -52,7 +52,7 @@ proptest! {
     }
 }
 
-/// Tests a model with many rows. With this number of rows, a fit runs its searches on other threads.
+/// Tests a model with so many rows that a fit runs searches on other threads.
 #[test]
 fn a_stopped_fit_on_several_threads_changes_nothing() {
     for acquisition in ["UCB", "LogEI", "ThompsonSampling"] {

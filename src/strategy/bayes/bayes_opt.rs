@@ -425,7 +425,7 @@ impl Strategy for BayesOpt {
             return Ok(None);
         };
         let (gp, targets) = (&*posterior.gp, &posterior.targets);
-        // Failures do not change the posterior mean. Therefore a penalty excludes failing regions from the search.
+        // Exclude failing regions from the search by a penalty, because failures do not change the posterior mean.
         let penalty = success.map(|success| Addition::penalty(success, gp, 0.0));
         let scope = Scope {
             domain: &self.domain,

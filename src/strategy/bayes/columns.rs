@@ -7,12 +7,13 @@ use crate::problem::{Coordinate, Domain, columns};
 /// The dimension of each column, and properties of the dimensions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Columns {
-    /// For each column, the index of its dimension. All columns of a category belong to one dimension.
+    /// For each column, the index of the dimension to which the column belongs. All columns of a category belong to one
+    /// dimension.
     pub dimension: Vec<usize>,
     /// The number of dimensions.
     pub dimensions: usize,
     /// For each dimension, the root mean square distance between two random points, measured in the columns of the
-    /// dimension. This distance is divided by the root mean square distance between two uniform numbers in [0, 1].
+    /// dimension. Every spread is divided by the root mean square distance between two uniform numbers in [0, 1].
     pub spreads: Vec<f64>,
     /// The columns of each category with two or more choices.
     pub categories: Vec<Range<usize>>,
@@ -87,8 +88,8 @@ fn is_number(coordinate: &Coordinate) -> bool {
 }
 
 /// The spread of a coordinate, as in [`Columns::spreads`]. The mean square distance between two independent numbers is
-/// twice their variance, which is 1/6 for uniform numbers. The mean square distance between two random choices out of n
-/// is 2(1 − 1/n).
+/// twice the variance of a number. For uniform numbers in [0, 1], the mean square distance is 1/6. The mean square
+/// distance between two random choices out of n is 2(1 − 1/n).
 fn spread(coordinate: &Coordinate) -> f64 {
     let mean_square = match (coordinate.choices(), coordinate.levels()) {
         (Some(n @ 2..), _) => 2.0 - 2.0 / n as f64,

@@ -32,7 +32,7 @@ enum State {
     Observed(f64),
 }
 
-/// A change made by a suggestion. Changes are recorded so that they can be undone.
+/// A change made by a suggestion. Changes are recorded, so that they can be undone.
 #[derive(Debug, Clone, PartialEq)]
 enum Change {
     /// A trial was started in cell `node`. Before this trial, the highest fidelity of a trial in the cell was `z`.

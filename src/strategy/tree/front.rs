@@ -35,8 +35,8 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// The front: one heap of candidates for each depth. When a candidate reaches the top of its heap, its mean is updated.
-/// If the cell can no longer be halved, the candidate is dropped instead.
+/// The front: one heap of candidates for each depth. When a candidate reaches the top of its heap, the mean of the
+/// candidate is updated. If the cell can no longer be halved, the candidate is dropped instead.
 #[derive(Debug, Clone, Default)]
 pub struct Front {
     depths: Vec<BinaryHeap<Candidate>>,

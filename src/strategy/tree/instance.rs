@@ -360,8 +360,8 @@ impl Instance {
                 let [first, second] = self.slots(node, partition);
                 upper.min(first.max(second))
             }
-            // A cell that cannot be halved has only one distinct point. This point is in flight, so it should not be
-            // suggested.
+            // A cell that cannot be halved has only one distinct point. This point is in flight, so the cell should not
+            // be chosen.
             None if cell.own.n_in_flight > 0 => f64::NEG_INFINITY,
             None => upper,
         }

@@ -3,9 +3,9 @@
 //!
 //! The text of a note is a list of steps separated by spaces. A step names a cell. An existing cell is named by its
 //! number. A new cell is named by the number of its parent followed by its side: `12l` or `12r`. A step without a minus
-//! sign is the turn of an instance. These steps are in the order of the turns. In every turn before the last step, the
-//! instance shares an evaluation that was made for another instance. A step with a minus sign names a cell in which a
-//! feasible point was not found.
+//! sign is the turn of an instance. The turns are listed in the order in which they were made. In every turn before the
+//! last step, the instance shares an evaluation that was made for another instance. A step with a minus sign names a
+//! cell in which a feasible point was not found.
 
 use std::fmt::Write;
 

@@ -80,8 +80,8 @@ pub struct Partition {
     nodes: Vec<Node>,
     /// For each cell with more than one observed trial, the observed trials in order of arrival.
     repeats: HashMap<u32, Vec<u32>>,
-    /// The half that will most likely be created next. The half is stored when it is chosen, because the region of the
-    /// half is known at that time.
+    /// The half that will most likely be created next. The half is stored when the half is chosen, because the region
+    /// of the half is known at that time.
     next: Option<Next>,
 }
 

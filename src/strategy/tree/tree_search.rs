@@ -155,7 +155,7 @@ impl TreeSearch {
             tried += rows.nrows();
             batch = (2 * batch).min(largest);
         }
-        // If the cell already contains a trial at a feasible point, suggest this point again.
+        // If the cell already contains an observed trial at a feasible point, suggest this point again.
         if let Place::Old(node) = place {
             for number in self.forest.partition.values(node) {
                 let x = log.x(number);
@@ -317,7 +317,7 @@ impl Strategy for TreeSearch {
         self.forest.update_bounds();
         self.forest.begin();
         let advanced = self.advance(log, query, call);
-        // The steps are undone here, because they are applied again from the note when the suggestion is logged.
+        // Undo the steps: the steps are applied again, from the note, when the suggestion is logged.
         self.forest.undo();
         let Advanced { steps, x, z } = advanced?;
         Ok(Proposal {

@@ -50,7 +50,7 @@ pub fn incumbent(gp: &GaussianProcess, query: Query) -> Result<f64> {
     largest_feasible(gp, &gp.mean(points.view()), query)
 }
 
-/// Copies the rows and replaces their context by `context`.
+/// Copies the rows, and replaces the context of every row by `context`.
 fn rows_in_context(rows: ArrayView2<f64>, context: &[f64]) -> Array2<f64> {
     let mut points = rows.to_owned();
     let first = points.ncols() - context.len();

@@ -21,7 +21,7 @@ const LOG_HALF: f64 = -std::f64::consts::LN_2 - 1e-6;
 /// boundary.
 const PENALTY: f64 = 1e3;
 
-/// The model of success, and the term that it adds to the acquisition.
+/// The model of success, and the term that this model adds to the acquisition.
 pub struct Addition<'a> {
     model: &'a mut Success,
     formula: Box<dyn Formula>,

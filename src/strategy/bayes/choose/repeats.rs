@@ -24,9 +24,9 @@ use crate::strategy::bayes::settings::{MAX_INITIAL, Settings};
 /// The threshold for exact values, in the units of the model. A value is exact if the noise variance is at most this
 /// threshold.
 ///
-/// If any trial has failed, values are exact only if their noise is declared to be zero. In this case, a fitted noise
-/// near zero does not make a value exact. If points were excluded because of the fitted noise, only the failing region
-/// might be left for the search, and repeating a point is cheaper than a trial in the failing region.
+/// If any trial has failed, values are exact only if their noise is declared to be zero. After a failure, a fitted
+/// noise near zero does not make a value exact. If points were excluded because of the fitted noise, only the failing
+/// region might be left for the search, and repeating a point is cheaper than a trial in the failing region.
 fn exact_noise(log: &Ledger) -> f64 {
     let failed = |trial: &Trial| trial.state == State::Failed;
     if log.trials().iter().any(failed) {

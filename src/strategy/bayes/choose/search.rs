@@ -146,8 +146,8 @@ impl<'a, 'c> Search<'a, 'c> {
         Ok(best.member())
     }
 
-    /// Searches with an objective that computes values and gradients. The domain is a box, or a list with too many
-    /// candidates to keep their solutions.
+    /// Searches with an objective that computes values and gradients. The domain is a box, or a list of candidates that
+    /// is too long for keeping the solutions of all candidates.
     pub fn functions(
         &mut self,
         posterior: &Posterior,

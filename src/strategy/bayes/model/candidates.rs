@@ -67,7 +67,7 @@ pub struct SolvedCandidates {
 /// candidates.
 struct Prior {
     factor: PriorFactor,
-    /// For each row of the model, the index of its point among the points of the factor.
+    /// For each row of the model, the index of the row's point among the points of the factor.
     places: Vec<usize>,
 }
 
@@ -178,7 +178,7 @@ impl SolvedCandidates {
             .collect())
     }
 
-    /// For each row of the posterior, finds the index of its point in the factor of the prior.
+    /// For each row of the posterior, finds the index of the row's point in the factor of the prior.
     fn place(
         &self,
         prior: &mut Prior,

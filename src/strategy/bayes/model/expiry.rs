@@ -5,8 +5,8 @@ use crate::ledger::{State, Trial};
 use crate::strategy::Query;
 use crate::strategy::bayes::settings::Settings;
 
-/// Whether the model discards the value of this trial and uses the floor. If the trial is pending, its window must have
-/// passed.
+/// Whether the model discards the value of this trial and uses the floor. For a pending trial, call this function only
+/// after the window of the trial has passed.
 pub fn discarded(trial: &Trial, settings: &Settings) -> bool {
     settings.pending().discards_late()
         && trial.suggested

@@ -168,7 +168,7 @@ fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64
 }
 
 /// Estimates the mean and the standard deviation S of f from noisy values. σ is the standard deviation of the noise of
-/// a value. Both results are divided by the largest absolute value.
+/// a value. The mean and S are divided by the largest absolute value.
 ///
 /// Let c be the mean of the values y with weights 1/(S² + σ²). S solves Σ (y − c)²/(S² + σ²) = n, so a value that is
 /// mostly noise has little weight. S is at least the smallest σ: if the unit were smaller than every σ, all values

@@ -42,8 +42,8 @@ pub struct Version {
 /// inaccurate.
 const MAX_NOISE: f64 = 1e12;
 
-/// A value contradicts θ if its deviation from the prediction exceeds this limit. The prediction is made from the
-/// earlier rows, and the unit of the limit is the predicted standard deviation.
+/// A value contradicts θ if the value deviates from the prediction by more than this limit. The prediction is made from
+/// the earlier rows, and the unit of the limit is the predicted standard deviation.
 const MAX_SURPRISE: f64 = 8.0;
 
 /// The posterior and the data from which it was computed.

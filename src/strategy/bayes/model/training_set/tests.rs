@@ -291,7 +291,7 @@ fn a_row_at_the_floor_moves_to_the_reported_point_of_its_trial() {
     suggest(&mut log, 4.0, None);
     let before = moments(&mut kept, &log);
     assert_eq!(kept.fold.rows, [0, 1, 3, 2]);
-    // The trial ends long after it became a row.
+    // The trial ends long after the trial became a row.
     let observation = Observation {
         point: Some(Point::at(&[0.875])),
         ..Observation::new(2.0, None)
