@@ -212,7 +212,8 @@ mod tests {
                 noisy.incumbents.iter().map(|y| f(*y)).sum::<f64>() / n as f64
             };
             let (first, second) = (average(&|y| y), average(&|y| y * y));
-            // E max and E max² of two independent normal variables, with a² = v + 1.3 and α = m/a (Clark 1961).
+            // The expected values of max and max² for two independent normal variables, with a² = v + 1.3 and α = m/a
+            // (Clark 1961).
             let (expected_first, expected_second) = match tail {
                 0 => (m, v + m * m),
                 _ => {

@@ -75,8 +75,8 @@ pub fn refit(
     let first = gp_settings.first_theta(columns);
     let starts = match training.fit() {
         None => vec![first],
-        // The last θ and its input warp may not suit the current data, so the fit also starts from the first θ of the
-        // settings.
+        // The last θ and its input warp may not suit the current data, so the fit also starts from the θ that was the
+        // first starting point of the first fit.
         Some(fit) if outdated => vec![first, fit.theta.clone()],
         Some(fit) => {
             // The last θ is the best starting point. The fit also uses other starting points, because a different θ may
