@@ -1,4 +1,4 @@
-//! The trait of strategies that are made from their settings.
+//! The trait of strategies that are made from settings.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -8,14 +8,14 @@ use crate::error::Result;
 use crate::random::Rng;
 use crate::strategy::{Setup, Strategy};
 
-/// A strategy that is made from its settings.
+/// A strategy that is made from settings.
 pub trait FromSettings: Strategy + Sized + 'static {
     type Settings: Default + Serialize + DeserializeOwned;
 
     /// Makes the strategy. `rng` is used for random draws that are made only once, such as the initial design.
     fn new(setup: &Setup, settings: Self::Settings, rng: &mut Rng) -> Result<Self>;
 
-    /// The structured values that the settings may contain. Every field of these values has its default.
+    /// The structured values that the settings may contain. Every field of these values has its default value.
     fn values() -> Vec<Value> {
         Vec::new()
     }

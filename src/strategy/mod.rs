@@ -50,8 +50,8 @@ pub struct Setup {
     /// The declared fidelity, if any.
     pub fidelity: Option<Fidelity>,
     pub clock: Clock,
-    /// The direction of the optimisation. Strategies always maximise. When a strategy is made, it uses the direction to
-    /// convert settings that are in units of f.
+    /// The direction of the optimisation. Strategies always maximise. A strategy uses the direction to convert settings
+    /// that are in units of f.
     pub direction: Direction,
 }
 
@@ -199,8 +199,8 @@ pub trait Strategy: Send {
     }
 }
 
-/// The feasible point with the largest value. Only trials at the highest fidelity that has a feasible trial are
-/// considered.
+/// The feasible point with the largest value. Only one fidelity is considered: the highest fidelity at which a trial is
+/// feasible.
 pub(crate) fn best_by_value(
     log: &Ledger,
     feasible: Feasible,
@@ -217,8 +217,8 @@ pub(crate) fn best_by_value(
     }))
 }
 
-/// The feasible trial with the largest value. Only trials at the highest fidelity that has a feasible trial are
-/// considered.
+/// The feasible trial with the largest value. Only one fidelity is considered: the highest fidelity at which a trial is
+/// feasible.
 fn best_feasible(log: &Ledger, feasible: Feasible, stop: &mut Stop) -> Result<Option<TrialNumber>> {
     let values = log.trials().iter().enumerate();
     let values = values.filter_map(|(number, trial)| Some((trial.value?, number)));

@@ -21,8 +21,8 @@ pub struct Surrogate<'a> {
     pub(crate) rows: &'a [TrialNumber],
     /// The conversion between targets and values of f.
     pub units: Units,
-    /// The log density of the observed values minus the log density of their targets. This difference is Σ log d
-    /// target/dy.
+    /// The log density of the observed values minus the log density of their targets. The difference of the log
+    /// densities is Σ log d target/dy.
     pub(crate) log_slope: f64,
 }
 
@@ -40,9 +40,9 @@ pub trait ModelBased {
         call: &mut Call,
     ) -> Result<Option<Surrogate<'_>>>;
 
-    /// The acquisition that the next suggestion would maximise, evaluated at the rows of `points`, in units of f. The
-    /// result is `None` before the first observation. `rng` is the random generator of the next suggestion. This method
-    /// changes the state of the strategy; `rewind` undoes the change.
+    /// The acquisition that the next suggestion would maximise, evaluated at the rows of `points`. The values are in
+    /// units of f. The result is `None` before the first observation. `rng` is the random generator of the next
+    /// suggestion. This method changes the state of the strategy. Calling `rewind` undoes the change.
     fn acquisition(
         &mut self,
         log: &Ledger,

@@ -14,7 +14,7 @@ use crate::random::{Call, Rng};
 use crate::strategy::from_settings::FromSettings;
 use crate::strategy::{Proposal, Query, Setup, Strategy, Supports};
 
-/// The settings of random search. There are none.
+/// The settings of random search. Random search does not have any settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {}
@@ -81,7 +81,7 @@ impl Tried {
         }
     }
 
-    /// Counts the point where a trial was run, if this point counts as tried.
+    /// If the point where a trial was run counts as tried, adds this point to the tried points.
     fn count(&mut self, number: TrialNumber, domain: &Domain, log: &Ledger) {
         let trial = &log.trials()[number];
         let is_tried = trial.state != State::Abandoned || self.abandoned.contains(&number);

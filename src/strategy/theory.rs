@@ -1,4 +1,4 @@
-//! The constants in the theorems that bound regrets. All strategies use the same type.
+//! The constants in the theorems that bound regrets. All strategies use this type.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +34,8 @@ pub struct Constants {
     /// δ, the probability that a bound fails.
     pub delta: f64,
     /// B_y, a bound on |y| in the units of the model. If `value_bound` is `None` and `beta="theory"`, B_y is the
-    /// largest |y| so far. If `value_bound` is `None` and `beta` is different, B_y is 1, as in the experiments of Verma
-    /// et al. 2022. Only `Censor` uses B_y.
+    /// largest |y| so far. If `value_bound` is `None` and `beta` has any other value, B_y is 1, as in the experiments
+    /// of Verma et al. 2022. Only `Censor` uses B_y.
     pub value_bound: Option<f64>,
     /// λ of BPE-Delay, where the regularised kernel matrix is K + λ²I. If `regularization` is `None`, λ is the standard
     /// deviation of the noise.

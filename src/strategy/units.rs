@@ -42,7 +42,7 @@ impl Units {
         moved.is_nan() || moved > MAX_MOVE || !factors.contains(&factor)
     }
 
-    /// Whether the targets of two values differ by more than the largest change of the prior mean.
+    /// Whether the targets of two values differ by more than the largest allowed change of the prior mean.
     pub(crate) fn are_apart(&self, one: f64, other: f64) -> bool {
         (self.target(one) - self.target(other)).abs() > MAX_MOVE
     }
@@ -54,9 +54,9 @@ impl Units {
     }
 
     /// The mean and standard deviation of f, given the mean and standard deviation of the target. Under a warp, f is
-    /// not normally distributed. For a warp, the median replaces the mean. The standard deviation is computed from the
-    /// half width of the central 95 % interval of f: the half width is divided by 1.96, which is the half width for a
-    /// standard normal distribution.
+    /// not normally distributed, so the mean is replaced by the median. The standard deviation is replaced by half the
+    /// width of the central 95 % interval of f, divided by 1.96. For a normal distribution, this quotient is the
+    /// standard deviation.
     pub fn moments(&self, mean: f64, std: f64) -> (f64, f64) {
         match self.warp {
             None => (self.value(mean), self.scale * std),

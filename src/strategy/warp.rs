@@ -2,7 +2,7 @@
 //!
 //! Notation: y is a value of f, t(y) is its transform, k is the knee, and w is the width.
 //!
-//! For y ≥ k, t(y) = y. For y < k, t(y) = k − w log(1 + (k − y)/w). The slope of t at such a y is 1/(1 + (k − y)/w),
+//! For y ≥ k, t(y) = y. For y < k, t(y) = k − w log(1 + (k − y)/w). For y < k, the slope of t is 1/(1 + (k − y)/w),
 //! which is between 0 and 1. Therefore good values do not change, bad values move closer together, and the order of the
 //! values is kept. Values that are extremely far below the knee are called diverging. A diverging value is replaced by
 //! the worst value that does not diverge, because a loss of 1e12 is not more informative than a loss of 1e6.
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// width, mainly values far below the median change. With the smallest width, all values below the median change.
 const WIDTHS: [f64; 3] = [4.0, 1.0, 0.25];
 
-/// A value diverges if its distance below the knee is larger than this number, in the same units as the widths. A
+/// A value diverges if the value is below the knee by more than this number, in the same units as the widths. A
 /// distance of 16 was too small: ordinary values of smooth functions counted as diverging, because optimizers evaluate
 /// mostly good points.
 const DIVERGING: f64 = 100.0;
@@ -87,7 +87,8 @@ impl Warp {
             && self.limit < self.knee
     }
 
-    /// (k − y)/w below the knee, and 0 otherwise. The difference is computed from halves, which do not overflow.
+    /// (k − y)/w below the knee, and 0 otherwise. The difference k − y is computed from halved numbers, because the
+    /// difference of halved numbers does not overflow.
     fn excess(&self, y: f64) -> f64 {
         let excess = (0.5 * self.knee - 0.5 * y) / self.width * 2.0;
         excess.clamp(0.0, f64::MAX)

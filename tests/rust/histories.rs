@@ -148,7 +148,7 @@ pub fn cube(width: usize) -> Members {
 }
 
 /// Generates lists of candidates. The candidates may be spread out, repeated, almost equal, on a line or all at the
-/// same point, and may be very small or very large.
+/// same point. The coordinates may be very small or very large.
 fn candidates() -> impl Strategy<Value = Members> {
     let count = prop_oneof![8 => 1..30usize, 1 => Just(300)];
     (count, 1..4usize, 0..7, any::<u64>()).prop_map(|(n, d, kind, seed)| {
@@ -378,7 +378,7 @@ impl Place {
     }
 }
 
-/// Chooses the trial on which a step reports. Usually, this is a pending trial.
+/// Chooses the trial on which a step reports. Usually, the chosen trial is pending.
 fn pick(which: usize, optimizer: &Optimizer) -> Option<usize> {
     let ledger = optimizer.ledger();
     let pending: Vec<usize> = ledger.pending().iter().copied().collect();

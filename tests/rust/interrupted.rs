@@ -52,7 +52,7 @@ proptest! {
     }
 }
 
-/// Tests a model with many rows. With this number of rows, a fit runs its searches on other threads.
+/// Tests a model with so many rows that a fit runs searches on other threads.
 #[test]
 fn a_stopped_fit_on_several_threads_changes_nothing() {
     for acquisition in ["UCB", "LogEI", "ThompsonSampling"] {
@@ -78,7 +78,7 @@ fn a_stopped_fit_on_several_threads_changes_nothing() {
         for n in [0, 1, 2, 3, 5, 10, 40] {
             match stopped.suggest(2, Request::default(), &mut after(n)) {
                 Err(Error::Interrupted) => assert!(stopped.to_bytes().unwrap() == before),
-                // On a fast machine, the call may finish before the stop.
+                // On a fast machine, the call may finish before the stop is requested.
                 done => {
                     done.unwrap();
                     stopped = Optimizer::from_bytes(&before).unwrap();

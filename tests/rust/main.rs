@@ -23,7 +23,7 @@ fn cases(cases: u32) -> Config {
     let config = Config {
         // Shrinking is limited, because one case may take long.
         max_shrink_iters: 500,
-        // Failing cases are not stored in a file; a named test is written for each of them instead.
+        // Failing cases are not stored in a file; for each failing case, a named test is written instead.
         failure_persistence: None,
         ..Config::default()
     };

@@ -120,8 +120,8 @@ pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = Value> {
     (model, rounds, delay, beta).prop_map(move |(model, rounds, delay, beta)| {
         let (lengthscale, signal, noise, mean, kernel) = model;
         let (horizon, keep_rounds, tail, lengths) = rounds;
-        // On a box, the theorem requires Lipschitz continuous functions. Functions in the space of the kernel
-        // `matern12` are not Lipschitz continuous, so `beta` is a number for this kernel.
+        // On a box, the strategy refuses `beta="theory"` for the kernel `matern12`, because functions in the space of
+        // this kernel are not Lipschitz continuous. For `matern12`, `beta` is therefore a number.
         let beta = match kernel {
             "matern12" if !candidates => json!(2.0),
             _ => beta,
@@ -175,7 +175,7 @@ pub fn fitted(mut settings: Value) -> Value {
     settings
 }
 
-/// Generates positive numbers. Most of them have the usual size, and some are extreme.
+/// Generates positive numbers. Most of the numbers have the usual size, and some numbers are extreme.
 fn positive(usual: f64) -> impl Strategy<Value = f64> {
     prop_oneof![
         6 => (0.1..10.0f64).prop_map(move |factor| usual * factor),

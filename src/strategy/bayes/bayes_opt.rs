@@ -61,7 +61,8 @@ pub struct BayesOpt {
     pub(super) success: Option<Success>,
     candidates: Option<SolvedCandidates>,
     information: Option<InformationGain>,
-    /// A fit that was made only for predictions and is not logged, with the length of the log at the time of the fit.
+    /// The length of the log at the time of the last preview, and the fit of this preview. A preview is a fit that is
+    /// made only for predictions and is not logged.
     pub(super) preview: Option<(usize, Arc<Fit>)>,
     /// Whether the domain has few members. Equal candidates count as one member.
     pub(super) has_few_members: bool,
@@ -127,7 +128,8 @@ impl BayesOpt {
         let designed = designed.map(|row| Member::new(row.to_vec(), None));
         match designed.filter(is_left) {
             Some(point) => Ok(Some(point)),
-            // The pool is empty, but the model may contain an observed feasible point that is not in the pool.
+            // The pool is empty, so let the model choose: the model may contain an observed feasible point that is not
+            // in the pool.
             None if informed && points.is_empty() => Ok(None),
             None => {
                 let (domain, feasible) = (&self.domain, query.feasible);
@@ -154,7 +156,7 @@ impl BayesOpt {
         }
     }
 
-    /// The model before any data. θ is given, or is the mode of the priors.
+    /// The model before any result is observed. θ is given, or is the mode of the priors.
     fn prior(&self) -> Result<GaussianProcess> {
         let gp = self.settings.gp();
         let family = gp.fit_settings(&self.columns).family;
@@ -228,7 +230,7 @@ impl BayesOpt {
         Ok((point, warning))
     }
 
-    /// Prepares the posterior, which includes the pending trials, and the acquisition for a suggestion.
+    /// Prepares the posterior and the acquisition for a suggestion. The posterior includes the pending trials.
     pub(super) fn prepare(
         &mut self,
         log: &Ledger,
@@ -249,7 +251,7 @@ impl BayesOpt {
                 })?;
         let (rule, pending) = (settings.acquisition.rule(), settings.pending());
         let explores = rule.explores() && !posterior.tail.trials.is_empty();
-        // Noisy expected improvement sets a different tail later, so the tail is not set here in this case.
+        // For noisy expected improvement, the tail is not set here, because a different tail is set later.
         if !explores && pending.n_outcomes().is_none() {
             posterior.set_tail()?;
         }
@@ -423,7 +425,7 @@ impl Strategy for BayesOpt {
             return Ok(None);
         };
         let (gp, targets) = (&*posterior.gp, &posterior.targets);
-        // Failures do not change the posterior mean. Therefore a penalty excludes failing regions from the search.
+        // Exclude failing regions from the search by a penalty, because failures do not change the posterior mean.
         let penalty = success.map(|success| Addition::penalty(success, gp, 0.0));
         let scope = Scope {
             domain: &self.domain,

@@ -7,18 +7,19 @@ use crate::problem::{Coordinate, Domain, columns};
 /// The dimension of each column, and properties of the dimensions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Columns {
-    /// The dimension of each column, 0, 1, …. All columns of a category belong to one dimension.
+    /// For each column, the index of the dimension to which the column belongs. All columns of a category belong to one
+    /// dimension.
     pub dimension: Vec<usize>,
     /// The number of dimensions.
     pub dimensions: usize,
     /// For each dimension, the root mean square distance between two random points, measured in the columns of the
-    /// dimension. Spreads are divided by the root mean square distance between two uniform numbers in [0, 1].
+    /// dimension. Every spread is divided by the root mean square distance between two uniform numbers in [0, 1].
     pub spreads: Vec<f64>,
     /// The columns of each category with two or more choices.
     pub categories: Vec<Range<usize>>,
-    /// Whether a parameter of the point is discrete.
+    /// Whether any parameter of the point is discrete.
     pub discrete: bool,
-    /// The columns that a monotone map may stretch, which are the columns of numeric parameters in a box.
+    /// The columns of numeric parameters in a box. A monotone map may stretch these columns.
     pub numbers: Vec<usize>,
 }
 
@@ -60,7 +61,7 @@ impl Columns {
         }
     }
 
-    /// Creates columns for which every column is a separate dimension.
+    /// Creates columns, each of which is a separate dimension.
     #[cfg(test)]
     pub fn plain(width: usize) -> Self {
         Self {
@@ -87,8 +88,8 @@ fn is_number(coordinate: &Coordinate) -> bool {
 }
 
 /// The spread of a coordinate, as in [`Columns::spreads`]. The mean square distance between two independent numbers is
-/// twice their variance, which is 1/6 for uniform numbers. The mean square distance between two random choices out of n
-/// is 2(1 − 1/n).
+/// twice the variance of a number. For uniform numbers in [0, 1], the mean square distance is 1/6. The mean square
+/// distance between two random choices out of n is 2(1 − 1/n).
 fn spread(coordinate: &Coordinate) -> f64 {
     let mean_square = match (coordinate.choices(), coordinate.levels()) {
         (Some(n @ 2..), _) => 2.0 - 2.0 / n as f64,
@@ -142,7 +143,7 @@ mod tests {
                 "{coordinate:?}"
             );
         }
-        // Count all pairs of five levels: 2(1 + 4 + 9 + 16 + ...)/25/16.
+        // The mean square distance over all pairs of five levels: 2(1 + 4 + 9 + 16 + ...)/25/16.
         let pairs = (0..5).flat_map(|a| (0..5).map(move |b| f64::from(a - b) / 4.0));
         let mean_square = pairs.map(|d| d * d).sum::<f64>() / 25.0;
         let found = spread(&integer(1, 5, false));

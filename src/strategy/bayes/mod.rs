@@ -4,7 +4,7 @@
 //! * [`acquisitions`]: the functions that are maximised to choose a point; [`settings`]: all settings
 //! * [`model`]: the rows and targets computed from the log, the fit of the hyperparameters and the posterior
 //! * [`choose`]: the choice of a point from the posterior
-//! * [`bayes_opt`]: the strategy; `model_access`: access to its model
+//! * [`bayes_opt`]: the strategy; `model_access`: access to the model of the strategy
 
 pub mod acquisitions;
 pub mod bayes_opt;

@@ -15,8 +15,8 @@ use crate::strategy::bayes::acquisitions::rule::Maximand;
 use crate::strategy::model_based::{ModelBased, Surrogate};
 
 impl BayesOpt {
-    /// If there are data, fits θ for predictions, unless the last fit still describes the data. The fit is only cached:
-    /// the next suggestion fits θ again and logs the new fit.
+    /// Fits θ for predictions. If there are no observations, or if the last fit still describes the data, this method
+    /// does nothing. The fit is only cached: the next suggestion fits θ again and logs the new fit.
     pub(super) fn preview_fit(
         &mut self,
         log: &Ledger,

@@ -20,7 +20,7 @@ pub mod pending;
 pub mod search;
 pub mod surrogate;
 
-/// The smallest number of dimensions for which `NamedMean::Auto` is `Estimated`.
+/// If there are at least this many dimensions, `NamedMean::Auto` means `Estimated`.
 const MANY_DIMENSIONS: usize = 5;
 
 /// The default number of initial points is at most this number. When the limit was 20, a run with a hundred trials and

@@ -33,7 +33,7 @@ pub struct Confidence {
 }
 
 impl Confidence {
-    /// β(δ) = C_k + σ/λ·√(2 log(1/δ)) (Lemma 4.1), given log(1/δ).
+    /// Returns β(δ) = C_k + σ/λ·√(2 log(1/δ)) (Lemma 4.1). The argument `log` is log(1/δ).
     fn beta(&self, log: f64) -> f64 {
         self.rkhs_bound + self.noise_std / self.regularization * (2.0 * log).sqrt()
     }
@@ -65,8 +65,8 @@ impl Confidence {
     }
 }
 
-/// The size of a discretisation of a box (Assumption 4.2). If the discretisation has c·C_k^d·t^d points, `|f(x) −
-/// f([x])| ≤ 1/t`, where [x] is the point nearest to x.
+/// The size of a discretisation of a box (Assumption 4.2). For a discretisation of c·C_k^d·t^d points, `|f(x) − f([x])|
+/// ≤ 1/t`, where [x] is the point nearest to x.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cover {
     pub log_c: f64,
@@ -133,7 +133,7 @@ pub fn surviving(
         .collect())
 }
 
-/// Returns mu~ and σ~² at the points. Both have shape (N,).
+/// Returns mu~ and σ~² at the points. Both results have shape (N,).
 pub fn posterior(
     family: KernelFamily,
     theta: &Hyperparameters,

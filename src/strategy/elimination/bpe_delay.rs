@@ -2,7 +2,7 @@
 //! confidence bounds at the end of the previous round did not eliminate.
 //!
 //! The state is computed from the log. A note marks the start of a round. When a round starts, the data of the previous
-//! round become final. The set X_r and the variances of a round are caches.
+//! round become final. The set X_r and the posterior variances of a round are only cached.
 
 use std::sync::Arc;
 
@@ -36,14 +36,14 @@ pub struct BPEDelay {
     settings: Settings,
     schedule: Schedule,
     theta: Hyperparameters,
-    /// The points that represent a box. The array is empty for candidates.
+    /// The points that represent a box. If the domain is a list of candidates, the array is empty.
     discretization: Array2<f64>,
     /// The cover of the box, or `None` if every member of the domain is one of the points.
     cover: Option<Cover>,
     rounds: Rounds,
     /// The set X_r of each round that has begun, stored as indices of points. X_1 contains all points.
     sets: Vec<Arc<Vec<usize>>>,
-    /// A cache of the set X_r of the next round, and the length of the log from which this set was computed.
+    /// A cache for the next round: the length of the log when the cache was computed, and the set X_r.
     ahead: Option<(usize, Left)>,
     exploration: Option<Explored>,
 }
@@ -55,7 +55,7 @@ struct Left {
     warning: Option<String>,
 }
 
-/// The posterior variances at the points of the set X_r of a round.
+/// The posterior variances at the points that a round explores, which are the points of X_r.
 struct Explored {
     round: usize,
     set: Arc<Vec<usize>>,
@@ -243,7 +243,8 @@ impl BPEDelay {
         let n = same.take_while(|(kept, trial)| kept == trial).count();
         exploration.keep(n);
         let added = trials[n..].iter().try_for_each(|&number: &TrialNumber| {
-            // Use the suggested point, because the choice of points must not depend on reports.
+            // Use the suggested point and not the reported point, because the choice of points must not depend on
+            // reports.
             exploration.push(number, &log.started_x(number)?, stop)
         });
         let kept = self.exploration.insert(explored);

@@ -4,7 +4,7 @@
 //! The delay of an observed trial is known. The delay of a trial that is in flight, failed or abandoned is at least the
 //! age of the trial (right-censored). The distribution of delays is estimated as in Kaplan and Meier 1958. The estimate
 //! has probability p_j at the observed delay τ_j. A result that arrives before the next suggestion has delay 0. If all
-//! results have delay 0, t_r = q_r.
+//! results have delay 0, the length t_r of a round is q_r.
 
 use crate::ledger::{Ledger, State};
 use crate::strategy::elimination::settings::SubExponential;
@@ -17,8 +17,8 @@ const B_PER_OCTAVE: f64 = 3.0;
 /// The moment-generating function is evaluated at this number of arguments η on each side of 0.
 const N_ETA: usize = 12;
 
-/// Estimates the delay model. ξ and b are chosen for a bound with `log_term` = log(3T/δ). Before the first result has
-/// arrived, this function returns `None`.
+/// Estimates the delay model. ξ and b are chosen to minimise the bound on delays, in which `log_term` is log(3T/δ).
+/// Before the first result has arrived, this function returns `None`.
 pub fn estimate(log: &Ledger, now: f64, log_term: f64) -> Option<SubExponential> {
     let distribution = kaplan_meier(delays(log, now));
     if distribution.is_empty() {
@@ -42,7 +42,7 @@ fn delays(log: &Ledger, now: f64) -> Vec<(f64, bool)> {
 /// Returns the pairs (τ_j, p_j) in increasing order of τ_j. The probabilities are normalised: Σ p_j = 1. The list is
 /// empty if all delays are censored.
 fn kaplan_meier(mut delays: Vec<(f64, bool)>) -> Vec<(f64, f64)> {
-    // If the delay of a result equals the age of a trial without a result, the delay comes first.
+    // If the delay of a result equals the age of a trial without a result, the delay is sorted before the age.
     delays.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
     let (mut surviving, mut at_risk) = (1.0, delays.len());
     let mut distribution = Vec::new();
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn ages_are_right_censored() {
         // The data are three delays and the ages of two trials without results. Before normalisation, the probabilities
-        // of the delays are 1/5, 4/5 · 1/3 and 8/15 · 1/2. Their sum is 11/15.
+        // of the delays are 1/5, 4/5 · 1/3 and 8/15 · 1/2. The sum of these probabilities is 11/15.
         let delays = vec![
             (7.0, false),
             (2.0, true),
@@ -146,7 +146,7 @@ mod tests {
             let found = sub_exponential(&kaplan_meier(delays.into_iter().map(|d| (d, true)).collect()), 30.0);
             let bound = found.mean + (found.xi * 60.0_f64.sqrt()).max(60.0 * found.b);
             // By the Chernoff bound at log 3T/δ = 30, a delay above the bound has a probability of at most e⁻³⁰, which
-            // is below 1/n.
+            // is below 1/n. Each of the n delays has probability 1/n, so no delay exceeds the bound.
             prop_assert!(largest <= bound * (1.0 + 1e-9) + 1e-9, "{found:?} {n}");
         }
     }

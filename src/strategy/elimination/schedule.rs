@@ -1,8 +1,7 @@
 //! The lengths of rounds.
 //!
 //! q_0 = 1, q_r = ⌈√(T q_{r−1})⌉ (Algorithm 1). A round has more than q_r steps, so that the results of the first q_r
-//! steps can arrive before the round ends. With probability 1 − δ/2, these results have arrived at the end of the
-//! round, for every round.
+//! steps can arrive before the round ends. With probability 1 − δ/2, these results arrive in time in every round.
 
 use serde::{Deserialize, Serialize};
 

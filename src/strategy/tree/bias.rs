@@ -2,8 +2,8 @@
 //! from two trials at the same point.
 //!
 //! As in the code of Wang et al. 2022, the initial estimate is C = √2·|f_0.8 − f_0.2|/0.6 at the centre of the box. Two
-//! values in the same cell may differ by at most C times the difference of their fidelities, plus the width of the
-//! cell. If two values differ by more, C is multiplied by 1.4.
+//! values in the same cell may differ by at most C times the difference of their fidelities, plus the bound on the
+//! variation of f in the cell. If two values differ by more than this limit, C is multiplied by 1.4.
 
 use crate::ledger::{Ledger, TrialNumber};
 use crate::problem::Fidelity;

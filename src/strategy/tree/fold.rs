@@ -32,7 +32,7 @@ enum State {
     Observed(f64),
 }
 
-/// A change made by a suggestion. Changes are recorded so that they can be undone.
+/// A change made by a suggestion. Changes are recorded, so that they can be undone.
 #[derive(Debug, Clone, PartialEq)]
 enum Change {
     /// A trial was started in cell `node`. Before this trial, the highest fidelity of a trial in the cell was `z`.
@@ -208,7 +208,8 @@ impl Forest {
         Ok(node)
     }
 
-    /// Finds the cell of a new trial whose point was not chosen by an instance. A step is counted for every instance.
+    /// Finds the cell of a new trial whose point was not chosen by an instance. Every instance counts such a trial as a
+    /// step.
     fn settle_new(&mut self, x: &[f64]) -> u32 {
         let node = self.settle(x);
         (0..self.instances.len()).for_each(|i| self.step(i));

@@ -1,8 +1,8 @@
-//! The front, which contains the best cells of every size that can be halved. The choice of a cell from the front does
-//! not depend on ν, ρ or b.
+//! The front. For each size, the front contains the best cells that can be halved. The choice of a cell from the front
+//! does not depend on ν, ρ or b.
 //!
 //! If the smoothness of f is known, the best cell above a certain size should be halved. If the smoothness is unknown,
-//! the best cells for every possible smoothness are halved in turn (Jones, Perttunen and Stuckman 1993; Munos 2011).
+//! the best cells for every possible smoothness are halved in turn (Jones, Perttunen and Stuckman 1993, Munos 2011).
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -35,8 +35,8 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// The front: one heap of candidates for each depth. When a candidate reaches the top of its heap, its mean is updated.
-/// If the cell can no longer be halved, the candidate is dropped instead.
+/// The front: one heap of candidates for each depth. When a candidate reaches the top of its heap, the mean of the
+/// candidate is updated. If the cell can no longer be halved, the candidate is dropped instead.
 #[derive(Debug, Clone, Default)]
 pub struct Front {
     depths: Vec<BinaryHeap<Candidate>>,

@@ -61,7 +61,7 @@ pub struct Instance {
     nu: Nu,
     rho: f64,
     bound: Bound,
-    /// The number t of visits to cells. Repeated visits to a cell are counted.
+    /// The number t of visits to cells. A repeated visit to the same cell is also counted.
     pub t: u64,
     pub frozen: Frozen,
     /// Whether all B values need to be recomputed.
@@ -141,7 +141,8 @@ impl Instance {
         })
     }
 
-    /// The bound ν·ρ^h + ζ(z_h) on the difference between f at a point of a cell and the mean of values in the cell.
+    /// A bound on the difference between f at a point of a cell and the mean of the values in this cell. The bound is
+    /// ν·ρ^h + ζ(z_h).
     pub fn slack(&self, depth: u32) -> f64 {
         let zeta = self
             .bias
@@ -174,7 +175,7 @@ impl Instance {
         self.subtrees[node as usize].moments
     }
 
-    /// Adds an entry for a new cell, which has this depth.
+    /// Adds an entry for a new cell at this depth.
     pub fn push(&mut self, depth: u32) {
         self.subtrees.push(Subtree::UNVISITED);
         // The power for the next depth is stored too, because the width of the halves is needed before the halves are
@@ -208,7 +209,7 @@ impl Instance {
         }
     }
 
-    /// Sets the B value of one half of a cell. If the half is marked as empty, the B value is −∞.
+    /// Sets the B value of one half of a cell. If the half is marked as empty, −∞ is stored instead.
     pub fn set_slot(&mut self, node: u32, side: Side, b: f64, partition: &Partition) {
         let b = match partition.node(node).empty[side] {
             true => f64::NEG_INFINITY,
@@ -271,7 +272,7 @@ impl Instance {
         (depth > 0 && self.t % FRONT_EVERY == FRONT_EVERY - 1).then_some(depth)
     }
 
-    /// Returns the best cell of the front down to `depth` that can be halved.
+    /// Among the cells of the front down to `depth` that can be halved, returns the best cell.
     pub fn best_down_to(&mut self, depth: usize, partition: &Partition) -> Option<u32> {
         let mut front = self.front.take()?;
         let best = front.best(depth, |candidate| {
@@ -341,8 +342,8 @@ impl Instance {
     /// The difference U + ν·ρ^h + ζ(z_h) − mean is called the *optimism* of the cell. If trials in the cell have
     /// failed, the optimism is multiplied by p⁺, the upper bound on the rate of success. Failures do not change the
     /// mean. For a subtree without values, the mean and the optimism are taken from the smallest enclosing cell that
-    /// has values, and the optimism is multiplied by the odds p⁺/(1 − p⁺), which are +∞ before the first failure. For
-    /// such a subtree, this method returns the odds, and [`Self::slots`] converts the odds to a B value.
+    /// has values, and the optimism is multiplied by the odds p⁺/(1 − p⁺). The odds are +∞ before the first failure.
+    /// For a subtree without values, this method returns the odds, and [`Self::slots`] converts the odds to a B value.
     fn b_value(&self, node: u32, partition: &Partition) -> f64 {
         let Subtree {
             moments, n_failed, ..
@@ -359,7 +360,8 @@ impl Instance {
                 let [first, second] = self.slots(node, partition);
                 upper.min(first.max(second))
             }
-            // A cell that cannot be halved has only one distinct point, and this point is in flight.
+            // A cell that cannot be halved has only one distinct point. This point is in flight, so the cell should not
+            // be chosen.
             None if cell.own.n_in_flight > 0 => f64::NEG_INFINITY,
             None => upper,
         }

@@ -2,16 +2,17 @@
 //! names the cell of the suggestion.
 //!
 //! The text of a note is a list of steps separated by spaces. A step names a cell. An existing cell is named by its
-//! number. A new cell is named by the number of its parent followed by its side: `12l` or `12r`. Before the last step,
-//! a step without a minus sign is the turn of an instance that shares an evaluation made for another instance; these
-//! steps are in the order of the turns. A step with a minus sign names a cell in which a feasible point was not found.
+//! number. A new cell is named by the number of its parent followed by its side: `12l` or `12r`. A step without a minus
+//! sign is the turn of an instance. The turns are listed in the order in which they were made. In every turn before the
+//! last step, the instance shares an evaluation that was made for another instance. A step with a minus sign names a
+//! cell in which a feasible point was not found.
 
 use std::fmt::Write;
 
 use crate::error::{Error, Result};
 use crate::strategy::tree::region::Side;
 
-/// A cell. An existing cell is given by a number, and a new cell is given as a half of the parent.
+/// A cell. An existing cell is given by a number, and a new cell is given as a half of its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Old(u32),

@@ -13,8 +13,8 @@ use crate::strategy::tree::region::{Region, Side, Space};
 const NONE: u32 = u32::MAX;
 /// The value of `split` for a cell that cannot be halved.
 const WHOLE: u16 = u16::MAX;
-/// In the front, a failed cell takes the mean of an enclosing cell. If more than this number of nested cells have
-/// failed, the innermost cell no longer takes a mean. docs/tree_search.md describes the experiments.
+/// The front ranks a failed cell by the mean of an enclosing cell. If more than this number of nested cells have
+/// failed, the mean of the innermost cell counts as −∞. docs/tree_search.md describes the experiments.
 const MAX_FAILED: u32 = 4;
 /// The number of the cell that contains the whole box.
 pub const ROOT: u32 = 0;
@@ -80,8 +80,8 @@ pub struct Partition {
     nodes: Vec<Node>,
     /// For each cell with more than one observed trial, the observed trials in order of arrival.
     repeats: HashMap<u32, Vec<u32>>,
-    /// The half that will most likely be created next. The half is stored when it is chosen, because the region of the
-    /// half is known at that time.
+    /// The half that will most likely be created next. The half is stored when the half is chosen, because the region
+    /// of the half is known at that time.
     next: Option<Next>,
 }
 
@@ -152,7 +152,7 @@ impl Partition {
         self.node(node).split != WHOLE
     }
 
-    /// Creates one half of a cell. The cell must be one that can be halved.
+    /// Creates one half of a cell. It must be possible to halve the cell.
     pub fn create(&mut self, parent: u32, side: Side) -> u32 {
         let known = self.next.take();
         let split = match known.filter(|next| (next.parent, next.side) == (parent, side)) {
@@ -183,8 +183,8 @@ impl Partition {
 
     /// The mean that the front uses to rank a cell, or `None` before the cell has a result.
     ///
-    /// A failed cell takes the mean of the smallest enclosing cell that has values. If more than [`MAX_FAILED`] nested
-    /// cells have failed, the result is −∞.
+    /// A failed cell is ranked by the mean of the smallest enclosing cell that has values. If more than [`MAX_FAILED`]
+    /// nested cells have failed, the result is −∞.
     pub fn worth(&self, node: u32) -> Option<f64> {
         let mut own = &self.node(node).own;
         if own.moments.count == 0 && own.n_failed == 0 {
@@ -202,7 +202,7 @@ impl Partition {
         Some(own.moments.mean)
     }
 
-    /// Returns the failed cells inside this cell that may take the mean of this cell in the front.
+    /// Returns the failed cells inside this cell that the front may rank by the mean of this cell.
     pub fn failed_inside(&self, node: u32) -> Vec<u32> {
         let (mut found, mut left) = (Vec::new(), vec![(node, 0)]);
         while let Some((at, n_failed)) = left.pop() {

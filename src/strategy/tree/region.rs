@@ -45,7 +45,7 @@ impl Space {
 
     /// The coordinate along which a region should be halved next. A coordinate is considered if it can be halved and is
     /// active in the whole region. The longest of these coordinates is chosen. Among equally long coordinates, the
-    /// first is chosen. The result is `None` if the region cannot be halved.
+    /// first coordinate is chosen. The result is `None` if the region cannot be halved.
     pub fn longest_side(&self, region: &Region) -> Option<usize> {
         let mut longest = (0.0, None);
         for (i, coordinate) in self.product.iter().enumerate() {

@@ -24,7 +24,7 @@ pub struct Settings {
     pub bound: Bound,
     /// ν in units of f. If `nu` is `None`, ν is computed from the observed values.
     pub nu: Option<f64>,
-    /// The value of ρ of each instance. If `rho` is `None`, a single ρ is computed from the number of dimensions.
+    /// One value of ρ per instance. If `rho` is `None`, a single ρ is computed from the number of dimensions.
     pub rho: Option<Rho>,
     /// The total number of trials. If `horizon` is given, the search is POO, whose instances use ρ_max and smaller
     /// values of ρ.
@@ -131,7 +131,7 @@ pub enum Refresh {
 }
 
 impl Settings {
-    /// Returns the ρ of each instance. If a horizon T is given, the values are those of POO (Grill, Valko and Munos
+    /// Returns the ρ of each instance. If a horizon T is given, POO determines the values (Grill, Valko and Munos
     /// 2015): ρ_i = ρ_max^(N/(N − i)). Here N = ½·D·log(T/log T) and D = log 2/log(1/ρ_max).
     pub fn rhos(&self, d: usize, has_fidelity: bool) -> Vec<f64> {
         let decay = match has_fidelity {

@@ -71,8 +71,8 @@ impl TreeSearch {
         (Place::Old(at), region)
     }
 
-    /// Chooses a half of the best cell in the front among cells down to a random depth. The result is `None` if the
-    /// front is not used in this turn or has no such cell.
+    /// Draws a random depth, finds the best cell of the front down to this depth, and chooses a half of this cell. The
+    /// result is `None` if the front is not used in this turn, or if the front does not contain such a cell.
     fn choose_of_front(&mut self, instance: usize, rng: &mut Rng) -> Option<(Place, Region)> {
         let partition = &self.forest.partition;
         let instance = &mut self.forest.instances[instance];
@@ -100,8 +100,8 @@ impl TreeSearch {
             .map_or(1.0, |fidelity| fidelity.nearest(z))
     }
 
-    /// If another instance has already had this cell evaluated, and this instance can share the evaluation, returns the
-    /// number of the cell.
+    /// If this cell has already been evaluated for another instance, and this instance can share the evaluation,
+    /// returns the number of the cell.
     fn shared(&self, instance: usize, place: Place) -> Option<u32> {
         let Place::Old(node) = place else {
             return None;
@@ -155,7 +155,7 @@ impl TreeSearch {
             tried += rows.nrows();
             batch = (2 * batch).min(largest);
         }
-        // If a leaf is suggested repeatedly, it usually contains an earlier trial at a feasible point.
+        // If the cell already contains an observed trial at a feasible point, suggest this point again.
         if let Place::Old(node) = place {
             for number in self.forest.partition.values(node) {
                 let x = log.x(number);
@@ -213,7 +213,7 @@ impl TreeSearch {
     }
 
     /// Returns the leaves that have observations, sorted by the criterion for the recommendation, best first. Each leaf
-    /// is paired with its criterion.
+    /// is paired with the value of the criterion.
     fn leaves(&self) -> Vec<(f64, u32)> {
         let mut leaves = Vec::new();
         let partition = &self.forest.partition;
@@ -317,7 +317,7 @@ impl Strategy for TreeSearch {
         self.forest.update_bounds();
         self.forest.begin();
         let advanced = self.advance(log, query, call);
-        // The steps are undone here, because they are applied again from the note when the suggestion is logged.
+        // Undo the steps: the steps are applied again, from the note, when the suggestion is logged.
         self.forest.undo();
         let Advanced { steps, x, z } = advanced?;
         Ok(Proposal {

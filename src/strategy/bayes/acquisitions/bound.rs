@@ -17,7 +17,7 @@ use crate::strategy::theory::Constants;
     expecting = "expected a number, \"kandasamy\", \"kandasamy_code\" or \"theory\" for beta"
 )]
 pub enum Beta {
-    /// The same value for every step. Verma et al. 2022 use 1.
+    /// The multiplier is the same at every step. Verma et al. 2022 use 1.
     Constant(f64),
     Schedule(Schedule),
 }
@@ -30,7 +30,7 @@ pub enum Schedule {
     /// The multiplier in the code of Kandasamy et al., which is sqrt(beta_j) with beta_j = 5·d·log(2dj + 1).
     KandasamyCode,
     /// B_f + R·sqrt(2(gamma_{j−1} + 1 + log(1/δ))) (Chowdhury & Gopalan 2017, theorem 2). Under `Censor`, the
-    /// multiplier is B_f + (R + B_y)·sqrt(2(gamma_{j−1} + 1 + log(2/δ))) for bounds. For draws, log(4/δ) replaces
+    /// multiplier for bounds is B_f + (R + B_y)·sqrt(2(gamma_{j−1} + 1 + log(2/δ))). For draws, log(4/δ) replaces
     /// log(2/δ) (Verma et al. 2022, theorems 1 and 2).
     ///
     /// All quantities are in the units of the model. R is sqrt(λ), and gamma is the greedy upper bound of
@@ -44,8 +44,7 @@ pub struct Bound {
     pub beta: Beta,
     pub constants: Constants,
     pub predictive_std: bool,
-    /// Whether all points of a batch use the same j. If all points use the same j, trials in flight are not counted in
-    /// j.
+    /// Whether all points of a batch use the same j. If all points use the same j, j does not count trials in flight.
     pub per_batch: bool,
     /// Whether the multiplier widens draws (true) or scales sigma in a bound (false).
     pub draws: bool,

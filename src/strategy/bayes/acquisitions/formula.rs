@@ -1,10 +1,11 @@
 //! The trait for formulas of acquisitions, and objectives that let a search maximise a formula.
 //!
-//! An acquisition is the utility of an evaluation at a point, given the posterior. [`Scorer`] is the objective that a
-//! search maximises for one acquisition; [`Sum`] is the objective for the sum of two acquisitions.
+//! An acquisition measures how useful an evaluation at a point would be, given the posterior. [`Scorer`] is the
+//! objective that a search maximises for one acquisition; [`Sum`] is the objective for the sum of two acquisitions.
 //!
-//! Notation: x is a point followed by its context; X has the n rows of the model; mu and sigma are the posterior mean
-//! and standard deviation of f(x), without noise; v = L⁻¹k(X, x); a(x) is the acquisition; f* is the incumbent.
+//! Notation: x is a point followed by its context; the matrix X has the n rows of the model; mu and sigma are the
+//! posterior mean and standard deviation of the noise-free value f(x); v = L⁻¹k(X, x); a(x) is the acquisition; f* is
+//! the incumbent.
 
 use ndarray::{Array2, ArrayView2, Axis, s};
 
@@ -30,9 +31,9 @@ pub trait Formula: Send + Sync {
     /// unit of the targets, measured in units of f, and `value_of` maps a target to a value of f.
     fn in_units_of_f(&self, value: f64, scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64;
 
-    /// How much effort the search in a box spends when the model has n rows, relative to the default effort. The
-    /// default implementation returns a small effort, because an evaluation of the acquisition costs O(n²) and the
-    /// surface is smooth. With many rows, an evaluation also needs more memory than the processor's cache.
+    /// The effort of the search in a box, as a multiple of the default effort. The model has n rows. The default
+    /// implementation returns a small effort, because an evaluation of the acquisition costs O(n²) and the surface is
+    /// smooth. If the model has many rows, an evaluation also needs more memory than the processor's cache provides.
     fn effort(&self, n: usize) -> f64 {
         (300.0 / n as f64).clamp(0.1, 0.4)
     }
@@ -98,13 +99,14 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Returns sigma, at least 1e-12. Logarithms and derivatives of sigma do not exist at 0.
+    /// Returns sigma, or 1e-12 if sigma is smaller. At sigma = 0, the logarithm and the derivatives of sigma do not
+    /// exist.
     pub fn std(self) -> f64 {
         floored_std(self.variance)
     }
 }
 
-/// Returns sqrt(variance), at least 1e-12.
+/// Returns sqrt(variance), or 1e-12 if the square root is smaller.
 pub(super) fn floored_std(variance: f64) -> f64 {
     variance.max(1e-24).sqrt()
 }
@@ -218,7 +220,7 @@ impl Objective for Scorer<'_> {
     }
 }
 
-/// The sum of an acquisition and, optionally, a second acquisition that uses another posterior.
+/// The sum of an acquisition and an optional second acquisition. The second acquisition uses another posterior.
 pub struct Sum<'a> {
     first: Scorer<'a>,
     second: Option<Scorer<'a>>,

@@ -1,7 +1,7 @@
 //! Incumbents. The improvement of a point is measured relative to an incumbent.
 //!
-//! Notation: mu and sigma are the posterior mean and standard deviation of f(x), without noise. f* is an incumbent: the
-//! improvement at a point is max(0, f − f*).
+//! Notation: mu and sigma are the posterior mean and standard deviation of the noise-free value f(x). f* is an
+//! incumbent: the improvement at a point is max(0, f − f*).
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
@@ -17,7 +17,7 @@ use crate::strategy::bayes::acquisitions::log_noisy_expected_improvement::LogNoi
 const MAX_BASELINE: usize = 16;
 
 /// Returns the first `count` rows of `order` whose points satisfy the constraints. If all points violate the
-/// constraints, return the first `count` rows of `order`, because improvement needs an incumbent.
+/// constraints, returns the first `count` rows of `order`, because improvement needs an incumbent.
 fn feasible_rows(
     gp: &GaussianProcess,
     order: &[usize],
@@ -50,7 +50,7 @@ pub fn incumbent(gp: &GaussianProcess, query: Query) -> Result<f64> {
     largest_feasible(gp, &gp.mean(points.view()), query)
 }
 
-/// Copies the rows and replaces their context by `context`.
+/// Copies the rows, and replaces the context of every row by `context`.
 fn rows_in_context(rows: ArrayView2<f64>, context: &[f64]) -> Array2<f64> {
     let mut points = rows.to_owned();
     let first = points.ncols() - context.len();
@@ -60,9 +60,9 @@ fn rows_in_context(rows: ArrayView2<f64>, context: &[f64]) -> Array2<f64> {
     points
 }
 
-/// Noisy expected improvement, averaged over n quasi-random draws of f at the baseline points and at the pending points
-/// (the rows of `tail`). The incumbent of a draw is the largest value in the draw. The baseline points and the pending
-/// points become the tail of the model, without noise.
+/// Noisy expected improvement. The improvement is averaged over n quasi-random draws of f at the baseline points and at
+/// the pending points, which are the rows of `tail`. The incumbent of a draw is the largest value in the draw. The
+/// baseline points and the pending points become the tail of the model; the noise of these tail rows is 0.
 pub fn noisy_expected_improvement(
     gp: &mut GaussianProcess,
     tail: ArrayView2<f64>,
@@ -93,7 +93,7 @@ pub fn noisy_expected_improvement(
 /// The baseline points, which are the observed points that may be the best points in this context. The points are
 /// sorted by mu.
 ///
-/// Let l be mu − 2 sigma at the point with the largest mu. A point may be the best point if mu + 2 sigma at the point
+/// Let l be mu − 2 sigma at the point with the largest mu. A point may be the best point if mu + 2 sigma at this point
 /// is at least l.
 fn baseline_points(gp: &GaussianProcess, query: Query) -> Result<Array2<f64>> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
@@ -176,7 +176,7 @@ mod tests {
     fn improvement_is_measured_from_the_largest_feasible_value() {
         let gp = model(KernelFamily::Matern52, 15);
         let first = gp.rows().column(0).to_vec();
-        // The values increase to the right, and all values are below the prior mean.
+        // The values increase with x, and all values are below the prior mean.
         let values: Vec<f64> = first.iter().map(|x| x - 20.0).collect();
         let largest = |values: &[f64], feasible| largest_feasible(&gp, values, query(feasible));
         let everywhere = Feasible::EVERYWHERE;
@@ -212,7 +212,8 @@ mod tests {
                 noisy.incumbents.iter().map(|y| f(*y)).sum::<f64>() / n as f64
             };
             let (first, second) = (average(&|y| y), average(&|y| y * y));
-            // E max and E max² of two independent normal variables, with a² = v + 1.3 and α = m/a (Clark 1961).
+            // The expected values of max and max² for two independent normal variables, with a² = v + 1.3 and α = m/a
+            // (Clark 1961).
             let (expected_first, expected_second) = match tail {
                 0 => (m, v + m * m),
                 _ => {

@@ -61,8 +61,8 @@ impl Formula for LogNoisyExpectedImprovement {
         let (scratch, incumbents) = (&mut buffers.scratch, &self.incumbents);
         let (value, by_std) = log_mean_improvement(means, variance, incumbents, scratch);
         let by_means = &*means;
-        // mu_i is mu plus the product of δ_i and the v of the pending rows. So the gradient of mu_i contains ∇v of the
-        // pending rows.
+        // Each fantasy has a vector δ_i, and mu_i is mu plus the inner product of δ_i and the v of the pending rows. So
+        // the gradient of mu_i contains ∇v of the pending rows.
         self.fantasies.blend(by_means, by_tail);
         // ∇sigma = ∇var / (2 sigma)
         let by_variance = by_std / (2.0 * floored_std(variance));
@@ -196,7 +196,7 @@ mod tests {
             let by_mean: f64 = means.iter().sum();
             assert!((by_mean * sigma / slope - 1.0).abs() < 1e-10, "{u}");
             let expected = (1.0 - slope * u) / sigma;
-            // Both terms are large and nearly equal.
+            // Both numbers may be large, so the tolerance is relative.
             assert!(
                 (by_sigma - expected).abs() < 1e-9 * (slope * u).abs().max(1.0),
                 "{u}"

@@ -11,8 +11,8 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 use super::formula::{Moments, OfMoments};
 use crate::numerics::special::mills_ratio;
 
-/// The constant c. With this constant, log P is at least log Φ(−1/√c), about −53, even if many trials near a point have
-/// failed.
+/// The constant c. With this value of c, log P is at least log Φ(−1/√c), about −53, even if many trials near a point
+/// have failed.
 const MIN_VARIANCE: f64 = 0.01;
 
 /// The acquisition log P, with a penalty added where P < ½. P = Φ(u) is the probability that the label is positive.
@@ -58,9 +58,9 @@ fn log_cdf(u: f64) -> (f64, f64) {
     }
 }
 
-/// The penalty, which is weight·min(0, 1 + mu). The penalty is negative where failure is more likely than success. If
-/// this penalty is added to an acquisition, the point with the largest sum has P ≥ ½. If P < ½ everywhere, the point
-/// with the largest P has the largest sum.
+/// The penalty, which is weight·min(0, 1 + mu). The penalty is negative where failure is more likely than success. The
+/// penalty is added to an acquisition. If any point has P ≥ ½, the point with the largest sum has P ≥ ½. If P < ½
+/// everywhere, the point with the largest P has the largest sum.
 #[derive(Debug, Clone, Copy)]
 pub struct ShortfallOfSuccess {
     pub weight: f64,

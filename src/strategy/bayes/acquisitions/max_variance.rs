@@ -1,4 +1,4 @@
-//! The posterior variance as an acquisition, which is pure exploration.
+//! The acquisition for pure exploration, which is the posterior variance.
 
 use serde::{Deserialize, Serialize};
 

@@ -9,7 +9,7 @@
 //!   posterior
 //! * [`formula`]: the trait for formulas, and objectives that let a search maximise a formula
 //! * [`log_noisy_expected_improvement`]: the formula of [`log_ei`] averaged over fantasies
-//! * [`log_success_probability`]: the terms that the model of success adds
+//! * [`log_success_probability`]: the terms that the model of success adds to an acquisition
 //! * [`incumbents`]: the incumbents, relative to which improvement is measured
 
 pub mod bound;
@@ -48,7 +48,7 @@ pub enum Acquisition {
     /// Pure exploration.
     MaxVariance(MaxVariance),
     /// GP-UCB-PE. If all trials have ended, this acquisition is an upper confidence bound. While trials are in flight,
-    /// it explores the region that may contain the maximum.
+    /// the acquisition explores the region that may contain the maximum.
     UCBPE(UCBPE),
 }
 

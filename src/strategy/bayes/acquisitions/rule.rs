@@ -45,7 +45,7 @@ pub trait Rule {
         Ok(())
     }
 
-    /// The settings of the multiplier of sigma, which is used in upper confidence bounds and widened draws.
+    /// The settings that determine the multiplier of sigma in upper confidence bounds and in widened draws.
     fn bound(&self) -> Option<Bound> {
         None
     }

@@ -1,8 +1,9 @@
 //! GP-UCB-PE. If all trials have ended, the acquisition is an upper confidence bound. While trials are in flight, the
-//! acquisition is the variance over the region that may contain the maximum (Contal et al. 2013).
+//! acquisition is the variance, and the search is restricted to the region that may contain the maximum (Contal et al.
+//! 2013).
 //!
 //! Notation: the n observed rows precede the pending rows; sigma is the standard deviation given all rows; s is the
-//! standard deviation given the observed rows; β is a multiplier; y• = max_x mu(x) − β·s(x) is a lower bound of the
+//! standard deviation given the observed rows; β is a multiplier; y• = max_x mu(x) − β·s(x) is a lower bound on the
 //! maximum. Pending rows do not change the mean, so mu is the mean given the observed rows. The region is {x : mu(x) +
 //! 2β·s(x) > y•}.
 
@@ -82,7 +83,8 @@ impl PureExploration {
     }
 }
 
-/// Returns s². The entries of v that belong to observed rows do not depend on the pending rows.
+/// Returns s². Only the entries of v that belong to observed rows are used, because these entries do not depend on the
+/// pending rows.
 fn observed_variance(gp: &GaussianProcess, x: ArrayView1<f64>, v: &[f64]) -> f64 {
     let observed = ArrayView1::from(&v[..gp.n_observed()]);
     variance_left(gp.kernel().prior_variance(x), observed)

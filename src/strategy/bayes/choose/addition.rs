@@ -21,7 +21,7 @@ const LOG_HALF: f64 = -std::f64::consts::LN_2 - 1e-6;
 /// boundary.
 const PENALTY: f64 = 1e3;
 
-/// The model of success, and the term that it adds to the acquisition.
+/// The model of success, and the term that this model adds to the acquisition.
 pub struct Addition<'a> {
     model: &'a mut Success,
     formula: Box<dyn Formula>,
@@ -30,9 +30,10 @@ pub struct Addition<'a> {
 }
 
 impl<'a> Addition<'a> {
-    /// For an acquisition that is a logarithm, adds log P. The sum is the logarithm of the positive acquisition
-    /// multiplied by P. If failures lie together, also add a penalty, because log P alone may be too small: when f is
-    /// known well, the logarithm of the acquisition may be arbitrarily low outside the failing region.
+    /// The term for an acquisition that is the logarithm of a positive function. The term is log P, so the sum is the
+    /// logarithm of the function multiplied by P. If failures lie together, the term also contains a penalty. Without
+    /// the penalty, a point in the failing region could have the largest sum, because the logarithm of the function may
+    /// be arbitrarily low outside the failing region where f is known well.
     pub fn log_probability(model: &'a mut Success) -> Self {
         let (weight, least) = match model.failures {
             Failures::Scattered => (0.0, f64::NEG_INFINITY),
@@ -46,8 +47,8 @@ impl<'a> Addition<'a> {
         }
     }
 
-    /// For acquisitions that are bounds, means, draws or variances of the posterior `gp` of f, adds a penalty where P <
-    /// ½.
+    /// The term for an acquisition that is a bound, mean, draw or variance of the posterior `gp` of f. The term is a
+    /// penalty where P < ½, and 0 elsewhere.
     pub fn penalty(model: &'a mut Success, gp: &GaussianProcess, nu: f64) -> Self {
         let variance = gp.hyperparameters().signal_variance;
         let unit = variance.max(variance.sqrt()) * (1.0 + nu.abs());
@@ -60,7 +61,7 @@ impl<'a> Addition<'a> {
         }
     }
 
-    /// Replaces the added term by the penalty for an acquisition that is the variance of f.
+    /// Replaces the added term by the penalty that suits the variance of f as an acquisition.
     pub fn into_penalty(self, gp: &GaussianProcess) -> Self {
         Self::penalty(self.model, gp, 0.0)
     }

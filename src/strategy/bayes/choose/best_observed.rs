@@ -1,4 +1,4 @@
-//! The best observed points. The search of a box also starts around these points.
+//! The best observed points. The search of a box also starts around the best observed points.
 
 use ndarray::{Array2, Axis};
 

@@ -14,12 +14,13 @@ use crate::strategy::bayes::acquisitions::max_variance::MaxVariance;
 use crate::strategy::bayes::settings::DesignMethod;
 use crate::strategy::uniform_point;
 
-/// The number of quasi-random points beyond the first n, for trials that start before the first observation.
+/// The number of additional quasi-random points after the first n. The additional points are used for trials that start
+/// before the first observation.
 const N_EXTRA: usize = 128;
 
-/// Returns the first n points. Candidates are drawn without replacement. Quasi-random points fill the domain evenly,
-/// and [`N_EXTRA`] more points are returned after the first n. For uncertainty sampling, the result is empty, because
-/// each point depends on the earlier points.
+/// Returns the first n points. Candidates are drawn without replacement. Quasi-random points fill the domain evenly; in
+/// this case, [`N_EXTRA`] more points are returned after the first n. For uncertainty sampling, the result is empty,
+/// because each point depends on the earlier points.
 pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rng) -> Vec<Member> {
     let of_box = |x: ArrayView1<f64>| Member::new(x.to_vec(), None);
     match (domain, how) {
@@ -62,8 +63,8 @@ pub fn most_uncertain(
     Ok(best.member())
 }
 
-/// Returns the trials whose points should not be suggested next. Every trial is returned, unless the trial was
-/// abandoned before the last value or failure was reported.
+/// Returns the trials whose points should not be suggested next. The result contains every trial, except trials that
+/// were abandoned before the last value or failure was reported.
 pub fn standing(log: &Ledger) -> Vec<TrialNumber> {
     let recent = log.recently_abandoned();
     let stands = |number: &TrialNumber| {

@@ -4,7 +4,8 @@
 //! Notation: gamma_t is the maximum of ½ log det(I + K/λ) over t of N points, and λ is the noise variance. The greedy
 //! algorithm makes t choices, and each choice is the point with the largest variance. By submodularity, the gain of
 //! these choices is at least (1 − 1/e)·gamma_t (Srinivas et al. 2010, section 3). Therefore the greedy gain divided by
-//! 1 − 1/e is an upper bound on gamma_t for the N points. The gain of the actual trials would only be a lower bound.
+//! 1 − 1/e is an upper bound on gamma_t for the N points. The gain of the actual trials would only be a lower bound on
+//! gamma_t.
 
 use ndarray::{Array2, Axis, concatenate};
 use rand::SeedableRng;
@@ -36,7 +37,8 @@ pub struct InformationGain {
 }
 
 impl InformationGain {
-    /// Creates the gains of choices among the rows of `points` (N, d). `noise` is λ > 0.
+    /// Creates the state before the first choice. Points are chosen among the rows of `points` (N, d). `noise` is λ >
+    /// 0.
     pub fn new(kernel: &Kernel, noise: f64, points: Array2<f64>) -> Self {
         let prior = points.axis_iter(Axis(0)).map(|x| kernel.prior_variance(x));
         Self {
@@ -51,8 +53,8 @@ impl InformationGain {
     }
 
     /// Returns the gains for this θ. If θ has not changed, the gains in `slot` are reused. The points are the
-    /// candidates, or an even selection if there are many candidates. In a box, the points are spread evenly. Future
-    /// contexts are unknown, so the values in the `context` columns are spread over the unit cube.
+    /// candidates, or an evenly spaced selection if there are many candidates. In a box, the points are spread evenly.
+    /// Future contexts are unknown, so the values in the `context` columns are spread over the unit cube.
     pub fn kept<'a>(
         slot: &'a mut Option<Self>,
         domain: &Domain,
@@ -142,7 +144,7 @@ mod tests {
             let points = wave(7, 2, 0.9);
             let mut gains = InformationGain::new(&kernel, 0.1, points.clone());
             let bound = gains.bound(3, &mut go_on).unwrap();
-            // The gains of all choices of three points, including choices that repeat a point.
+            // Compute the gain for every choice of three points, including choices that repeat a point.
             let all = (0..343).map(|i| gain(&kernel, 0.1, &points, &[i % 7, i / 7 % 7, i / 49]));
             let best = all.fold(0.0, f64::max);
             assert!(

@@ -17,7 +17,7 @@ use crate::strategy::bayes::settings::Settings;
 /// trials, whether observed or pending.
 ///
 /// If no window is set, the sum includes only pending trials, because only pending trials are censored, and a sum over
-/// all trials would grow without bound. A pending trial is included while it counts as arriving.
+/// all trials would grow without bound. A pending trial is included as long as the trial counts as arriving.
 pub fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> Vec<TrialNumber> {
     if !settings.pending().is_censor() {
         return Vec::new();

@@ -24,9 +24,9 @@ use crate::strategy::bayes::settings::{MAX_INITIAL, Settings};
 /// The threshold for exact values, in the units of the model. A value is exact if the noise variance is at most this
 /// threshold.
 ///
-/// If any trial has failed, values are exact only if their noise is declared to be zero. A fitted noise near zero is
-/// not sufficient: if repeats were excluded, only the failing region might be left for the search, and repeating a
-/// point is cheaper than a trial in the failing region.
+/// If any trial has failed, values are exact only if their noise is declared to be zero. After a failure, a fitted
+/// noise near zero does not make a value exact. If points were excluded because of the fitted noise, only the failing
+/// region might be left for the search, and repeating a point is cheaper than a trial in the failing region.
 fn exact_noise(log: &Ledger) -> f64 {
     let failed = |trial: &Trial| trial.state == State::Failed;
     if log.trials().iter().any(failed) {
@@ -36,8 +36,8 @@ fn exact_noise(log: &Ledger) -> f64 {
     }
 }
 
-/// The standard deviation of f at a point is compared with this multiple of the standard deviation of the jitter. If
-/// the standard deviation of f is larger, the point counts as new.
+/// A point counts as new if the standard deviation of f at this point exceeds the standard deviation of the jitter by
+/// more than this factor.
 const TIMES_JITTER: f64 = 10.0;
 
 /// Whether a domain has at most [`MAX_INITIAL`] members. Equal candidates count as one member.
@@ -149,7 +149,7 @@ impl Repeats<'_> {
         }
     }
 
-    /// The points of those trials among `numbers` that were run in this context.
+    /// The points of the trials in `numbers` that were run in this context.
     fn members(
         &self,
         log: &Ledger,
@@ -186,8 +186,8 @@ impl Repeats<'_> {
     }
 }
 
-/// Whether a row equals, up to rounding, an observed row with an exact value. Another trial at this row would not give
-/// information.
+/// Whether a row equals, up to rounding, an observed row with an exact value. A trial that repeats an exact value would
+/// not give information.
 ///
 /// The criterion is the standard deviation of f at the row, given only the most informative observation. The standard
 /// deviation given all observations would also be small at new points where the model is certain. A trial at such a new

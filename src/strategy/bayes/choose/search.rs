@@ -110,8 +110,8 @@ impl<'a, 'c> Search<'a, 'c> {
         }
     }
 
-    /// Returns the candidate with the best score, after computing the scores of all candidates. The kept solutions are
-    /// reused if they are still valid.
+    /// Computes the scores of all candidates, and returns the candidate with the best score. The solutions in `kept`
+    /// are reused if they are still valid.
     pub fn candidates(
         &mut self,
         kept: &mut Option<SolvedCandidates>,
@@ -146,8 +146,8 @@ impl<'a, 'c> Search<'a, 'c> {
         Ok(best.member())
     }
 
-    /// Searches with an objective that computes values and gradients. The domain is a box, or a list of candidates for
-    /// which solutions cannot be kept.
+    /// Searches with an objective that computes values and gradients. The domain is a box, or a list of candidates that
+    /// is too long for keeping the solutions of all candidates.
     pub fn functions(
         &mut self,
         posterior: &Posterior,
@@ -291,7 +291,7 @@ impl<'a, 'c> Search<'a, 'c> {
     }
 }
 
-/// The points of those trials among `numbers` that have the given context.
+/// The points of the trials in `numbers` that have the given context.
 fn points_out(
     domain: &Domain,
     log: &Ledger,
@@ -309,7 +309,8 @@ fn points_out(
     points
 }
 
-/// An objective that returns precomputed scores of a list of candidates, block by block, in the order of the list.
+/// An objective that returns the precomputed scores of a list of candidates. Each call returns the scores of the next
+/// block in the list.
 pub struct Scores {
     scores: Vec<f64>,
     given: usize,

@@ -1,13 +1,15 @@
 //! Solutions for the candidates of a finite domain. The solution L⁻¹k(X, x_i) of every candidate is computed once and
-//! kept. When a row is added to the model, updating the solutions costs O(nN). A suggestion costs only slightly more.
+//! kept. When a row is added to the model, updating the solutions costs O(nN). A suggestion costs only slightly more
+//! than this update.
 //!
 //! Notation: N is the number of candidates, and V (N, n) has the rows v_i = L⁻¹k(X, x_i). Then mu_i = v_iᵀz and var_i =
 //! k(x_i, x_i) − |v_i|². A draw from the posterior is mu_i + ν·(g_i − v_iᵀL⁻¹(g(X) + ε)), where g is an exact draw from
 //! the prior (Matheron's rule).
 //!
-//! V and the factor of the prior grow in the same steps as the factor of the rows. First, the base is added. Later rows
-//! are added one by one. Finally, a tail is added, and dropped again afterwards. Therefore V and the factor of the
-//! prior depend, bit for bit, only on the rows, and not on the order of suggestions and predictions.
+//! V and the factor of the prior grow in the same steps as the factor of the rows. First, the base is added, which
+//! contains the rows that are factorised together. Later rows are added one by one. Finally, a tail is added, and
+//! dropped again afterwards. Therefore V and the factor of the prior depend, bit for bit, only on the rows, and not on
+//! the order of suggestions and predictions.
 
 use ndarray::{Array2, Axis, s};
 
@@ -61,16 +63,17 @@ pub struct SolvedCandidates {
     earlier_factor: Option<PriorFactor>,
 }
 
-/// The Cholesky factor of the prior covariance of the candidates and of the rows that are not candidates.
+/// The Cholesky factor of the prior covariance matrix. The matrix covers the candidates, and the rows that are not
+/// candidates.
 struct Prior {
     factor: PriorFactor,
-    /// For each row of the model, the index of its point among the points of the factor.
+    /// For each row of the model, the index of the row's point among the points of the factor.
     places: Vec<usize>,
 }
 
 impl SolvedCandidates {
-    /// Creates the object before any solution is computed. `rows` contains the candidates in this context. The factor
-    /// of the prior is taken from `previous`, which may belong to another context.
+    /// Creates an object that does not contain any solutions yet. `rows` contains the candidates in this context. The
+    /// factor of the prior is taken from `previous`, which may belong to another context.
     pub fn new(
         rows: Array2<f64>,
         context: &[f64],
@@ -95,8 +98,8 @@ impl SolvedCandidates {
         self.version == version && self.context == context
     }
 
-    /// Computes the columns of V for the new rows and the tail of the posterior. Columns of observed rows that were
-    /// already computed are kept.
+    /// Computes the columns of V that belong to new rows or to the tail of the posterior. Columns that were already
+    /// computed for observed rows are kept.
     pub fn update(&mut self, gp: &GaussianProcess, stop: &mut Stop) -> Result<()> {
         let n = gp.len();
         if n > self.v.ncols() {
@@ -175,7 +178,7 @@ impl SolvedCandidates {
             .collect())
     }
 
-    /// Finds the index of every row of the posterior among the points of the factor of the prior.
+    /// For each row of the posterior, finds the index of the row's point in the factor of the prior.
     fn place(
         &self,
         prior: &mut Prior,
@@ -248,7 +251,7 @@ mod tests {
     use std::ops::ControlFlow;
     use std::sync::Arc;
 
-    /// The candidate and the context of each row. Rows in a context other than `HERE` are not candidates.
+    /// The candidate and the context of each row. Rows in a context other than `HERE` do not count as candidates.
     const ROWS: [(usize, f64); 4] = [(3, HERE), (2, 0.75), (0, HERE), (1, 0.75)];
     const HERE: f64 = 0.5;
     const N_OBSERVED: usize = 2;
@@ -291,8 +294,8 @@ mod tests {
         gp
     }
 
-    /// The moments of draws equal the moments of the posterior. The tails are added in any order, and the rows include
-    /// candidates and other points.
+    /// The moments of draws equal the moments of the posterior. The test adds tails in different orders. The rows
+    /// include candidates and other points.
     #[test]
     fn draws_have_the_moments_of_the_posterior_with_every_tail() {
         let (mut gp, log) = (observed(), log());
@@ -326,7 +329,7 @@ mod tests {
             for i in 0..6 {
                 assert!((scored[i] - expected[i]).abs() < 1e-9);
                 let spread = nu * variance[i].sqrt();
-                // The tolerances are five standard errors, of the mean and of the variance respectively.
+                // Each tolerance is five standard errors: first for the mean, then for the variance.
                 assert!(sums[i][0].abs() < 5.0 * spread / f64::sqrt(n as f64));
                 let excess = sums[i][1] / spread.powi(2) - 1.0;
                 assert!(excess.abs() < 5.0 * f64::sqrt(2.0 / n as f64), "{excess}");

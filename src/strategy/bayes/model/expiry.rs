@@ -1,11 +1,12 @@
-//! The expiry of trials. When its lease or its window has passed, a trial no longer counts as arriving. Depending on
-//! the settings, a value that arrives later is discarded.
+//! The expiry of trials. A pending trial no longer counts as arriving when its lease or its window has passed.
+//! Depending on the settings, a value that arrives later is discarded.
 
 use crate::ledger::{State, Trial};
 use crate::strategy::Query;
 use crate::strategy::bayes::settings::Settings;
 
-/// Whether the model uses the floor for the trial, because the value of the trial is late or would be late.
+/// Whether the model discards the value of this trial and uses the floor. For a pending trial, call this function only
+/// after the window of the trial has passed.
 pub fn discarded(trial: &Trial, settings: &Settings) -> bool {
     settings.pending().discards_late()
         && trial.suggested

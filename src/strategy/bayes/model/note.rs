@@ -18,12 +18,12 @@ pub struct Fit {
     pub rows: Option<usize>,
     /// The units of the targets in the fit.
     pub units: Units,
-    /// The fit of the probability of success, if any trial had failed.
+    /// The fit of the model of success, if any trial had failed before the fit.
     pub success: Option<SuccessFit>,
 }
 
-/// The fit of the model of success: one lengthscale per column, and the number of rows in the fit. The rows are all
-/// observed and failed trials.
+/// The fit of the model of success: one lengthscale per column, and the number of rows in the fit. The rows are the
+/// observed and the failed trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuccessFit {
@@ -82,7 +82,7 @@ impl Fit {
         Ok(serde_json::to_string(&note)?)
     }
 
-    /// Reads a note. Returns an error for other text and for invalid hyperparameters.
+    /// Reads a note. Returns an error if the text is not a note or if the hyperparameters are invalid.
     pub fn from_note(text: &str) -> Result<Self> {
         let note: Note = serde_json::from_str(text)?;
         let rest = [note.signal_variance, note.noise_variance, note.scale];

@@ -21,7 +21,7 @@ use crate::strategy::bayes::settings::surrogate::FitRows;
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
 
-/// Fits θ to the current rows. If the settings ask for it, the tail is also included in the fit.
+/// Fits θ to the current rows. Depending on the settings, θ is also fitted to the rows of the tail.
 pub fn refit(
     settings: &Settings,
     columns: &Columns,
@@ -75,7 +75,8 @@ pub fn refit(
     let first = gp_settings.first_theta(columns);
     let starts = match training.fit() {
         None => vec![first],
-        // The last θ and its input warp may not suit the current data.
+        // The last θ and its input warp may not suit the current data, so the fit also starts from the θ that was the
+        // first starting point of the first fit.
         Some(fit) if outdated => vec![first, fit.theta.clone()],
         Some(fit) => {
             // The last θ is the best starting point. The fit also uses other starting points, because a different θ may
@@ -84,7 +85,7 @@ pub fn refit(
             vec![fit.theta.clone()]
         }
     };
-    // A fit allocates two matrices. The current factor is seldom used after a fit.
+    // Free the current factor, because a fit allocates two matrices. The factor is seldom used after the fit.
     training.drop_factor();
     let about_mean = settings.estimates_mean(columns.dimensions);
     let data = Data {
@@ -176,7 +177,7 @@ struct Warped {
     log_slopes: Vec<f64>,
 }
 
-/// The target of a row in the tail before the first fit.
+/// Before the first fit, the target of a row in the tail, computed from the prior mean.
 fn prior_mean(target: &Target) -> f64 {
     match target {
         Target::Value(y) => *y,

@@ -42,9 +42,9 @@ pub enum Failures {
 /// trials fail by accident, four out of five failures are isolated.
 const MAX_ISOLATED: f64 = 0.4;
 
-/// The label of failures that lie together. On a line from a success to a failure, P then decreases to ½ within the
-/// first quarter of the line. The acquisition chooses points up to this distance, and about a quarter of these points
-/// fail. With the label −1, about half of these points would fail.
+/// The label of failures that lie together. With this label, P decreases on the way from a success to a failure, and
+/// reaches ½ within the first quarter of the way. The search may choose points up to the distance at which P = ½, and
+/// about a quarter of these points fail. With the label −1, about half of these points would fail.
 const LABEL_IN_REGION: f64 = -4.25;
 
 /// The noise variance of labels if failures lie together. The noise variance is small, because a trial in the failing
@@ -77,8 +77,8 @@ impl Failures {
         }
     }
 
-    /// The kernel. For a failing region, the kernel is Matern 3/2. A model with this kernel can change quickly at the
-    /// border, and still predicts failures behind the border.
+    /// The kernel. For a failing region, the kernel is Matern 3/2. With this kernel, the predictions can change quickly
+    /// at the border, and the model still predicts failures behind the border.
     fn family(self) -> KernelFamily {
         match self {
             Self::Scattered => KernelFamily::Matern52,

@@ -64,7 +64,7 @@ impl Targets {
         let worst = values.into_iter().reduce(f64::min);
         let target = |y: f64| units.target(y);
         let floor = settings.pending().floor().or(worst);
-        // Before the first value, the floor is 0 in units of f.
+        // Before the first value has arrived, the floor is 0 in units of f.
         let floor = floor.map_or(-units.center / units.scale, target);
         let values = trials
             .map(|(trial, discarded)| match discarded {
@@ -93,8 +93,8 @@ impl Targets {
     }
 }
 
-/// Computes the prior mean and the unit of the model. The observed values are already warped. `stds` contains the
-/// standard deviation of the noise of each value, and 0 if this standard deviation is unknown.
+/// Computes the prior mean and the unit of the model. The observed values are already warped. For each value, `stds`
+/// contains the standard deviation of the noise, or 0 if the standard deviation is unknown.
 fn center_and_scale(
     observed: &[f64],
     stds: &[f64],
@@ -119,7 +119,7 @@ fn center_and_scale(
     }
     let assumed = pending.assumed_value(floor).map(warped);
     // If a value is extremely far from the prior mean, rounding would remove differences of one unit, so the unit is
-    // enlarged. The distances are computed from halves, which do not overflow.
+    // enlarged. The distances are computed from halved numbers, because differences of halved numbers do not overflow.
     let half_reach = observed
         .iter()
         .chain(&assumed)
@@ -168,12 +168,12 @@ fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64
 }
 
 /// Estimates the mean and the standard deviation S of f from noisy values. σ is the standard deviation of the noise of
-/// a value. The results are divided by the largest absolute value.
+/// a value. The mean and S are divided by the largest absolute value.
 ///
-/// Let c be the mean with weights 1/(S² + σ²). S solves Σ (y − c)²/(S² + σ²) = n, so a value that is mostly noise has
-/// little weight. S is at least the smallest σ: if the unit were smaller than every σ, all values would be mostly
-/// noise. S is at most the `plain` standard deviation. If all values with σ = 0 are equal, σ = 0 is not used as the
-/// lower bound, because S could then be 0.
+/// Let c be the mean of the values y with weights 1/(S² + σ²). S solves Σ (y − c)²/(S² + σ²) = n, so a value that is
+/// mostly noise has little weight. S is at least the smallest σ: if the unit were smaller than every σ, all values
+/// would be mostly noise. S is at most the `plain` standard deviation. If all values with σ = 0 are equal, σ = 0 is not
+/// used as the lower bound, because S could then be 0.
 fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)) -> (f64, f64) {
     let values = || {
         observed
@@ -199,8 +199,8 @@ fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)
     if low >= high {
         return plain;
     }
-    // The sum decreases as S increases, and is at most n at the plain standard deviation. A relative precision of
-    // 1/1000 is sufficient for a unit.
+    // The sum Σ (y − c)²/(S² + σ²) decreases as S increases. At the plain standard deviation, the sum is at most n. A
+    // relative precision of 1/1000 is sufficient for a unit.
     while high > 1.001 * low {
         let middle = (low * high).sqrt();
         if about(middle).1 > observed.len() as f64 {

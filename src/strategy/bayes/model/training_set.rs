@@ -1,9 +1,9 @@
 //! The training set: the rows of the model, which are computed from the log, and the cached posterior.
 //!
-//! There are two kinds of state. The *fold* is the state that is computed from the log event by event. Suggestions at
-//! the end of the log can be undone in the fold. The *posterior* is a cache that is computed from the fold. The rows of
-//! the last fit are factorised together, and later rows are appended one by one, always in the same order. Therefore
-//! the posterior depends, bit for bit, only on the fold.
+//! There are two kinds of state. The *fold* is the state that is computed from the log event by event. If suggestions
+//! at the end of the log are dropped, the fold can undo their changes. The *posterior* is a cache that is computed from
+//! the fold. The rows of the last fit are factorised together, and later rows are appended one by one, always in the
+//! same order. Therefore the posterior depends, bit for bit, only on the fold.
 
 mod fold;
 
@@ -42,8 +42,8 @@ pub struct Version {
 /// inaccurate.
 const MAX_NOISE: f64 = 1e12;
 
-/// A value contradicts θ if its deviation from the prediction exceeds this limit. The prediction is made from the
-/// earlier rows, and the unit of the limit is the predicted standard deviation.
+/// A value contradicts θ if the value deviates from the prediction by more than this limit. The prediction is made from
+/// the earlier rows, and the unit of the limit is the predicted standard deviation.
 const MAX_SURPRISE: f64 = 8.0;
 
 /// The posterior and the data from which it was computed.
@@ -57,7 +57,7 @@ struct Kept {
     version: Version,
 }
 
-/// The trials that are rows of the model, θ, and the posterior given the rows.
+/// The training set: the trials that are rows of the model, the hyperparameters θ, and the posterior given the rows.
 pub struct TrainingSet {
     settings: Settings,
     width: usize,
@@ -69,8 +69,8 @@ pub struct TrainingSet {
     generation: u64,
 }
 
-/// The posterior given the rows, the targets of the rows, and the tail. The tail contains the pending trials that the
-/// policy adds to the model.
+/// The posterior given the rows, together with the tail. The tail contains the pending trials that the policy adds to
+/// the model.
 pub struct Posterior<'a> {
     /// The posterior. The tail is not included until `set_tail` is called.
     pub gp: &'a mut GaussianProcess,
@@ -152,7 +152,7 @@ impl TrainingSet {
         self.fold.fit.as_deref()
     }
 
-    /// The number of failed trials. Failed trials are rows of the model of success, not of this model.
+    /// The number of failed trials. Failed trials are rows of the model of success, and not of the model of f.
     pub fn n_failed(&self, log: &Ledger) -> usize {
         let failed = |number: &&TrialNumber| log.trials()[**number].state == State::Failed;
         self.fold.ended.iter().filter(failed).count()
@@ -166,8 +166,8 @@ impl TrainingSet {
     /// Whether a fit is due because of the number of rows or trials.
     fn scheduled(&self, log: &Ledger) -> bool {
         let gp = self.settings.gp();
-        // Failures count like observations, although failed trials are rows of the model of success and not of this
-        // model.
+        // Failures count like observations, although failed trials are rows of the model of success and not of the
+        // model of f.
         let (fitted, rows) = (self.fit(), self.fold.rows.len().max(self.fold.ended.len()));
         let fitted = fitted.and_then(|fit| match &fit.success {
             Some(success) => Some(success.rows),
@@ -224,7 +224,7 @@ impl TrainingSet {
         Targets::of(self.counted_trials(log), &self.settings, warp)
     }
 
-    /// The trial of each row, and whether its value is discarded.
+    /// For each row, the trial, and whether the value of the trial is discarded.
     fn counted_trials<'a>(
         &'a self,
         log: &'a Ledger,
@@ -246,7 +246,7 @@ impl TrainingSet {
         .collect()
     }
 
-    /// Returns one row per trial, which contains the encoded point and the encoded context.
+    /// Returns one row per trial. A row contains the encoded point and the encoded context.
     pub fn encode(&self, log: &Ledger, numbers: &[TrialNumber]) -> Array2<f64> {
         let rows = numbers.iter().flat_map(|&number| log.row(number));
         Array2::from_shape_vec((numbers.len(), self.width), rows.copied().collect())
@@ -279,7 +279,7 @@ impl TrainingSet {
         query: Query,
         stop: &mut Stop,
     ) -> Result<Option<Posterior<'_>>> {
-        // The kept posterior may belong to a fit that was undone.
+        // Without a fit, do not return the kept posterior: it may belong to a fit that was undone.
         if self.fold.fit.is_none() {
             return Ok(None);
         }
@@ -310,7 +310,7 @@ impl TrainingSet {
             return Ok(());
         };
         let fits = self.settings.gp().fits();
-        // If a row was removed, the next suggestion makes the current rows the base.
+        // If a row was removed or changed, use the base that the next suggestion will set: all current rows.
         let moving = !fits && self.fold.stds.iter().any(Option::is_some);
         let base = match self.fold.reordered || moving {
             true => self.fold.rows.len(),

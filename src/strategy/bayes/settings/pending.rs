@@ -16,11 +16,11 @@ use crate::strategy::from_settings::as_json;
 pub enum Pending {
     /// Pending trials are left out of the model (GP-UCB, asy-TS, asyUCB, asyEI).
     Ignore {},
-    /// The variance at pending trials is removed, and the mean does not change (GP-BUCB, GP-BTS, asyHTS; Desautels et
-    /// al. 2014).
+    /// The variance at pending trials is removed, and the mean does not change (Desautels et al. 2014), as in GP-BUCB,
+    /// GP-BTS and asyHTS.
     Hallucinate(Hallucinate),
-    /// The assumed value of a pending trial is the floor, even after the window of the trial has passed (GP-UCB-SDF,
-    /// GP-TS-SDF; Verma et al. 2022).
+    /// The assumed value of a pending trial is the floor, even after the window of the trial has passed. GP-UCB-SDF and
+    /// GP-TS-SDF use this policy (Verma et al. 2022).
     Censor(Censor),
     /// The assumed value is the same for all pending trials (the constant liar of Ginsbourger et al. 2010).
     Liar(Liar),
@@ -45,11 +45,12 @@ pub struct Censor {
     /// The known or assumed minimum of f. `None` means the worst observed value.
     pub floor: Option<f64>,
     pub late: Late,
-    /// Whether points in flight may be suggested again, as in `Hallucinate`.
+    /// Whether points in flight may be suggested again. The field has the same meaning as in `Hallucinate`.
     pub repeats: bool,
 }
 
-/// The treatment of a value that arrives after the window of its trial. The log keeps the value in both cases.
+/// The treatment of a value that arrives after the window of its trial. The log keeps the value, even if the model
+/// discards the value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Late {
@@ -109,8 +110,8 @@ impl Default for Nearest {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Integrate {
-    /// The number of quasi-random outcomes over which the acquisition is averaged. More outcomes did not improve
-    /// suggestions.
+    /// The number of quasi-random outcomes over which the acquisition is averaged. In experiments, more outcomes than
+    /// the default number did not improve suggestions.
     pub n: usize,
 }
 
@@ -120,7 +121,7 @@ impl Default for Integrate {
     }
 }
 
-/// The floor and the lie, in the units of the model.
+/// The floor, and the value that the constant liar uses, in the units of the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Levels {
     /// The smallest value that f can take.

@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::maximize::Maximizer;
 use crate::strategy::checks::{COUNT_OR_NONE, MAX_COUNT, check, check_count};
 
-/// The smallest and largest effort. With less effort, the search does not find a maximum. With more effort, the result
-/// does not improve.
+/// The smallest and largest effort. With less than the smallest effort, the search does not find a maximum. With more
+/// than the largest effort, the result does not improve.
 const MIN_EFFORT: f64 = 0.01;
 const MAX_EFFORT: f64 = 100.0;
 
@@ -41,8 +41,8 @@ pub struct BoxSearch {
     /// The effort of the default search. The default effort is 1.
     pub effort: f64,
     pub multistart: Option<Multistart>,
-    /// If `direct` is given, the box is searched with DIRECT, another method from the literature. `direct` is the
-    /// approximate number of points that DIRECT evaluates.
+    /// If `direct` is given, the box is searched with DIRECT, which is also a method from the literature. `direct` is
+    /// the approximate number of points that DIRECT evaluates.
     pub direct: Option<usize>,
 }
 

@@ -150,7 +150,7 @@ pub enum NamedMean {
 #[serde(rename_all = "snake_case")]
 pub enum TargetScale {
     /// Values are first transformed by a [`crate::strategy::warp::Warp`] and then standardized. The warp is used only
-    /// if it explains the data better.
+    /// if a model of the warped values explains the data better.
     Robust,
     /// Values are shifted and scaled, so that targets are of order one.
     Standardized,
@@ -162,14 +162,14 @@ pub enum TargetScale {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inputs {
-    /// A [`crate::gp::kernel::Kumaraswamy`] map stretches a column if the map explains the data better.
+    /// A [`crate::gp::kernel::Kumaraswamy`] map stretches a column if a model with the map explains the data better.
     Warped,
     /// Columns are used as encoded.
     Plain,
 }
 
-/// If there are more numeric columns than this number, columns are not warped, because a fit tries a warp for every
-/// numeric column.
+/// If there are more numeric columns than this number, columns are not warped, because a fit would have to try a warp
+/// for every numeric column.
 const MAX_WARPABLE: usize = 20;
 
 /// The rule that determines when a refit is due.
@@ -286,7 +286,7 @@ impl GP {
         }
     }
 
-    /// Returns the spread of each of the [`Self::groups`]. If all columns share a lengthscale, the result is a single
+    /// Returns the spread of each group in [`Self::groups`]. If all columns share a lengthscale, the result is a single
     /// number, the root mean square of all spreads.
     fn spreads(&self, columns: &Columns) -> Vec<f64> {
         match (&self.lengthscale, self.ard) {

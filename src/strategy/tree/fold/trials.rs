@@ -77,8 +77,8 @@ impl Forest {
         self.offer_changed(node);
     }
 
-    /// Offers a cell to the front after the trials of the cell have changed. Failed cells inside this cell that take
-    /// the mean of this cell are also offered.
+    /// Offers a cell to the front after the trials of the cell have changed. The front may rank failed cells inside
+    /// this cell by the mean of this cell, so these failed cells are also offered.
     fn offer_changed(&mut self, node: u32) {
         let failed = self.partition.failed_inside(node);
         for instance in &mut self.instances {

@@ -120,8 +120,8 @@ impl Plain {
     }
 
     /// The mean that the front uses to rank a cell. The result is `None` unless the cell has a result, can be halved
-    /// and has a half that does not exist yet. A failed cell takes the mean of the smallest enclosing cell that has
-    /// values, as long as at most four nested cells have failed.
+    /// and has a half that does not exist yet. A failed cell is ranked by the mean of the smallest enclosing cell that
+    /// has values, as long as at most four nested cells have failed.
     pub fn open_mean(&self, path: &Path, optimizer: &Optimizer) -> Option<f64> {
         self.space.longest_side(&self.region(path))?;
         let lacks = |side| {
@@ -251,8 +251,8 @@ impl Plain {
         (!values.is_empty()).then_some((mean, bonus + width))
     }
 
-    /// Checks that the cell is a leaf, and that on the path to the leaf, the chosen half always has a B value at least
-    /// as large as the other half.
+    /// Checks that the cell is a leaf. Also checks every choice on the path to the leaf: the B value of the chosen half
+    /// must be at least as large as the B value of the other half.
     pub fn is_best_leaf(
         &self,
         path: &Path,

@@ -27,8 +27,8 @@ fn go_on() -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Settings in which θ of the surrogate is given. Because θ is not fitted, the model of success has the shortest
-/// lengthscale in every column.
+/// Settings in which θ of the surrogate is given. If θ is given, the lengthscales of the model of success are not
+/// fitted either. Every lengthscale is then the shortest lengthscale that is allowed.
 fn given() -> Value {
     let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1});
     json!({"surrogate": gp, "initial": {"kind": "Initial", "n": 0}})
@@ -73,13 +73,13 @@ fn probabilities(bayes: &mut BayesOpt, log: &Ledger, points: &Array2<f64>) -> Ve
     out.into_iter().map(f64::exp).collect()
 }
 
-/// The lengthscale, which is the lower limit. In d = 2, the mode of the prior is below the limit: exp(√2 + ½ log d − 3)
-/// = 0.29.
+/// The lengthscale of the model of success, which is the smallest allowed value. In d = 2, the mode of the prior is
+/// smaller than this value: exp(√2 + ½ log d − 3) = 0.29.
 fn lengthscale() -> f64 {
     MIN_LENGTHSCALE
 }
 
-/// The failures are scattered, because the nearest neighbour of two of the three failures is a success.
+/// The failures are scattered: for two of the three failures, the nearest neighbour is a success.
 #[test]
 fn probabilities_equal_a_dense_solve() {
     let trials = [
@@ -101,8 +101,8 @@ fn probabilities_equal_a_dense_solve() {
     };
     for (x, found) in points.rows().into_iter().zip(found) {
         let x = x.to_vec();
-        // Gauss-Seidel solves (K + I/3) w = k for the weights w of the labels. The noise variance is 1/3, because there
-        // are three failures.
+        // The Gauss-Seidel method solves (K + I/3) w = k for the weights w of the labels. The noise variance is 1/3,
+        // because there are three failures.
         let k: Vec<f64> = trials.iter().map(|(row, _)| kernel(row, &x)).collect();
         let mut w = vec![0.0; 5];
         for _ in 0..500 {
@@ -161,8 +161,8 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
     };
     log.append(event).unwrap();
     match number % 7 {
-        // One failed trial is abandoned, another failed trial gets a value, and a third failed trial was run at another
-        // point.
+        // One failed trial is abandoned, another failed trial gets a value, and a third failed trial is reported to
+        // have been run at another point.
         3 => act(log, Action::Abandon { number: number - 1 }),
         5 => {
             let again = crate::ledger::Again::Amend;

@@ -208,7 +208,8 @@ fn assumed_values_of_pending_trials_are_warped_like_observed_values() {
     let of =
         |settings: &Settings| Targets::of(trials.iter().map(|t| (t, false)), settings, Some(warp));
     let lied = of(&with(liar(Lie::Number(-1e15)), GP::default()));
-    // The unit is computed only from the observed values. The lie diverges, so it counts as the limit of the warp.
+    // The unit is computed only from the observed values. The lie is a diverging value, so the warp replaces the lie by
+    // its limit.
     assert_eq!(lied.units, of(&Settings::default()).units);
     let lie = lied.units.center + lied.units.scale * lied.levels.lie;
     assert!((lie - (2.0 - 33f64.ln())).abs() < 1e-12, "{lie}");

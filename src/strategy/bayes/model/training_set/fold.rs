@@ -24,8 +24,8 @@ pub struct Fold {
     /// The observed and failed trials, in the order in which they ended. If a trial ended several times, the first time
     /// counts.
     pub ended: Vec<TrialNumber>,
-    /// Pending trials whose values will be discarded if the window passes first. For each trial, the time of its
-    /// suggestion is stored.
+    /// Pending trials whose values will be discarded if the values arrive after the window. For each trial, the map
+    /// contains the time of the suggestion.
     pub(super) waiting: BTreeMap<TrialNumber, f64>,
     /// Whether a row was removed or changed since the last suggestion. After such a change, all rows are factorised
     /// again.
@@ -34,7 +34,7 @@ pub struct Fold {
     pub n_moves: usize,
     /// The last fit of θ.
     pub(super) fit: Option<Arc<Fit>>,
-    /// Whether a row that was in the last fit has since been removed, or its value or point has changed.
+    /// Whether any row of the last fit has been removed since the fit, or has a new value or a new point.
     pub(super) revised: bool,
     /// The number of rows that are factorised together. Later rows are appended one by one.
     pub(super) base: usize,
@@ -43,7 +43,7 @@ pub struct Fold {
     pub(super) checkpoints: Vec<Checkpoint>,
 }
 
-/// The values, before a suggestion, of all fields that the suggestion may change.
+/// The fields that a suggestion may change, with their values before the suggestion.
 #[derive(Debug)]
 pub(super) struct Checkpoint {
     cursor: usize,
@@ -139,7 +139,7 @@ impl Fold {
                 self.waiting.remove(&number);
                 self.add_ended(number);
                 // A failed trial does not have a value of f. If the window of the trial had passed, the trial was a row
-                // at the floor.
+                // at the floor, and this row is removed.
                 self.remove_row(number);
             }
             Entry::Abandoned { number, .. } => {
@@ -164,7 +164,8 @@ impl Fold {
     }
 
     /// Prepares a suggestion at time `now`. If late values are discarded, trials whose window has passed become rows
-    /// permanently. If a row was removed or changed, all current rows become the base. `rewind` undoes both changes.
+    /// permanently. If a row was removed or changed, all current rows are then factorised together. `rewind` undoes
+    /// both changes.
     pub(super) fn before_suggestion(&mut self, now: f64, settings: &Settings) {
         let mut checkpoint = self.checkpoint();
         let window = settings.window_or_infinite();

@@ -98,7 +98,8 @@ fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
     set.catch_up(&log).unwrap();
     assert_eq!(set.fold.rows, [2, 1, 6]);
     assert_eq!(set.fold.ended, [2, 0, 1, 6]);
-    // If a failed trial is abandoned, it is removed from `ended`. If an abandoned trial gets a value, it becomes a row.
+    // If a failed trial is abandoned, the trial is removed from `ended`. If an abandoned trial gets a value, the trial
+    // becomes a row.
     act(&mut log, Action::Abandon { number: 0 }, 7.0);
     set.catch_up(&log).unwrap();
     assert_eq!(
@@ -129,8 +130,8 @@ fn late_values_are_discarded_but_added_and_failed_trials_are_kept() {
         .map(|trial| discarded(trial, &settings))
         .collect();
     assert_eq!(all, [false, true, false, true, false]);
-    // A pending trial becomes a row at the floor at the first suggestion after its window has passed. Undoing the
-    // suggestion removes the row.
+    // After the window of a pending trial has passed, the next suggestion adds a row for the trial. The value of the
+    // row is the floor. Undoing the suggestion removes the row.
     let mut set = TrainingSet::new(settings, &Columns::plain(1));
     set.catch_up(&log).unwrap();
     assert_eq!(set.fold.rows, [0, 1, 4]);
@@ -175,7 +176,7 @@ fn a_preview_is_dropped_at_the_next_event() {
     assert!(set.fit().is_none());
 }
 
-/// The mean and variance of the posterior at some points, without a tail.
+/// The posterior mean and variance at some points. The posterior does not include the tail.
 fn moments(set: &mut TrainingSet, log: &Ledger) -> (Vec<f64>, Vec<f64>) {
     set.catch_up(log).unwrap();
     let posterior = set.posterior(log, query(99.0), &mut || ControlFlow::Continue(()));
@@ -272,8 +273,8 @@ fn a_kept_posterior_equals_the_posterior_of_a_fresh_fold_bit_for_bit() {
     // If the noise or the point of a row changes, all rows are factorised again. A new row is appended. A changed value
     // alone does not change the factor.
     compare(&fitted, Some(&note), &[0, 2, 5, 6]);
-    // If θ is not fitted, the unit of the noise changes with every value. The factor is therefore rebuilt after every
-    // value, as soon as the noise of one value is declared.
+    // If θ is not fitted, the unit of the noise changes with every value. Therefore, if the noise of any value is
+    // declared, the factor is rebuilt after every value.
     compare(&given(), None, &[0, 2, 4, 5, 6, 8, 9]);
 }
 
@@ -290,7 +291,7 @@ fn a_row_at_the_floor_moves_to_the_reported_point_of_its_trial() {
     suggest(&mut log, 4.0, None);
     let before = moments(&mut kept, &log);
     assert_eq!(kept.fold.rows, [0, 1, 3, 2]);
-    // The trial ends long after it became a row.
+    // The trial ends long after the trial became a row.
     let observation = Observation {
         point: Some(Point::at(&[0.875])),
         ..Observation::new(2.0, None)
