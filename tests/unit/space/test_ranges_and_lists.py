@@ -169,7 +169,8 @@ def same_by_definition(a, b):
 @given(st.lists(st.sampled_from(range(len(ODD))), min_size=1, max_size=6), st.sampled_from(range(len(ODD))))
 def test_repeated_choices_are_found_as_by_comparing_all_pairs(members, asked):
     values, value = [ODD[i] for i in members], ODD[asked]
-    if any(same_by_definition(a, b) for i, a in enumerate(values) for b in values[:i]):
+    pairs = [(earlier, later) for i, later in enumerate(values) for earlier in values[:i]]
+    if any(same_by_definition(*pair) for pair in pairs):
         with pytest.raises(InvalidSpace, match="twice"):
             Categorical(values)
         return
