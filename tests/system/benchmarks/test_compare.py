@@ -1,5 +1,5 @@
-"""The comparison of optimizers. The program's clocks agree with their definitions and with `belated.simulate`, and its
-files and tables are right."""
+"""The program that compares optimizers: the program's clocks agree with their definitions and with `belated.simulate`,
+and the files and tables that it writes are correct."""
 
 import importlib
 import json

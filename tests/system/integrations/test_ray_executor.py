@@ -1,4 +1,4 @@
-"""Runs on Ray tasks: calls, errors, workers that die, cancellation, and the number of calls at a time."""
+"""Runs on Ray tasks: calls, errors, workers that die, cancellation, and the number of simultaneous calls."""
 
 import os
 import signal
@@ -156,7 +156,7 @@ class NotImportedElsewhere:
 
 
 def test_a_function_that_workers_cannot_import_is_not_tried_again(pool):
-    # A retry would warn.
+    # A retry would give a warning.
     with pytest.raises(bl.RunError, match="(?s)No module named 'at_home'.*; define it at the top level of a module"):
         bl.maximize(NotImportedElsewhere(), SPACE, n_trials=3, executor=pool, retries=3)
 

@@ -108,7 +108,8 @@ def ahead():
     return search
 
 
-# The next tests restore a search from its own file and from Tune's table of trials. One of the two files is older.
+# The next tests restore a search from its own file and from Tune's table of trials. In each test, one of the two files
+# is older than the other.
 
 
 def write_table(folder, rows, name="experiment_state-2026.json", **state):
@@ -320,7 +321,7 @@ def test_a_storage_that_cannot_be_read_does_not_end_the_restore(error, tmp_path)
     config = search.suggest("a")
     search.save_to_dir(str(tmp_path), "1")
     pickled = {"_type": "CLOUDPICKLE_FALLBACK", "value": cloudpickle.dumps(Unreadable(error("no"))).hex()}
-    # The storage is the only one of these fields that the search reads.
+    # Of the two unreadable fields, the search reads only the storage.
     write_table(tmp_path, [("a", "RUNNING", config, {})], storage=pickled, other=pickled)
     restored = BelatedSearch()
     restored.restore_from_dir(str(tmp_path))

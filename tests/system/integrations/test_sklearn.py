@@ -91,7 +91,7 @@ def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-# The next tests compute the same quantities in another way and compare the results.
+# The next tests compute the results of a search in another way, and compare them with `BelatedSearchCV`.
 
 
 @pytest.mark.parametrize("scoring, refit", [(None, True), (["accuracy", "f1"], "f1")])

@@ -94,7 +94,7 @@ def test_a_connection_that_is_lost_within_a_transaction_does_not_lose_it(opened,
     with opened.writing("s") as log:
         if when == "before events":
             hang_up(postgres)
-        # Taking the lock has read only later events, so this call sends a query to the server.
+        # Taking the lock read only the events that this process did not know yet, so `events(0)` must query the server.
         assert log.events(0) == [record(0), record(1)]
         if when == "before append":
             hang_up(postgres)

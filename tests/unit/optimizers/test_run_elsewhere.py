@@ -40,8 +40,8 @@ def test_the_model_has_the_value_at_the_point_where_it_was_measured(direction, b
     twin.add(ELSEWHERE, 2.0)
     if before == "pending":
         assert bits(opt) == bits(twin)
-    # If the trial had failed or been abandoned, the rows are factorised in another order, so results differ by
-    # rounding.
+    # If the trial failed or was abandoned before it was observed, the two optimizers factorise the rows in different
+    # orders, so their predictions may differ by rounding.
     assert np.allclose(opt.predict(GRID), twin.predict(GRID), rtol=0, atol=1e-9)
     assert trial.params == given_up.params != ELSEWHERE and trial.params_run == ELSEWHERE
     assert f"params_run={ELSEWHERE}" in repr(trial)

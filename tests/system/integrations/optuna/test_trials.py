@@ -100,7 +100,7 @@ def test_objectives_that_compute_before_they_sample_have_different_points():
 
     def objective(trial):
         barrier.wait()
-        sleep(0.01 * (3 - trial.number % 4))  # the last thread to start samples first, if threads run in this order
+        sleep(0.01 * (3 - trial.number % 4))  # trials that start later sleep for less time
         return f({name: trial._suggest(name, each) for name, each in DISTRIBUTIONS.items()})
 
     study.optimize(objective, 8, n_jobs=4)
