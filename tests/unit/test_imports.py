@@ -153,7 +153,7 @@ def rust_paths():
         if file.endswith("tests.rs") or "/tests/" in file:
             continue
         source, _, _ = path.read_text(encoding="utf-8").partition("#[cfg(test)]")
-        # Comments become spaces, so lines keep their numbers.
+        # Comments are replaced by spaces, so line numbers do not change.
         source = re.sub(r"//[^\n]*", "", source)
         for match in re.finditer(r"\bcrate::(?:(\w+)|\{([^;]*)\};)", source):
             line = source.count("\n", 0, match.start()) + 1

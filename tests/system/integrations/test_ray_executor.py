@@ -36,7 +36,7 @@ def wait_for_file(path):
 
 
 class KillsItsWorker:
-    """A function that ends its worker process if x is large: at every call, or only at the first call."""
+    """A function that kills its worker process if x is large, at every call of a trial or only at the first call."""
 
     def __init__(self, folder, always):
         self.folder, self.always = str(folder), always

@@ -239,8 +239,8 @@ class Dense:
         """Return a bound on the effect of rounding. The bound is the condition number times a few units in the last
         place.
 
-        If the signal variance is given, the noise variance is at least a thousandth of it, and the effect is at most
-        1e-8 in the model's units. If the signal variance is fitted, the effect may be larger.
+        If the signal variance is given, the noise variance is at least a thousandth of the signal variance, and the
+        effect is at most 1e-8 in the model's units. If the signal variance is fitted, the effect may be larger.
         """
         return 1e-14 * (np.linalg.cond(self.a) if len(self.a) else 1.0) + 1e-12
 

@@ -86,7 +86,7 @@ def test_defaults_equal_those_of_the_core():
 
 
 def literals(cls, field):
-    """Return the strings that a field of a class of settings takes."""
+    """Return the strings that a field of a settings class accepts."""
     annotation = typing.get_type_hints(cls)[field]
     parts = [annotation, *typing.get_args(annotation)]
     return list(

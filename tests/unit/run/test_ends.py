@@ -259,7 +259,7 @@ def run_values(values, stop, direction="maximize", n_trials=None, **arguments):
 def test_no_improvement(values, n, length):
     stop = bl.NoImprovement(n)
     for direction, sign in (("maximize", 1), ("minimize", -1)):
-        # In the second run, the stopper starts to count again.
+        # In the second run, the stopper counts from zero again.
         best = run_values([sign * value for value in values], stop, direction)
         assert len(best.trials) == length
         assert best.stop_reason == ("stopped" if length < len(values) or values[-1] != max(values) else "n_trials")
