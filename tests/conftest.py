@@ -15,7 +15,7 @@ import belated
 from campaigns import server
 
 # Deadlines of hypothesis are disabled, because they would measure the speed of the machine. In continuous integration,
-# hypothesis uses the same examples in each run; outside of it, each run draws new examples.
+# hypothesis uses the same examples in each run; elsewhere, each run draws new examples.
 settings.register_profile("belated", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("belated")
 

@@ -146,7 +146,7 @@ def situations(draw, cls):
 
 
 def histories(n):
-    """Run a test on n random histories of every variant. With BELATED_FULL=1, run it on 1,000 histories of every
+    """Run a test on n random histories of every variant. With BELATED_FULL=1, run the test on 1,000 histories of every
     strategy."""
 
     def decorate(test):

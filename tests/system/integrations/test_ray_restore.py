@@ -157,7 +157,7 @@ def test_trials_only_in_the_table_of_tune_are_taken_over(tmp_path):
     for trial_id, value in (("b", 4.0), ("e", 5.0)):
         restored.on_trial_complete(trial_id, {"loss": value})
     assert states(restored)[1] == ("observed", 4.0) and states(restored)[4] == ("observed", 5.0)
-    # If a trial was stopped while it was paused, its value is the last value in the table.
+    # If a trial was stopped while it was paused, the trial gets the last value in the table.
     other = BelatedSearch()
     other.restore_from_dir(str(tmp_path))
     other.on_trial_complete("b")

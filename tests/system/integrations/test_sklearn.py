@@ -195,7 +195,7 @@ def test_several_workers_give_the_results_of_one_worker(backend):
 
 
 class Waiting(ClassifierMixin, BaseEstimator):
-    """A classifier. If `slow` is set, its fit lasts until twelve other fits have ended."""
+    """A classifier. If `slow` is set, the fit lasts until twelve other fits have ended."""
 
     others_are_done = threading.Event()
     others = []

@@ -117,8 +117,8 @@ def test_events_are_not_written_if_other_processes_wrote_meanwhile(opened, postg
 
 @pytest.fixture
 def lose_answers(monkeypatch):
-    """A list of functions. Each of the next commits reaches the server, but its answer is lost. After each lost answer,
-    the next function in the list is called."""
+    """A list of functions. Each of the next commits reaches the server, but the server's answer is lost. After each
+    lost answer, the next function in the list is called."""
     send, waiting = module._Transaction._send, []
 
     def losing(log, connection, key):

@@ -52,8 +52,8 @@ def by_level(params):
 
 
 class Dies:
-    """An objective that records each start of an evaluation in a file. In some trials it kills its worker, a given
-    number of times."""
+    """An objective that records each start of an evaluation in a file. In some trials the objective kills its worker, a
+    given number of times."""
 
     def __init__(self, path, times, how="SIGKILL"):
         self.path, self.times, self.how = str(path), times, how

@@ -123,7 +123,7 @@ def test_a_trial_without_a_point_is_drafted_for_a_minute_only(monkeypatch, hours
     drafted.add_trial(dead)
     # The second drafted point is not used, so the next trial has the third drafted point.
     assert study.ask(DISTRIBUTIONS).params == own.suggest().params
-    # A process that has not seen the dead trial drafts a point for it.
+    # A process that has not seen the dead trial drafts a point for this trial.
     assert drafted.ask(DISTRIBUTIONS).params == batch[1].params
     seconds += 61
     alone = study_of(name="u")
