@@ -226,8 +226,8 @@ RUST_METHOD = re.compile(r"\bfn\s+(\w+)")
 
 
 def absolute(path, module, names, files):
-    """Convert a path in a module to a path from the root of the crate. Return None if it starts at another crate or at
-    a type of the module."""
+    """Convert a path in a module to a path from the root of the crate. Return None if the path starts at another crate
+    or at a type of the module."""
     here = list(module)
     if path[0] == "crate":
         here, path = [], path[1:]

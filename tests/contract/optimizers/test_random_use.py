@@ -59,7 +59,7 @@ def f(opt, trial):
 
 
 def place(trial):
-    """The trial's point, as fractions of the width of the domain."""
+    """Return the trial's point as two numbers; real parameters are scaled to [0, 1]."""
     if trial.index is not None:
         return (float(trial.index), 0.0)
     if "n" in trial.params:
