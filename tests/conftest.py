@@ -15,12 +15,12 @@ import belated
 from campaigns import server
 
 # Deadlines of hypothesis are disabled, because they would measure the speed of the machine. In continuous integration,
-# hypothesis uses the same examples in each run; outside of it, each run draws new examples.
+# hypothesis uses the same examples in each run; elsewhere, each run draws new examples.
 settings.register_profile("belated", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("belated")
 
-# A process that a shell starts in the background ignores SIGINT, and so do the processes that it starts. Tests
-# interrupt such processes.
+# If a shell starts pytest in the background, pytest and its child processes ignore SIGINT. Some tests must interrupt
+# child processes by SIGINT.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -64,7 +64,7 @@ def mypy(tmp_path_factory):
     """Return a function that checks the programs in a folder with mypy in strict mode and returns the lines of its
     output.
 
-    mypy takes most of its time for imported packages, so the function keeps mypy's cache for the next call.
+    mypy spends most of its time on imported packages, so the function keeps mypy's cache for the next call.
     """
     pytest.importorskip("mypy")
     package = Path(belated.__file__).parents[1]

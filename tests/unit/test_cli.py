@@ -168,7 +168,7 @@ def test_output_is_complete_in_every_encoding_of_the_terminal(tmp_path, monkeypa
         monkeypatch.setattr(sys, "stdout", stream(encoding))
         assert run("study", *command, str(store)) == cli.DONE
         assert sys.stdout.buffer.getvalue() == exported
-    # This also applies to input.
+    # The encoding of the terminal must not affect input either.
     monkeypatch.setattr(sys, "stdout", stream(encoding))
     monkeypatch.setattr(sys, "stdin", stream(encoding, exported))
     assert run("study", "import", "-", str(other)) == cli.DONE

@@ -153,7 +153,7 @@ def rust_paths():
         if file.endswith("tests.rs") or "/tests/" in file:
             continue
         source, _, _ = path.read_text(encoding="utf-8").partition("#[cfg(test)]")
-        # Comments become spaces, so lines keep their numbers.
+        # Comments are replaced by spaces, so line numbers do not change.
         source = re.sub(r"//[^\n]*", "", source)
         for match in re.finditer(r"\bcrate::(?:(\w+)|\{([^;]*)\};)", source):
             line = source.count("\n", 0, match.start()) + 1
@@ -226,8 +226,8 @@ RUST_METHOD = re.compile(r"\bfn\s+(\w+)")
 
 
 def absolute(path, module, names, files):
-    """Convert a path in a module to a path from the root of the crate. Return None if it starts at another crate or at
-    a type of the module."""
+    """Convert a path in a module to a path from the root of the crate. Return None if the path starts at another crate
+    or at a type of the module."""
     here = list(module)
     if path[0] == "crate":
         here, path = [], path[1:]

@@ -91,7 +91,7 @@ def variants():
             try:
                 cls(**DOMAINS["continuous"], **arguments)
             except bl.InvalidSetting as error:
-                assert any(argument in str(error) for argument in choices)  # these two arguments cannot be combined
+                assert any(argument in str(error) for argument in choices)  # the pair is not supported
             else:
                 yield pytest.param(cls, arguments, id="-".join([name, *values]))
 
@@ -102,7 +102,7 @@ every_variant = pytest.mark.parametrize("cls, arguments", VARIANTS)
 
 
 def made(cls, **arguments):
-    """Construct an optimizer from its required arguments and these arguments."""
+    """Construct an optimizer with its required arguments and the given arguments."""
     return cls(**REQUIRED.get(cls.__name__, {}), **arguments)
 
 
@@ -129,7 +129,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 10**6)), min_s
 
 @st.composite
 def situations(draw, cls):
-    """Return the arguments that all strategies share, as far as this class supports them."""
+    """Return those of the shared arguments that this class supports."""
     domains = [name for name in DOMAINS if name not in FEATURES or supported(cls, name)]
     arguments = dict(DOMAINS[draw(st.sampled_from(domains))])
     if supported(cls, "context") and draw(st.booleans()):
@@ -146,7 +146,7 @@ def situations(draw, cls):
 
 
 def histories(n):
-    """Run a test on n random histories of every variant. With BELATED_FULL=1, run it on 1,000 histories of every
+    """Run a test on n random histories of every variant. With BELATED_FULL=1, run the test on 1,000 histories of every
     strategy."""
 
     def decorate(test):

@@ -39,5 +39,5 @@ def test_strategies_beat_random_search(strategy, failing):
     ours, random = (np.log10([regret(name, seed, failing) + 1e-12 for seed in SEEDS]) for name in (strategy, "random"))
     ahead = random - ours
     assert ahead.mean() > 2 * ahead.std(ddof=1) / np.sqrt(len(SEEDS))
-    # On every seed, the regret with a model is at most a hundredth of the regret of random search.
+    # For every seed, the regret with a model is at most 1 % of the regret of random search.
     assert strategy == "tree" or ahead.min() > 2

@@ -59,7 +59,7 @@ def f(opt, trial):
 
 
 def place(trial):
-    """The trial's point, as fractions of the width of the domain."""
+    """Return the trial's point as two numbers; real parameters are scaled to [0, 1]."""
     if trial.index is not None:
         return (float(trial.index), 0.0)
     if "n" in trial.params:
@@ -77,7 +77,7 @@ class RandomUse(RuleBasedStateMachine):
         self.domain = data.draw(st.sampled_from(SUPPORTED[self.kind]), label="domain")
         self.sign = -1 if minimize else 1
         self.opt = KINDS[self.kind](**DOMAINS[self.domain], seed=seed, direction="minimize" if minimize else "maximize")
-        # Values without noise are declared as exact.
+        # If the function has no noise, each value is reported with std=0.
         self.std = 0.0 if exact else None
         self.states, self.values, self.mistyped = {}, {}, set()
         # The points of trials that were abandoned after the last result.

@@ -1,5 +1,5 @@
-"""The seed and the history determine every suggestion, bit for bit. Copies of an optimizer, and optimizers whose model
-was read, make the same suggestions."""
+"""The seed and the history determine every suggestion, bit for bit. A copy of an optimizer makes the same suggestions
+as the original, and reading the model does not change suggestions."""
 
 import contextlib
 import os
@@ -19,8 +19,8 @@ FULL = os.environ.get("BELATED_FULL") == "1"
 LONGEST = 120 if FULL else 60
 
 BOX = {"x": (-1.0, 1.0), "y": bl.Real(1e-3, 1.0, log=True), "n": (1, 6), "c": ["u", "v", "w"]}
-# A lattice has many equal distances, so many acquisition values are equal up to rounding. On a lattice, equal bits are
-# hardest to achieve.
+# A lattice has many equal distances, so many acquisition values are equal up to rounding. A lattice is therefore the
+# hardest case for reproducing suggestions bit for bit.
 LATTICE = np.array([[i, j] for i in range(7) for j in range(6)], dtype=float)
 SCATTERED = np.random.default_rng(0).random((60, 3))
 CONTEXT = {"age": (0.0, 1.0), "site": ["a", "b"]}
@@ -196,15 +196,15 @@ def plans(draw):
         )
     if draw(st.booleans()):
         arguments |= {"surrogate__lengthscale": draw(st.sampled_from([0.4, 4.0])), "surrogate__signal_std": 1.0}
-        arguments["surrogate__noise_std"] = draw(st.sampled_from([1e-1, 1e-3, 10**-7.5]))  # the last needs jitter
+        arguments["surrogate__noise_std"] = draw(st.sampled_from([1e-1, 1e-3, 10**-7.5]))  # 10**-7.5 needs jitter
     if domain == "box":
         arguments |= draw(st.sampled_from([{}, {"search__multistart": (40, 2)}, {"search__direct": 60}]))
     if arguments["acquisition"] == "thompson":
         arguments["acquisition__n_features"] = 32
     if domain == "box" and arguments["acquisition"] == "thompson":
         arguments["acquisition__draws"] = draw(st.sampled_from(["pathwise", "weight_space"]))
-    # The length is drawn first. Lists of random length would mostly be short, and in a short history the model is never
-    # used.
+    # The length is drawn before the steps, because hypothesis would otherwise mostly draw short histories, in which the
+    # model is never used.
     length = draw(st.integers(5, LONGEST))
     steps = draw(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2999)), min_size=length, max_size=length))
     return {"domain": domain, "context": draw(st.booleans()), "arguments": arguments, "steps": steps}

@@ -65,7 +65,7 @@ def test_unsupported_features_are_refused_by_name(cls, feature):
 
 
 def assert_same(one, other):
-    """Check that two optimizers have the same log and the same next suggestions, single and in a batch."""
+    """Check that two optimizers have the same log, and make the same suggestions next, one at a time and in a batch."""
     assert core_of(one).events(0) == core_of(other).events(0)
     assert core_of(one).to_bytes() == core_of(other).to_bytes()
     for number in (4, 5):

@@ -1,4 +1,4 @@
-"""A store in the memory of this process. A URL with a new scheme names the location of a store."""
+"""A store in the memory of this process. A URL with an additional scheme names the location of such a store."""
 
 from belated.store import memory
 

@@ -1,5 +1,5 @@
-"""Requirements on every store: The stores are SQLite, PostgreSQL, and a store in memory, which an entry of `STORES`
-registers."""
+"""Requirements on every store. The tested stores are SQLite, PostgreSQL, and a store in memory that is registered in
+`STORES`."""
 
 import os
 import pickle
@@ -65,8 +65,8 @@ def test_several_studies_are_started_in_one_transaction(kind, request, tmp_path)
     url = request.getfixturevalue("postgres").url() if kind == "postgresql" else f"sqlite:///{tmp_path / 'studies.db'}"
     opened = store.open_store(url)
     opened.create(header(), [])
-    # The second of the two new studies has the id of a stored study. The store detects this after it has written the
-    # first one.
+    # The second of the two new studies has the id of a stored study. The store detects the repeated id only after it
+    # has written the first study.
     with pytest.raises(bl.StoreError):
         opened.create_all([(header("t", 8), [record(0, study=8)]), (header("u", 7), [])])
     assert opened.names() == store.open_store(url).names() == ["s"]

@@ -1,4 +1,4 @@
-"""In each column, every store returns numbers with the same bits with which they were written."""
+"""In every column, a number that is read from a store has the same bits as the number that was written."""
 
 import itertools
 import math

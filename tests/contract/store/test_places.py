@@ -1,4 +1,4 @@
-"""Locations of stores: Locations of stores: URLs with unknown schemes, file systems, and files with two names."""
+"""Locations of stores: URLs with unknown schemes, network file systems, mounted files, and files with two names."""
 
 import io
 import os
@@ -103,7 +103,7 @@ def search():
     return bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
 
 
-# A program that opens a study under one of its file's names, reads the study and tries to write. The program prints the
+# A program that opens a study by a name of the study's file, reads the study and tries to write. The program prints the
 # number of trials and the error.
 WORKER = """
 import sys, warnings
@@ -134,7 +134,8 @@ def test_a_file_with_a_second_hard_link_is_opened_read_only(tmp_path, capsys):
     for path in (one, other):
         n, error = run_worker(path)
         assert "2 names" in error and str(path) in error
-    # The process that opened the file earlier may not write either. A refused call does not change the study.
+    # The process that opened the file before it had two names may not write either. A refused call does not change the
+    # study.
     with pytest.raises(bl.StoreError, match="2 names"):
         study.observe(0, 1.0)
     assert study.n_trials == 2 and study.best_value_ is None
@@ -145,7 +146,8 @@ def test_a_file_with_a_second_hard_link_is_opened_read_only(tmp_path, capsys):
         assert cli.main(["study", command, str(other)]) == cli.DONE
     with pytest.raises(bl.StoreError, match="2 names"):
         bl.Study("new", other, search())
-    # After one of the names is removed, writing is allowed again, even for a study that was opened for reading only.
+    # After one of the names is removed, writing is allowed again, even by a study that was opened while the file had
+    # two names.
     one.unlink()
     again.observe(0, 1.0)
     assert run_worker(other) == (2, "") and again.n_trials == 3

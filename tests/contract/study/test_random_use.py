@@ -1,4 +1,5 @@
-"""A study in SQLite under random use: unusual clocks and names, several names of its file, and interrupted calls.
+"""A study in SQLite under random use. The clocks and names are unusual, the file has several names, and calls are
+interrupted.
 
 The file contains exactly the events of acknowledged calls. After each step, another instance reads the file and checks
 its events.
@@ -43,8 +44,8 @@ class Interrupted(Exception):
 
 
 def interrupted(call, after):
-    """Interrupt a call at the given line of the store's or the study's code; return whether the call had ended
-    before."""
+    """Interrupt a call at the given line of the store's or the study's code; return whether the call ended before it
+    reached this line."""
     left = after
 
     def trace(frame, event, _argument):

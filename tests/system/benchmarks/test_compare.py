@@ -1,5 +1,5 @@
-"""The comparison of optimizers. The program's clocks agree with their definitions and with `belated.simulate`, and its
-files and tables are right."""
+"""The program that compares optimizers: the program's clocks agree with their definitions and with `belated.simulate`,
+and the files and tables that it writes are correct."""
 
 import importlib
 import json
@@ -129,7 +129,7 @@ def test_one_at_a_time_cma_is_a_loop_of_pycma(compare):
 
     peer = compare.peers.make("cma", function.space, 4)
     ours = []
-    for _ in range(40):  # three full generations of 12 points, and some points of the fourth
+    for _ in range(40):  # three full generations of 12 points, and some points of a fourth generation
         number, params = peer.suggest()
         peer.observe(number, function(params))
         ours.append(params)

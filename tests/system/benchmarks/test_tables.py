@@ -1,5 +1,5 @@
-"""Tables of tuning experiments: runs agree with a loop that is written from the rules; files, grids and optimizers of
-other packages work."""
+"""Tables of tuning experiments: runs agree with an independent loop that follows the rules; files, grids and optimizers
+of other packages work."""
 
 import gzip
 import hashlib
@@ -73,8 +73,7 @@ class Recorder:
 
 
 def plain_run(table, points, workers):
-    """Compute the (start, end) of each trial and the order of the calls, by a loop over the events in simulated
-    time."""
+    """Simulate the workers in a loop over events; return the (start, end) of each trial, and the calls in order."""
     running, calls, times = [], [], []
     now = 0.0
     for k, point in enumerate(points):
@@ -139,7 +138,8 @@ def test_the_kth_evaluation_shows_the_same_replicate_to_every_optimizer(compare,
         assert points != elsewhere
     assert set(shown[0, True][0][0]) == {0, 1, 2}
     assert (shown[0, True][0][0] != shown[1, True][0][0]).any()
-    # A row with r replicates gives replicate floor(u·r), where u is in [j/3, (j+1)/3).
+    # If a draw u gives replicate j of 3, u is in [j/3, (j+1)/3). A row with r replicates then gives replicate
+    # floor(u·r).
     thirds = shown[0, True][0][0]
     for replicate, of, _ in shown[0, False]:
         assert (replicate >= np.floor(thirds * of / 3)).all() and (replicate <= np.floor((thirds + 1) * of / 3)).all()
@@ -234,7 +234,7 @@ def test_a_grid_has_each_point_of_its_space_once(tables, space):
     assert len(found) == len(set(found)) and set(found) == expected
     assert [grid.find(point) for point in points] == list(range(len(points)))
     for point in points:
-        dimensions.encode(point)  # this call is accepted
+        dimensions.encode(point)  # a call with these arguments is accepted
 
 
 @pytest.mark.parametrize("space", [_SPACE, _CONDITIONAL])

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kills, limits a
 
 @pytest.fixture
 def program(monkeypatch):
-    """A function that imports a fault program under the same name as the program's workers do."""
+    """A function that imports a fault program under the name that the program's workers use."""
     monkeypatch.syspath_prepend(str(FAULTS))
     return importlib.import_module
 

@@ -30,8 +30,8 @@ class Block:
 
     @property
     def source(self) -> str:
-        """The block's code, preceded by an empty line for each line above the block, so that errors name the line of
-        the page."""
+        """The block's code, preceded by an empty line for each line above the block, so that line numbers in errors are
+        line numbers of the page."""
         return "\n" * self.line + self.code
 
 

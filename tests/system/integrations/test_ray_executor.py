@@ -1,4 +1,4 @@
-"""Runs on Ray tasks: calls, errors, workers that die, cancellation, and the number of calls at a time."""
+"""Runs on Ray tasks: calls, errors, workers that die, cancellation, and the number of simultaneous calls."""
 
 import os
 import signal
@@ -36,7 +36,7 @@ def wait_for_file(path):
 
 
 class KillsItsWorker:
-    """A function that ends its worker process if x is large: at every call, or only at the first call."""
+    """A function that kills its worker process if x is large, at every call of a trial or only at the first call."""
 
     def __init__(self, folder, always):
         self.folder, self.always = str(folder), always
@@ -156,7 +156,7 @@ class NotImportedElsewhere:
 
 
 def test_a_function_that_workers_cannot_import_is_not_tried_again(pool):
-    # A retry would warn.
+    # A retry would give a warning.
     with pytest.raises(bl.RunError, match="(?s)No module named 'at_home'.*; define it at the top level of a module"):
         bl.maximize(NotImportedElsewhere(), SPACE, n_trials=3, executor=pool, retries=3)
 

@@ -108,7 +108,8 @@ def ahead():
     return search
 
 
-# The next tests restore a search from its own file and from Tune's table of trials. One of the two files is older.
+# The next tests restore a search from its own file and from Tune's table of trials. In each test, one of the two files
+# is older than the other.
 
 
 def write_table(folder, rows, name="experiment_state-2026.json", **state):
@@ -156,7 +157,7 @@ def test_trials_only_in_the_table_of_tune_are_taken_over(tmp_path):
     for trial_id, value in (("b", 4.0), ("e", 5.0)):
         restored.on_trial_complete(trial_id, {"loss": value})
     assert states(restored)[1] == ("observed", 4.0) and states(restored)[4] == ("observed", 5.0)
-    # If a trial was stopped while it was paused, its value is the last value in the table.
+    # If a trial was stopped while it was paused, the trial gets the last value in the table.
     other = BelatedSearch()
     other.restore_from_dir(str(tmp_path))
     other.on_trial_complete("b")
@@ -320,7 +321,7 @@ def test_a_storage_that_cannot_be_read_does_not_end_the_restore(error, tmp_path)
     config = search.suggest("a")
     search.save_to_dir(str(tmp_path), "1")
     pickled = {"_type": "CLOUDPICKLE_FALLBACK", "value": cloudpickle.dumps(Unreadable(error("no"))).hex()}
-    # The storage is the only one of these fields that the search reads.
+    # Of the two unreadable fields, the search reads only the storage.
     write_table(tmp_path, [("a", "RUNNING", config, {})], storage=pickled, other=pickled)
     restored = BelatedSearch()
     restored.restore_from_dir(str(tmp_path))

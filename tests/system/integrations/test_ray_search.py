@@ -279,7 +279,7 @@ def test_metric_and_mode_of_tune_are_used():
         search.set_search_properties("loss", None, {"epochs": 1})
     with pytest.raises(bl.InvalidSetting, match="metric=\\['a', 'b'\\]"):
         search.set_search_properties(["a", "b"], ["min", "min"], {"epochs": 1})
-    # There are two spaces. In this case the search returns False, and Tune raises an error.
+    # The search already has a space, so it refuses a second one by returning False, and Tune then raises an error.
     assert search.set_search_properties("loss", "min", PARAM_SPACE) is False
     assert search.set_search_properties("loss", "min", {"epochs": 1}) is True
     with pytest.raises(bl.InvalidSetting, match="mode='max' in Tune's configuration, and 'min' in the searcher"):

@@ -91,7 +91,7 @@ def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-# The next tests compute the same quantities in another way and compare the results.
+# The next tests compute the results of a search in another way, and compare them with `BelatedSearchCV`.
 
 
 @pytest.mark.parametrize("scoring, refit", [(None, True), (["accuracy", "f1"], "f1")])
@@ -195,7 +195,7 @@ def test_several_workers_give_the_results_of_one_worker(backend):
 
 
 class Waiting(ClassifierMixin, BaseEstimator):
-    """A classifier. If `slow` is set, its fit lasts until twelve other fits have ended."""
+    """A classifier. If `slow` is set, the fit lasts until twelve other fits have ended."""
 
     others_are_done = threading.Event()
     others = []

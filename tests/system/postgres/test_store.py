@@ -284,7 +284,7 @@ def test_limits_and_formats_of_the_server_have_no_effect(url, postgres):
             study.suggest()
             other.add({"x": 0.5}, 0.5)
         study._store._fetch("SELECT pg_sleep(0.3)")
-        # The user of this test acts as if it lacked the privilege to wait for the disk after the commit.
+        # In this test a check is replaced, as if the user lacked the privilege to wait for the disk after the commit.
         study._store._server.may_sync_later = False
         study._store.flush("s")
     finally:

@@ -1,5 +1,5 @@
-"""The PostgreSQL store after a server crash in which commits that were not on the disk yet are lost. Readers then read
-the log again."""
+"""A crash of the PostgreSQL server loses commits that were not yet on the disk. Afterwards, readers read the log
+again."""
 
 import contextlib
 import time

@@ -67,7 +67,7 @@ def test_asynchronous_workers_start_at_once():
     with ThreadPoolExecutor(3) as pool:
         found = cifar.search(random_search(), diary, pool, None, 60.0, 12)
     ends = [number for what, number in diary.events if what == "end" and number >= 0]
-    assert ends.index(0) >= 7  # two workers continued while trial 0 was in flight on the third
+    assert ends.index(0) >= 7  # two workers continued while trial 0 was in flight on the third worker
     assert len(found.values) == 12 and found.arrivals == sorted(found.arrivals)
 
 

@@ -1,4 +1,4 @@
-"""The replays of tasks in sequence, on small generated data, invalid data and the published tables."""
+"""The replays that solve a sequence of tasks, tested on small generated data, invalid data and the published tables."""
 
 from __future__ import annotations
 

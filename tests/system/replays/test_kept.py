@@ -1,5 +1,5 @@
-"""Replays of networks that store their runs. The tests replace the training by a function, so they do not need
-torch."""
+"""Replays that train networks, and store their finished runs. The tests replace the training by a function, so they do
+not need torch."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def test_the_smoothness_of_instances_equals_the_tables():
     rho = [each.rho for each in run_poo(evaluations(), UCB1Sigma(0.01), 60.0, 4.0, np.random.default_rng(0), at_most=3)]
     assert rho == pytest.approx([0.95, 0.9259454628, 0.857375])
     assert n_instances(148.0, 0.95, 3) == 3
-    # The number of instances is 0.5·13·log(n/log(n + 1)), and at most n/2 + 1.
+    # The number of instances is 0.5·13·log(n/log(n + 1)), but at most n/2 + 1.
     assert n_instances(148.0, 0.95, None) == int(6.5 * math.log(148 / math.log(149)))
     assert n_instances(2.0, 0.95, None) == 2
 

@@ -18,7 +18,7 @@ from belated.replays.wang import PROBLEMS
 
 
 def clock(f, n, delay=1.0, noise=None):
-    """An algorithm that sees n values."""
+    """The evaluations of an algorithm that waits for each value, until n values have arrived."""
     return WaitAndAct(f, itertools.repeat(delay), n * delay, noise)
 
 
@@ -53,7 +53,8 @@ def test_waiting_for_geometric_delays_leaves_one_evaluation_in_ten_units():
             while True:
                 evaluate(np.zeros(1))
         n.append(len(evaluate.values))
-    # Evaluations are renewals with mean 10 and standard deviation sqrt(90), so the mean number in 50 runs is 60 ± 0.8.
+    # The delays have mean 10 and standard deviation sqrt(90). By renewal theory, the mean number of evaluations in 50
+    # runs is 60 ± 0.8.
     assert np.mean(n) == pytest.approx(60.0, abs=3.0)
 
 
@@ -116,7 +117,8 @@ def test_mf_gp_ucb_uses_only_the_given_fidelities_and_increases_them():
     assert set(evaluate.fidelities) <= {0.333, 0.667, 1.0}
     assert evaluate.fidelities[:4] == [0.333, 0.333, 0.667, 1.0]
     later = evaluate.fidelities[4:]
-    # The search starts at the lowest fidelity, and ends at the highest once f is known at the lower fidelities.
+    # The search starts at the lowest fidelity, and moves to the highest fidelity once f is known at the lower
+    # fidelities.
     assert later[0] == 0.333 and 1.0 in later
 
 
@@ -168,7 +170,7 @@ def test_higher_levels_correlate_more_with_the_highest():
     model = co_kriging(3, [0.4, 1.0, 0.3, 0.2, 1e-6], np.random.default_rng(6), n=4)
     far = np.array([[3.0, 3.0]])
     found = [float(model.correlation(far, level)[0]) for level in range(3)]
-    # Far from all values the correlation is the prior's, sqrt(σ_0² + … + σ_l²)/sqrt(Σ σ²).
+    # Far from all values the correlation equals the correlation under the prior, sqrt(σ_0² + … + σ_l²)/sqrt(Σ σ²).
     assert found == pytest.approx([math.sqrt(1 / 1.5), math.sqrt(1.3 / 1.5), 1.0], abs=1e-4)
 
 
@@ -218,7 +220,7 @@ def test_dbgd_starts_one_evaluation_a_unit_and_uses_late_gradients():
     wait_and_act(rivals.dbgd, delayed, 2, np.random.default_rng(3))
     assert len(delayed.times) == 581 and max(delayed.times) == 600.0 and delayed.times == sorted(delayed.times)
     assert bump(delayed.recommendations()[-1]) > -0.01
-    # The first gradient is known at time 21, so all slots before this time are at one point.
+    # The first gradient is known at time 21, so all evaluations before this time are at the same point.
     first = np.array(delayed.points)[:18:3]
     assert np.all(first == first[0])
 

@@ -30,7 +30,7 @@ def refused(answer, status, *words):
 
 
 def synced(study):
-    """Return the study after it has read the events of the server."""
+    """Return the study after it has read the events that the server wrote."""
     study.sync()
     return study
 
@@ -146,7 +146,7 @@ def test_times_of_writing_come_from_the_server(client, create, path):
     (trial,) = ok(client.post(f"{path}/suggest", json={"now": 100}))["trials"]
     found = ok(client.post(f"{path}/trials/0/observe", json={"value": 1.0, "now": 130.5}))
     assert start - 1 < trial["started_at"] <= found["changed_at"] < time.time() + 1
-    # The second process also passes the time of its clock.
+    # Another process, which opens the study without the server, passes the time of its own clock.
     bl.Study.load(study.name, study._store.url, time=lambda: 200.0).suggest()
     (_, other) = ok(client.get(f"{path}/trials"))["trials"]
     assert other["suggested_at"] == 200.0 and other["started_at"] > start - 1
@@ -334,7 +334,7 @@ def test_studies_with_any_name_can_be_created_and_read(client, running, name):
     assert {"name": name} in ok(client.get("/v1/studies"))["studies"]
     study = bl.Study.load(name, running.url)
     assert definition_of(study._optimizer) == definition
-    # Posting the same definition again is accepted; another definition is an error.
+    # Posting the same definition again is accepted; posting a different definition is an error.
     assert ok(client.post("/v1/studies", json=body))["name"] == name
     other = {"optimizer": "BayesOpt", "arguments": definition["arguments"] | {"seed": 4}}
     refused(client.post("/v1/studies", json={"name": name, "definition": other}), 409, "other settings", "seed")

@@ -1,4 +1,4 @@
-"""The server if many clients use one study at the same time, and if the store disappears."""
+"""The server works when many clients use one study at the same time, and after the store has been unavailable."""
 
 import os
 import threading

@@ -15,10 +15,8 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def data_sets():
-    """For each name: n, d, f and the standard deviation of the noise.
-
-    All have a signal. This comparison leaves out pure noise, because the evidence of pure noise has dozens of equal
-    maxima, and each library may find a different one.
+    """Each data set has a name, n, d, f and the standard deviation of the noise. None of the data sets is pure noise,
+    because the evidence of pure noise has dozens of equal maxima, and each library may find a different maximum.
     """
     sets = [
         ("smooth", 40, 2, lambda x: np.sin(3 * x.sum(axis=1)), 0.05),
@@ -39,7 +37,7 @@ def test_optimize_reaches_the_evidence_of_scikit_learn(kernel, n, d, f, noise):
         x = rng.random((n, d))
         y = f(x) + noise * rng.normal(size=n)
         y = (y - y.mean()) / y.std()
-        # scikit-learn's search within belated's bounds.
+        # scikit-learn searches within belated's bounds.
         reference = GaussianProcessRegressor(
             ConstantKernel(1.0, (1e-6, 1e6)) * shape(kernel, np.ones(d), (1e-3, 1e6)) + WhiteKernel(0.1, (1e-8, 1e4)),
             alpha=0.0,

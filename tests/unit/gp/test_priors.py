@@ -25,7 +25,7 @@ def optimizer(d):
 @dimensions
 def test_without_information_the_lengthscales_are_at_the_mode_of_their_prior(d):
     gp = GaussianProcess(lengthscale=np.full(d, 1.5), noise=0.1)
-    # The evidence of a single row does not depend on the lengthscales, so the prior determines them.
+    # The evidence of a single row does not depend on the lengthscales, so the prior determines the fitted lengthscales.
     gp.fit(np.full((1, d), 0.3), np.zeros(1))
     gp.optimize(priors=True)
     assert gp.lengthscale == pytest.approx(np.full(d, mode(d)), rel=0.02)

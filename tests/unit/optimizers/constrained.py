@@ -14,22 +14,22 @@ OUTER, INNER = 0.9, math.sqrt(0.81 - 0.2 / math.pi)
 
 
 def below_one(p: dict[str, Any]) -> bool:
-    """The constraint of a simplex, which is a sixth of the cube."""
+    """A constraint whose feasible set is a simplex, a sixth of the cube."""
     return p["a"] + p["b"] + p["c"] <= 1
 
 
 def in_ring(p: dict[str, Any]) -> bool:
-    """The constraint of a ring, which is 5 % of the box."""
+    """A constraint whose feasible set is a ring, 5 % of the box."""
     return INNER <= math.hypot(p["x"], p["y"]) <= OUTER
 
 
 def affordable(p: dict[str, Any]) -> bool:
-    """A bound on the product of an integer and a number. The bound is lower for one of the two categories."""
+    """A bound on the product of an integer and a number. The bound is lower if the category is "small"."""
     return p["n"] * p["share"] <= (2.0 if p["kind"] == "small" else 6.0)
 
 
 def even_if_small(p: dict[str, Any]) -> bool:
-    """If the category has one of its two choices, only half of the integers are allowed."""
+    """If the category is "small", only even integers are allowed."""
     return p["kind"] == "large" or p["n"] % 2 == 0
 
 

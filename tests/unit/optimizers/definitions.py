@@ -122,7 +122,7 @@ class Dense:
         self.values = [sign * t.value for t in rows if t.state == "observed" and not discarded(t)]
         worst = min(self.values, default=None)
         floor = next((f for f in (None if its.floor is None else sign * its.floor, worst) if f is not None), 0.0)
-        # If θ is fitted, the unit is chosen in the fit. Here both are given.
+        # If `units` is given, θ and the unit of the targets were chosen in a fit; otherwise the unit is computed here.
         self.fitted = units is not None
         self.center, self.scale = self.units(its, sign, floor) if units is None else units
         targets = [floor if discarded(trial) else sign * trial.value for trial in rows]
@@ -239,8 +239,8 @@ class Dense:
         """Return a bound on the effect of rounding. The bound is the condition number times a few units in the last
         place.
 
-        If the signal variance is given, the noise variance is at least a thousandth of it, and the effect is at most
-        1e-8 in the model's units. If the signal variance is fitted, the effect may be larger.
+        If the signal variance is given, the noise variance is at least a thousandth of the signal variance, and the
+        effect is at most 1e-8 in the model's units. If the signal variance is fitted, the effect may be larger.
         """
         return 1e-14 * (np.linalg.cond(self.a) if len(self.a) else 1.0) + 1e-12
 

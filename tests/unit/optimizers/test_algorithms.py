@@ -124,7 +124,7 @@ def test_missing_arguments_of_an_algorithm_are_named(name):
         for option in ({}, {argument: None}):
             with pytest.raises(bl.InvalidSetting, match=f"{argument} is missing: .*{name}"):
                 bl.algorithm(name, SPACE, **others, **option)
-    # A required argument may be a field of a given value.
+    # A required argument may also be given as a field of a setting.
     bl.algorithm("PCTS-DUCB1-sigma", SPACE, bound=bl.DUCB1Sigma(noise_std=0.1))
 
 

@@ -81,8 +81,9 @@ def test_added_and_enqueued_trials_do_not_count_in_rounds():
             if rng.random() < 0.5:
                 queued.observe(5.0)
         one = plain.suggest()
-        # Trial numbers differ, and so do the random streams that break ties. Their points therefore differ, but both
-        # optimizers have the same numbers of suggestions, and the bounds ignore the enqueued trials.
+        # The two optimizers number their trials differently, so ties are broken by different random streams, and the
+        # suggested points differ. The rounds still have equal numbers of suggestions, and the bounds ignore the
+        # enqueued trials.
         two = other.suggest()
         assert (plain.round_, [r.n_suggested for r in plain.rounds_]) == (
             other.round_,

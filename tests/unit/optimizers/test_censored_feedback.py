@@ -67,7 +67,7 @@ def test_a_value_counts_up_to_a_delay_of_exactly_the_window(clock, window, late,
 
 @clocks
 def test_a_pending_trial_is_discarded_only_beyond_the_window(clock):
-    """Discarded trials stay rows. A trial whose age equals the window may still get its value."""
+    """A discarded trial remains a row of the model. A trial whose age equals the window may still get its value."""
     window = 3
     for age in range(1, window + 3):
         run = Clock("discard", clock, window)

@@ -106,8 +106,8 @@ def test_a_failure_does_not_change_the_model_of_f(acquisition, pending):
 @pytest.mark.parametrize("acquisition", ["ucb", "max_variance", "ucb_pe"])
 @pytest.mark.parametrize("arguments", [{"space": SQUARE}, {"candidates": GRID}], ids=["box", "candidates"])
 def test_other_acquisitions_are_maximised_over_points_likely_to_succeed(acquisition, arguments):
-    """The suggestion is the best point of a grid among the points whose probability of success is at least 1/2. An
-    optimizer without the failed trials computes the values of these points."""
+    """The suggestion is the best point of a grid among the points whose probability of success is at least 1/2. At
+    these points, the acquisition equals the acquisition of an optimizer without the failed trials."""
     opt, twin = (bl.BayesOpt(**arguments, acquisition=acquisition, surrogate=GIVEN, initial=0) for _ in range(2))
     rng = np.random.default_rng(1)
     points = GRID[:12] if "candidates" in arguments else rng.random((12, 2))
@@ -185,8 +185,8 @@ def test_a_border_is_resolved(acquisition):
             report(opt.suggest(), lambda x, y: -((x - 0.3) ** 2) - (y - 0.7) ** 2, lambda x, y: x < 0.5)
         shares.append(states(opt)[60:].count("failed") / 60)
         regrets.append(-0.04 - opt.best_value_)
-    # Over many seeds about a quarter of the trials fail (benchmarks/failures.py). If the model did not resolve the
-    # border, all trials would fail.
+    # On average over many seeds, about a quarter of the trials fail (benchmarks/failures.py). If the model did not
+    # resolve the border, all trials would fail.
     assert np.median(shares) < 1 / 3 and np.median(regrets) < 1e-4
 
 

@@ -102,8 +102,8 @@ def recently_abandoned(opt):
 
 
 def shortfalls(arguments, steps):
-    """For each suggestion, return how much worse it is than the best candidate. On a box, compare with the best of 300
-    random points."""
+    """For each suggestion, return how much worse the suggested point is than the best candidate. On a box, compare with
+    the best of 300 random points."""
     run = Run(arguments | THETA)
     opt = run.opt
     its = settings_of(opt)

@@ -116,7 +116,7 @@ def test_a_late_value_is_used_from_every_state(pending, targets, fate):
     missing = opt.suggest()
     without = predictions(opt, False)
     if fate == "window passes":
-        for _ in range(6):  # more suggestions than the window
+        for _ in range(6):  # afterwards the trial's window has passed
             trial, value = opt.suggest(), rng.normal()
             trial.observe(value)
             twin.add(trial.params, value)

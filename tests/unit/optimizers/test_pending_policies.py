@@ -79,7 +79,7 @@ def log_values(dense, observed, pending, candidates, c):
 
 
 def shortfall(seed, noise, context_of_pending):
-    """Suggest a candidate in context 0; return how much worse it is than the best of the candidates that are not in
+    """Suggest a candidate in context 0; return how much worse the suggestion is than the best candidate that is not in
     flight."""
     rng = np.random.default_rng(seed)
     candidates = rng.random((50, 2))

@@ -1,4 +1,4 @@
-"""`observe(params=)` reports that a trial was run at another point than the suggested point. The model uses the point
+"""`observe(params=)` reports that a trial was run at a point other than the suggested point. The model uses the point
 that was run."""
 
 import pickle
@@ -40,8 +40,8 @@ def test_the_model_has_the_value_at_the_point_where_it_was_measured(direction, b
     twin.add(ELSEWHERE, 2.0)
     if before == "pending":
         assert bits(opt) == bits(twin)
-    # If the trial had failed or been abandoned, the rows are factorised in another order, so results differ by
-    # rounding.
+    # If the trial failed or was abandoned before it was observed, the two optimizers factorise the rows in different
+    # orders, so their predictions may differ by rounding.
     assert np.allclose(opt.predict(GRID), twin.predict(GRID), rtol=0, atol=1e-9)
     assert trial.params == given_up.params != ELSEWHERE and trial.params_run == ELSEWHERE
     assert f"params_run={ELSEWHERE}" in repr(trial)
@@ -65,7 +65,8 @@ def test_amending_moves_the_value_and_back():
     assert trial.params_run == ELSEWHERE
     trial.observe(2.0, params=trial.params, amend=True)
     assert np.allclose(opt.predict(GRID), there, rtol=0, atol=1e-9) and trial.params_run == trial.params
-    # Reports that are amended later do not change the result, because the rows are factorised again after each report.
+    # Moving the value to other points and back does not change the model, because the rows are factorised again after
+    # each report.
     for k in (4, 5):
         same.observe(2.0, params=GRID[k], amend=True)
     same.observe(2.0, params=same.params, amend=True)

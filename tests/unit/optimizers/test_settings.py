@@ -79,14 +79,14 @@ def test_defaults_equal_those_of_the_core():
     for name, cls in bl.Optimizer.registry.items():
         required = REQUIRED.get(name, {})
         ours[name] = cls(SPACE, **required)._definition()["strategy"] | dict.fromkeys(required)
-    # Definitions are compared as text, because 1, 1.0 and True are equal in Python. The core also writes a float as
-    # 2.0.
+    # Definitions are compared as text, because 1, 1.0 and True are equal in Python. The core writes the float 2.0 as
+    # 2.0, not as 2.
     defaults = json.loads(_core.defaults())
     assert json.dumps(ours, sort_keys=True) == json.dumps(defaults, sort_keys=True)
 
 
 def literals(cls, field):
-    """Return the strings that a field of a class of settings takes."""
+    """Return the strings that a field of a settings class accepts."""
     annotation = typing.get_type_hints(cls)[field]
     parts = [annotation, *typing.get_args(annotation)]
     return list(

@@ -1,5 +1,5 @@
-"""Suggestions by upper confidence bounds agree with a dense solve. The tests check which noise sigma contains, and over
-which trials nu_t sums.
+"""Suggestions by upper confidence bounds agree with a dense solve. The tests check whether sigma includes the noise,
+and which trials contribute to the sum nu_t.
 
 Notation follows Verma, Dai and Low 2022, Algorithm 1: m the window,
 nu_t = Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta.

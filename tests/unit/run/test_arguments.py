@@ -130,7 +130,7 @@ def test_callbacks_may_be_any_iterable():
     assert [trial.number for trial in seen] == [0, 1]
 
 
-# The next tests check the number of evaluations at a time.
+# The next tests check how many evaluations run at the same time.
 
 
 class Sized(Executor):

@@ -64,7 +64,7 @@ def test_ctrl_c(workers, wait, end, prompt):
     if prompt:
         assert (child.returncode, err) == (0, "") and out == f"returned\n{end}\n"
     else:
-        # The exit code of Python after an unhandled KeyboardInterrupt. A shell shows it as 130.
+        # The exit code of Python after an unhandled KeyboardInterrupt. A shell shows this exit code as 130.
         assert child.returncode == -signal.SIGINT and err.endswith("KeyboardInterrupt\n") and out == end + "\n"
 
 

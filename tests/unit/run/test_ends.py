@@ -1,4 +1,5 @@
-"""How runs end: at once for zero trials, at a total over all processes, and by a stopper. The log of a run."""
+"""How runs end. A run of zero trials ends at once; other runs end when all processes together reach a total, or when a
+stopper ends them. Other tests check the log of a run."""
 
 import copy
 import html
@@ -117,7 +118,7 @@ def slow_proposals(study):
     return study
 
 
-# Every start method of processes, with quick suggestions and with slow suggestions.
+# Pairs (start method of the processes, whether suggestions are slow).
 METHODS_AND_SPEEDS = [
     pair for pair in (("fork", False), ("spawn", True)) if pair[0] in multiprocessing.get_all_start_methods()
 ]
@@ -258,7 +259,7 @@ def run_values(values, stop, direction="maximize", n_trials=None, **arguments):
 def test_no_improvement(values, n, length):
     stop = bl.NoImprovement(n)
     for direction, sign in (("maximize", 1), ("minimize", -1)):
-        # In the second run, the stopper starts to count again.
+        # In the second run, the stopper counts from zero again.
         best = run_values([sign * value for value in values], stop, direction)
         assert len(best.trials) == length
         assert best.stop_reason == ("stopped" if length < len(values) or values[-1] != max(values) else "n_trials")

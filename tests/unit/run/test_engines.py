@@ -97,8 +97,8 @@ def to_the_total(study):
 
 
 class KillsOnce:
-    """An objective that records each call in a file. At the first call with a given trial number, it kills its
-    worker."""
+    """An objective that records each call in a file. At the first call with a given trial number, the objective kills
+    its worker."""
 
     def __init__(self, path, number):
         self.path, self.number = str(path), number

@@ -52,8 +52,8 @@ def by_level(params):
 
 
 class Dies:
-    """An objective that records each start of an evaluation in a file. In some trials it kills its worker, a given
-    number of times."""
+    """An objective that records each start of an evaluation in a file. In some trials the objective kills its worker, a
+    given number of times."""
 
     def __init__(self, path, times, how="SIGKILL"):
         self.path, self.times, self.how = str(path), times, how
@@ -290,7 +290,8 @@ def test_a_script_that_every_worker_would_run(tmp_path):
     script.write_text(UNGUARDED.format(condition="True"))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)
     assert run.returncode == 1 and 'under if __name__ == "__main__"' in run.stderr.splitlines()[-1]
-    # The run tries three workers for every value of `retries`. Each worker prints the first line of its program.
+    # The run starts three workers before it gives up, for every value of `retries`. Each worker prints the first line
+    # of its program.
     assert run.stderr.count('File "<string>", line 1, in <module>') == 3
     script.write_text(UNGUARDED.format(condition='__name__ == "__main__"'))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)

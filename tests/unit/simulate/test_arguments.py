@@ -1,4 +1,4 @@
-"""Which arguments delay distributions and `simulate` accept, and which data `simulate` records."""
+"""The arguments that `simulate` and the delay distributions accept, and the data that `simulate` records."""
 
 from __future__ import annotations
 

@@ -294,7 +294,7 @@ def test_a_run_ends_with_its_last_result_or_its_duration():
 
 
 def test_windows_are_in_simulated_seconds():
-    """GP-UCB-SDF discards results later than its window, so its suggestions do not depend on them."""
+    """GP-UCB-SDF discards results that arrive after its window, so its suggestions do not depend on these results."""
 
     def points(values, window):
         named = {"surrogate__lengthscale": 0.5, "surrogate__noise_std": 0.1, "initial": 2, "seed": 0}

@@ -34,7 +34,7 @@ def test_random_draws_of_a_log_integer_have_the_right_shares(low, high, seed):
 
 @logarithmic
 def test_an_initial_design_gives_each_log_integer_its_share_almost_exactly(low, high):
-    # An interval of length l contains about l n of the first n points of the golden-ratio sequence; the error is a few
+    # An interval of length l contains about l·n of the first n points of the golden-ratio sequence; the error is a few
     # points.
     n, p = 300, shares(low, high)
     # The design may repeat points in flight, so it does not skip points of the sequence.

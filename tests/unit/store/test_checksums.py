@@ -1,4 +1,4 @@
-"""Every change of a record or a header raises an error that names it."""
+"""Every change of a record or a header raises an error that names the record or header."""
 
 import json
 

@@ -28,7 +28,7 @@ def suggests_in_a_fork(study, *locks):
             code = 0
         finally:
             os._exit(code)
-    # If the child waits forever for a lock, it is killed.
+    # A child that waits forever for a lock is killed.
     killer = threading.Timer(20, os.kill, (child, signal.SIGKILL))
     killer.start()
     status = os.waitpid(child, 0)[1]

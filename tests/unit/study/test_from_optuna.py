@@ -102,7 +102,7 @@ def test_user_attributes_that_are_not_json_data_are_changed_with_a_warning(stora
     theirs.add_trial(trial_of({"rate": 0.4}, 5.0, user_attrs={"whole": {"n": [1, None, "é"]}}))
     with pytest.warns(bl.BelatedWarning, match="None") as caught:
         ours = bl.Study.from_optuna(storage, "theirs", tmp_path / "ours.db")
-    # A single warning names the changed attributes, and no others.
+    # There is a single warning, which names exactly the attributes that were changed.
     assert len(caught) == 1
     named = set(re.findall(r"'(\w+)'", str(caught[0].message).split(":")[0])) - {"theirs"}
     assert named == {"a", "b", "e", "g", "s", "x", "t", "deep"}
@@ -189,7 +189,7 @@ def test_parameters_of_unknown_condition_are_refused_without_a_space(storage):
     create(storage, trials)
     with pytest.raises(bl.InvalidSpace, match="parameter 'x' is in some trials only, and no other parameter tells"):
         bl.Study.from_optuna(storage, "theirs")
-    # The space of the optimizer that the caller gives may omit this parameter.
+    # If the caller passes an optimizer, the space of this optimizer may omit the parameter.
     optimizer = bl.RandomSearch({"rate": bl.Real(1e-3, 1.0, log=True)}, direction="minimize")
     assert bl.Study.from_optuna(storage, "theirs", optimizer=optimizer).n_trials == 2
 

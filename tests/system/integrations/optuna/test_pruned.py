@@ -107,7 +107,7 @@ def test_trials_of_all_brackets_are_known():
 
 
 def test_another_process_continues_bit_for_bit_with_a_pruner():
-    """Each new result changes the estimates of trials that were pruned before."""
+    """Each new result changes the estimates of trials that were pruned earlier."""
 
     def run(study, n):
         study.pruner = optuna.pruners.SuccessiveHalvingPruner(1, reduction_factor=2)

@@ -81,7 +81,8 @@ def test_points_equal_the_points_of_belateds_loop_with_late_or_missing_values(op
             own.observe(k, value)
             study.tell(k, value)
     derived = log_of(study)
-    # All samplers have events with the same bits, including the fitted hyperparameters.
+    # The log derived by the samplers equals the log of belated's loop bit for bit, including the fitted
+    # hyperparameters.
     assert events(derived) == events(own._log)
     assert sum("note" in event.get("Suggested", {}) for event in events(own._log)) > 5
 

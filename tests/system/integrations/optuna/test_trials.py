@@ -100,7 +100,7 @@ def test_objectives_that_compute_before_they_sample_have_different_points():
 
     def objective(trial):
         barrier.wait()
-        sleep(0.01 * (3 - trial.number % 4))  # the last thread to start samples first, if threads run in this order
+        sleep(0.01 * (3 - trial.number % 4))  # trials that start later sleep for less time
         return f({name: trial._suggest(name, each) for name, each in DISTRIBUTIONS.items()})
 
     study.optimize(objective, 8, n_jobs=4)
@@ -123,7 +123,7 @@ def test_a_trial_without_a_point_is_drafted_for_a_minute_only(monkeypatch, hours
     drafted.add_trial(dead)
     # The second drafted point is not used, so the next trial has the third drafted point.
     assert study.ask(DISTRIBUTIONS).params == own.suggest().params
-    # A process that has not seen the dead trial drafts a point for it.
+    # A process that has not seen the dead trial drafts a point for this trial.
     assert drafted.ask(DISTRIBUTIONS).params == batch[1].params
     seconds += 61
     alone = study_of(name="u")
