@@ -145,7 +145,7 @@ def argument_advice(
 
 
 def _kinds(cls: type, argument: str) -> Iterable[type]:
-    """Return the classes of the values that an argument accepts; the result is empty if it accepts plain data."""
+    """Return the classes of the values that an argument accepts; the result is empty if values are plain data."""
     hint = typing.get_type_hints(cls).get(argument)
     families = [part for part in typing.get_args(hint) or (hint,) if hasattr(part, "shorthand")]
     return families and (families[0].shorthand.values() or families)

@@ -44,7 +44,7 @@ def observation_of(problem: Problem, number: int, started: TrialRecord | None, v
 
 
 def check_same_fidelity(problem: Problem, number: int, given: Any, known: float | None) -> None:
-    """Raise an error if a fidelity differs from the trial's fidelity `known`, which is a number of the core."""
+    """Raise an error if a fidelity differs from the trial's fidelity, `known`, which comes from the core."""
     wanted, started = problem.check_fidelity(given), problem.fidelity_of(known)
     if wanted != started:
         raise InvalidFidelity(

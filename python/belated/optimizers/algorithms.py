@@ -44,7 +44,7 @@ _NEEDED = {
 
 
 class _Algorithm(NamedTuple):
-    """An algorithm of a paper: its optimizer, the settings that define it, and the other settings of the paper."""
+    """An algorithm of a paper: its optimizer, the settings that define it, and the paper's other settings."""
 
     paper: str
     optimizer: type[Optimizer] = BayesOpt

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class NotFitted(BelatedError, ValueError):
-    """A call needs the fitted model, but no value has been observed yet."""
+    """A call needs the model, but the model cannot be fitted before the first value is observed."""
 
 
 class ReadAccess(ABC):
@@ -200,8 +200,8 @@ class ReadAccess(ABC):
         context : mapping, optional
             A single context for all points, if a context was declared.
         pending : bool, default False
-            Whether the model includes trials without a result, as the pending policy defines; the next suggestion
-            includes them.
+            If True, the model takes trials without a result into account, as the pending policy defines and as the next
+            suggestion does.
 
         Returns
         -------
@@ -313,7 +313,7 @@ class ReadAccess(ABC):
 
 
 def _fitted(what: str, found: T | None) -> T:
-    """Return a result of the model. If the result is None, no value has been observed yet: raise NotFitted."""
+    """Return a result of the model. The result is None before the first observed value; then raise NotFitted."""
     if found is None:
         raise NotFitted(f"{what} needs values: observe at least one trial first")
     return found

@@ -1,4 +1,4 @@
-"""Functions for figures, axes and labels, and colours; all plots use this module."""
+"""The functions and colours that all plots share: figures, axes and labels."""
 
 from __future__ import annotations
 
@@ -123,9 +123,10 @@ def now_of(search: ReadAccess, clock: str) -> float:
 
 
 def spans_of(search: ReadAccess, clock: str) -> list[tuple[Trial, float, float]]:
-    """Return each trial with its start and its end, in order of the starts; trials without known times are left out.
+    """Return each trial with its start and its end, ordered by start; trials whose times are unknown are left out.
 
-    Times are in suggestions started, or in seconds since the first trial. The end of a pending trial is the present.
+    Times are in suggestions started, or in seconds since the first trial. The end of a pending trial is the current
+    time.
     """
     now = now_of(search, clock)
     spans = []
