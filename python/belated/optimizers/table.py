@@ -126,12 +126,12 @@ def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
 
 
 def _part(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """Return the cells of the columns with this prefix, by column name without the prefix."""
+    """Return the cells of the columns with this prefix in a dict; the keys are column names without the prefix."""
     return {name.removeprefix(prefix): cell for name, cell in row.items() if name.startswith(prefix)}
 
 
 def _point(problem: Problem, row: Mapping[str, Any], i: int) -> Any:
-    """Return the point that was run, because the model uses this point."""
+    """Return the point that was run (not the suggested point), because the model uses the point that was run."""
     space = problem.domain
     if not isinstance(space, Space):
         index = row.get("index_run", row.get("index"))

@@ -22,8 +22,8 @@ class DUCB1(Bound, name="ducb1"):
     Parameters
     ----------
     range : float, optional
-        The width of the range of the values, in units of f (1 in the literature). Default None: the best observed value
-        minus the median (the absolute difference).
+        The width of the range of the values, in units of f (1 in the literature). Default None: the difference between
+        the best value and the median.
     """
 
     range: float | None = None
@@ -102,8 +102,8 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
         their defaults.
     nu : float, optional
         The smoothness of f: f varies by at most nu rho**h in a cell of depth h. nu is in units of f. Default None: a
-        tenth of the difference between the best value and the median; if there is a fidelity, a tenth of the largest
-        such difference so far.
+        tenth of the difference between the best value and the median. If there is a fidelity, the default is the
+        largest value of this difference so far.
     rho : float or list of float, optional
         Between 0 and 1. If rho is small, the search goes deep early; if rho is large, it searches broadly. If rho is a
         list, a separate search is made for each entry. These searches take turns on the same cells and share all

@@ -159,7 +159,7 @@ class Trial:
 
     @property
     def ended_at(self) -> float | None:
-        """The last time at which the trial was observed, failed or abandoned, on the same clock; None while pending."""
+        """The optimizer's time when the trial was last observed, failed or abandoned; None while it is pending."""
         return self._record.ended_at
 
     @property
