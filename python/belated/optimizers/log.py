@@ -67,7 +67,7 @@ class Log(Protocol):
         """Return the numbers of the trials in a state, or of all trials if `state` is None."""
 
     def best(self) -> int | None:
-        """Return the number of the trial with the best value at the highest observed fidelity; None without a value."""
+        """Return the number of the trial with the best value at the highest observed fidelity; None without values."""
 
     def n_events(self) -> int:
         """Return the number of events in the log."""

@@ -131,7 +131,7 @@ def optimizer(
 
 
 def n_scored(d: int, j: int) -> int:
-    """Return the number of random points that the authors' code scores at its last trial j, for all trials."""
+    """Return how many points the authors' code scores at the last trial, j. Here all trials score this number."""
     return int(np.clip(10 * min(5, d) ** 2 * np.sqrt(min(j, 1000)), 2000, 30_000))
 
 

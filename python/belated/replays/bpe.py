@@ -144,7 +144,7 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
 
 
 def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: float = 0.0) -> bl.Optimizer:
-    """Return the optimizer of a setting, for an f with this floor. The candidates are scaled to the unit square."""
+    """Return the optimizer of a setting; f has this floor. The candidates are scaled to the unit square."""
     of_f = LENGTHSCALES.get(setting.function, 1.0)
     kernel: dict[str, Any] = {"lengthscale": (1.0 if faithful else of_f) / SIDE, "noise_std": NOISE, "signal_std": 1.0}
     common: dict[str, Any] = {"candidates": grid(), "seed": seed}
@@ -247,7 +247,7 @@ def find(described: Sequence[Report], function: str, algorithm: str, mean: int) 
 
 
 def excess(described: Sequence[Report], function: str) -> Report:
-    """Return the regret that delays add to BPE-Delay at the horizon, and a comparison with GP-UCB-SDF at λ = 50."""
+    """Return the regret that delays add to BPE-Delay until the horizon; compare it with GP-UCB-SDF at λ = 50."""
     ends = {mean: find(described, function, "BPE-Delay", mean)["mean"][-1] for mean in MEANS}
     added = {str(mean): float(ends[mean] - ends[0]) for mean in MEANS[1:]}
     ours, theirs = (find(described, function, name, 50) for name in ("BPE-Delay", "GP-UCB-SDF"))

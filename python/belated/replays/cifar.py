@@ -212,7 +212,7 @@ def summarise(algorithm: str, runs: Sequence[Search], times: np.ndarray) -> Repo
 
 
 def space() -> dict[str, Any]:
-    """Return the space: the filters of each layer, and the nodes of the dense layer."""
+    """Return the space: the number of filters of each layer, and the number of nodes of the dense layer."""
     return {layer: bl.Integer(*FILTERS) for layer in LAYERS}
 
 
@@ -232,7 +232,7 @@ def prepare(data: Path | None, scale: Scale) -> None:
 def evaluate(
     params: Params, trial: bl.RunningTrial | None = None, *, data: Path | None, scale: Scale, seed: int, longer: int = 1
 ) -> float:
-    """Train a network and return its validation accuracy; with `test`, train it longer and return its test accuracy.
+    """Train a network and return its validation accuracy; if `longer` is above 1, return its test accuracy.
 
     Weights and shuffling differ from trial to trial, so the values are noisy, as in the paper.
     """

@@ -204,7 +204,7 @@ def run_task(
     source: Source,
     samples: tuple[int, int],
 ) -> dict[str, Any]:
-    """For each reading, return the accuracy of the recommendation at full fidelity; also return numbers and costs."""
+    """Return the accuracy of each recommendation at full fidelity, and the number and the cost of the evaluations."""
     (_, algorithm), (_, high) = setting, samples
     x, y = tuning_data.read(source.kind, source.folder)
     file = None
@@ -249,7 +249,7 @@ def bias_constant(space: Mapping[str, Any], f: Accuracy, low: int, high: int) ->
 
 @dataclass
 class Found:
-    """The result of a search: recommendations at the readings (None before a result), evaluations, and their cost."""
+    """The result of a search: a recommendation for each reading (None before a result), and counts and cost."""
 
     recommended: list[Params | None]
     n_evaluations: int = 0

@@ -125,7 +125,7 @@ class Tree:
                 node.b = min(node.b, max(child.b for child in node.children))
 
     def leaves_to_select(self, rng: Rng) -> Iterator[Node]:
-        """Yield the leaf reached by following the largest B. If several B are equal, also yield the other leaves."""
+        """Yield the leaf that the largest B lead to. If several B are equal, also yield the other such leaves."""
         stack = [self.root]
         while stack:
             node = stack.pop()
@@ -167,7 +167,7 @@ def centre(cell: Cell) -> Array:
 
 @dataclass
 class Evaluations:
-    """Evaluations of f at centres of cells, with delays. A repetition at (nearly) the same fidelity takes no time.
+    """Delayed evaluations of f at centres of cells. Repetitions at (nearly) the same fidelity take no time.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def run_poo(
     act: Act = "delayed",
     whole_each: bool = False,
 ) -> list[Instance]:
-    """Run instances with rho_i = rho_max^(N/(N − i)), one after the other. They share evaluations (POO, MFPOO).
+    """Run N instances in sequence, with rho_i = rho_max^(N/(N − i)) and shared evaluations (POO, MFPOO).
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ Panel = tuple[Sequence[tuple[str, ArrayLike, ArrayLike]], Mapping[str, Any], Seq
 
 
 def mean_stderr(runs: ArrayLike) -> tuple[Array, Array]:
-    """Return the mean over the first axis and its standard error (biased standard deviation, ddof 0, as published)."""
+    """Return the mean over the first axis and the standard error of the mean (with ddof 0, as published)."""
     runs = np.asarray(runs, dtype=float)
     return runs.mean(axis=0), runs.std(axis=0) / math.sqrt(len(runs))
 
