@@ -73,7 +73,7 @@ class WaitAndAct:
         self.chosen[len(self.values) - 1] = np.array(x, dtype=float)
 
     def recommendations(self) -> list[Array]:
-        """Return, after each value, the last recommended point, or the best point so far at the highest fidelity."""
+        """For each value, return the last recommended point, or else the best point at the highest fidelity."""
         found: list[Array] = []
         best, highest = -math.inf, -math.inf
         for i, (x, z, value) in enumerate(zip(self.points, self.fidelities, self.values, strict=True)):

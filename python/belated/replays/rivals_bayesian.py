@@ -126,7 +126,7 @@ def mf_gp_ucb(evaluate: WaitAndAct, d: int, rng: Rng, cost: Cost) -> None:
 
 
 def boca(evaluate: WaitAndAct, d: int, rng: Rng, cost: Cost) -> None:
-    """BOCA (Kandasamy et al. 2017, Algorithm 1): one process over fidelity and point, with the columns (z, x)."""
+    """BOCA (Kandasamy et al. 2017, Algorithm 1): one Gaussian process whose inputs are the columns (z, x)."""
     model = Posterior(rng)
     for _ in range(2 * d):
         z, x = float(rng.random()), rng.random(d)

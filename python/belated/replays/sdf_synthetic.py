@@ -122,7 +122,7 @@ def against_rivals(chosen: Sequence[Report], k: int) -> list[Report]:
 
 
 def table(found: Report) -> str:
-    """Return simple regret per panel, tests of delays and windows, tests against the rivals, and the ranking."""
+    """Return a table of simple regret for each panel, and sentences about the tests and the ranking."""
     parts = []
     for panel, (title, members) in panels(found["given"]).items():
         chosen = [find(found["settings"], setting) for setting in members]
@@ -211,14 +211,14 @@ def find(described: Sequence[Report], setting: Setting) -> Report:
 
 
 def labels(members: Sequence[Setting]) -> list[str]:
-    """Return the labels of a panel's curves: algorithms, or mean delays and windows if the algorithm is the same."""
+    """Return the labels of a panel's curves: algorithms if they differ, otherwise mean delays and windows."""
     if len({setting.algorithm for setting in members}) > 1:
         return [setting.algorithm for setting in members]
     return [f"μ = {setting.mu}, m = {setting.window}" for setting in members]
 
 
 def tests(described: Sequence[Report]) -> Report:
-    """Test with paired regrets whether long delays, short windows and long windows hurt GP-UCB-SDF."""
+    """Test whether long delays, short windows and long windows increase the regret of GP-UCB-SDF."""
     iteration = TESTED if TESTED in described[0]["iteration"] else described[0]["iteration"][-1]
 
     def at(setting: Setting, counted: str = "regret_per_run") -> Array:

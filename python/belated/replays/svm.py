@@ -112,7 +112,7 @@ def published_runs(data: Path | None) -> Published:
 
 
 def published_errors(published: Published, algorithm: str, delays: str) -> Array:
-    """Return the best converted error in % after 0, 1, 2, … iterations: a row per run, NaN before the first result."""
+    """Return the best converted error in % after 0, 1, 2, … iterations, one row per run; NaN before any result."""
     runs = [run for key, run in sorted(published.items()) if key[:2] == (algorithm, delays)]
     return 100.0 * (1.0 - np.array([run["best_converted"] for run in runs], dtype=float))
 

@@ -71,7 +71,7 @@ def is_sdf(algorithm: str) -> bool:
 
 
 def censoring(algorithm: str, late: str) -> dict[str, Any]:
-    """For algorithms that censor, return the floor 0 and the rule for values that arrive after the window."""
+    """Return the floor 0 and the rule for values after the window; {} for algorithms that do not censor."""
     return {"pending__floor": 0.0, "pending__late": late} if is_sdf(algorithm) else {}
 
 
@@ -225,7 +225,7 @@ def table(found: Report) -> str:
 
 
 def figure(found: Report) -> Any:
-    """Return the four panels of a tuning figure: UCB and TS family, stochastic and constant delay, published curves."""
+    """Return a figure with a panel for each family and delay setting; published curves are dotted."""
     panels = []
     for letter, (family, delays) in zip("abcd", product(FAMILIES, DELAYS), strict=True):
         members = [s for s in found["settings"] if s["delays"] == delays and s["algorithm"] in FAMILIES[family]]

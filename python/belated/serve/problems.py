@@ -24,7 +24,7 @@ class UnknownStudy(BelatedError, KeyError):
 
 
 class StudyExists(BelatedError):
-    """A study of this name exists with another definition."""
+    """A study with this name exists, but its definition is different."""
 
 
 _CONFLICTS = (AlreadyObserved, StudyExists, HorizonReached, NotFitted, NumericalError)
@@ -41,7 +41,7 @@ def status_of(error: BelatedError) -> int:
 
 
 def as_json(data: Any) -> bytes:
-    """Return the JSON of an answer in ASCII, so that all strings of a study are readable."""
+    """Return the JSON of an answer in ASCII, so that every string of a study can be sent."""
     return json.dumps(data, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
