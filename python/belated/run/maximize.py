@@ -160,7 +160,7 @@ def _is_at_a_prompt() -> bool:
 def _with_arguments_of(
     optimize: Callable[Concatenate[Direction, Arguments], Result],
 ) -> Callable[[Callable[..., Result]], Callable[Arguments, Result]]:
-    """Decorate a function: type checkers, help() and Jupyter then show the arguments of `optimize` and `BayesOpt`."""
+    """Decorate a function so that type checkers, help() and Jupyter show the arguments of `optimize` and `BayesOpt`."""
     signature = inspect.signature(optimize)
     _, *parameters, _ = signature.parameters.values()
     own = inspect.signature(BayesOpt).parameters
@@ -226,7 +226,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     retries : int
         If a worker dies, or the executor loses an evaluation for another reason, the evaluation is started again at
         most this number of times. If the worker dies again after the last restart, the trial has failed, independent of
-        `catch`. Any other error of the executor then ends the run. If f raises an error, the evaluation is not started
+        `catch`. Any other error of the executor ends the run. If f raises an error, the evaluation is not started
         again.
     retry_pending : bool, default False
         Whether to evaluate first the trials that are pending at the start of the run, for example after a process died.

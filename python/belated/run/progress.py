@@ -9,7 +9,7 @@ from belated.optimizers.values import checked
 
 
 class Progress:
-    """A progress bar of tqdm with the best value, the trials in flight, the failed trials and the remaining seconds."""
+    """A progress bar of tqdm. It shows the best value, the trials in flight and failed, and the remaining seconds."""
 
     def __init__(self, bar: Any) -> None:
         self._bar = bar

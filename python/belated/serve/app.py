@@ -1,4 +1,4 @@
-"""The API: its paths, the calls that they make, and errors as answers."""
+"""The HTTP API: its paths, the functions that answer requests, and the answers for errors."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -169,7 +169,7 @@ def arrival_steps(delays: ArrayLike) -> Array:
 
 @dataclass
 class InFlight:
-    """The results of trials in flight, ordered by arrival and then by trial number, on any clock."""
+    """The results of trials in flight on any clock, ordered by arrival time and, for equal times, by trial number."""
 
     _heap: list[tuple[float, int, Any]] = field(default_factory=list)
 

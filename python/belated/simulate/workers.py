@@ -176,7 +176,7 @@ def _set_time(optimizer: Any, clock: _SimulatedTime) -> None:
 
 
 def _evaluation_time(distribution: DelayDistribution, rng: np.random.Generator) -> Callable[[Any], float]:
-    """Return a function of the point that returns an evaluation time; call it once for each trial, in order."""
+    """Return a function of the point that returns an evaluation time. Call it once for each trial, in order."""
     if isinstance(distribution, ByPoint):
         return partial(distribution.draw, rng)
     numbers = (

@@ -88,7 +88,7 @@ def _dimensions(data: list[dict[str, Any]]) -> dict[str, Dimension]:
 
 
 def _by_name(pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
-    """Return a dict of pairs; raise InvalidSpace if two names are equal."""
+    """Convert pairs (name, dimension) to a dict; raise InvalidSpace if two names are equal."""
     found: dict[str, T] = {}
     for name, value in pairs:
         if name in found:
@@ -132,7 +132,7 @@ def definition_of(optimizer: Optimizer) -> dict[str, Any]:
         "direction": optimizer.direction,
         "seed": optimizer.seed_,
     }
-    # Arguments that most optimizers do not have are left out.
+    # Leave out arguments that most optimizers do not use.
     if optimizer.fidelity is not None:
         arguments["fidelity"] = _fidelity_as_data(optimizer.fidelity)
     if optimizer._constraints is not None:
