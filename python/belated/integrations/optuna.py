@@ -184,7 +184,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     # Methods that Optuna calls, in the order of the calls.
 
     def reseed_rng(self) -> None:
-        """Reseed only `independent_sampler`. Copies of this sampler differ because they sample other trials."""
+        """Reseed only `independent_sampler`. Copies of this sampler sample different trials, so they differ anyway."""
         if self._independent is not None:
             self._independent.reseed_rng()
 

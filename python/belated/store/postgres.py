@@ -85,7 +85,7 @@ class PostgresStore(Store):
 
     @classmethod
     def from_location(cls, location: str) -> "PostgresStore":
-        """Open ``user:password@host:port/database?name=value``. libpq reads missing parts from PGHOST and so on."""
+        """Open ``user:password@host:port/database?name=value``. PGHOST and so on replace missing parts."""
         place, secrets = split_passwords(location)
         url = f"postgresql://{place}"
         psycopg = driver()

@@ -1,4 +1,4 @@
-"""A connection to a PostgreSQL server: opened when needed, reopened when lost, not shared with a forked child."""
+"""A connection to a PostgreSQL server, opened when needed and reopened when lost. Forked children do not use it."""
 
 import os
 import random
@@ -36,8 +36,8 @@ _MAY_SYNC_LATER = (
 )
 
 # These settings ensure that an acknowledged commit is on disk, for any default of the server; a stricter setting for
-# standby servers is kept. Only the two limits below end a call. Times are read back bit for bit. By default,
-# transactions are not read-only.
+# standby servers is kept. Only the first two settings limit the time of a call. Times are read back bit for bit. By
+# default, transactions are not read-only.
 _SESSION = (
     "SELECT set_config('lock_timeout', %s, false), set_config('idle_in_transaction_session_timeout', %s, false), "
     "set_config('statement_timeout', '0', false), set_config('extra_float_digits', '3', false), "
@@ -106,7 +106,7 @@ class Server:
         self.close()
 
     def run(self, action: Callable[[Any], T]) -> T:
-        """Call an action with this process's connection. If the connection was lost, repeat the call with a new one."""
+        """Call an action with this process's connection. If it was lost, repeat the call with a new connection."""
         psycopg = driver()
         with self.lock:
             end, pause = None, 0.0

@@ -112,7 +112,7 @@ class _Pages:
         return self.data[(number - 1) * self.size : number * self.size] if number > 0 else self.data[:0]
 
     def record(self, in_log: bool, offset: int, columns: int, of_table: bool = False) -> tuple[Any, ...] | None:
-        """Return the `columns` columns of a possible record in the database or the log, or None if it is invalid."""
+        """Return the `columns` columns of a possible record in the database or the log; None for an invalid record."""
         content = self.log if in_log else self.data
         start = (offset - 32) % (24 + self.size) - 24 if in_log else offset % self.size
         if start < 0 or (in_log and offset < 56):

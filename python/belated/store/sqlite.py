@@ -314,7 +314,7 @@ class SqliteStore(Store):
         return application == 0 and not self._fetch(connection, "SELECT 1 FROM sqlite_master LIMIT 1")
 
     def _second_name(self) -> str | None:
-        """Return why the file may be open under another name with another log, or None if it has only one name."""
+        """Return why the file may be open under another name with another log; None if it has only one name."""
         status = self._status()
         if status is None:
             return None

@@ -141,7 +141,7 @@ def header_line(found: Header, n_events: int, n_studies: int) -> str:
 
 
 def event_line(name: str | None, study: int, record: Record) -> str:
-    """Return an event as a line of JSON, with its body as it was stored. `name` is None if the definition is lost."""
+    """Return a line of JSON with an event, whose stored text is unchanged. `name` is None if the definition is lost."""
     facts = {"study": name, "id": study, "seq": record.seq, "version": record.version, "key": record.key}
     return _line(facts | {"at": record.at}, record.checksum, {}, "event", record.body)
 

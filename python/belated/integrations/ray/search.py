@@ -27,7 +27,7 @@ LOGGER = logger()
 class BelatedSearch(Searcher):  # type: ignore[misc]
     """A search algorithm for Ray Tune: ``tune.TuneConfig(search_alg=BelatedSearch())``.
 
-    Running trials count as pending. Suggestions take pending trials into account, so many trials may run at a time.
+    Suggestions take running trials into account as pending trials, so many trials may run at a time.
 
     Parameters
     ----------
@@ -40,9 +40,8 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     mode : {"max", "min"}, optional
         The direction of the optimisation. Default None: the mode of Tune's configuration.
     optimizer : Optimizer or callable, optional
-        An optimizer of belated, which has its own space; or a callable that returns an optimizer. The callable is
-        called as ``optimizer(space, direction=direction, seed=seed)`` and may be an optimizer's class. Default None:
-        `belated.BayesOpt`.
+        An optimizer of belated, which has its own space; or an optimizer's class or another callable that returns an
+        optimizer: ``optimizer(space, direction=direction, seed=seed)``. Default None: `belated.BayesOpt`.
     points_to_evaluate : list of dict, optional
         Configs to try first.
     seed : int, optional
@@ -420,8 +419,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         before = self.__dict__.copy()
         try:
             if self._space is None:
-                # After a restore, Tune passes param_space to this searcher only if the user passes param_space to
-                # Tuner.restore again.
+                # Tune passes param_space to this searcher only if the user passes it to Tuner.restore again.
                 self._space, self._is_from_config = TuneSpace(space_from_data(saved.space)), True
             self._metric, self._mode = self._metric or saved.metric, self._mode or saved.mode
             if self._optimizer is None:
