@@ -61,7 +61,7 @@ def _report(problem: object) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of commands and options. It stores the function to execute in the attribute ``command``."""
+    """Return the parser of commands and options. The parsed attribute ``command`` is the function to run."""
     top = argparse.ArgumentParser(prog="belated", description="Black-box optimisation when results come late.")
     top.add_argument("--version", action="version", version=f"belated {_core.__version__}")
     top.set_defaults(command=lambda arguments: top.print_help())

@@ -290,7 +290,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
 
 
 def _checked_space(given: Any) -> dict[str, BaseDistribution]:
-    """Return the distributions that have more than one value. Raise an error if belated cannot search one of them."""
+    """Return the distributions that have more than one value. Raise an error if a distribution cannot be searched."""
     if not isinstance(given, Mapping) or not all(isinstance(each, BaseDistribution) for each in given.values()):
         raise InvalidSetting(
             f"search_space={short_repr(given)} is not usable: pass a dict of parameter's name → distribution of Optuna"

@@ -106,7 +106,7 @@ class OptunaLog:
         """Return the log from which a trial's point is chosen: this log, or a log of the trials with smaller numbers.
 
         Points of an initial design and random points depend only on the trial number in the log. If trials with larger
-        numbers already have points, the log has a number that is reserved for this trial, and the trial gets this
+        numbers already have points, the log contains a number that was reserved for this trial, and the trial gets this
         number.
         """
         before = [each for each in others if each.number < trial.number]

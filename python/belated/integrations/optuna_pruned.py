@@ -24,7 +24,7 @@ class Stop(NamedTuple):
 
 
 class _Level(NamedTuple):
-    """Statistics at a step, computed from the trials that went further. Larger reports and values are better."""
+    """Statistics at a step, computed from the trials that went further. All values are to be maximised."""
 
     # The reports of these trials at this step, in increasing order.
     reports: list[float]

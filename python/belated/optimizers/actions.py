@@ -75,7 +75,7 @@ def added_actions(
         place = _place_of(problem, point)
         amounts = check_amount("std", stds[i], what), check_amount("cost", costs[i], what)
         observation = None if values[i] is None else Observation(problem.check_value(values[i], what), *amounts)
-        # The default is the highest fidelity: the value comes from a full evaluation.
+        # If no fidelity is given, the value is assumed to come from an evaluation at the highest fidelity.
         fidelity = problem.check_fidelity(fidelities[i])
         if fidelity is None and problem.fidelity is not None:
             fidelity = problem.fidelity.high

@@ -129,7 +129,7 @@ _ALGORITHMS = {
 
 
 def algorithms() -> dict[str, str]:
-    """Return the names that `algorithm` accepts, each with the paper to cite.
+    """Return a dict from each name that `algorithm` accepts to the paper to cite.
 
     Examples
     --------

@@ -199,7 +199,7 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
 
     @property
     def round_(self) -> int:
-        """The number of the round of the last suggestion; 1 before the first suggestion."""
+        """The number of the current round, which contains the last suggestion; 1 before the first suggestion."""
         return int(self._status()["round"])
 
     @property

@@ -60,7 +60,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         return self._optimizer._constraints
 
     def _record_all(self, actions: Sequence[Action]) -> list[int | None]:
-        """Log checked actions, and return for each action the number of its trial.
+        """Log actions that were already checked, and return the number of the trial of each action.
 
         Either all actions are logged, or none of them.
         """
@@ -178,7 +178,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         flags: tuple[bool, bool],
         record: Callable[[Action, float], Any],
     ) -> None:
-        """Check the arguments of `observe`, and call `record` to log the value and the data reported with it.
+        """Check the arguments of `observe`, and call `record` to log the value and the other data of the report.
 
         `flags` has the arguments amend and replicate.
         """

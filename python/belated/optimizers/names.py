@@ -18,7 +18,7 @@ class UnknownArgument(InvalidSetting, TypeError):
 def unknown_argument(name: str, value: Any, what: str, cls: type, **options: Any) -> UnknownArgument:
     """Return the error for an unknown argument of a class.
 
-    The message says that the argument "is not" followed by `what`. The options are passed to
+    In the message, the words "is not" and the text `what` follow the argument. The options are passed to
     `belated.hints.argument_advice`.
     """
     from belated.hints import argument_advice

@@ -93,7 +93,7 @@ class Problem:
         return np.hstack([points, np.tile(self.context_space.encode(context), (len(points), 1))])
 
     def contexts(self, context: Any, n: int) -> list[list[float] | None]:
-        """Return the context's numbers for each of n points."""
+        """Return n rows, one for each point, that all contain the numbers of the context."""
         contexts = None if self.context_space is None else self.context_space.several(context)
         if contexts is None:
             return [self.context_numbers(context)] * n

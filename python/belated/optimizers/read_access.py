@@ -249,11 +249,11 @@ class ReadAccess(ABC):
         ndarray of shape (n,)
             Larger numbers are better, also if f is minimised. If trials have failed, -inf marks points at which failure
             is more likely than success; such points are not suggested. `LogEI`: the logarithm of the expected
-            improvement in units of f. If trials have failed, the logarithm of the probability of success is added.
-            `UCB`: the upper bound of f, or of -f if f is minimized. `MaxVariance`: the variance of f. `UCBPE`: if no
-            trial is in flight, the same as for `UCB`. If trials are in flight, the number is the variance of f.
-            However, at points whose upper bound is too low for exploration, the number is minus the amount by which the
-            bound is too low.
+            improvement in units of f. If trials have failed, the logarithm of the probability that a trial at the point
+            succeeds is added. `UCB`: the upper bound of f, or of -f if f is minimized. `MaxVariance`: the variance of
+            f. `UCBPE`: if no trial is in flight, the same as for `UCB`. If trials are in flight, the number is the
+            variance of f. However, at points whose upper bound is too low for exploration, the number is minus the
+            amount by which the bound is too low.
 
         Raises
         ------

@@ -113,7 +113,7 @@ def _short_form(error: BaseException) -> "TracebackException":
 
 
 def _encodable(text: str) -> str:
-    """Escape the characters that UTF-8 cannot encode; messages may have such characters in file names."""
+    """Escape the characters that UTF-8 cannot encode. Such characters may occur in file names in messages."""
     return text.encode(errors="backslashreplace").decode()
 
 

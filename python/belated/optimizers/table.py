@@ -161,7 +161,7 @@ def _values(space: Space, cells: Mapping[str, Any], i: int) -> dict[str, Any]:
 def _as_read(value: Any) -> float | str | None:
     """Return a value as it is read from a CSV file.
 
-    Values that have the same text in the file give equal results.
+    If two values have the same text in the file, this function returns equal results for them.
     """
     text = "" if value is None else str(value)
     if text == "" or text in _READ_AS_MISSING:

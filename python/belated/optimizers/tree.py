@@ -31,7 +31,7 @@ class DUCB1(Bound, name="ducb1"):
 
 @dataclass(frozen=True, repr=False)
 class DUCB1Sigma(Bound, name="ducb1_sigma"):
-    """The bound mean + sqrt(2 noise_std² log t/s), if the noise has a known standard deviation.
+    """The bound mean + sqrt(2 noise_std² log t/s), for noise whose standard deviation is known.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
 
     A failed trial does not change the mean of its cell. The cell is halved further, and a low rate of success lowers
     the bound of the cell. An abandoned trial is left out. If all parameters are discrete, a point may be suggested more
-    than once, but not while it is in flight in its cell. Candidates and contexts are not supported.
+    than once, but not while the same point is in flight in the same cell. Candidates and contexts are not supported.
 
     Parameters
     ----------

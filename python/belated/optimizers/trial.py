@@ -41,10 +41,10 @@ def utc(seconds: float | None) -> datetime | None:
 class Trial:
     """A trial of an optimizer.
 
-    Trials are returned by ``suggest``, ``add`` and ``trials``. A trial is a view: each access to an attribute reads the
-    optimizer's log, so attributes are always up to date. Two trials are equal if they have the same number in the same
-    optimizer. A pickled trial contains its optimizer. Therefore send only `params` (or `x`) and `number` to a worker,
-    and report the value to the optimizer that suggested the trial.
+    The methods ``suggest`` and ``add`` and the attribute ``trials`` return trials. A trial is a view: each access to an
+    attribute reads the optimizer's log, so attributes are always up to date. Two trials are equal if they have the same
+    number in the same optimizer. A pickled trial contains its optimizer. Therefore send only `params` (or `x`) and
+    `number` to a worker, and report the value to the optimizer that suggested the trial.
 
     Examples
     --------

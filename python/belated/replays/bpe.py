@@ -218,7 +218,7 @@ def interpolated(points: Array, values: Array, lengthscale: float) -> Array:
 
 
 def sample(function: str, seed: int) -> Array:
-    """Return f1 or f2 on the candidates."""
+    """Return the values of f1 or f2 at the candidates."""
     side = np.linspace(-SIDE / 2, SIDE / 2, 5)
     points = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
     lengthscale = LENGTHSCALES[function]

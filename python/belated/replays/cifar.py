@@ -18,8 +18,8 @@ evaluation then takes about as many seconds as it took minutes in the paper. `--
 CIFAR-10's binary files are read from `--data`. If these files are missing, MNIST's 10,000 test digits replace the
 images, and the output says so.
 
-``--keep DIR`` keeps each finished run, so that a stopped replay can continue. All methods make their first run before
-the second runs begin.
+``--keep DIR`` keeps each finished run, so that a stopped replay can continue. The first runs of all methods come before
+any second run.
 """
 
 import warnings

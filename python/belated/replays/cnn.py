@@ -12,8 +12,8 @@ The digits are MNIST's usual 60,000 training digits and 10,000 test digits from 
 download the digits, `--data` names a folder with MNIST's files. If the folder has only the 10,000 test digits, 70 % of
 them are used for training.
 
-``--keep DIR`` keeps each finished run, so that a stopped replay can continue. All settings make their first run before
-the second runs begin.
+``--keep DIR`` keeps each finished run, so that a stopped replay can continue. The first runs of all settings come
+before any second run.
 """
 
 from functools import lru_cache, partial
@@ -36,7 +36,7 @@ NODES = 8
 def make(options: Options) -> Report:
     """All runs of the six algorithms under both delay settings."""
     digits, _, which = mnist(options.data)  # raises an error before any process starts if the data are missing
-    # The number of training digits identifies the data.
+    # The name of a stored result contains the number of training digits, which identifies the data.
     results = run_all(run_task, verma.SETTINGS, options, "cnn", [f"n{len(digits)}"])
     return {"images": which, "settings": verma.summarise(results)}
 

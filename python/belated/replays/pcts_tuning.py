@@ -11,8 +11,8 @@ and 5 runs of 1,700 s with a delay of 10 s.
 rate in [1e-5, 1e-1] on a logarithmic scale, and early stopping. The solver lbfgs does not have the last two parameters.
 There are 1,000 to 60,000 samples, 3-fold cross-validation, and 5 runs of 1,800 s with a delay of 20 s.
 
-docs/pcts_tuning.md has the sources of the data. ``--iterations T`` is the time of a run. With ``--quick``, the three
-experiments use 400, 200 and 360 of scikit-learn's bundled digits, and the network is trained for few iterations.
+docs/pcts_tuning.md has the sources of the data. ``--iterations T`` sets the duration of a run. With ``--quick``, the
+three experiments use 400, 200 and 360 of scikit-learn's bundled digits, and the network is trained for few iterations.
 ``--keep DIR`` keeps each evaluation, so that a stopped replay can continue.
 
 Notation: f(params, n) is the cross-validated accuracy on the first n rows. z in [0, 1] is a fidelity; the number n of
@@ -27,7 +27,7 @@ evaluations. The paper's trees had 81, 17 and 15 nodes, and all nodes except the
 
 The paper leaves some settings open. With b = 1, the last term of DUCBV's bound is above 1 in any cell with fewer than
 3·log t values, but accuracies are between 0 and 1. DUCBV would then visit cells in the order of their depth until the
-end. For other functions the authors' scripts multiply the last term by 0.02. Here b = 1·0.02, and 1 with
+end. For other functions the authors' scripts multiply the last term by 0.02. Here b = 1·0.02 by default, and b = 1 with
 ``--faithful``. No noise is added to the accuracies, as in the authors' program; DUCB1σ is given σ² = 0.02. C is
 estimated as in the authors' program, C = √2·|f(0.8) − f(0.2)|/0.6 at the centre, before the clock starts. ν = C and ρ =
 0.95, the largest value of the paper's POO.
@@ -298,7 +298,7 @@ def search(
             trial = optimizer.suggest()
             n = trial.fidelity or high
             free = now + evaluation * n / high
-            # A result that arrives after the end changes nothing, so it is not computed.
+            # If a result would arrive after the end, it does not change the search, so the result is not computed.
             value = f(trial.params, n) if free + delay <= times[-1] else math.nan
             in_flight.put(free + delay, found.n_evaluations, (trial, value))
             found.n_evaluations += 1
@@ -353,7 +353,7 @@ def figure(found: Report) -> Any:
     dashes = ["-" if each["algorithm"].startswith("PCTS") else "--" for each in found["settings"]]
     axes = {"x": found["times"], "xlabel": "Time", "ylabel": "Best accuracy at full fidelity"}
     made = report.draw_panels([(curves, {**axes, "bands": False, "dashes": dashes}, ())], columns=1)
-    # The first results are far below the later results.
+    # Set the limits of the vertical axis, because the first results are far below the later results.
     ends = [float(curve[-1]) for _, curve, _ in curves if not math.isnan(curve[-1])]
     if ends:
         made.axes[0].set_ylim(bottom=max(0.0, min(ends) - 0.1))

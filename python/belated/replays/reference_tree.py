@@ -125,7 +125,7 @@ class Tree:
                 node.b = min(node.b, max(child.b for child in node.children))
 
     def leaves_to_select(self, rng: Rng) -> Iterator[Node]:
-        """Yield the leaf that the largest B lead to. If several B are equal, also yield the other such leaves."""
+        """Yield the leaf reached by always following the child with the largest B; for equal B, yield all leaves."""
         stack = [self.root]
         while stack:
             node = stack.pop()

@@ -102,7 +102,7 @@ class Replay:
         return (self.text or "").partition("\n")[0].rstrip(".")
 
     def run(self, options: Options) -> Report:
-        """Return the report: what the replay found, and how it was made."""
+        """Return the report, which contains the results of the replay and the options that it used."""
         runs, iterations = self.runs, self.iterations
         if options.quick:
             runs, iterations = self.quick_runs or runs, self.quick_iterations or iterations
@@ -152,7 +152,7 @@ def seed_of(seed: int, *keys: int | str) -> int:
 def run_all(
     function: Callable[..., Result], settings: Iterable[Any], options: Options, label: str, data: Sequence[str] = ()
 ) -> dict[Any, list[Result]]:
-    """Run all settings, and return setting → its results, run by run.
+    """Run all settings, and return a dict from each setting to the list of its results, one for each run.
 
     The first run of every setting comes before the second run of any setting. If a replay is stopped, its results are
     therefore the results of a replay with fewer runs.

@@ -80,7 +80,7 @@ PANELS = {  # figure and panel of the paper: (title, settings)
 }
 #: With --given, there is also a panel with variance 1, which the paper assumes of its kernels (section 2).
 UNIT_VARIANCE = {"1(a), k(x, x) = 1": ("Poisson(μ), m = 2μ", [sdf(mu, 2 * mu, 1.0) for mu in (5, 10, 15, 20, 30)])}
-#: The six algorithms by the title of their panels.
+#: Title of a panel → the algorithms in the panel. Together, these are the six algorithms.
 SIX = {
     "Poisson(10), m = 20": family(verma.ALGORITHMS, "poisson", 20),
     "constant 10, m = 10": family(verma.ALGORITHMS, "constant", 10),

@@ -135,7 +135,7 @@ def compare(setting: Report, published: Published) -> None:
 
 
 def verdict(settings: list[Report]) -> dict[str, Any]:
-    """Return the number of comparisons within the margin, and a list of the other comparisons."""
+    """Return how many comparisons have a difference within the margin, and a list of all other comparisons."""
     compared = [setting | comparison for setting in settings for comparison in setting["comparison"]]
     text = (
         "{algorithm}, {delays}, iteration {iteration}: ours {ours:.2f}, published {published:.2f}, margin {margin:.2f}"

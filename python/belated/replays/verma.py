@@ -116,7 +116,7 @@ def start(
 def run_task(
     setting: Setting, run: int, options: Options, started: Start, space: Params, accuracy: Callable[[Any], float]
 ) -> Result:
-    """Maximise a validation accuracy in [0, 1], whose floor is 0.
+    """Maximise a validation accuracy. Accuracies are in [0, 1], so the floor is 0.
 
     Returns the best converted error in % after 0, 1, 2, … iterations, and seconds per suggestion.
     """
@@ -146,7 +146,7 @@ def summarise(results: Mapping[tuple[str, str], Sequence[dict[str, Any]]]) -> li
 
 
 def curves(runs: ArrayLike, iteration: list[int]) -> Report:
-    """Return the mean and standard error of curves, at the given iterations and at all iterations."""
+    """Return the mean and the standard error of curves: at the given iterations, and at all iterations."""
     mean, stderr = report.mean_stderr(runs)
     at = {"iteration": iteration, "mean": mean[iteration], "stderr": stderr[iteration]}
     return at | {"curve_mean": mean, "curve_stderr": stderr}
@@ -162,7 +162,7 @@ def worse(a: ArrayLike, b: ArrayLike) -> dict[str, Any]:
 
 
 def against_rivals(regrets: Mapping[str, ArrayLike]) -> list[dict[str, Any]]:
-    """Test whether the rivals' regrets are larger than the regrets of the paper's algorithms, paired by run.
+    """Test whether the regrets of the rivals are larger than the regrets of the paper's algorithms in the same runs.
 
     Parameters
     ----------

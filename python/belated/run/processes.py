@@ -29,8 +29,8 @@ from belated.run.worker_errors import WorkerDied, WorkersDoNotStart
 # If this number of consecutive workers die during their start, the run ends.
 _MAX_FAILED_STARTS = 3
 
-# A worker has this number of seconds to end; then it is killed. An idle worker ends by itself; a busy worker receives
-# SIGTERM.
+# When a run ends, an idle worker ends by itself, and a busy worker receives SIGTERM. A worker that has not ended after
+# this number of seconds is killed.
 _MAX_END = 5.0
 
 
@@ -44,8 +44,8 @@ class WorkerProcesses(Executor):
         self._lock = threading.Lock()
         self._workers: set[_Worker] = set()
         self._idle: list[_Worker] = []
-        # Dead workers are kept until the threads of their executors have ended. In Python 3.13, a thread with the last
-        # reference to its executor is blocked forever by a lock that the thread itself holds.
+        # Keep a dead worker in this list until the threads of its executor have ended. In Python 3.13, a thread with
+        # the last reference to its executor is blocked forever by a lock that the thread itself holds.
         self._dead: list[_Worker] = []
         self._is_shut_down = False
 

@@ -69,7 +69,7 @@ async def _of_belated(request: Request, error: Any) -> Response:
 
 
 async def _of_schema(request: Request, error: Any) -> Response:
-    # The request's data is left out, because it may be large or not JSON.
+    # Leave out the data of the request, because the data may be large or not JSON.
     found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
     return refusal(422, "; ".join(text[:300] for text in found[:5]))
 
@@ -92,11 +92,11 @@ def _add_page(api: FastAPI) -> None:
         return Response(page, media_type="text/html; charset=utf-8", headers=headers)
 
 
-# The description of answers that are problems.
+# The API's description of an answer that reports a problem.
 
 
 def _problems(texts: dict[int, str]) -> dict[int | str, dict[str, Any]]:
-    """Convert a dict of status → text to descriptions of answers that are problems."""
+    """Convert a dict of status → text to the API's descriptions of answers that report a problem."""
     content = {MEDIA_TYPE: {"schema": messages.Problem.model_json_schema()}}
     return {status: {"description": text, "content": content} for status, text in texts.items()}
 

@@ -36,7 +36,7 @@ def status_of(error: BelatedError) -> int:
         return 404
     if isinstance(error, _CONFLICTS):
         return 409
-    # All other errors of belated are about the request's data.
+    # All other errors of belated, except errors of the store, are caused by the data of the request.
     return 503 if isinstance(error, StoreError) else 422
 
 

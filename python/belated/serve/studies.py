@@ -116,7 +116,7 @@ class OpenStudies:
         try:
             names = self._store.names()
         except StoreError:
-            # Before the first study is created, the table or the file is missing, and all names are unknown.
+            # Before any study has been created, the table or the file is missing. Every name is then unknown.
             if self._has_studies or self._store.header("study") is not None:
                 raise
             return []

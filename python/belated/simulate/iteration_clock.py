@@ -1,8 +1,9 @@
 """Runs of an optimizer with simulated delays on the iteration clock.
 
-Notation: T trials are started, numbered s, t = 0 … T−1, and d_s is the delay of trial s. When trial t is chosen on the
-iteration clock, the result of an earlier trial s is known if d_s ≤ t − s. If all delays are d, then d trials are in
-flight. The delays 0 and 1 are equivalent (Verma, Dai and Low 2022, section 3.1). Arrays over trials have shape (T,).
+Notation: T trials are started. s and t are trial numbers from 0 to T−1, and d_s is the delay of trial s. When trial t
+is chosen on the iteration clock, the result of an earlier trial s is known if d_s ≤ t − s. If all delays are d, then d
+trials are in flight. The delays 0 and 1 are equivalent (Verma, Dai and Low 2022, section 3.1). Arrays over trials have
+shape (T,).
 """
 
 import heapq

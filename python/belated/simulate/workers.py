@@ -191,7 +191,7 @@ def _listed(distribution: Listed) -> Iterator[float]:
 
 
 def _in_blocks(draw: Callable[[int], Any]) -> Iterator[float]:
-    """Yield independent draws one by one. Draws are made in blocks, which is faster."""
+    """Yield independent draws one by one. For speed, draws are made in blocks."""
     while True:
         yield from np.asarray(draw(_BLOCK), dtype=float).tolist()
 

@@ -217,7 +217,7 @@ class Space(Mapping[str, Dimension]):
         return {name: read(number) for (name, read), number in pairs if number is not None}
 
     def active_names(self, values: Mapping[str, Any]) -> list[str]:
-        """Return the names that are active for these values. If its parent lacks a value, a name is inactive."""
+        """Return the names that are active for these values. A name whose parent lacks a value is inactive."""
         if not self._conditional:
             return list(self)
         numbers: list[float | None] = [None] * len(self)

@@ -44,7 +44,7 @@ def outcome_of(trial: Any) -> Outcome:
     """Return the outcome of a trial of Optuna.
 
     A COMPLETE trial is observed, or failed if a constraint is violated (its value is above 0) or the value is not
-    finite. A FAIL trial is failed, a PRUNED trial abandoned, and a RUNNING or WAITING trial pending.
+    finite. A FAIL trial is failed. A PRUNED trial is abandoned. A RUNNING or WAITING trial is pending.
     """
     state = trial.state.name
     if state == "COMPLETE":

@@ -36,7 +36,7 @@ class Study(LifeCycle[SharedLog]):
     Suggesting and reporting work as with an optimizer. When the call that makes a report returns, the report is stored.
     Any process may report on any trial. A report is accepted even if it is late, repeated or out of order, or if it
     comes after `fail` or after the end of a lease. Every method first reads the events of other processes. A `Trial`
-    shows the state at the last read.
+    shows the state of the trial when events were last read.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ class Study(LifeCycle[SharedLog]):
             return super()._number_of(trial)
 
     def sync(self) -> int:
-        """Read the events that other processes wrote, as every method does; return the number of new events."""
+        """Read the events that other processes wrote; return the number of new events. Every method does this."""
         return self._log.sync()
 
     # The life cycle.

@@ -65,7 +65,7 @@ def executor(n_workers: int | None = None, **options: Any) -> "RayExecutor":
     return RayExecutor(size, {"max_retries": 0, **options})
 
 
-# The future of a submitted call, with the arguments of `_call`.
+# A submitted call: its future, and the arguments of `_call`.
 _Call: TypeAlias = tuple["Future[Any]", tuple[Any, ...]]
 
 
