@@ -292,8 +292,8 @@ HARTMANN3 = Function("hartmann3", box(*[_UNIT] * 3), 3.8627797873326, _hartmann3
 HARTMANN6 = Function("hartmann6", box(*[_UNIT] * 6), 3.3223680114155, _hartmann6, _NOISE)
 #: The maximum is in the corner (1, 1, 1, 1).
 PARK1 = Function("park1", box(*[_UNIT] * 4), 0.5 * (math.sqrt(3) - 1) + 4 * math.exp(1 + math.sin(1)), _park1, _NOISE)
-#: The maximum is in the corner (1, 1, 1, 0). Kandasamy et al. state that the noise is 0.2 in one section, and that it is
-# 1 in another section; here the noise is 0.2.
+#: The maximum is in the corner (1, 1, 1, 0). Kandasamy et al. state that the noise is 0.2 in one section, and that it
+# is 1 in another section; here the noise is 0.2.
 PARK2 = Function("park2", box(*[_UNIT] * 4), 2 / 3 * math.exp(2) + 1, _park2, _NOISE)
 
 PARK2_16 = sum_over_groups("park2-16", PARK2, 4, _NOISE_OF_SUMS)

@@ -12,8 +12,8 @@ that time. This list determines an order of events on which all processes agree 
   in the order of trial numbers.
 
 A pruned trial is observed with an estimate of its final value. The attributes of the trial mark this value as imputed.
-Estimates depend on all completed trials of the study. Each result therefore changes the estimates, and the log is
-rebuilt.
+Estimates depend on all completed trials of the study. Each new result may therefore change the estimates; the log is
+then rebuilt.
 """
 
 import hashlib

@@ -75,7 +75,7 @@ def _accepts(cls: Any, name: str) -> bool:
 
 
 class ChecksKeywords:
-    """The base of dataclasses whose error for an unknown keyword names the most similar argument."""
+    """The base of dataclasses; an error for an unknown keyword names the most similar argument."""
 
     __signature__ = _PublicSignature()
 

@@ -42,7 +42,7 @@ class ReadAccess(ABC):
             if name.startswith("_"):
                 raise AttributeError(message)
             if name.endswith("_"):
-                # Studies and results of runs also have the attributes of their optimizer's class, such as rounds_.
+                # Studies and results of runs also have the special attributes of their optimizer, such as rounds_.
                 optimizer = self._source._optimizer
                 if optimizer is not self and isinstance(getattr(type(optimizer), name, None), property):
                     self._source._current_log()

@@ -1,4 +1,4 @@
-"""Conversion of trials to a pandas DataFrame and back. The DataFrame may be stored in a CSV file in between.
+"""Conversion of trials to a pandas DataFrame and back. The DataFrame may have been stored in a CSV file.
 
 A CSV file stores values as text. Numbers read from the file may have a rounding error in the last digit. None and the
 empty string are read as missing values, and tuples are read as text. JSON, pickles and studies keep values exactly.

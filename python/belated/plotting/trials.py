@@ -95,7 +95,7 @@ def fate_of(search: ReadAccess, trial: Trial, now: float) -> str:
     end = now if trial.ended_at is None else trial.ended_at
     window = figures.window_of(search)
     passed = window is not None and end - trial.suggested_at > window
-    # A lease ends at a time of the wall clock, which cannot be compared with times on the clock of iterations.
+    # A lease ends at a wall-clock time, which cannot be compared with times that count iterations.
     if trial.expires_at is not None:
         wall_time = search._source._problem.wall_time()
         if state == "pending":

@@ -175,7 +175,7 @@ def cells(described: Sequence[Report], known: Published) -> dict[str, list[Repor
 
 
 def table(found: Report) -> str:
-    """Return tables 4 and 8, 5 and 9, and the comparison with the published medians."""
+    """Return tables 4, 8, 5 and 9, and the comparison with the published medians."""
     parts = []
     header = ["", "max", "median", "std", "regret", "node median", "evaluations", "published median", "std"]
     layouts = dict(max=".6g", median=".6g", std=".2e", regret=".2e", node_median=".8g", n_evaluations=".0f")

@@ -407,7 +407,7 @@ def nn(params: Params, quick: bool) -> Any:
     return MLPClassifier(**settings, hidden_layer_sizes=sizes, max_iter=max_iter, random_state=0)
 
 
-#: Name → the experiment, with its numbers by name in the order of `Experiment`.
+#: Name → the experiment. The arguments are in the order of the fields of `Experiment`.
 EXPERIMENTS = {
     "svm": Experiment("NewsGroup-SVM", "newsgroups", SVM_SPACE, svm, 5, (100, 7000), 100, 400, 9, 4),
     "xgb": Experiment("MNIST-XGB", "mnist", XGB_SPACE, xgb, 3, (500, 20_000), 100, 200, 106, 10),

@@ -70,7 +70,8 @@ class Replay:
     name, text : str
         The name on the command line, and a text whose first line describes the replay.
     make : callable
-        A function of the options that returns the report of the replay. Runs and iterations of the options are above 0.
+        A function of the options that returns the report of the replay. In these options, the defaults of runs and
+        iterations are filled in.
     table, figure : callable
         Return the table and the figure of a report.
     runs, iterations : int

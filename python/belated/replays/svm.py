@@ -106,7 +106,7 @@ def pima_diabetes(data: Path | None) -> tuple[Array, Array, Array, Array]:
 
 @lru_cache(maxsize=1)
 def published_runs(data: Path | None) -> Published:
-    """Return the authors' runs by (algorithm, delays, run); empty if their file is not in the data folder."""
+    """Return (algorithm, delays, run) → run of the authors; empty if the data folder does not have the file."""
     runs = read_json(data, PUBLISHED_FILE) or []
     return {(run["algorithm"], run["delays"], run["run"]): run for run in runs}
 

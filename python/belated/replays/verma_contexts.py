@@ -147,7 +147,7 @@ def table(found: Report, what: str) -> str:
 
 
 def figure(found: Report, letters: str) -> Any:
-    """Return two panels of Figure 4, UCB and TS family."""
+    """Return a figure with two panels of Figure 4: the UCB family and the TS family."""
     panels = []
     for (family, members), letter in zip(verma.FAMILIES.items(), letters, strict=True):
         chosen = [setting for setting in found["settings"] if setting["algorithm"] in members]

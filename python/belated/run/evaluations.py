@@ -90,7 +90,7 @@ class Evaluations:
     # The number of restarts of each trial's evaluation, by trial number.
     n_retried: Counter[int] = field(default_factory=Counter)
     n_failed: int = 0
-    # The reason of the last failure as text; and the error, if the failure was an error that was raised.
+    # The reason of the last failure as text; and, if an error was raised, this error.
     failure: str = ""
     error: BaseException | None = None
     warned: set[str] = field(default_factory=set)

@@ -35,7 +35,7 @@ class Progress:
 
 
 def progress_bar(progress: Any, total: int | None) -> Progress | None:
-    """Return a progress bar; return None if the argument `progress` is False, or by default without a terminal."""
+    """Return a progress bar. Return None if `progress` is False, or by default if there is no terminal or notebook."""
     progress = checked(progress, bool | None, "progress")
     if progress is False or (progress is None and not _is_interactive()):
         return None

@@ -33,8 +33,8 @@ class Total:
         self.limit = limit
         # The suggested trials that were pending when this object was created.
         self._pending = self._pending_now()
-        # The number of trials read so far, and the numbers of the suggested trials. Each trial is read only once, so
-        # the time of a suggestion does not depend on the length of the log.
+        # How many trials were read so far, and which of them were suggested (their numbers). Each trial is read only
+        # once, so the time of a suggestion does not depend on the length of the log.
         self._n_read = 0
         self._suggested: set[int] = set()
 

@@ -1,4 +1,4 @@
-"""Fidelities of trials in the user's units, with the cost and the bias of an evaluation.
+"""Fidelities in the user's units, and how the cost and the bias of an evaluation depend on the fidelity.
 
 Notation: v is a fidelity in the user's units, from low to high. z in [0, 1] is the position of v on the scale of the
 range, where z = 1 is a full evaluation. f_z is the function that is evaluated at fidelity z.

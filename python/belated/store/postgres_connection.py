@@ -200,7 +200,7 @@ class Server:
         for secret in PASSWORDS.get(self.url, {}).values():
             said = said.replace(secret, "***") if secret else said
         if "authentication failed" in said and not self._was_connected:
-            # A later URL without a password must not use this wrong password.
+            # Forget this wrong password, so that it is not used for a later URL without a password.
             PASSWORDS.pop(self.url, None)
         message = _CODES["25006"] if "during recovery" in said else _CODES.get(error.sqlstate)
         if message is None and self._connection is None:

@@ -268,8 +268,8 @@ class SqliteStore(Store):
         self._reads_only = problem is not None
         if problem is not None:
             warn(f"store {self.path} is opened for reading only, and may lack the last events: {problem}")
-        # If a connection that reads has write access, closing it would copy its own log over pages that other processes
-        # wrote.
+        # If a connection that only reads had write access, closing it would copy its own log over pages that other
+        # processes wrote.
         uri = f"{Path(self.path).as_uri()}?mode={'rwc' if create else 'ro' if self._reads_only else 'rw'}"
         connection = sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None, check_same_thread=False)
         try:
@@ -339,7 +339,8 @@ class SqliteStore(Store):
             self._when_free(lambda: connection.execute("COMMIT"))
             return result
         finally:
-            # `in_transaction` and `execute` are C functions, so an interrupt cannot come before their call.
+            # Python does not raise an interrupt just before it calls a C function; `in_transaction` and `execute` are C
+            # functions.
             if connection.in_transaction:
                 try:
                     connection.execute("ROLLBACK")

@@ -27,7 +27,8 @@ LOGGER = logger()
 # and taking it again would take longer.
 _QUICK = 0.002
 
-# If other processes write during a slow proposal, the proposal is made this number of times without the lock.
+# If other processes write during a slow proposal, the proposal is repeated. It is made at most this number of times
+# without the lock.
 _ATTEMPTS = 3
 
 # If the connection is lost before a call writes, and other processes write in the meantime, the call is made at most
@@ -138,7 +139,7 @@ class SharedLog:
             raise StoreError(f"study {self.name!r} has an event that cannot have happened: {error}") from error
 
     def _note(self, records: list[Record], numbers: list[int | None]) -> None:
-        """Record data about events that the core does not keep."""
+        """Record those data about events that the core does not store."""
         self.history.note(records, numbers)
         self._keyed.update((record.key, record.seq) for record in records if record.key is not None)
         if records:
@@ -181,7 +182,7 @@ class SharedLog:
     def _until_on_disk(self, call: Callable[[], T]) -> T:
         """Make a call that reads or writes. Repeat the call if it wrote nothing because the connection was lost.
 
-        Afterwards, all events of other processes that the call depends on are on disk, too.
+        When the call returns, the events of other processes on which the call depends are on disk, too.
         """
         with self.lock:
             for attempt in range(1, _LOST_CONNECTIONS + 1):
