@@ -21,7 +21,7 @@ from belated.study import commands as study_commands
 if TYPE_CHECKING:
     from belated.replays.runner import Replay
 
-# Exit codes. 130 and 141 are the codes of a shell for SIGINT and SIGPIPE. argparse exits with 2 for invalid arguments.
+# Exit codes. A shell reports 130 after SIGINT and 141 after SIGPIPE. argparse exits with 2 if arguments are invalid.
 DONE, FAILED, INTERRUPTED, BROKEN_PIPE = 0, 1, 130, 141
 
 
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _report("standard output is closed: redirect it to a file, or to /dev/null")
         return FAILED
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # The encoding of a terminal may lack characters that names or help texts contain.
+        # Names and help texts may contain characters that the encoding of the terminal lacks.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
@@ -61,7 +61,7 @@ def _report(problem: object) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of commands and options. The parsed arguments have the function to execute as ``command``."""
+    """Return the parser of commands and options. The parsed attribute ``command`` is the function to run."""
     top = argparse.ArgumentParser(prog="belated", description="Black-box optimisation when results come late.")
     top.add_argument("--version", action="version", version=f"belated {_core.__version__}")
     top.set_defaults(command=lambda arguments: top.print_help())
@@ -116,7 +116,7 @@ def replay_command(arguments: argparse.Namespace) -> None:
 
 
 def replay_of(name: str) -> Replay:
-    """Convert the name of a replay to the replay."""
+    """Return the replay with this name."""
     from belated import replays
 
     found = replays.found()

@@ -1,13 +1,14 @@
-"""Benchmark functions with known maxima, for comparisons of optimizers. All functions are to be maximised.
+"""Benchmark functions with known maxima, for comparing optimizers. The optimizers maximise these functions.
 
-Notation: x_1 … x_d are the coordinates in the order of the space. The functions without a fidelity, except SCHWEFEL20,
-are used in section 4 of Kandasamy et al. 2017. The definitions are the standard ones, except that Branin is negated
-because it is usually minimised. A sum applies the same function to consecutive groups of coordinates (appendix C.2 of
-the paper). The standard deviation of the noise also comes from the paper: 1 for sums, and 0.2 for other functions.
+Notation: x_1 … x_d are the coordinates in the order of the space. Kandasamy et al. 2017 use the functions without a
+fidelity, except SCHWEFEL20, in section 4. These functions have their standard definitions, except that Branin is
+negated because it is usually minimised. A sum applies the same function to consecutive groups of coordinates (appendix
+C.2 of Kandasamy et al.). The noise has the standard deviation that Kandasamy et al. use: 1 for sums, and 0.2 for other
+functions.
 
 Functions with a fidelity z in [0, 1] come from Wang et al. 2022, appendix D.2. z = 1 is the full function, and λ(z) is
-the cost of an evaluation. If the paper's formula differs from the standard definition at z = 1, the standard definition
-is used.
+the cost of an evaluation. If a formula of Wang et al. differs from the standard definition at z = 1, the standard
+definition is used here.
 """
 
 import math
@@ -291,8 +292,8 @@ HARTMANN3 = Function("hartmann3", box(*[_UNIT] * 3), 3.8627797873326, _hartmann3
 HARTMANN6 = Function("hartmann6", box(*[_UNIT] * 6), 3.3223680114155, _hartmann6, _NOISE)
 #: The maximum is in the corner (1, 1, 1, 1).
 PARK1 = Function("park1", box(*[_UNIT] * 4), 0.5 * (math.sqrt(3) - 1) + 4 * math.exp(1 + math.sin(1)), _park1, _NOISE)
-#: The maximum is in the corner (1, 1, 1, 0). The paper states a noise of 0.2 in one section and of 1 in another
-# section; here the noise is 0.2.
+#: The maximum is in the corner (1, 1, 1, 0). Kandasamy et al. state that the noise is 0.2 in one section, and that it
+# is 1 in another section; here the noise is 0.2.
 PARK2 = Function("park2", box(*[_UNIT] * 4), 2 / 3 * math.exp(2) + 1, _park2, _NOISE)
 
 PARK2_16 = sum_over_groups("park2-16", PARK2, 4, _NOISE_OF_SUMS)
@@ -345,6 +346,6 @@ BOREHOLE_MF = MultiFidelityFunction(
     partial(_power_cost, least=0.1, factor=1.0, power=1.5),
     math.sqrt(0.01),
 )
-#: This function has many local maxima, of which the highest is at x_j = 420.9687. The function does not have a
+#: This function has many local maxima. The highest maximum is at x_j = 420.9687 for all j. The function does not have a
 # fidelity.
 SCHWEFEL20 = Function("schwefel20", box(*[(0.0, 500.0)] * 20), -0.0002545513398218, _schwefel, math.sqrt(0.1))

@@ -29,8 +29,8 @@ def _by_name(names: dict[str, str]) -> dict[str, str]:
 
 
 # Names of arguments in other packages, and their replacements in belated. A replacement is an argument, a field of a
-# value as ``Class.field``, or advice in words. The packages are scikit-learn, scikit-optimize, bayesian-optimization,
-# Optuna, Ax, BoTorch, Ray Tune, Hyperopt and SciPy.
+# value (written ``Class.field``), or advice in words. The packages are scikit-learn, scikit-optimize,
+# bayesian-optimization, Optuna, Ax, BoTorch, Ray Tune, Hyperopt and SciPy.
 ELSEWHERE = _by_name(
     {
         "seed": "random_state rng random_seed rstate",
@@ -105,7 +105,7 @@ _VALUES_ELSEWHERE = _by_name(
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the known name that is most similar to a name, or None if all differ strongly."""
+    """Return the known name that is most similar to `name`, or None if all known names differ strongly from it."""
     return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)), None)
 
 
@@ -145,7 +145,7 @@ def argument_advice(
 
 
 def _kinds(cls: type, argument: str) -> Iterable[type]:
-    """Return the classes of the values that an argument accepts; the result is empty if it accepts plain data."""
+    """Return the classes of the values that an argument accepts; the result is empty if values are plain data."""
     hint = typing.get_type_hints(cls).get(argument)
     families = [part for part in typing.get_args(hint) or (hint,) if hasattr(part, "shorthand")]
     return families and (families[0].shorthand.values() or families)
@@ -154,13 +154,13 @@ def _kinds(cls: type, argument: str) -> Iterable[type]:
 def attribute_advice(name: str, known: Iterable[str]) -> str:
     """Return the end of the message for an unknown attribute; `known` has the public members of the object.
 
-    The result is empty if the name is not in the table and is not similar to a known name.
+    The result is empty if the name is neither in the table of other packages' attributes nor similar to a known name.
     """
     advice = _ATTRIBUTES_ELSEWHERE.get(name.lower())
     if advice is None:
         near = nearest(name, sorted(known))
         return f": did you mean {near}?" if near else ""
-    # A result does not have all members of an optimizer; the advice then starts with "optimizer.".
+    # The result of a run lacks some members of its optimizer. For such a member, the advice is ``optimizer.member``.
     own = "." in advice or advice.partition("(")[0] in known or "optimizer" not in known
     return f": use {'' if own else 'optimizer.'}{advice}"
 
@@ -201,7 +201,7 @@ def _range(low: Any, high: Any, *, log: bool = False, step: Any = None, whole: b
 
 
 def _of_attributes(given: Any) -> str | None:
-    """Return the equivalent of a dimension of Optuna, scikit-optimize or Ray, by its attributes."""
+    """Return the equivalent of a dimension of Optuna, scikit-optimize or Ray; read the attributes of the dimension."""
     for name in ("choices", "categories"):
         if hasattr(given, name):
             return f"bl.Categorical({list(getattr(given, name))!r})"
@@ -217,7 +217,7 @@ def _of_attributes(given: Any) -> str | None:
 
 
 def _of_hyperopt(given: Any) -> str | None:
-    """Return the equivalent of a Hyperopt graph. Other nodes may wrap the node that draws the value."""
+    """Return the equivalent of a Hyperopt graph. The node that draws the value may be inside other nodes."""
     nodes = [given]
     while nodes:
         node = nodes.pop(0)

@@ -8,8 +8,8 @@ class _Short(Repr):
         try:
             return super().repr_int(x, level)
         except ValueError:
-            # Python refuses to convert integers of more than 4,300 digits to text. reprlib handles this from Python
-            # 3.12 on.
+            # Python refuses to convert integers of more than 4,300 digits to text. From Python 3.12 on, reprlib handles
+            # such integers.
             return f"<an integer of {x.bit_length()} bits>"
 
 

@@ -1,4 +1,4 @@
-"""The package's logger, and warnings that point to the user's line that called the package."""
+"""The package's logger, and warnings that point to the line of the user's code that called the package."""
 
 import os
 import sys

@@ -1,1 +1,1 @@
-"""Integrations of belated with other packages. Each package has one module, which only users of this package import."""
+"""Integrations of belated with other packages. A module is imported only by users of the package that it integrates."""

@@ -1,4 +1,4 @@
-"""Checks of arguments that several integrations have, and of the optimizers that users' functions return."""
+"""Checks of arguments that several integrations share, and checks of the optimizers that users' functions return."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +27,7 @@ def positive_integer(name: str, given: Any) -> int:
 
 
 def positive_seconds(name: str, given: Any) -> float | None:
-    """Return an argument as seconds, or None if it is None."""
+    """Return an argument as a number of seconds; return None if the argument is None."""
     seconds = None if given is None else finite(given)
     if given is not None and (seconds is None or seconds <= 0):
         raise InvalidSetting(f"{name}={short_repr(given)} is not usable: pass seconds > 0, or None")
@@ -49,9 +49,9 @@ def check_optimizer(
     Parameters
     ----------
     advice : str
-        For the message: how the function is called, and what it should return.
+        Text for the message, which says how the function is called and what it should return.
     users : str
-        For the message: the objects that do not have the `refused` settings.
+        Text for the message, which names the objects that do not have the `refused` settings.
     """
     if not isinstance(made, kinds):
         raise InvalidSetting(f"optimizer returned {short_repr(made)}: {advice}")

@@ -1,4 +1,4 @@
-"""Candidates of a search with cross-validation: the choice of the next fit, and the report of scores to the optimizer.
+"""Candidates of a search with cross-validation: choose the next fit, and report mean scores to the optimizer.
 
 A *candidate* is a trial of the optimizer. A *fit* is a candidate on one split of the data.
 """
@@ -24,7 +24,7 @@ Outcome: TypeAlias = dict[str, Any]
 
 
 class Fit(NamedTuple):
-    """A fit, given by the numbers of its candidate and of its split."""
+    """A fit, identified by the number of its candidate and the number of its split."""
 
     candidate: int
     split: int
@@ -54,8 +54,8 @@ class Candidates:
     n_splits : int
         The number of fits of each candidate.
     deadline : float
-        The time of `time.monotonic`, in seconds, after which candidates are not chosen. The first candidate is always
-        chosen.
+        After this time, in seconds on the clock `time.monotonic`, candidates are not chosen. The first candidate is
+        always chosen.
     made : list
         The candidates that were chosen so far.
     """
@@ -69,7 +69,7 @@ class Candidates:
     _waiting: deque[Fit] = field(default_factory=deque)
 
     def next_fit(self) -> Fit | None:
-        """Return the next fit, or None if the search is over. Start a new candidate if no other fit is left."""
+        """Return the next fit, or None if the search is over. If no fit is left, start a new candidate."""
         if not self._waiting:
             number = len(self.made)
             if number == self.n_iter or (number and time.monotonic() >= self.deadline):
@@ -80,7 +80,7 @@ class Candidates:
         return self._waiting.popleft()
 
     def take(self, fit: Fit, outcome: Outcome, objective: str | None) -> None:
-        """Record the outcome of a fit. `objective` is the metric to maximise, or None if scores have no names."""
+        """Record the outcome of a fit. `objective` is the metric to maximise, or None if scores are not named."""
         candidate = self.made[fit.candidate]
         candidate.outcomes[fit.split] = outcome
         if len(candidate.outcomes) == self.n_splits:
@@ -91,7 +91,7 @@ class Candidates:
         return [candidate.outcomes[split] for candidate in self.made for split in range(self.n_splits)]
 
     def abandon_unfinished(self) -> None:
-        """Abandon the trials of unfinished candidates, which never get a score, because a study may be used later."""
+        """Abandon the trials of unfinished candidates, which would otherwise stay pending in a study."""
         for candidate in self.made:
             if len(candidate.outcomes) < self.n_splits:
                 # This code runs while another error is handled.
@@ -113,5 +113,5 @@ def _report(trial: Trial, outcomes: Sequence[Outcome], objective: str | None) ->
 
 def _score(outcome: Outcome, objective: str | None) -> float:
     scores = outcome["test_scores"]
-    # If scoring is a function, a failed fit has a single number for all metrics.
+    # If scoring is a function, a failed fit has a single number instead of a dict of metrics.
     return float(scores[objective] if isinstance(scores, dict) else scores)

@@ -1,8 +1,8 @@
 """Search spaces in the form that scikit-learn's users write, including frozen distributions of scipy.stats.
 
-A distribution is replaced by a `Real` or an `Integer` if one of them has the same law. Otherwise the distribution is
-searched through its quantile function Q: the optimizer chooses u in [0, 1], and the parameter is Q(u). If u is uniform,
-Q(u) has the distribution.
+A distribution is replaced by a `Real` or an `Integer` if uniform draws from this dimension have the same distribution.
+Otherwise the optimizer chooses u in [0, 1], and the value of the parameter is Q(u), where Q is the quantile function.
+If u is uniform, Q(u) has the given distribution.
 """
 
 import math
@@ -18,9 +18,9 @@ from belated.space.arguments import finite
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.space import Space
 
-# The probability that is cut off at an infinite end of the support.
+# If the support is infinite at one end, this probability is cut off there.
 _TAIL = 1e-6
-# The quantiles at which two laws are compared.
+# The quantiles at which two distributions are compared.
 _CHECKED = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
@@ -38,8 +38,8 @@ class DistributionSpace:
     Attributes
     ----------
     space : Space
-        The space that the optimizer searches. A distribution without an equivalent `Real` or `Integer` is replaced by
-        its u in [0, 1].
+        The space that the optimizer searches. A distribution without an equivalent `Real` or `Integer` is replaced by a
+        `Real` for u in [0, 1].
 
     Raises
     ------
@@ -79,8 +79,8 @@ class DistributionSpace:
             if isinstance(given, range) or (isinstance(given, np.ndarray) and given.ndim == 1):
                 return _of_listed(given)
             if isinstance(given, list):
-                # The `Categorical` is made explicitly. A list of two floats would give a warning, although it means
-                # choices here.
+                # Make the `Categorical` explicitly: `Space` would give a warning for a list of two floats, although the
+                # list means choices here.
                 return Categorical(given)
         except InvalidSpace as error:
             raise InvalidSpace(f"{what}: {error}") from None
@@ -129,7 +129,7 @@ def _support(distribution: Any) -> tuple[float, float]:
 
 
 def _with_the_same_law(distribution: Any) -> Dimension | None:
-    """Return the `Real` or `Integer` that has this distribution if it is drawn uniformly on its scale, or None."""
+    """Return the `Real` or `Integer` whose uniform draws on its scale have this distribution, or None."""
     low, high = _support(distribution)
     if not (math.isfinite(low) and math.isfinite(high)):
         return None

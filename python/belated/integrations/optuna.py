@@ -1,8 +1,8 @@
 """`BelatedSampler`: belated's optimizers as a sampler of Optuna that takes late results into account.
 
 Optuna's terms: the parameters of the *relative* search space are sampled together, at the first ``suggest_*`` of a
-trial (before Optuna 5, at the start of the trial). Other parameters are sampled *independently*, when the objective
-suggests them.
+trial (before Optuna 5, at the start of the trial). Each of the other parameters is sampled *independently*, when the
+objective calls ``suggest_*`` for this parameter.
 """
 
 import hashlib
@@ -38,8 +38,8 @@ _STRATA = 8
 class _CommonSpace:
     """The parameters that all completed trials of a study have with the same distribution.
 
-    This class does the same as Optuna's `IntersectionSearchSpace`, but reads each trial only once, because comparing
-    distributions is slow.
+    This class finds the same parameters as Optuna's `IntersectionSearchSpace`. However, it reads each trial only once,
+    because comparing distributions is slow.
     """
 
     def __init__(self, study: Study) -> None:
@@ -63,11 +63,11 @@ class _CommonSpace:
 
 
 class BelatedSampler(BaseSampler):  # type: ignore[misc]
-    """A sampler for studies of Optuna, from 4.5 on: Bayesian optimisation that takes running trials into account.
+    """A sampler for Optuna, version 4.5 or later: Bayesian optimisation that takes running trials into account.
 
-    All state is in Optuna's study. Every process reads the trials from the study. belated keeps its own data (fitted
-    hyperparameters) in the trials' system attributes. Any number of processes can therefore share a study, each with
-    its own sampler. A new sampler continues where the last sampler ended.
+    All state is in Optuna's study. Every process reads the trials from the study. belated stores fitted hyperparameters
+    in the trials' system attributes. Any number of processes can therefore share a study, and each process has its own
+    sampler. A new sampler continues where the last sampler ended.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         processes of the study then use the same seed.
     search_space : mapping, optional
         Parameter's name → distribution. These parameters are sampled together from the first trial on. Default None:
-        the parameters that all completed trials have with the same distribution. Before the first completed trial, the
+        the parameters that occur in all completed trials with the same distribution. Before a trial has completed, the
         parameters of the trial with the most parameters are used. The parameters of the first trial are therefore
         sampled independently.
     stale_after : float, optional
@@ -89,8 +89,8 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         later result is still used. Default None: a running trial always counts as pending, because only you know how
         long an evaluation may take.
     constraints_func : callable, optional
-        As for Optuna's samplers: returns the values of constraints for a `FrozenTrial`. A constraint is violated if its
-        value is above 0. In Optuna 5, ``trial.set_constraint`` replaces this argument.
+        As for Optuna's samplers: takes a `FrozenTrial` and returns the values of the constraints. A constraint is
+        violated if its value is above 0. In Optuna 5, ``trial.set_constraint`` replaces this argument.
     independent_sampler : BaseSampler, optional
         The sampler of parameters that are not sampled together. Default None: values that are spread evenly.
     warn_independent_sampling : bool, default True
@@ -99,9 +99,10 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     Raises
     ------
     InvalidSetting
-        An argument is invalid, or, when a trial is sampled, the study has several objectives.
+        An argument is invalid. This error is also raised when a trial of a study with several objectives is sampled.
     InvalidSpace
-        When a trial is sampled, a distribution cannot be searched, for example because it has integers beyond 2**40.
+        Raised when a trial is sampled: a distribution cannot be searched, for example because it has integers beyond
+        2**40.
 
     Notes
     -----
@@ -116,10 +117,10 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     ======== ====================================================================================================
 
     The estimate for a pruned trial is its last report plus the median gain of the trials that went further. The gain of
-    a trial is its final value minus its report at the last step of the pruned trial. If some of the trials that went
-    further were ahead at that step, the estimate is not better than the values of those trials. The estimate is never
-    better than the value of the best completed trial. With `HyperbandPruner`, the sampler uses the trials of all
-    brackets.
+    a trial is its final value minus its report at the last step of the pruned trial. If some of these other trials had
+    a better report at that step, the estimate is not better than the final value of any of them. The estimate is never
+    better than the value of the best completed trial. If the pruner is a `HyperbandPruner`, the sampler uses the trials
+    of all brackets.
 
     Examples
     --------
@@ -169,7 +170,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         self._common: _CommonSpace | None = None
         self._log: OptunaLog | None = None
         self._made_for: Any = None
-        # The trials that were read last, for one trial: (storage, id of the trial, trials).
+        # The trials of a study as they were last read while one trial was sampled: (storage, id of this trial, trials).
         self._read: tuple[Any, int, list[FrozenTrial]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -183,12 +184,12 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     # Methods that Optuna calls, in the order of the calls.
 
     def reseed_rng(self) -> None:
-        """Reseed only `independent_sampler`. Copies of this sampler differ because they sample other trials."""
+        """Reseed only `independent_sampler`. Copies of this sampler sample different trials, so they differ anyway."""
         if self._independent is not None:
             self._independent.reseed_rng()
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Refuse a study with several objectives before its objective is called; the trial then fails."""
+        """Refuse a study with several objectives before the objective function is called; the trial then fails."""
         try:
             minimizes(study)
         except InvalidSetting:
@@ -199,7 +200,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             self._independent.before_trial(study, trial)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Return the parameters that are sampled together, without constants; see `search_space`."""
+        """Return the parameters that are sampled together, except constants; see the argument `search_space`."""
         minimizes(study)
         if self._given_space is not None:
             return dict(self._given_space)
@@ -242,7 +243,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """Return a value for one parameter. Eight consecutive trials use different eighths of its range."""
+        """Return a value for one parameter. Eight consecutive trials use different eighths of the parameter's range."""
         minimizes(study)
         trials = _trials_of(study)
         if self._warns and any(each.state == TrialState.COMPLETE for each in trials):
@@ -289,7 +290,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
 
 
 def _checked_space(given: Any) -> dict[str, BaseDistribution]:
-    """Return the distributions with several values. Raise an error if belated cannot search a distribution."""
+    """Return the distributions that have more than one value. Raise an error if a distribution cannot be searched."""
     if not isinstance(given, Mapping) or not all(isinstance(each, BaseDistribution) for each in given.values()):
         raise InvalidSetting(
             f"search_space={short_repr(given)} is not usable: pass a dict of parameter's name → distribution of Optuna"
@@ -312,7 +313,7 @@ def _seed_of(study: Study, trials: Sequence[FrozenTrial]) -> int:
 
 
 def _stratified(seed: int, name: str, number: int) -> float:
-    """Return u in [0, 1) for a trial, from a Latin hypercube for each block of trials."""
+    """Return u in [0, 1) for a trial. The trials of a block form a Latin hypercube."""
     block, place = divmod(number, _STRATA)
     stream = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
     rng = np.random.default_rng([seed, stream, block])

@@ -1,18 +1,19 @@
 """The log of an optimizer, derived from a study of Optuna.
 
-Optuna's study is authoritative. The log is derived from the trials of the study. The log is derived again whenever the
+Optuna's study is authoritative. The log is derived from the trials of the study, and is derived again whenever the
 trials no longer imply the earlier log. A trial of Optuna does not contain all data of the log. The missing data are
-stored in the trial's system attributes when its point is suggested. The first item is the event of belated's log: the
-point, and the hyperparameters if they were fitted for this point. The second item is the trial number in the log for
-which the point was proposed. The third item is the list of trials that did not have a result at that time. This list
-determines an order of events on which all processes agree without comparing clocks:
+stored in a system attribute of the trial when its point is suggested. The first item of this attribute is the event of
+belated's log: the point, and the hyperparameters if they were fitted for this point. The second item is the trial
+number in the log for which the point was proposed. The third item is the list of trials that did not have a result at
+that time. This list determines an order of events on which all processes agree without comparing clocks:
 
 * trials start in the order of their numbers;
 * the result of a trial comes before the first later suggestion that used it; results that the same suggestion used come
   in the order of trial numbers.
 
-A pruned trial is observed with an estimate of its final value, which is marked as imputed in the attributes. Estimates
-depend on all completed trials of the study. Each result therefore changes the estimates, and the log is rebuilt.
+A pruned trial is observed with an estimate of its final value. The attributes of the trial mark this value as imputed.
+Estimates depend on all completed trials of the study. Each new result may therefore change the estimates; the log is
+then rebuilt.
 """
 
 import hashlib
@@ -36,11 +37,10 @@ NOTE = "belated:suggested"
 # The format of the attribute and of belated's events.
 _FORMAT = 3
 
-# If a trial still does not have a point this number of seconds after it was first seen, it is not expected to get a
-# point.
+# If a trial does not have a point within this number of seconds after it was first seen, it is not expected to get one.
 _SAMPLED_WITHIN = 60.0
 
-# A step of the log: its kind and its arguments. Steps are compared with the steps derived earlier.
+# A step of the log: its kind and its arguments. New steps are compared with the steps that were derived earlier.
 Step: TypeAlias = tuple[Any, ...]
 
 
@@ -56,18 +56,18 @@ class Start(NamedTuple):
     pending: frozenset[int] | None
     # The trial number in the log for which the point was proposed; None if belated did not suggest this trial.
     place: int | None
-    # The data of a pruned trial for its estimate; None if the trial was not pruned or cannot be observed with an
-    # estimate.
+    # The data from which the final value of a pruned trial is estimated. None if the trial was not pruned, or if its
+    # final value cannot be estimated.
     stop: Stop | None
 
 
 class OptunaLog:
-    """The log that an optimizer would have if it had run the trials of a study of Optuna.
+    """The log that an optimizer would have if it had run the trials of an Optuna study.
 
     Parameters
     ----------
     optimizer : Optimizer
-        The optimizer that defines the log. The trials are added to the log and not to this optimizer.
+        The optimizer whose definition the log has. The trials are added to the log and not to this optimizer.
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
@@ -75,7 +75,7 @@ class OptunaLog:
         assert isinstance(optimizer.domain_, Space)
         self.space = optimizer.domain_
         definition = json.dumps([_FORMAT, repr(self.space), optimizer._definition()], sort_keys=True)
-        # A note written by an optimizer with another definition belongs to another model.
+        # If the definition of the optimizer has changed, earlier notes belong to another model.
         self.definition = hashlib.sha256(definition.encode()).hexdigest()[:16]
         self._core = optimizer._new_core()
         self._steps: list[Step] = []
@@ -103,10 +103,11 @@ class OptunaLog:
         return self._params(event), {"definition": self.definition} | told
 
     def _log_for(self, trial: Any, others: Sequence[Any], stale_before: datetime | None) -> "OptunaLog":
-        """Return the log from which to choose a trial's point: this log, or a log of the trials with smaller numbers.
+        """Return the log from which a trial's point is chosen: this log, or a log of the trials with smaller numbers.
 
         Points of an initial design and random points depend only on the trial number in the log. If trials with larger
-        numbers already have points, this trial gets the number in the log that was reserved for it.
+        numbers already have points, the log contains a number that was reserved for this trial, and the trial gets this
+        number.
         """
         before = [each for each in others if each.number < trial.number]
         if not any(self._start_of(each) is not None for each in others if each.number > trial.number):
@@ -121,7 +122,7 @@ class OptunaLog:
     def _choose(self, n_drafts: int, starts: Sequence[Start]) -> tuple[int, str]:
         """Return the number in the log and the event of the next trial, after `n_drafts` trials of other processes.
 
-        The number may already be taken, if a smaller number was reserved for a trial that never got a point.
+        The number may already be taken if a smaller number was reserved for a trial that never got a point.
         """
         first = len(self._core)
         taken = {
@@ -143,7 +144,7 @@ class OptunaLog:
         return self.space.params_at(list(_point(event)))
 
     def _count_drafts(self, trial: Any, others: Sequence[Any], stale_before: datetime | None) -> int:
-        """Return how many recently started trials with smaller numbers do not have a point yet.
+        """Count the trials that have smaller numbers, started recently, and do not have a point yet.
 
         A trial with only some of its parameters also counts, because the database may be read during a write.
         """
@@ -187,7 +188,7 @@ class OptunaLog:
         return steps
 
     def _impute(self, started: Sequence[tuple[Any, Start]]) -> dict[int, float]:
-        """Return the values with which pruned trials are observed, by the number of the trial."""
+        """Return a dict from the number of each pruned trial to the value with which the trial is observed."""
         stops = {start.number: start.stop for _, start in started if start.stop is not None}
         if not stops:
             return {}
@@ -200,7 +201,7 @@ class OptunaLog:
 
     def _start_of(self, trial: Any) -> Start | None:
         """Return the start of a trial; None if it has not started, or if its point is unknown or not in the space."""
-        if trial.state.name == "WAITING":  # a trial that is run again already has its parameters
+        if trial.state.name == "WAITING":  # if a trial is run again, its parameters are already known
             return None
         known = self._finished.get(trial.number)
         if known is not None and known[0] is trial:
@@ -219,8 +220,8 @@ class OptunaLog:
         # trial.
         if note.get("definition") == self.definition and note.get("number") == trial.number:
             suggested = self._params(note["event"])
-            # The trial may have been run at another point, for example if part of the point was enqueued. The point
-            # that was run is used.
+            # The trial may have been run at a point that differs from the suggestion, for example if part of the point
+            # was enqueued. The point that was run is used.
             if all(suggested[name] == value for name, value in params.items()):
                 step: Step = ("suggested", note["event"])
                 return Start(trial.number, step, outcome, ended, frozenset(note["pending"]), note["place"], stop)
@@ -253,7 +254,7 @@ class OptunaLog:
             try:
                 self._core.extend([step[1]])
             except BelatedError:
-                # The note was written for another order of events than the order of these steps.
+                # The note was written for an order of events that differs from the order of these steps.
                 self._core.extend([_core.without_note(step[1])])
             return
         time = step[-1]
@@ -273,7 +274,7 @@ class OptunaLog:
 
 
 def _ended_how(trial: Any) -> tuple[Outcome, Stop | None]:
-    """Return the outcome of a trial; if the trial was pruned and its last report can be used, also return its `Stop`.
+    """Return the outcome of a trial. If the trial was pruned and its last report can be used, also return its `Stop`.
 
     A pruned trial without a usable last report has failed.
     """

@@ -24,25 +24,26 @@ class Stop(NamedTuple):
 
 
 class _Level(NamedTuple):
-    """Statistics at a step, computed from the trials that went further than this step. Larger values are better."""
+    """Statistics at a step, computed from the trials that went further. All values are to be maximised."""
 
     # The reports of these trials at this step, in increasing order.
     reports: list[float]
-    # For each of these reports, the worst final value among the trials whose report is at least as large.
+    # For each of these reports: the worst final value among the trials that have a report at least as large.
     bounds: list[float]
-    # The median of the differences, final value − report.
+    # The median over these trials of the difference, final value − report.
     gain: float
 
 
 def impute(stops: Mapping[int, Stop], completed: Sequence[Curve], *, minimize: bool) -> dict[int, float]:
     """Estimate the final values of pruned trials; the result has the keys of `stops`.
 
-    The estimate is the last report plus the median gain of the trials that went further. Completed trials went further,
-    and so did trials that were pruned at a later step; the final value of a pruned trial is its own estimate. The gain
-    of a trial is its final value minus its report at the last step of the pruned trial. The estimate is not better than
-    the final value of any trial that went further and was ahead at this step. The estimate is also not better than the
-    best final value of a completed trial. If no trial that went further has a report up to this step, the estimate is
-    the worse of the last report and the worst final value.
+    The estimate for a pruned trial is its last report plus the median gain of the trials that went further. These
+    trials are the completed trials, and the trials that were pruned at a later step. The gain of a trial is its final
+    value minus its report at the last step of the pruned trial. If a trial that went further was itself pruned, its
+    estimate is used as its final value. The estimate is not better than the final value of any trial that went further
+    and was ahead at this step. The estimate is also not better than the best final value of a completed trial. If the
+    trials that went further do not have a report up to this step, the estimate is the worse of two values: the last
+    report, and the worst final value.
     """
     sign = -1.0 if minimize else 1.0
     curves = [Curve(each.reported, sign * each.final) for each in completed]
@@ -58,7 +59,7 @@ def impute(stops: Mapping[int, Stop], completed: Sequence[Curve], *, minimize: b
 
 
 def _estimate(report: float, level: _Level | None, finals: list[float]) -> float:
-    """Return the estimate for a last report. `finals` are the final values of completed trials. Larger is better."""
+    """Return the estimate for a trial with this last report. `finals` are the final values of completed trials."""
     cautious = min([report, *finals])
     if level is None:
         return cautious

@@ -1,7 +1,7 @@
 """`BelatedSearchCV`: an asynchronous, model-based search over hyperparameters with cross-validation.
 
-A worker's task is a single fit: one candidate on one split. The fits of a candidate are therefore distributed over the
-workers. Few candidates are in progress at a time, and the choice of a candidate uses the results of almost all earlier
+A worker's task is a single fit: one candidate on one split. Several workers therefore share the fits of a candidate.
+Few candidates are in progress at a time, so the choice of a candidate uses the results of almost all earlier
 candidates.
 """
 
@@ -66,7 +66,8 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     scoring : str, callable, list, tuple or dict, optional
         As for `RandomizedSearchCV`.
     n_jobs : int, optional
-        The number of fits that run at a time, on the workers of joblib's active backend. -1 means the number of CPUs.
+        The number of fits that run at a time. The workers belong to joblib's active backend. -1 means the number of
+        CPUs.
     refit : bool, str or callable, default True
         As for `RandomizedSearchCV`; with several metrics, the name of a metric.
     cv : int, splitter or iterable, optional
@@ -83,8 +84,9 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     timeout : float, optional
         Seconds after which further candidates are not started. Candidates in progress are finished.
     error_score : "raise" or number, default nan
-        As for `RandomizedSearchCV`. With nan, a candidate is a failed trial if one of its fits failed or its score is
-        not finite. With a number, the mean score of such a candidate is an ordinary value.
+        As for `RandomizedSearchCV`. If it is nan, a candidate becomes a failed trial if one of its fits failed or its
+        score is not finite. If it is a number, this number is the score of a failed fit, and the mean score of the
+        candidate is an ordinary value.
     return_train_score : bool, default False
         As for `RandomizedSearchCV`.
 
@@ -118,7 +120,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     (0.98, 20)
     """
 
-    # Versions of scikit-learn before 1.6 read this attribute in their checks.
+    # Checks in versions of scikit-learn before 1.6 read this attribute.
     _required_parameters = ("estimator", "space")
 
     def __init__(
@@ -169,7 +171,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The target.
         **params
-            Arguments for the estimator's `fit`, the scorer and the splitter (as ``groups``), as in
+            Arguments for the estimator's `fit`, for the scorer, and for the splitter (such as ``groups``), as in
             `RandomizedSearchCV`.
 
         Returns
@@ -197,7 +199,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         outcomes = candidates.outcomes()
         _validation._warn_or_raise_about_fit_failures(outcomes, self.error_score)
         if callable(self.scoring):
-            # With several metrics, the score of a failed fit is a single number without the names of the metrics.
+            # If there are several metrics, the score of a failed fit is a single number and not a dict of metrics.
             _validation._insert_error_scores(outcomes, self.error_score)
         results = self._format_results([each.values for each in candidates.made], len(splits), outcomes)
         self.multimetric_ = isinstance(outcomes[0]["test_scores"], dict)
@@ -220,7 +222,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         arguments: Mapping[str, Any],
         objective: str | None,
     ) -> None:
-        """Fit candidates on all splits until the search is over, with as many fits at a time as there are workers."""
+        """Fit candidates on all splits until the search is over; each worker runs one fit at a time."""
         n_iter = candidates.n_iter
         base_estimator = clone(self.estimator)
         fit_and_score = _configured(_validation._fit_and_score)
@@ -258,8 +260,8 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def __sklearn_clone__(self) -> "BelatedSearchCV":
         cloned: BelatedSearchCV = super().__sklearn_clone__()
-        # The whole space is copied at once. If entries were copied one by one, estimators among the choices would
-        # differ from the estimators in conditions.
+        # Copy the whole space at once. If entries were copied one by one, an estimator among the choices and the same
+        # estimator in a condition would become different objects.
         cloned.space = deepcopy(self.space)
         return cloned
 
@@ -303,7 +305,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         return made
 
     def _objective_of(self, names: list[str] | None) -> str | None:
-        """Return the metric among `names` that the optimizer maximises, or None for a single metric without a name."""
+        """Return which metric of `names` the optimizer maximises, or None if the only metric is not named."""
         if names is None:
             if self.objective is not None and not callable(self.scoring):
                 raise InvalidSetting(f"objective={self.objective!r} is for several metrics: leave it out")
@@ -319,7 +321,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         )
 
     def _choose(self, results: dict[str, Any], refit_metric: Any) -> None:
-        """Set the attributes of the best candidate, as scikit-learn's searches do."""
+        """Set the attributes that describe the best candidate, as scikit-learn's searches do."""
         if not self.refit and self.multimetric_:
             return
         self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
@@ -363,7 +365,7 @@ def _configured(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _scorers_of(search: BelatedSearchCV) -> tuple[Any, Any]:
-    """Return the scorer or scorers, and the metric by which the best candidate is chosen."""
+    """Return the scorer (or all scorers), and the metric by which the best candidate is chosen."""
     if hasattr(search, "_get_scorers"):
         takes = inspect.signature(search._get_scorers).parameters
         scorers, refit_metric = search._get_scorers(
@@ -380,7 +382,7 @@ def _scorers_of(search: BelatedSearchCV) -> tuple[Any, Any]:
 
 
 def _names_of(scorers: Any) -> list[str] | None:
-    """Return the names of several metrics if they are known before the first fit. Return None for a single metric."""
+    """Return the names of the metrics; None if there is one unnamed metric, or if names are not known before a fit."""
     if isinstance(scorers, _MultimetricScorer):
         scorers = scorers._scorers
     return list(scorers) if isinstance(scorers, dict) else None

@@ -1,6 +1,6 @@
 """Optimizers, the life cycle of their trials, and their names in the literature.
 
-The module `settings` has the values that the arguments of optimizers take.
+The module `settings` defines the values that can be passed as arguments of optimizers.
 """
 
 from belated.optimizers.algorithms import algorithm, algorithms

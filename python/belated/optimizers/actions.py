@@ -1,4 +1,4 @@
-"""Conversion of the arguments of `observe`, `add` and `enqueue` to observations and actions for the log."""
+"""Convert the arguments of `observe`, `add` and `enqueue` to observations and actions, which the log stores."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,7 +23,7 @@ Facts: TypeAlias = tuple[Any, Any, Any, Any, Any]
 def observation_of(problem: Problem, number: int, started: TrialRecord | None, value: Any, facts: Facts) -> Observation:
     """Return the observation of a trial.
 
-    If params were given, `started` is the record of the trial, and the params are compared with the suggested point.
+    If params were given, they are compared with the suggested point. `started` is then the record of the trial.
     """
     std, cost, duration, params, attrs = facts
     what = f"trial {number}"
@@ -44,7 +44,7 @@ def observation_of(problem: Problem, number: int, started: TrialRecord | None, v
 
 
 def check_same_fidelity(problem: Problem, number: int, given: Any, known: float | None) -> None:
-    """Raise an error if a fidelity differs from the trial's fidelity `known`, which is a number of the core."""
+    """Raise an error if a fidelity differs from the trial's fidelity, `known`, which comes from the core."""
     wanted, started = problem.check_fidelity(given), problem.fidelity_of(known)
     if wanted != started:
         raise InvalidFidelity(
@@ -56,7 +56,7 @@ def check_same_fidelity(problem: Problem, number: int, given: Any, known: float 
 def added_actions(
     problem: Problem, params: Any, value: Any, context: Any, facts: Mapping[str, Any]
 ) -> tuple[list[Action], bool]:
-    """Return the actions that `add` has to log, one for each point, and whether the points were given as a list.
+    """Return the actions that `add` logs, one for each point; also return whether the points were given as a list.
 
     `facts` has the entries std, cost, attrs and fidelity; each is a single value for all points or a list of values.
     All arguments are checked before an action is returned.
@@ -75,7 +75,7 @@ def added_actions(
         place = _place_of(problem, point)
         amounts = check_amount("std", stds[i], what), check_amount("cost", costs[i], what)
         observation = None if values[i] is None else Observation(problem.check_value(values[i], what), *amounts)
-        # The default is the highest fidelity: the value comes from a full evaluation.
+        # If no fidelity is given, the value is assumed to come from an evaluation at the highest fidelity.
         fidelity = problem.check_fidelity(fidelities[i])
         if fidelity is None and problem.fidelity is not None:
             fidelity = problem.fidelity.high
@@ -87,10 +87,10 @@ def added_actions(
 def enqueued_actions(
     problem: Problem, constraints: Constraints | None, params: Any, fidelity: Any, seed: list[int]
 ) -> list[Action]:
-    """Return the actions that `enqueue` has to log, one for each point.
+    """Return the actions that `enqueue` logs, one for each point.
 
-    All arguments are checked before an action is returned. Values of missing names are drawn at random. The draws
-    depend on `seed` and on the point's position in the list.
+    All arguments are checked before an action is returned. If a point lacks the value of a parameter, the value is
+    drawn at random. The draw depends on `seed` and on the position of the point in the list.
     """
     domain = problem.domain
     several = domain.several(params)
@@ -108,7 +108,7 @@ def enqueued_actions(
 
 
 def _for_each(name: str, given: Any, n: int, advice: str = "pass one for each, or one for all") -> list[Any]:
-    """Return n values, one for each point, from a single value for all points or a list."""
+    """Return n values, one for each point; `given` is a single value for all points, or a list of values."""
     each = list(given) if is_list(given) else [given] * n
     if len(each) != n:
         raise InvalidValue(f"{name} has {len(each)} entries for {n} points: {advice}")
@@ -139,13 +139,13 @@ def _missing(space: Space, given: Mapping[str, Any]) -> list[str]:
 def _filled_in(space: Space, params: Any, constraints: Constraints | None, what: str, seed: list[int]) -> Any:
     """Return params with a value for each active name; missing values are drawn uniformly at random.
 
-    The completed point satisfies the constraints, and all given names are active at this point. The draw depends only
-    on `seed`.
+    The completed point satisfies the constraints, and all given parameters are active at this point. The draw depends
+    only on `seed`.
 
     Raises
     ------
     InvalidPoint
-        A value is out of range, or the search did not find a point with these values.
+        A value is out of range, or a point with these values was not found.
     """
     if not isinstance(params, Mapping):
         return params
@@ -153,7 +153,7 @@ def _filled_in(space: Space, params: Any, constraints: Constraints | None, what:
     missing = _missing(space, given)
     if not missing:
         return params
-    # Draw all parameters, without their conditions: a given value may make a parameter active.
+    # Draw a value for every parameter, as if conditions did not exist: a given value may make a parameter active.
     free = Space({name: replace(dimension, when=None) for name, dimension in space.items()})
 
     def completed(numbers: list[float | None]) -> dict[str, Any]:

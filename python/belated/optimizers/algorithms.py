@@ -34,7 +34,7 @@ _SEN = "Sen, Kandasamy & Shakkottai 2018, Multi-fidelity black-box optimization 
 _JONES = "Jones, Schonlau & Welch 1998, Efficient global optimization of expensive black-box functions"
 
 
-# The required arguments of algorithms, with the reason for each requirement.
+# Arguments that some algorithms require, each with the reason for the requirement.
 _NEEDED = {
     "window": "{} keeps a trial at the floor if its result comes later; pass twice the expected delay",
     "horizon": "{} computes the number of values of rho from it; pass the total number of trials",
@@ -44,13 +44,13 @@ _NEEDED = {
 
 
 class _Algorithm(NamedTuple):
-    """An algorithm of a paper: its optimizer, the settings that define it, and the other settings of the paper."""
+    """An algorithm of a paper: its optimizer, the settings that define it, and the paper's other settings."""
 
     paper: str
     optimizer: type[Optimizer] = BayesOpt
-    # Argument → string: the settings that define the algorithm and cannot be replaced.
+    # Argument → string: the settings that define the algorithm, which the user cannot replace.
     essence: Mapping[str, str] = {}
-    # Nested name → value: the other settings of the paper, which arguments of `algorithm` replace.
+    # Nested name → value: the other settings of the paper, which the user can replace by arguments of `algorithm`.
     defaults: Mapping[str, Any] = {}
     # The required arguments, as keys of `_NEEDED`.
     needs: tuple[str, ...] = ()
@@ -67,12 +67,12 @@ def _bayes_opt(paper: str, acquisition: str, pending: str, *defaults: Mapping[st
 
 
 def _tree(paper: str, bound: str, *needs: str) -> _Algorithm:
-    # In the papers, every suggestion follows the upper bounds.
+    # In the papers, every suggestion is chosen by the upper bounds.
     return _Algorithm(paper, TreeSearch, {"bound": bound}, {"front": False}, needs)
 
 
 # The experiments of Verma et al. use the same kernel for all methods, and beta_t = 1 for UCB. If a result arrives after
-# the window, the trial keeps the value of the floor: y~_{s,t} = y_s 1{d_s <= min(m, t - s)}.
+# the window, the value of the trial remains the floor: y~_{s,t} = y_s 1{d_s <= min(m, t - s)}.
 _SE = {"surrogate__kernel": "squared_exponential"}
 _BETA = {"acquisition__beta": 1.0}
 _DISCARD = {"pending__late": "discard"}
@@ -84,11 +84,12 @@ _REPEATS = {"pending__repeats": True}
 # is synchronous.
 _WORKERS = _SE | {"surrogate__mean": "median", "surrogate__refit_every": 25, "initial__how": "uniform"}
 _SCHEDULE = {"acquisition__beta": "kandasamy"}
-# With a quarter of the default effort, the search for the maximum of a draw takes a third of the time: 10 ms at n = 360
-# and d = 6. docs/asyts.md reports the effect on the regret.
+# Searching for the maximum of a draw with a quarter of the default effort takes a third of the time: 10 ms at n = 360
+# and d = 6. docs/asyts.md reports how this affects the regret.
 _QUICK = {"search__effort": 0.25}
 
-# The settings of the experiments of Vakili et al. In their code, bounds are sqrt(6) standard deviations wide.
+# The settings of the experiments of Vakili et al. In the code of Vakili et al., bounds are sqrt(6) standard deviations
+# wide.
 _BPE = {"kernel": "squared_exponential", "beta": math.sqrt(6.0), "theory__delta": 0.01}
 _EI = {"acquisition__incumbent": "best_value"}
 
@@ -128,7 +129,7 @@ _ALGORITHMS = {
 
 
 def algorithms() -> dict[str, str]:
-    """Return the names that `algorithm` accepts, each with the paper to cite.
+    """Return a dict from each name that `algorithm` accepts to the paper to cite.
 
     Examples
     --------
@@ -150,9 +151,10 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
         The search space. Pass ``candidates=`` instead to search a finite set.
     **kwargs
         Further arguments of the optimizer, such as window and seed, and nested names of fields, such as
-        ``acquisition__beta=2.0``. These arguments replace settings of the paper, for example its kernel, or the rule to
-        discard values after the window. The kinds of acquisition and pending policy define the algorithm and cannot be
-        replaced. A whole value, such as ``surrogate=bl.GP()``, replaces all settings of the paper for this argument.
+        ``acquisition__beta=2.0``. These arguments replace settings of the paper, for example the kernel, or the rule
+        that values are discarded after the window. The kind of acquisition and the kind of pending policy define the
+        algorithm and cannot be replaced. A whole value, such as ``surrogate=bl.GP()``, replaces all settings of the
+        paper for this argument.
 
     Returns
     -------

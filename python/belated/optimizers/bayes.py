@@ -18,20 +18,21 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     fidelity
         Not supported.
     acquisition : LogEI, UCB, ThompsonSampling, MaxVariance, UCBPE or str, default "log_ei"
-        The function that is maximised to choose a point. The strings "log_ei", "ucb", "thompson", "max_variance" and
-        "ucb_pe" denote these values with their defaults.
+        The function that is maximised to choose a point. A string ("log_ei", "ucb", "thompson", "max_variance" or
+        "ucb_pe") denotes the value of this name with its defaults.
     pending : Integrate, Hallucinate, Ignore, Censor, Liar, Nearest or str, optional
-        How the model treats a trial without a result. The strings "integrate", "hallucinate", "ignore", "censor",
-        "liar" and "nearest" denote these values with their defaults. Default None: `Integrate` with `LogEI`,
-        `Hallucinate` with other acquisitions.
+        How the model treats trials that do not have a result yet. A string ("integrate", "hallucinate", "ignore",
+        "censor", "liar" or "nearest") denotes the value of this name with its defaults. Default None: `Integrate` with
+        `LogEI`, `Hallucinate` with other acquisitions.
     surrogate : GP or str, default "gp"
         The model of f.
     initial : Initial or int, optional
         The suggestions before the model is used; a number n means ``Initial(n)``. Default None: ``Initial()``, which
         suggests twice as many points as there are parameters, but at least 4 and at most 10.
     window : float, optional
-        The maximum time for which the result of a pending trial is expected, in units of the clock. Twice the expected
-        delay is a good choice. A larger window is safe, but a small window is harmful. Default None: without limit.
+        The result of a pending trial is expected for at most this time, in units of the clock. Twice the expected delay
+        is a good choice. A window that is too large is safe, but a window that is too small is harmful. Default None:
+        results are expected without a time limit.
     search : Search, optional
         The search for the maximum of the acquisition. Default None: ``Search()``.
 

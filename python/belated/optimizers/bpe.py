@@ -17,15 +17,15 @@ DelayName: TypeAlias = Literal["estimated", "none"]
 
 @dataclass(frozen=True, repr=False)
 class Delay(Value, argument=True):
-    """The delay model: `EstimatedDelay`, `NoDelay` or `SubExponential`."""
+    """The base class of delay models: `EstimatedDelay`, `NoDelay` and `SubExponential`."""
 
 
 @dataclass(frozen=True, repr=False)
 class EstimatedDelay(Delay, name="estimated"):
     """Delay model that is estimated from the results so far and from the ages of the trials in flight.
 
-    A round lasts until, according to the estimate, its first results have arrived. Before the first result of the
-    search, a round lasts until this result arrives. Results that never arrive are not counted.
+    A round lasts until, according to the estimate, the first results of the round have arrived. Before any result of
+    the search has arrived, a round lasts until the first result arrives. Results that never arrive are not counted.
     """
 
 
@@ -72,15 +72,16 @@ class Round:
     number : int
         The number of the round, counted from 1.
     n_explored : int
-        q_r: the number of suggestions whose results the bounds of the round require.
+        q_r: the bounds of the round require the results of this number of suggestions.
     length : int, optional
         t_r: the number of suggestions in the round. None if the length of the round is not known yet.
     n_suggested : int
         The number of suggestions in the round so far.
     n_arrived : int
-        The number of results that the bounds of the round are computed from; in the last round, the number so far.
+        The bounds of the round are computed from this number of results. In the last round: the number of results so
+        far.
     n_surviving : int, optional
-        The number of points that the round chooses from; None for a planned round.
+        The round chooses among this number of points; None for a planned round.
     delay : tuple (mean, xi, b), optional
         The given or estimated delay model that determines the length of the round. None before the first result.
     """
@@ -99,11 +100,11 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     """Batched pure exploration with elimination for delayed results (BPE-Delay, Vakili et al. 2023).
 
     The search consists of rounds. Within a round, each suggestion is the point with the largest uncertainty. The
-    uncertainty does not depend on the observed values, so delays do not matter within a round. A round lasts until its
-    first results have most probably arrived. Then confidence bounds are computed only from the results of this round,
-    and points that cannot be the maximum are eliminated permanently. If the kernel, the noise and the number of
-    suggestions are known beforehand, the regret has a bound. Delays add a term to this bound that does not grow with
-    time.
+    uncertainty does not depend on the observed values, so delays do not matter within a round. A round lasts until the
+    first results of the round have most probably arrived. Then confidence bounds are computed only from the results of
+    this round, and points that cannot be the maximum are eliminated permanently. If the kernel, the noise and the
+    number of suggestions are known beforehand, the regret has a known bound. Delays add a term to this bound, and this
+    term does not grow with time.
 
     Results that arrive after the end of a round do not change the eliminated points. Enqueued and added trials do not
     belong to a round. Points may be suggested more than once. A space is represented by a quasi-random set of points.
@@ -121,8 +122,8 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
         Lengthscale of the kernel: a single number for all columns, or one number for each column. The unit is the range
         of an encoded column, [0, 1].
     noise_std : float
-        Standard deviation of the observations' noise, in units of f; 0 means exact values. For a value that is reported
-        with a ``std``, this ``std`` is used instead.
+        Standard deviation of the observations' noise, in units of f; 0 means exact values. If a value is reported with
+        a ``std``, this ``std`` is used for the value instead.
     signal_std : float, default 1.0
         Standard deviation of f around its mean, in units of f.
     kernel : {"matern52", "matern32", "matern12", "squared_exponential", "linear"}, default "matern52"
@@ -133,15 +134,16 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
         The delay model, in suggestions. "estimated" estimates the delays from the results so far. "none" means that
         results arrive before the next suggestion.
     beta : float or "theory", default 2.5
-        Multiplies the standard deviation in the bounds. The paper's experiments use sqrt(6). For candidates and for
-        spaces of at most `n_points` points, "theory" is the multiplier of Theorem 6.1: for N points in R rounds it is
-        B + noise_std/regularization sqrt(2 log(4 R N/delta)). For other spaces, "theory" is the multiplier of Theorem
-        6.2; its bounds are so wide that few points are eliminated.
+        The multiplier of the standard deviation in the bounds. The paper's experiments use sqrt(6). For candidates and
+        for spaces of at most `n_points` points, "theory" is the multiplier of Theorem 6.1: for N points in R rounds it
+        is B + noise_std/regularization sqrt(2 log(4 R N/delta)). For other spaces, "theory" is the multiplier of
+        Theorem 6.2, which makes the bounds so wide that few points are eliminated.
     theory : Theory, optional
         B (`rkhs_bound`), delta and the regularization. ``beta="theory"`` requires B, which bounds the norm of f - mean.
         The bound on the delays uses delta, and the model uses the regularization. Default None: ``Theory()``.
     n_points : int, default 2500
-        The number of points that represent a space. If the space has at most this number of points, all are used.
+        The number of points that represent a space. If the space has at most this number of points, all its points are
+        used.
     keep_rounds : bool, default False
         Whether a round also uses the data of earlier rounds. Using earlier data saves suggestions, but is not covered
         by the theorems.
@@ -180,8 +182,8 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     theory: Theory | None = None
     n_points: int = 2500
     keep_rounds: bool = False
-    # Whether the larger or the smaller of the two terms in Eq. 6 bounds the delays. The paper prints the smaller term.
-    # The smaller term is not a valid bound: delays of mean 50 exceed it with probability 0.31.
+    # Whether the larger or the smaller of the two terms in Eq. 6 bounds the delays. The paper prints the smaller term,
+    # which is not a valid bound: delays of mean 50 exceed the smaller term with probability 0.31.
     tail: Literal["max", "min"] = private("max")
     # "code": rounds have the same lengths as in the authors' code. The last round has its full length and ends after
     # the horizon.
@@ -197,7 +199,7 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
 
     @property
     def round_(self) -> int:
-        """The number of the round of the last suggestion; 1 before the first suggestion."""
+        """The number of the current round, which contains the last suggestion; 1 before the first suggestion."""
         return int(self._status()["round"])
 
     @property
@@ -209,7 +211,7 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
 
     @property
     def surviving_(self) -> Any:
-        """The points that the current round chooses from, which are all points that were not eliminated.
+        """The points among which the current round chooses: all points that were not eliminated.
 
         For candidates, the result is an array of indices. For a space, it is a list of params, taken from the points
         that represent the space. Further points are eliminated at the first suggestion of the next round.

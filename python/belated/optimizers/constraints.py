@@ -27,7 +27,7 @@ class Constraints:
 
     @classmethod
     def from_argument(cls, given: Any, domain: Space | Candidates) -> Constraints | None:
-        """Return the constraints in the argument `given`, or None if it is None or empty."""
+        """Return the constraints in the argument `given`; return None if `given` is None or empty."""
         functions = checked_functions(given)
         if functions and isinstance(domain, Candidates):
             raise InvalidSetting(
@@ -59,7 +59,7 @@ class Constraints:
         return None
 
     def params_at(self, place: Place) -> dict[str, Any]:
-        """Return the params of a point that is given in the form of the core."""
+        """Convert a point in the form that the core takes to params."""
         return self._space.params_at(place)
 
     def check(self, place: Place, what: str) -> None:
@@ -73,7 +73,7 @@ class Constraints:
             )
 
     def __call__(self, points: list[list[float | None]]) -> NDArray[np.bool_]:
-        """Return whether each point satisfies all constraints; a point is given by the numbers of all parameters."""
+        """Return whether each point satisfies all constraints; a point is a list of the numbers of all parameters."""
         named, violated = self._space.named, self.first_violated
         return np.array([violated(named(numbers)) is None for numbers in points], dtype=np.bool_)
 
@@ -90,7 +90,7 @@ class Constraints:
 
 
 def checked_functions(given: Any) -> Sequence[Constraint]:
-    """Return the functions in the argument `given`, or an empty sequence for None.
+    """Return the functions in the argument `given`; return an empty sequence if `given` is None.
 
     Raise an error if the argument is not a list, or if an item is not a function.
     """

@@ -29,7 +29,7 @@ AnyLog = TypeVar("AnyLog", bound=Log)
 class LifeCycle(ReadAccess, Generic[AnyLog]):
     """The base class of optimizers and studies, with the methods that start trials and report their results.
 
-    A subclass sets the attributes below, and overrides the members that depend on its log.
+    A subclass sets the attributes below, and overrides the members that depend on the log.
     """
 
     _problem: Problem
@@ -52,7 +52,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     # Members that a subclass may override.
 
     def _current_log(self) -> Log:
-        """Return the log after reading all events that other processes have written."""
+        """Read all events that other processes have written, and return the log."""
         return self._log
 
     def _constraints_for(self, call: str) -> Constraints | None:
@@ -60,7 +60,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         return self._optimizer._constraints
 
     def _record_all(self, actions: Sequence[Action]) -> list[int | None]:
-        """Log checked actions, and return for each action the number of its trial.
+        """Log actions that were already checked, and return the number of the trial of each action.
 
         Either all actions are logged, or none of them.
         """
@@ -95,12 +95,12 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         value : float
             A finite real number (or a 0-d array).
         std : float, optional
-            The standard deviation of the noise of this value, if you know it. For a mean over n repetitions, pass the
-            standard deviation of one repetition divided by sqrt(n). The model uses this number unchanged, and fits the
-            noise of the values that are reported without a std.
+            The standard deviation of the noise of this value, if you know it. If the value is a mean over n
+            repetitions, pass the standard deviation of one repetition divided by sqrt(n). The model uses this number
+            unchanged. For values that are reported without a std, the model fits the noise.
         cost : float, optional
             The cost of the evaluation, >= 0, in any unit. The cost is stored with the trial and charged to the budget
-            of a run. Models do not use it.
+            of a run. Models do not use the cost.
         duration : float, optional
             The duration of the evaluation in seconds.
         params : mapping; for candidates an index or a row; optional
@@ -114,8 +114,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             The fidelity of the evaluation. An error is raised if this fidelity differs from the fidelity of the trial.
             Use `add` to report a value at another fidelity.
         amend : bool, default False
-            Replace an earlier value and its std. Cost, duration and the evaluated point change only if they are given
-            again.
+            Replace an earlier value and its std. The cost, the duration and the evaluated point change only if they are
+            passed again.
         replicate : bool, default False
             If the trial already has a value, record the new value as another trial at the same point (or at `params`).
 
@@ -131,9 +131,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         UnknownTrial
             A trial with this number does not exist, or the trial belongs to another optimizer.
         AlreadyObserved
-            The trial has a different value, and neither amend nor replicate is True. A report is a repetition if the
-            value and the given std, cost, duration and params are the same as before. A repetition does not raise this
-            error and does not change the trial; its attrs are ignored.
+            The trial has a different value, and neither amend nor replicate is True. This error is not raised if a
+            report is a repetition: the value and the given std, cost, duration and params are the same as before. A
+            repetition does not change the trial, and its attrs are ignored.
         InvalidSetting
             Both amend and replicate are True.
 
@@ -178,7 +178,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         flags: tuple[bool, bool],
         record: Callable[[Action, float], Any],
     ) -> None:
-        """Check the arguments of `observe`, and call `record` to log the value and the data reported with it.
+        """Check the arguments of `observe`, and call `record` to log the value and the other data of the report.
 
         `flags` has the arguments amend and replicate.
         """
@@ -212,7 +212,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     ) -> None:
         """Report that the evaluation of a trial failed; later suggestions avoid the point.
 
-        If the trial has already failed, the call only adds the error, provided that the trial does not have one.
+        If the trial has already failed, the call only adds the error, and only if the trial does not have an error yet.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             The trial or its number.
         error : exception or str, optional
             The cause of the failure. `Trial.error` stores the type, the message and the last 8 kB of the traceback. If
-            a message is longer than 2 kB, only its beginning and its end are stored.
+            the message is longer than 2 kB, only the beginning and the end of the message are stored.
         attrs : mapping, optional
             Further data to store with the trial; see `observe`.
 
@@ -250,7 +250,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         self._resolve(Action.fail(number, facts, text), number, "fail")
 
     def abandon(self, trial: Trial | int) -> None:
-        """Abandon a trial, which does not count as a failure; the model leaves the trial out.
+        """Abandon a trial. The trial does not count as a failure, and the model leaves it out.
 
         The point is not suggested again until a value or a failure of another trial has been reported.
 
@@ -289,24 +289,25 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         ----------
         params : mapping, row or index; or a list of these; or DataFrame or array
             In a space: a dict of values by name, a list of dicts, a DataFrame with a column for each name, or an array
-            as for `predict`. Only constants may be left out (`enqueue` also allows other missing names).
-            For candidates: an index, a row, or several rows of shape (n, d). If `value` is a list, a list of numbers
-            is a list of indices.
-            Instead of points, a table of trials from `trials_dataframe`, which may have been read from a CSV file.
-            Other arguments are not allowed together with a table. Each trial is added with its state, at the point that
-            was evaluated. The times in the table are not used: all trials are recorded at the current time.
+            as for `predict`. Only constants may be left out. For candidates: an index, a row, or several rows of shape
+            (n, d). If `value` is a list, a list of numbers is a list of indices. A table of trials from
+            `trials_dataframe` may be passed instead of points, also if the table was read from a CSV file. Other
+            arguments are not allowed together with a table. Each trial is added with its state, at the point that was
+            evaluated. The times in the table are not used: all trials are recorded at the current time.
         value : float or sequence of float, optional
             The observed value of each point. A trial without a value (None) is pending.
         context : mapping, list of mappings or DataFrame, optional
             If a context was declared: a single context for all points, or one context for each point.
         std : float or sequence of float, optional
-            The standard deviation of the noise, for all values or for each value; see `observe`.
+            The standard deviation of the noise: one number for all values, or one number for each value; see `observe`.
         cost : float or sequence of float, optional
-            The cost of an evaluation, for all trials or for each trial. The cost is stored only together with a value.
+            The cost of an evaluation: one number for all trials, or one number for each trial. A cost is stored only
+            together with a value.
         attrs : mapping or sequence of mappings, optional
-            Further data to store, with all trials or with each trial; see `observe`.
+            Further data to store: the same data for all trials, or data for each trial; see `observe`.
         fidelity : int, float or sequence of these, optional
-            The fidelity in your units, for all trials or for each trial. None means the highest fidelity.
+            The fidelity in your units: one fidelity for all trials, or one for each trial. None means the highest
+            fidelity.
 
         Returns
         -------
@@ -344,12 +345,12 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         Parameters
         ----------
         params : mapping, row or index; or a list of these; or DataFrame or array
-            As for `add`, but names of a space may be missing. Missing values are drawn immediately, uniformly at random
-            among the values that satisfy the constraints. The draw depends on the seed and on the number of events so
-            far.
+            As for `add`, but in a space any parameters may be left out. Their values are drawn when this method is
+            called, uniformly at random among the values that satisfy the constraints. The draw depends on the seed and
+            on the number of events so far.
         fidelity : int, float or sequence of these, optional
-            The fidelity in your units, for all trials or for each trial. None means the fidelity that is passed to
-            `suggest`, or the highest fidelity if `suggest` is called without one.
+            The fidelity in your units: one fidelity for all trials, or one for each trial. None means the fidelity that
+            is passed to `suggest`, or the highest fidelity if `suggest` is called without a fidelity.
 
         Raises
         ------
@@ -382,7 +383,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             other = trial._owner
             if other is self:
                 return trial.number  # this optimizer started the trial
-            # A trial that was pickled in another process belongs to a copy of this optimizer.
+            # If a trial was pickled in another process, it belongs to a copy of this optimizer.
             is_own = (
                 other._token == self._token
                 and trial.number < len(self._log)

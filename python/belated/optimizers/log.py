@@ -11,12 +11,13 @@ from belated.space.space import Place
 
 Array = NDArray[np.float64]
 
-# A function that returns whether the constraints hold at each point. A point is given by the numbers of all parameters.
+# A function that returns whether the constraints hold at each point. A point is a list of the numbers of all
+# parameters.
 Feasible = Callable[[list[list[float | None]]], NDArray[np.bool_]]
 
 
 class Observation(NamedTuple):
-    """An observed value with the data that may be reported with it, in the form that the core takes."""
+    """An observed value and the data that may be reported with the value, in the form that the core takes."""
 
     value: float
     std: float | None = None
@@ -29,7 +30,7 @@ class Observation(NamedTuple):
 
 
 class Log(Protocol):
-    """A log of trials, with the strategy that suggests the next trial; data have the form that the core takes."""
+    """A log of trials, and the strategy that suggests the next trial. Data are in the form that the core takes."""
 
     def record(self, action: Action, time: float | None) -> int | None:
         """Log an action, and return the number of its trial, or None if the log does not change.
@@ -40,7 +41,7 @@ class Log(Protocol):
     def recommend(
         self, context: list[float] | None, time: float | None, feasible: Feasible | None = None
     ) -> tuple[Place, float, float] | None:
-        """Return the point with the best posterior mean, as (place, mean, std); None before the first value."""
+        """Return (place, mean, std) for the point with the best posterior mean; None before the first value."""
 
     def predict(self, points: Array, time: float | None, pending: bool) -> tuple[Array, Array] | None:
         """Return the posterior mean and standard deviation of f; None before the first value."""
@@ -48,7 +49,7 @@ class Log(Protocol):
     def acquisition(
         self, points: Array, context: list[float] | None, time: float | None, *, feasible: Feasible | None = None
     ) -> Array | None:
-        """Return the acquisition of the next suggestion at the points; None before the first value."""
+        """Return the acquisition at these points, as the next suggestion uses it; None before the first value."""
 
     def surrogate(self, time: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
         """Return (model, mean, scale, log slope), as in the core; None before the first value."""
@@ -66,7 +67,7 @@ class Log(Protocol):
         """Return the numbers of the trials in a state, or of all trials if `state` is None."""
 
     def best(self) -> int | None:
-        """Return the number of the trial with the best value at the highest observed fidelity; None without a value."""
+        """Return the number of the trial with the best value at the highest observed fidelity; None without values."""
 
     def n_events(self) -> int:
         """Return the number of events in the log."""

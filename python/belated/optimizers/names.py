@@ -12,13 +12,14 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class UnknownArgument(InvalidSetting, TypeError):
-    """A function or class does not have the argument; the message names a replacement."""
+    """A function or class does not have an argument that was passed; the message names a replacement."""
 
 
 def unknown_argument(name: str, value: Any, what: str, cls: type, **options: Any) -> UnknownArgument:
     """Return the error for an unknown argument of a class.
 
-    The message says that the argument "is not `what`". The options are passed to `belated.hints.argument_advice`.
+    In the message, the words "is not" and the text `what` follow the argument. The options are passed to
+    `belated.hints.argument_advice`.
     """
     from belated.hints import argument_advice
 
@@ -26,7 +27,7 @@ def unknown_argument(name: str, value: Any, what: str, cls: type, **options: Any
 
 
 def checks_arguments(method: Method) -> Method:
-    """Decorate a method: its error for an unknown keyword then names the public class and the known keywords."""
+    """Decorate a method: the error for an unknown keyword then names the public class and the known keywords."""
     known = list(inspect.signature(method).parameters)[1:]
 
     @functools.wraps(method)
@@ -46,7 +47,7 @@ def checks_arguments(method: Method) -> Method:
 
 @functools.cache
 def _public_signature(cls: Any) -> inspect.Signature:
-    """Return the signature of a dataclass: its own arguments, and then the arguments of its bases.
+    """Return the signature of a dataclass: first its own arguments, then the arguments of its base classes.
 
     The signature omits private fields and types; types are in the docstring.
     """
@@ -74,7 +75,7 @@ def _accepts(cls: Any, name: str) -> bool:
 
 
 class ChecksKeywords:
-    """The base of dataclasses whose error for an unknown keyword names the most similar argument."""
+    """The base of dataclasses; an error for an unknown keyword names the most similar argument."""
 
     __signature__ = _PublicSignature()
 

@@ -1,4 +1,4 @@
-"""The base of all optimizers: its arguments, its settings as in scikit-learn, and the construction of its core."""
+"""The base class of all optimizers: its arguments, methods for settings as in scikit-learn, and its core."""
 
 import json
 import os
@@ -25,11 +25,11 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
     """The base of all optimizers; use a subclass.
 
     Each constructor argument is stored in an attribute of the same name, which cannot change after the first trial.
-    Methods may be called from several threads. An optimizer can be pickled at any time, also with pending trials. The
-    copy makes the same suggestions as the original.
+    Methods may be called from several threads. An optimizer can be pickled at any time, also while trials are pending.
+    The unpickled copy makes the same suggestions as the original.
     """
 
-    # The optimizers that a study supports, by the names of their strategies in the core.
+    # The optimizers that studies support: name of the strategy in the core → class.
     registry: ClassVar[dict[str, "type[Optimizer]"]] = {}
     _strategy: ClassVar[str | None] = None
     # Whether the strategy has a model of f.
@@ -78,7 +78,7 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         return _core.Optimizer(self._problem.core, self.seed_, json.dumps(self._strategy_data()))
 
     def _settings(self) -> dict[str, Any]:
-        """Return the checked arguments of the strategy, without the arguments that all optimizers have.
+        """Return the checked arguments of this kind of optimizer, without the arguments that all optimizers have.
 
         Strings and numbers are replaced by the values that they denote.
         """
@@ -91,7 +91,7 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         return {"kind": self._strategy} | {name: as_data(value) for name, value in self._settings().items()}
 
     def _definition(self) -> dict[str, Any]:
-        """Return the definition of the optimizer as JSON data, without its spaces."""
+        """Return the definition of the optimizer as JSON data; spaces are left out."""
         return {
             "fidelity": None if self.fidelity is None else repr(self.fidelity),
             "clock": self.clock,
@@ -117,7 +117,7 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         Parameters
         ----------
         n : int, optional
-            The number of trials. With a number, a list is returned; with None, a single `Trial`.
+            The number of trials. If n is a number, a list is returned; if n is None, a single `Trial` is returned.
         context : mapping, optional
             Values by name. The context is required if a context space was declared; otherwise it is not allowed.
         fidelity : int or float, optional
@@ -155,7 +155,7 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         return self._log.next_fidelity(self._problem.wall_time(), self._constraints)
 
     def _status(self) -> Any:
-        """Return the state of a strategy that has rounds or trees, as JSON data."""
+        """Return the state of the strategy (rounds or trees) as JSON data."""
         return json.loads(self._log.status() or "null")
 
     # Methods for settings, as in scikit-learn.

@@ -25,9 +25,9 @@ LATEST = 1e300
 
 @dataclass(eq=False)
 class Problem:
-    """The problem that an optimizer solves, with any strategy. The class converts arguments to numbers for the core.
+    """The problem that an optimizer solves, independent of the strategy; converts users' arguments for the core.
 
-    `owner` is the name of the optimizer's class, for messages. The other arguments are arguments of optimizers.
+    `owner` is the name of the optimizer's class, for messages. The other arguments are the same as for optimizers.
     """
 
     owner: str
@@ -72,7 +72,7 @@ class Problem:
         self.core = self._new_core()
 
     def wall_time(self) -> float:
-        """Return the wall-clock time in seconds since 1970, or the time that the given function returns."""
+        """Return the time that the user's function `time` returns; by default, wall-clock seconds since 1970."""
         return clocks.time() if self.time is None else seconds(self.time)
 
     def context_numbers(self, context: Any) -> list[float] | None:
@@ -86,14 +86,14 @@ class Problem:
         return self.context_space.numbers(context)
 
     def with_context(self, points: NDArray[np.float64], context: Any) -> NDArray[np.float64]:
-        """Return encoded points; if contexts were declared, the columns of the context are appended."""
+        """Return encoded points; if contexts were declared, append the columns of the context to each point."""
         self.context_numbers(context)
         if self.context_space is None:
             return points
         return np.hstack([points, np.tile(self.context_space.encode(context), (len(points), 1))])
 
     def contexts(self, context: Any, n: int) -> list[list[float] | None]:
-        """Return the context's numbers for each of n points."""
+        """Return n rows, one for each point, that all contain the numbers of the context."""
         contexts = None if self.context_space is None else self.context_space.several(context)
         if contexts is None:
             return [self.context_numbers(context)] * n
@@ -102,7 +102,7 @@ class Problem:
         return [self.context_numbers(each) for each in contexts]
 
     def check_fidelity(self, fidelity: Any) -> float | None:
-        """Return a checked fidelity as an int or float, or None for None."""
+        """Check a fidelity and return it as an int or float; return None for None."""
         if fidelity is None:
             return None
         if self.fidelity is None:

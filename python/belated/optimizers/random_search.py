@@ -9,25 +9,26 @@ from belated.optimizers.optimizer import Optimizer
 class RandomSearch(Optimizer, strategy="RandomSearch"):
     """Random search: uniformly random suggestions, as a baseline for other optimizers.
 
-    In a finite domain of up to 100,000 points, a point is repeated only after all points have been suggested.
+    If the domain has at most 100,000 points, a point is suggested again only after all points have been suggested.
 
     Parameters
     ----------
     space : mapping, optional
-        Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or their shorthand; or a list of pairs of
-        bounds. See `Space`.
+        Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or a shorthand for one of these; or a list of
+        pairs of bounds. See `Space`.
     context : mapping, optional
-        The space of variables that the caller of ``suggest`` chooses, declared like `space`. Default None: without
-        context.
+        The space of the variables whose values the caller passes to ``suggest``, declared like `space`. Default None:
+        there is no context.
     candidates : array-like of shape (N, d), optional
         A finite set of points, the rows of this array. Pass either `space` or `candidates`.
     constraints : list of callable, optional
-        Known constraints, for spaces only: functions that take the dict of params and return True or False, such as
-        ``lambda p: p["a"] + p["b"] <= 1``. Every suggestion satisfies all constraints. The functions are called often,
-        in the thread that calls ``suggest``; they should be fast and depend only on the params. `RandomSearch` tries at
-        most 10,000 points for a suggestion. If `RandomSearch` or `BayesOpt` does not find a point that satisfies the
-        constraints, it draws from a pool of points. To fill the pool, 10,000 points are tried once. Constraints can be
-        pickled only if they are defined at the top level of a module. Default None: without constraints.
+        Known constraints, which are allowed only with `space`: functions that take the dict of params and return True
+        or False, such as ``lambda p: p["a"] + p["b"] <= 1``. Every suggestion satisfies all constraints. The functions
+        are called often, in the thread that calls ``suggest``; they should be fast and depend only on the params.
+        `RandomSearch` tries at most 10,000 points for a suggestion. If `RandomSearch` or `BayesOpt` does not find a
+        point that satisfies the constraints, it draws from a pool of points that satisfy them. To fill the pool, 10,000
+        points are tried once. Constraints can be pickled only if they are defined at the top level of a module. Default
+        None: all points are allowed.
     fidelity : Fidelity, optional
         The range of fidelities, if trials may be cheaper than full evaluations. By default a trial has the highest
         fidelity. Default None: every trial is a full evaluation.
@@ -35,7 +36,7 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
         The unit of times and delays: suggestions started, or seconds.
     direction : {"maximize", "minimize"}, default "maximize"
     seed : int, optional
-        From 0 to 2**64 - 1. Default None: a seed is drawn. The attribute `seed_` has the seed in both cases.
+        From 0 to 2**64 - 1. Default None: a seed is drawn. In both cases, the attribute `seed_` contains the seed.
     time : callable, optional
         A function that returns seconds, used for time stamps and for ``clock="seconds"``. Default None: `time.time`.
 

@@ -24,25 +24,25 @@ T = TypeVar("T")
 
 
 class NotFitted(BelatedError, ValueError):
-    """A call needs the model, but a value has not been observed yet."""
+    """A call needs the model, but the model cannot be fitted before the first value is observed."""
 
 
 class ReadAccess(ABC):
     """The members that read trials and the model without changing them; the subclass defines `_source`."""
 
-    # Hide this method from type checkers: they would allow any attribute.
+    # Hide this method from type checkers; otherwise they would allow any attribute.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             cls = type(self)
             if name in dir(cls):
-                # The attribute exists, so its property raised an AttributeError: raise this error again.
+                # The attribute exists, but its property raised an AttributeError. Raise the same error again.
                 return object.__getattribute__(self, name)
             message = f"{cls.__name__!r} object has no attribute {name!r}"
             if name.startswith("_"):
                 raise AttributeError(message)
             if name.endswith("_"):
-                # Studies and results of runs also have the attributes of their optimizer's class, such as rounds_.
+                # Studies and results of runs also have the special attributes of their optimizer, such as rounds_.
                 optimizer = self._source._optimizer
                 if optimizer is not self and isinstance(getattr(type(optimizer), name, None), property):
                     self._source._current_log()
@@ -117,8 +117,8 @@ class ReadAccess(ABC):
     def best_params_(self) -> Any:
         """The params with the best observed value (for candidates, the row); None before the first value.
 
-        If a fidelity was declared, only values at the highest observed fidelity count. If other params than the
-        suggested ones were reported by `observe`, the reported params are returned.
+        If a fidelity was declared, only values at the highest observed fidelity count. If `observe` reported params
+        that differ from the suggested params, the reported params are returned.
         """
         best = self.best_trial_
         return None if best is None else best.params_run
@@ -134,11 +134,12 @@ class ReadAccess(ABC):
 
         The first columns are number, state, value, std, cost, duration, suggested_at, observed_at, delay, error (as
         ``"type: message"``) and, if a fidelity was declared, fidelity. The next columns are ``params_…``, one for each
-        name. For candidates, the column ``index`` has the row number in the array. If a trial was run at another point
-        than suggested, there are also columns ``params_run_…`` (for candidates, ``index_run``). The last columns are
-        ``context_…`` for each name of the context and ``attrs_…`` for each key of the attrs. Data that a trial does not
-        have are missing values. If a space has both ``x`` and ``run_x``, the column of ``run_x`` is ``params_run_x``,
-        and the columns of the points that were run are ``params_run__…``.
+        name. For candidates, the column ``index`` has the row number in the array. If a trial was run at a point that
+        differs from the suggested point, there are also columns ``params_run_…`` (for candidates, ``index_run``). The
+        last columns are ``context_…`` for each name of the context and ``attrs_…`` for each key of the attrs. If a
+        trial does not have some of these data, the cell contains a missing value. If a space has both ``x`` and
+        ``run_x``, the column of ``run_x`` is ``params_run_x``, and the columns of the points that were run are
+        ``params_run__…``.
 
         To read trials from a file that ``trials_dataframe().to_csv(file, index=False)`` wrote, use
         ``add(pandas.read_csv(file))``.
@@ -156,8 +157,8 @@ class ReadAccess(ABC):
     def recommend(self, context: Mapping[str, Any] | None = None) -> Any:
         """Return the point to use after the search: the point with the best posterior mean.
 
-        The posterior mean averages over the noise of the values. If a fidelity was declared, the mean is taken at the
-        highest fidelity.
+        The posterior mean is the model's estimate of f without noise. If a fidelity was declared, the point is
+        recommended for the highest fidelity.
 
         Parameters
         ----------
@@ -199,14 +200,15 @@ class ReadAccess(ABC):
         context : mapping, optional
             A single context for all points, if a context was declared.
         pending : bool, default False
-            Whether to apply the pending policy to trials without a result, as the next suggestion does.
+            If True, the model takes trials without a result into account, as the pending policy defines and as the next
+            suggestion does.
 
         Returns
         -------
         mean, std : ndarray of shape (n,)
             Mean and standard deviation of f, without observation noise. If bad values are compressed (`GP`,
-            ``targets="robust"``), the first array has medians, and the second has the widths of central 95 % intervals
-            divided by 2 · 1.96.
+            ``targets="robust"``), the first array contains medians instead of means. The second array then contains the
+            widths of central 95 % intervals divided by 2 · 1.96.
 
         Raises
         ------
@@ -245,21 +247,20 @@ class ReadAccess(ABC):
         Returns
         -------
         ndarray of shape (n,)
-            Larger numbers are better for both directions. If trials have failed, -inf marks points at which failure is
-            more likely than success; such points are not suggested.
-            `LogEI`: the logarithm of the expected improvement in units of f. If trials have failed, the logarithm of
-            the probability of success is added.
-            `UCB`: the upper bound of f, or of -f if f is minimized.
-            `MaxVariance`: the variance of f.
-            `UCBPE`: if no trial is in flight, as for `UCB`. If trials are in flight, the variance of f. However, if the
-            upper bound at a point is too low for exploration, minus the amount by which the bound is too low.
+            Larger numbers are better, also if f is minimised. If trials have failed, -inf marks points at which failure
+            is more likely than success; such points are not suggested. `LogEI`: the logarithm of the expected
+            improvement in units of f. If trials have failed, the logarithm of the probability that a trial at the point
+            succeeds is added. `UCB`: the upper bound of f, or of -f if f is minimized. `MaxVariance`: the variance of
+            f. `UCBPE`: if no trial is in flight, the same as for `UCB`. If trials are in flight, the number is the
+            variance of f. However, at points whose upper bound is too low for exploration, the number is minus the
+            amount by which the bound is too low.
 
         Raises
         ------
         NotFitted
             No trial has been observed yet.
         InvalidSetting
-            The optimizer does not have a model, or the acquisition is `ThompsonSampling`, which maximises a new draw at
+            The optimizer does not have a model; or the acquisition is `ThompsonSampling`, which maximises a new draw at
             each suggestion.
         InvalidPoint, InvalidContext
             A point or context does not belong to its space.
@@ -312,7 +313,7 @@ class ReadAccess(ABC):
 
 
 def _fitted(what: str, found: T | None) -> T:
-    """Return a result of the model; raise NotFitted if it is None, because a value has not been observed yet."""
+    """Return a result of the model. The result is None before the first observed value; then raise NotFitted."""
     if found is None:
         raise NotFitted(f"{what} needs values: observe at least one trial first")
     return found

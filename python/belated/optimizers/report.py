@@ -80,7 +80,7 @@ def error_facts(error: Any) -> tuple[str, str, str | None] | None:
 
 
 def _or_reason(text: Callable[[], str], what: str) -> str:
-    """Return a text of an exception; if computing this text raises another error, return a text that says so."""
+    """Return a text of an exception; if computing the text raises another error, return a text that states this."""
     try:
         return text()
     except Exception as raised:
@@ -113,7 +113,7 @@ def _short_form(error: BaseException) -> "TracebackException":
 
 
 def _encodable(text: str) -> str:
-    """Escape the characters that UTF-8 cannot encode; messages may have such characters in file names."""
+    """Escape the characters that UTF-8 cannot encode. Such characters may occur in file names in messages."""
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -128,7 +128,7 @@ def shortened(text: str) -> str:
 def _cut(text: str, longest: int, share: float, mark: str) -> str:
     """Return text in at most `longest` bytes of UTF-8; a mark replaces the middle of a longer text.
 
-    The beginning gets the fraction `share` of these bytes.
+    The fraction `share` of these bytes is used for the beginning of the text.
     """
     data = text.encode(errors="backslashreplace")
     if len(data) <= longest:
@@ -204,7 +204,7 @@ def _as_json(value: Any, name: str, depth: int) -> Any:
 
 
 def merged_attrs(texts: Iterable[str]) -> dict[str, Any]:
-    """Merge attributes that were reported as JSON, in this order; a later value of a key replaces an earlier value."""
+    """Merge reports of attributes, each in JSON; if a key occurs in several reports, its last value is kept."""
     attrs: dict[str, Any] = {}
     for text in texts:
         attrs |= json.loads(text)

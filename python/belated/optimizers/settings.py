@@ -28,7 +28,7 @@ __all__ = [
     "ThompsonSampling",
 ]
 
-# The strings that name values with their defaults.
+# The strings that stand for values with default fields.
 AcquisitionName: TypeAlias = Literal["log_ei", "ucb", "thompson", "max_variance", "ucb_pe"]
 PendingName: TypeAlias = Literal["integrate", "hallucinate", "ignore", "censor", "liar", "nearest"]
 
@@ -45,7 +45,7 @@ class Theory(Value):
     Parameters
     ----------
     rkhs_bound : float, optional
-        A bound on the norm of f in the reproducing kernel Hilbert space, in the model's units. The norm of
+        A bound on the norm of f in the reproducing kernel Hilbert space, in the model's units. The norm of a function
         sum a_i k(., x_i) is the square root of sum a_i a_j k(x_i, x_j). Default None: 1; `BPEDelay` requires it with
         ``beta="theory"``.
     delta : float, default 0.1
@@ -78,9 +78,9 @@ class Search(Value):
 
     effort: float = 1.0
     _: KW_ONLY
-    # Maximise by n_raw uniform points and by runs of L-BFGS-B from n_starts further points: (n_raw, n_starts).
+    # (n_raw, n_starts): score n_raw uniform points, and run L-BFGS-B from n_starts further points.
     multistart: tuple[int, int] | None = private(None)
-    # Maximise by DIRECT (dividing rectangles), with about this number of evaluations. DIRECT does not use gradients.
+    # Use DIRECT (dividing rectangles) with about this number of evaluations. DIRECT does not use gradients.
     direct: int | None = private(None)
 
 
@@ -102,8 +102,8 @@ class LogEI(Acquisition, name="log_ei"):
     Parameters
     ----------
     incumbent : {"posterior_mean", "best_value"}, default "posterior_mean"
-        The reference for improvement with the other pending policies: the largest posterior mean at an observed point,
-        or the largest observed value, which includes noise.
+        With pending policies other than `Integrate`, improvement is measured from the largest posterior mean at an
+        observed point, or from the largest observed value, which includes noise.
     """
 
     _: KW_ONLY
@@ -114,8 +114,8 @@ class LogEI(Acquisition, name="log_ei"):
 class UCB(Acquisition, name="ucb"):
     """Acquisition: the upper confidence bound, which is the posterior mean plus a multiple of the standard deviation.
 
-    With the pending policy `Censor`, the multiple is beta plus the sum of the standard deviations at the points of
-    pending trials within their window (GP-UCB-SDF).
+    With the pending policy `Censor`, the multiple is beta plus a sum of standard deviations (GP-UCB-SDF). The sum is
+    over the pending trials whose window has not ended, and the standard deviations are taken at their points.
 
     Parameters
     ----------
@@ -128,8 +128,8 @@ class UCB(Acquisition, name="ucb"):
         units. gamma is an upper bound on the maximum information gain, computed from greedy choices. The bounds of
         "theory" are far too wide for practice.
     theory : Theory, default Theory()
-        B (`rkhs_bound`), V (`value_bound`) and delta. With `Censor` and any beta, the sum of the standard deviations is
-        also multiplied by V.
+        B (`rkhs_bound`), V (`value_bound`) and delta. With `Censor`, the sum of the standard deviations is multiplied
+        by V, for any beta.
     """
 
     beta: float | Literal["kandasamy", "kandasamy_code", "theory"] = 2.0
@@ -137,7 +137,7 @@ class UCB(Acquisition, name="ucb"):
     theory: Theory = Theory()
     # Whether the standard deviations include the noise.
     predictive_std: bool = private(False)
-    # Whether j leaves out trials in flight, so that all points of a batch have the same beta.
+    # Whether trials in flight are not counted in j. All points of a batch then have the same beta.
     per_batch: bool = private(False)
 
 
@@ -149,10 +149,10 @@ class ThompsonSampling(Acquisition, name="thompson"):
     ----------
     beta : float, "kandasamy", "kandasamy_code" or "theory", default 1.0
         With the pending policy `Censor`, the deviation of a draw from the mean is multiplied by nu (GP-TS-SDF). nu is
-        beta plus the sum of the standard deviations at the points of pending trials within their window. The strings
-        denote the same formulas as in `UCB`. Other pending policies do not use beta.
+        beta plus the same sum of standard deviations as in `UCB`. The strings denote the same formulas as in `UCB`.
+        Pending policies other than `Censor` do not use beta.
     n_features : int, default 1024
-        Number of random features of a draw, if an exact draw is impossible.
+        If an exact draw is impossible, the draw is a sum of this number of random features.
     theory : Theory, default Theory()
         As in `UCB`.
     """
@@ -161,8 +161,8 @@ class ThompsonSampling(Acquisition, name="thompson"):
     _: KW_ONLY
     n_features: int = 1024
     theory: Theory = Theory()
-    # How functions are drawn if an exact draw is impossible: by Matheron's rule, or, only for spaces, by drawing the
-    # weights of the random features.
+    # How functions are drawn if an exact draw is impossible: by Matheron's rule, or by drawing the weights of the
+    # random features. The second method is only for spaces.
     draws: Literal["pathwise", "weight_space"] = private("pathwise")
     # Whether deviations are multiplied by nu with `Censor`.
     widen: bool = private(True)
@@ -180,16 +180,16 @@ class UCBPE(Acquisition, name="ucb_pe"):
     """Acquisition GP-UCB-PE: an upper confidence bound, followed by pure exploration (Contal et al. 2013).
 
     A point that is suggested while no trial is in flight is the first point of a batch; it has the largest upper bound.
-    The other points of the batch explore the region in which the maximum may be,
-    {x : mu(x) + 2 beta sigma(x) > max mu - beta sigma}. Each of these points has the largest standard deviation s in
-    this region. The mean mu and the standard deviation sigma depend only on observed values. s also depends on the
-    points in flight with their predicted values; therefore `UCBPE` requires `Hallucinate`. `UCBPE` is made for
-    synchronous batches. If results arrive one by one, `UCBPE` only explores.
+    The later points of the batch explore the region in which the maximum may be, {x : mu(x) + 2 beta sigma(x) > max mu
+    - beta sigma}. Each of these points has the largest standard deviation s in this region. The mean mu and the
+    standard deviation sigma depend only on observed values. The standard deviation s also depends on the points in
+    flight; therefore `UCBPE` requires `Hallucinate`. `UCBPE` is made for synchronous batches. If results arrive one by
+    one, `UCBPE` only explores.
 
     Parameters
     ----------
     beta : float, "kandasamy", "kandasamy_code" or "theory", default 2.0
-        As in `UCB`. j counts the trials before the batch; all points of a batch have the same beta.
+        As in `UCB`, but j counts the trials before the batch. All points of a batch therefore have the same beta.
     theory : Theory, default Theory()
         As in `UCB`.
 
@@ -209,12 +209,12 @@ class UCBPE(Acquisition, name="ucb_pe"):
     theory: Theory = Theory()
 
 
-# Pending policies: how the model treats a trial without a result.
+# Pending policies: how the model treats trials that do not have a result yet.
 
 
 @dataclass(frozen=True, repr=False)
 class PendingPolicy(Value, argument=True):
-    """A pending policy, which defines how the model treats a trial without a result.
+    """A pending policy, which defines how the model treats trials that do not have a result yet.
 
     The policies are `Integrate`, `Hallucinate`, `Ignore`, `Censor`, `Liar` and `Nearest`.
     """
@@ -240,7 +240,7 @@ class Hallucinate(PendingPolicy, name="hallucinate"):
     The trial then reduces the uncertainty, but does not change the mean.
     """
 
-    # Whether, in a finite domain, a point in flight may be suggested again before all points were tried.
+    # Whether a point in flight may be suggested again before all points of a finite domain were tried.
     repeats: bool = private(False)
 
 
@@ -285,7 +285,7 @@ class Liar(PendingPolicy, name="liar"):
 
 @dataclass(frozen=True, repr=False)
 class Nearest(PendingPolicy, name="nearest"):
-    """Pending policy: the value of a pending trial is assumed to be the mean prediction at the nearest observed points.
+    """Pending policy: a pending trial is assumed to have the mean of the predictions at the nearest observed points.
 
     Parameters
     ----------
@@ -312,37 +312,38 @@ class GP(Surrogate, name="gp"):
     dimension. Lengthscales refer to *encoded* columns, which are in [0, 1]; see `Space`. The *unit of the targets* is
     the unit of f for raw targets. For other targets, this unit is about the standard deviation of the observed values.
 
-    If an evaluation diverges, or a loss is 1e6, the differences between good points are small compared with the
-    distance to the bad points. Robust targets are therefore a monotone transformation of the values, which may compress
-    the values worse than the median k. If f is maximised, a value y < k becomes k - w log(1 + (k - y)/w); if f is
-    minimised, the transformation is mirrored. The width w is one of three widths. A transformation is used only if it
-    explains the values clearly better: the evidence, including the slope of the transformation, has to be larger by 3
-    nats. Extremely bad values are treated as equal. Predictions are transformed back: `predict` and `recommend` then
-    use the median of f. The returned ``std`` is the width of the central 95 % interval of f divided by 2 · 1.96. The
-    transformation and the unit of the targets remain the same until the next fit. An outlier or the correction of a
-    wrong value causes an early fit.
+    If some evaluations diverge, or some losses are 1e6, the differences between good values are small compared with
+    their distance from the bad values. Robust targets are therefore a monotone transformation of the values, which may
+    compress the values that are worse than the median k. If f is maximised, a value y < k becomes k - w log(1 + (k -
+    y)/w); if f is minimised, the transformation is mirrored. The width w is chosen from three widths. A transformation
+    is used only if it explains the values clearly better: it has to increase the evidence, which includes the slope of
+    the transformation, by 3 nats. Extremely bad values are treated as equal. Predictions are transformed back: if a
+    transformation is used, `predict` and `recommend` use the median of f. The ``std`` that `predict` returns is then
+    the width of the central 95 % interval of f divided by 2 · 1.96. The transformation and the unit of the targets
+    remain the same until the next fit. If an outlier arrives or a wrong value is corrected, the model is fitted
+    earlier.
 
     Parameters
     ----------
     kernel : {"auto", "matern52", "matern32", "matern12", "squared_exponential", "linear"}, default "auto"
-        "auto" is "matern52", or "matern32" if a parameter is discrete. "auto" changes to "squared_exponential" if, at a
-        fit, this kernel explains the observations clearly better.
+        "auto" is "matern52", or "matern32" if a parameter is discrete. At each fit, "auto" changes to
+        "squared_exponential" if this kernel explains the observations clearly better.
     ard : bool, default True
         True: one lengthscale for each dimension (a `Categorical` is one dimension). False: the same lengthscale for all
         dimensions.
     lengthscale : float or list of float, optional
-        Lengthscale in encoded units: a single number, or one number for each column of the point and then of the
-        context. Default None: fitted.
+        Lengthscale in encoded units: a single number; or a list with one number for each column, first the columns of
+        the point and then the columns of the context. Default None: fitted.
     signal_std : float, optional
         Standard deviation of f around its mean, in the unit of the targets. Default None: fitted.
     noise_std : float, optional
-        Standard deviation of the observations' noise, in the unit of the targets; 0 means exact values. For a value
-        that is reported with a ``std``, this ``std`` is used instead. Default None: fitted.
+        Standard deviation of the observations' noise, in the unit of the targets; 0 means exact values. If a value is
+        reported with a ``std``, this ``std`` is used for the value instead. Default None: fitted.
     mean : {"auto", "estimated", "zero", "median"} or float, default "auto"
-        Prior mean of f; a number is in units of f. "zero" is zero after rescaling, which is the mean of the observed
-        values, or with `Censor` the floor. "estimated" is a constant that is fitted with the hyperparameters; with
-        `Censor` and for raw targets it equals "zero". "auto" is "estimated" from five dimensions on, and "zero" in
-        fewer dimensions.
+        Prior mean of f; a number is in units of f. "zero" is 0 after rescaling: the mean of the observed values, or the
+        floor if the pending policy is `Censor`. "estimated" is a constant that is fitted together with the
+        hyperparameters; with `Censor` and for raw targets, "estimated" equals "zero". "auto" is "estimated" in five or
+        more dimensions, and "zero" in fewer dimensions.
     priors : bool, default True
         Whether hyperparameters are fitted with priors. If False, they are fitted by maximum likelihood.
     targets : {"robust", "standardized", "raw"}, default "robust"
@@ -350,15 +351,17 @@ class GP(Surrogate, name="gp"):
         compressed. (`Censor` does not compress, because its targets are distances from the floor.) "standardized":
         values are rescaled. "raw": values are unchanged.
     inputs : {"warped", "plain"}, default "warped"
-        How real parameters, and integers with many values, are transformed for the model. "warped": a transformation by
-        powers stretches a parameter near one of its bounds, if this explains the values clearly better. An example is a
-        learning rate without ``log=True``. The transformations are Kumaraswamy's distribution functions, after Snoek et
-        al. 2014, for up to 20 parameters. "plain": parameters are unchanged.
+        How real parameters, and integers with many values, are transformed for the model. "warped": a transformation
+        stretches the range of a parameter near one of its bounds, if this explains the values clearly better. An
+        example of such a parameter is a learning rate without ``log=True``. The transformations are Kumaraswamy's
+        distribution functions, as in Snoek et al. 2014. At most 20 parameters are transformed. "plain": parameters are
+        unchanged.
     n_restarts : int, default 4
         Number of starting points of the first fit.
     refit_every : int, default 10
-        Number of new observations after which the model is fitted again. The number is smaller while the model has few
-        observations. If 5 % of the observations are more than `refit_every`, the number is 5 % of the observations.
+        The model is fitted again after this number of new observations. It is fitted more often while it has few
+        observations. If 5 % of the observations are more than `refit_every`, it is fitted again after as many new
+        observations as these 5 %.
     """
 
     _: KW_ONLY
@@ -380,7 +383,7 @@ class GP(Surrogate, name="gp"):
     # The rows that the model is fitted to. "observed": rows with values. "policy": also the rows to which `Censor`
     # assigns the floor. "all": every row.
     fit_rows: Literal["observed", "policy", "all"] = private("observed")
-    # (lengthscale, signal_std, noise_std) at the start of the first fit, by default the mode of the priors.
+    # The first fit starts from this (lengthscale, signal_std, noise_std); None: from the mode of the priors.
     initial_theta: tuple[float, float, float] | None = private(None)
 
 
@@ -391,13 +394,13 @@ class Initial(Value):
     Parameters
     ----------
     n : int, optional
-        The number of points. Default None: twice the number of parameters (for candidates, of columns), but at least 4
-        and at most 10.
+        The number of points. Default None: twice the number of parameters (for candidates, twice the number of
+        columns), but at least 4 and at most 10.
     how : {"quasi_random", "uniform", "uncertainty"}, default "quasi_random"
         "quasi_random": points spread evenly over the space. "uniform": independent random points. "uncertainty": each
         point maximises the variance of the model given the previous points (uncertainty sampling, Kandasamy et al.
-        2017, proposition 2). Pass hyperparameters with "uncertainty", because they cannot be fitted before the first
-        value.
+        2017, proposition 2). With "uncertainty", pass hyperparameters to the model, because they cannot be fitted
+        before the first value.
     """
 
     n: int | None = None

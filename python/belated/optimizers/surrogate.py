@@ -32,20 +32,22 @@ class Surrogate:
         The lengthscale of each parameter and of each context variable by name, in the parameter's own units. With
         ``log=True`` the unit is a decade: 1.0 is a factor of ten. For an `Ordinal` the unit is the step from one value
         to the next. A `Categorical` has one number: a change from one choice to another is a step of 1 in the columns
-        of both choices. If its choices have different lengthscales, the entry is a dict with one number for each
-        choice, or a tuple if choices are not hashable. The columns of candidates have the names x0, x1, ….
+        of both choices. However, if the choices of a `Categorical` have different lengthscales, the entry is a dict
+        with one number for each choice (a tuple if some choices are not hashable). The columns of candidates have the
+        names x0, x1, ….
     signal_std : float
-        Standard deviation of f around its mean, in units of f. If bad values are compressed, the number applies to good
-        values.
+        Standard deviation of f around its mean, in units of f. If bad values are compressed, this number describes f at
+        good values.
     noise_std : float
-        Standard deviation of the noise of values that were reported without a ``std``, in the same units.
+        Standard deviation of the noise, in units of f, for values that were reported without a ``std``.
     mean : float
-        Prior mean of f, which the model predicts far from all data.
+        Prior mean of f. Far from all data, the model predicts this value.
     log_evidence : float
         log p(values | hyperparameters), a density in units of f. This number can be compared between models of the same
         values.
     n_observed : int
-        Number of rows that the model was fitted to: observed values, and failed trials if they count as bad values.
+        Number of rows that the model was fitted to: the observed values, and also failed trials if they count as bad
+        values.
 
     Examples
     --------
@@ -90,7 +92,7 @@ def _rounded(value: Any) -> str:
 def surrogate_of(problem: Problem, model: GaussianProcess, mean: float, scale: float, log_slope: float) -> Surrogate:
     """Convert a model of targets (0 at the prior mean of f, in units of `scale`) to the problem's units.
 
-    log_slope is the log density of the values minus the log density of their targets.
+    `log_slope` is the log density of the values minus the log density of the targets.
     """
     domain, contexts = problem.domain, problem.context_space
     lengthscale, start = model.lengthscale, domain.width

@@ -1,4 +1,4 @@
-"""Conversion of trials to a pandas DataFrame and back, also after the DataFrame was stored in a CSV file.
+"""Conversion of trials to a pandas DataFrame and back. The DataFrame may have been stored in a CSV file.
 
 A CSV file stores values as text. Numbers read from the file may have a rounding error in the last digit. None and the
 empty string are read as missing values, and tuples are read as text. JSON, pickles and studies keep values exactly.
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 _STATES = ("observed", "pending", "failed", "abandoned")
 
-# pandas.read_csv reads these cells, and the empty cell, as missing values.
+# Cells that pandas.read_csv reads as missing values, like empty cells.
 _READ_AS_MISSING = frozenset(
     ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"]
     + ["NULL", "NaN", "None", "n/a", "nan", "null"]
 )
 
-# Number of digits that a CSV file preserves: pandas may read the last digits of a number with an error.
+# Number of digits of a number that a CSV file preserves. pandas may read further digits with an error.
 _DIGITS = 14
 
 
 def _run_prefix(space: Space) -> str:
-    """Return the prefix that parameter names have in the columns for the points that were run.
+    """Return the prefix of parameter names in the columns that contain the points that were run.
 
     If the space has both ``x`` and ``run_x``, the column of the parameter ``run_x`` is ``params_run_x``. Underscores
     are therefore added to the prefix until all columns have different names.
@@ -85,7 +85,7 @@ def _columns(prefix: str, names: Iterable[str], rows: Sequence[Mapping[str, Any]
 
 
 def is_trials_table(params: Any) -> bool:
-    """Return whether `params` is a table from `trials_dataframe`, and not a table of parameters only."""
+    """Return whether `params` is a table from `trials_dataframe`. False for a table that has only parameters."""
     if not is_table(params):
         return False
     columns = [str(name) for name in params.columns]
@@ -126,12 +126,12 @@ def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
 
 
 def _part(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """Return the cells of the columns with this prefix, by column name without the prefix."""
+    """Return the cells of the columns with this prefix in a dict; the keys are column names without the prefix."""
     return {name.removeprefix(prefix): cell for name, cell in row.items() if name.startswith(prefix)}
 
 
 def _point(problem: Problem, row: Mapping[str, Any], i: int) -> Any:
-    """Return the point that was run, because the model uses this point."""
+    """Return the point that was run (not the suggested point), because the model uses the point that was run."""
     space = problem.domain
     if not isinstance(space, Space):
         index = row.get("index_run", row.get("index"))
@@ -140,7 +140,7 @@ def _point(problem: Problem, row: Mapping[str, Any], i: int) -> Any:
     prefix, cells = _run_prefix(space), _part(row, "params_")
     run = {name: cells.pop(f"{prefix}{name}") for name in space if f"{prefix}{name}" in cells}
     if run:
-        # Keep names that the space does not have, so that the space refuses them.
+        # Keep names that do not belong to the space, so that the space raises an error for them.
         cells = run | {name: cell for name, cell in cells.items() if name not in space}
     return _values(space, cells, i)
 
@@ -148,8 +148,8 @@ def _point(problem: Problem, row: Mapping[str, Any], i: int) -> Any:
 def _values(space: Space, cells: Mapping[str, Any], i: int) -> dict[str, Any]:
     """Return the values in the cells of a row, by name; the cells of inactive parameters are empty."""
     values = {name: _value(space[name], cell, name, i) if name in space else cell for name, cell in cells.items()}
-    # An empty cell of an active parameter stands for a choice that is written as an empty cell, such as None. This
-    # choice may make further parameters active.
+    # If the cell of an active parameter is empty, its value is a choice that is written as an empty cell, such as None.
+    # This choice may make further parameters active.
     empty = [name for name in space if name not in cells and None in map(_as_read, choices_of(space[name]) or ())]
     for _ in empty:
         for name in empty:
@@ -161,7 +161,7 @@ def _values(space: Space, cells: Mapping[str, Any], i: int) -> dict[str, Any]:
 def _as_read(value: Any) -> float | str | None:
     """Return a value as it is read from a CSV file.
 
-    Values that have the same text in the file give equal results.
+    If two values have the same text in the file, this function returns equal results for them.
     """
     text = "" if value is None else str(value)
     if text == "" or text in _READ_AS_MISSING:
@@ -180,7 +180,7 @@ def _as_read(value: Any) -> float | str | None:
 def _value(dimension: Dimension, cell: Any, name: str, i: int) -> Any:
     """Return the value of a cell.
 
-    A cell that is not a value of the dimension is returned unchanged, because the space reports the error.
+    If a cell is not a value of the dimension, return the cell unchanged; the space later raises an error for it.
     """
     choices = choices_of(dimension)
     if choices is None:
@@ -195,7 +195,7 @@ def _value(dimension: Dimension, cell: Any, name: str, i: int) -> Any:
 
 
 def _in_range(dimension: Dimension | Fidelity | None, cell: Any) -> Any:
-    """Return the nearest bound for a number that a rounding error moved out of range; return other cells unchanged."""
+    """If a rounding error moved a number out of range, return the nearest bound. Return other cells unchanged."""
     number = finite(cell)
     low, high = getattr(dimension, "low", None), getattr(dimension, "high", None)
     if number is None or low is None or high is None or low <= number <= high:

@@ -17,13 +17,13 @@ class Bound(Value, argument=True):
 
 @dataclass(frozen=True, repr=False)
 class DUCB1(Bound, name="ducb1"):
-    """The bound mean + range sqrt(2 log t/s), for s values in t steps and values in a known range.
+    """The bound mean + range sqrt(2 log t/s) for a cell with s values after t steps, if values are in a known range.
 
     Parameters
     ----------
     range : float, optional
-        The width of the range of the values, in units of f (1 in the literature). Default None: the difference of the
-        best value and the median.
+        The width of the range of the values, in units of f (1 in the literature). Default None: the difference between
+        the best value and the median.
     """
 
     range: float | None = None
@@ -31,7 +31,7 @@ class DUCB1(Bound, name="ducb1"):
 
 @dataclass(frozen=True, repr=False)
 class DUCB1Sigma(Bound, name="ducb1_sigma"):
-    """The bound mean + sqrt(2 noise_std² log t/s), for noise with a known standard deviation.
+    """The bound mean + sqrt(2 noise_std² log t/s), for noise whose standard deviation is known.
 
     Parameters
     ----------
@@ -49,7 +49,8 @@ class DUCBV(Bound, name="ducbv"):
     Parameters
     ----------
     b : float, optional
-        A bound on the values, in units of f. Default None: 0.3 times the difference of the best value and the median.
+        A bound on the values, in units of f. Default None: 0.3 times the difference between the best value and the
+        median.
     """
 
     b: float | None = None
@@ -82,14 +83,14 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
     The search builds a tree of cells. The root is the whole space, and the children of a cell are its halves along the
     longest side. For each suggestion, the search descends from the root to a leaf; at each cell it follows the child
     with the larger upper bound. The search suggests a point of the leaf and halves the leaf at once. Results may
-    therefore arrive in any order and at any time (Wang et al. 2022, Algorithm 1). By default, every other suggestion
-    halves the best cell of a random size instead (Jones et al. 1993; Munos 2011). These suggestions prevent the search
-    from staying in one small cell. The search does not fit a model: a suggestion takes microseconds even after a
-    million trials.
+    therefore arrive in any order and at any time (Wang et al. 2022, Algorithm 1). By default, only every second
+    suggestion is chosen in this way. Each of the other suggestions halves the best cell of a random size (Jones et al.
+    1993; Munos 2011), which prevents the search from staying in one small cell. The search does not fit a model: a
+    suggestion takes microseconds even after a million trials.
 
     A failed trial does not change the mean of its cell. The cell is halved further, and a low rate of success lowers
-    its bound. An abandoned trial is left out. If all parameters are discrete, a point may be suggested more than once,
-    but not while it is in flight in its cell. Candidates and contexts are not supported.
+    the bound of the cell. An abandoned trial is left out. If all parameters are discrete, a point may be suggested more
+    than once, but not while the same point is in flight in the same cell. Candidates and contexts are not supported.
 
     Parameters
     ----------
@@ -101,24 +102,26 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
         their defaults.
     nu : float, optional
         The smoothness of f: f varies by at most nu rho**h in a cell of depth h. nu is in units of f. Default None: a
-        tenth of the difference of the best value and the median; with a fidelity, the largest such difference so far.
+        tenth of the difference between the best value and the median. If there is a fidelity, the default is the
+        largest value of this difference so far.
     rho : float or list of float, optional
-        Between 0 and 1. With a small rho the search goes deep early; with a large rho it searches broadly. With a list,
-        a separate search is made for each rho. The searches take turns on the same cells and share all evaluations.
-        Default None: 0.25**(1/d) in d dimensions; with a fidelity 0.7**(1/d); with a horizon 0.95.
+        Between 0 and 1. If rho is small, the search goes deep early; if rho is large, it searches broadly. If rho is a
+        list, a separate search is made for each entry. These searches take turns on the same cells and share all
+        evaluations. Default None: 0.25**(1/d) in d dimensions; 0.7**(1/d) if there is a fidelity; 0.95 if there is a
+        horizon.
     horizon : int, optional
         The total number of trials, for parallel optimistic optimisation (POO, Grill et al. 2015). POO searches with
-        several values of rho; the largest of them is the argument rho. A longer horizon gives more values. Default
-        None: the search uses only the argument rho.
+        several values of rho, of which the argument rho is the largest. If the horizon is longer, POO uses more values.
+        Default None: the search uses only the argument rho.
     sample : {"uniform", "centre"}, default "uniform"
         How the suggested point of a cell is chosen: at random, or as the centre of the cell.
     recommendation : {"lower_bound", "mean"}, default "lower_bound"
-        The leaf that `recommend` uses. "lower_bound": the leaf with the largest mean - nu rho**h. "mean": the leaf with
-        the largest mean.
+        `recommend` returns a point of this leaf. "lower_bound": the leaf with the largest mean - nu rho**h. "mean": the
+        leaf with the largest mean.
     front : bool, optional
-        Whether every other suggestion ignores the bounds. Such a suggestion halves the best cell among the cells down
-        to a random depth. The search then halves good cells of every size, independently of nu and rho. Default None:
-        True if nu, rho, horizon and fidelity are not given.
+        Whether every second suggestion ignores the bounds and halves the best cell among the cells down to a random
+        depth. The search then halves good cells of every size, independently of nu and rho. Default None: True if nu,
+        rho, horizon and fidelity are not given.
 
     Raises
     ------
@@ -146,8 +149,8 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
     sample: Literal["uniform", "centre"] = "uniform"
     recommendation: Literal["lower_bound", "mean"] = "lower_bound"
     front: bool | None = None
-    # "frozen": in the term log t of the bounds, t is rounded up to a power of two. "exact": t is not rounded, so the
-    # bound of every cell changes at every suggestion.
+    # How the bounds compute log t. "frozen": t is rounded up to a power of two. "exact": t is not rounded, so the bound
+    # of every cell changes at every suggestion.
     refresh: Literal["frozen", "exact"] = private("frozen")
 
     @property

@@ -31,7 +31,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def utc(seconds: float | None) -> datetime | None:
-    """Convert seconds since 1970 to a time. Return None for None, and for years that are not between 1 and 9999."""
+    """Convert seconds since 1970 to a time. Return None for None, and for times outside the years 1 to 9999."""
     try:
         return None if seconds is None else _EPOCH + timedelta(seconds=seconds)
     except OverflowError:
@@ -41,10 +41,10 @@ def utc(seconds: float | None) -> datetime | None:
 class Trial:
     """A trial of an optimizer.
 
-    Trials are returned by ``suggest``, ``add`` and ``trials``. A trial is a view: it reads the optimizer's log at each
-    access, so its attributes are always up to date. Two trials are equal if they have the same number in the same
-    optimizer. A pickled trial contains its optimizer. Therefore send only `params` (or `x`) and `number` to a worker,
-    and report the value to the optimizer that suggested the trial.
+    The methods ``suggest`` and ``add`` and the attribute ``trials`` return trials. A trial is a view: each access to an
+    attribute reads the optimizer's log, so attributes are always up to date. Two trials are equal if they have the same
+    number in the same optimizer. A pickled trial contains its optimizer. Therefore send only `params` (or `x`) and
+    `number` to a worker, and report the value to the optimizer that suggested the trial.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Trial:
 
     @property
     def params_run(self) -> dict[str, Any] | Any:
-        """The point that was run, in the form of `params`; equal to `params` unless another point was reported."""
+        """The point that was run, in the form of `params`. It equals `params` unless a different point was reported."""
         run = self._record.run
         return self.params if run is None else self._owner._problem.domain.params_at(run)
 
@@ -96,7 +96,7 @@ class Trial:
 
     @property
     def index_run(self) -> int | None:
-        """The row number of the candidate that was run; equal to `index` unless another candidate was reported."""
+        """The row number of the candidate that was run. It equals `index` unless a different candidate was reported."""
         run = self._record.run
         return run if isinstance(run, int) else self.index
 
@@ -159,7 +159,7 @@ class Trial:
 
     @property
     def ended_at(self) -> float | None:
-        """The last time at which the trial was observed, failed or abandoned, on the same clock; None while pending."""
+        """The optimizer's time when the trial was last observed, failed or abandoned; None while it is pending."""
         return self._record.ended_at
 
     @property
@@ -209,7 +209,7 @@ class Trial:
         self._owner.abandon(self)
 
     def _facts(self) -> dict[str, Any]:
-        """Return the data to show, in this order; data that are None are left out."""
+        """Return the data to show, in the order to show them; data that are None are left out."""
         record, x, error = self._record, self.x, self.error
         point = {"params": self.params} if x is None else {"index": self.index, "x": x}
         if record.run is not None:

@@ -1,6 +1,6 @@
-"""The base class of values, which are frozen dataclasses for settings: checks of fields, and conversion to JSON data.
+"""The base class of values: frozen dataclasses for settings, whose fields are checked and converted to JSON data.
 
-The annotation of a field declares its type: a number, strings by ``Literal``, a list, a tuple, None, or a union of
+The annotation of a field declares its type: a number, a ``Literal`` of strings, a list, a tuple, None, or a union of
 these types.
 """
 
@@ -20,7 +20,7 @@ from belated.space.arguments import finite, is_list, shown, whole_number
 
 
 def private(default: Any) -> Any:
-    """Return a dataclass field that only replays set. The signature of the class does not show it."""
+    """Return a dataclass field that is set only by replays and is left out of the signature of the class."""
     return dataclasses.field(default=default, kw_only=True, metadata={"private": True})
 
 
@@ -36,7 +36,8 @@ def _natural(value: Any) -> int | None:
     return number if number is not None and 0 <= number < 2**64 else None
 
 
-# Plain type → a function that returns the converted value (None if it is invalid), and a description of valid values.
+# Plain type → a function that returns the converted value (None for an invalid value), and a description of valid
+# values.
 _PLAIN: dict[Any, tuple[Callable[[Any], Any], str]] = {
     bool: (lambda value: bool(value) if isinstance(value, (bool, np.bool_)) else None, "True or False"),
     int: (_natural, "an integer from 0 to 2**64 - 1"),
@@ -57,7 +58,7 @@ def checked(value: Any, annotation: Any, name: str) -> Any:
     """
     parts = _parts(annotation)
     if value is None and types.NoneType in parts:
-        # If the values of a class are not denoted by strings, None denotes the value with the defaults.
+        # If strings do not denote values of the class, None denotes the value with the defaults.
         return next((part() for part in parts if _is_value(part) and not part.shorthand), None)
     for part in parts:
         found = _converted(value, part)
@@ -83,7 +84,7 @@ def _converted(value: Any, part: Any) -> Any:
         return value if isinstance(value, str) and value in within else None
     if origin is None:
         return part.denoted(value)
-    # A tuple with one type for each entry, or a sequence with the same type for all entries.
+    # The type is a tuple with one type for each entry, or a sequence with the same type for all entries.
     if not is_list(value) or not len(value) or (origin is tuple and len(value) != len(within)):
         return None
     kinds = within if origin is tuple else within * len(value)
@@ -115,14 +116,14 @@ class Value(ChecksKeywords):
 
     # All classes of values, by name.
     kinds: ClassVar[dict[str, "type[Value]"]] = {}
-    # The strings that name values with their defaults, for one argument.
+    # For one argument, the strings that stand for values with default fields.
     shorthand: ClassVar[dict[str, "type[Value]"]] = {}
 
     def __init_subclass__(cls, *, argument: bool = False, name: str | None = None) -> None:
         """Register a class.
 
-        `argument` is True if the class is the base class of the values that an argument takes. `name` is the string
-        that denotes the value with its defaults.
+        `argument` is True for the base class of the values that an argument takes. `name` is the string that denotes
+        the value with its defaults.
         """
         if argument:
             cls.shorthand = {}
@@ -164,7 +165,7 @@ def as_data(value: Any) -> Any:
 
 
 def from_data(data: Any, kinds: Mapping[str, Callable[..., Any]] = Value.kinds) -> Any:
-    """Return the value for data from `as_data`; raise KeyError for an unknown kind."""
+    """Return the value from the data that `as_data` returned; raise KeyError if the kind is unknown."""
     if isinstance(data, dict):
         return kinds[data["kind"]](**{name: from_data(entry, kinds) for name, entry in data.items() if name != "kind"})
     return data

@@ -1,4 +1,4 @@
-"""Plots of results, studies and optimizers with matplotlib, and of mean curves with bands of one standard error."""
+"""Plots with matplotlib: of results, studies and optimizers, and of mean curves with bands of one standard error."""
 
 from belated.plotting.contour import plot_contour
 from belated.plotting.convergence import plot_convergence

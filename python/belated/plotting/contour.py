@@ -31,8 +31,8 @@ def plot_contour(
     """Plot the model's mean and standard deviation of f over two parameters.
 
     All other parameters have the values of the recommended point, which is shown as a star. White dots are observed
-    trials, and orange crosses are pending trials. The other parameters of these trials have different values, so the
-    shown mean may differ from their observed values.
+    trials, and orange crosses are pending trials. In these trials, the parameters that are not shown had different
+    values. The mean at a dot may therefore differ from the observed value.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ def plot_convergence(search: ReadAccess, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     search : Result, Study or Optimizer
-        The search whose trials are drawn. A result has the trials of its run.
+        The search whose trials are drawn. If a result is given, the trials of its run are drawn.
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
 
@@ -49,7 +49,7 @@ def plot_convergence(search: ReadAccess, ax: Axes | None = None) -> Axes:
 
 
 def _best_so_far(search: ReadAccess, observed: Sequence[Trial], values: Sequence[float]) -> list[float]:
-    """Return, after each of these trials, the best value at the highest fidelity observed so far."""
+    """Return an array with the best value, after each of these trials, at the highest fidelity observed so far."""
     fidelity = search._source._problem.fidelity
     shares = [1.0 if fidelity is None else fidelity.encode(trial.fidelity) for trial in observed]
     better = min if search.direction == "minimize" else max

@@ -41,8 +41,8 @@ def plot_curves(
     bands : bool
         Whether to draw the standard errors.
     dashes : sequence
-        Line styles, which are used in turn. Each call begins with the first colour. A second call with other dashes
-        therefore draws its curves in the same colours.
+        Line styles, which the curves use in turn. Each call begins with the first colour. If a second call passes
+        different dashes, its curves therefore have the same colours as the curves of the first call.
     """
     ax = axes_for(ax)
     ax.set_prop_cycle(None)

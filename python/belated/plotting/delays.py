@@ -1,4 +1,4 @@
-"""Plot of the distribution of delays, in which trials in flight are censored observations."""
+"""Plot of the distribution of delays. Trials in flight are treated as censored observations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 
 def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "seconds") -> Axes:
-    """Plot the share of trials that have ended within a delay, with a band of one standard error.
+    """Plot, against the delay, the share of trials that ended within this delay, with a band of one standard error.
 
     The delay of a trial is known if it ended with a value or a failure. The delay of a trial in flight is *censored*:
     it is longer than the current age of the trial. A cross marks this age. An abandoned trial is censored at the time
@@ -25,8 +25,8 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     Parameters
     ----------
     search : Result, Study or Optimizer
-        The search whose trials are used. A result has the trials of its run. Trials that were added with a value are
-        left out.
+        The search whose trials are used. If a result is given, the trials of its run are used. Trials that were added
+        with a value are left out.
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
     clock : {"seconds", "iterations"}, default "seconds"

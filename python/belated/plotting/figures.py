@@ -1,4 +1,4 @@
-"""Functions for figures, axes and labels, and colours; all plots use this module."""
+"""The functions and colours that all plots share: figures, axes and labels."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def time_label(clock: str, what: str = "Time") -> str:
 
 
 def checked_clock(search: ReadAccess, clock: Any) -> str:
-    """Return the clock of a time axis; raise an error if it is unknown or the search does not have it."""
+    """Return the clock of a time axis; raise an error if the clock is unknown or the search lacks this clock."""
     if clock not in ("seconds", "iterations") or (clock == "iterations" and search.clock == "seconds"):
         raise InvalidSetting(
             f"clock={short_repr(clock)} is not usable: pass 'seconds', or 'iterations' for a search that counts them"
@@ -123,9 +123,10 @@ def now_of(search: ReadAccess, clock: str) -> float:
 
 
 def spans_of(search: ReadAccess, clock: str) -> list[tuple[Trial, float, float]]:
-    """Return each trial with its start and its end, in order of the starts; trials without known times are left out.
+    """Return each trial with its start and its end, ordered by start; trials whose times are unknown are left out.
 
-    Times are in suggestions started, or in seconds since the first trial. The end of a pending trial is the present.
+    Times are in suggestions started, or in seconds since the first trial. The end of a pending trial is the current
+    time.
     """
     now = now_of(search, clock)
     spans = []
@@ -163,6 +164,6 @@ def grid(n_rows: int, n_columns: int) -> tuple[Figure, list[Axes]]:
 
 
 def save(drawn: Axes | Figure, path: str | Path) -> None:
-    """Write a figure, or the figure of axes, to a file; the suffix of the file name determines the format."""
+    """Write a figure (or the figure of given axes) to a file; the file's suffix determines the format."""
     figure: Any = drawn.figure
     figure.savefig(path, dpi=150)

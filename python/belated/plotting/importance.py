@@ -15,7 +15,7 @@ from belated.space.space import Space
 
 Array = NDArray[np.float64]
 
-# The maximum number of rows of a draw, which all parameters share. The time of a draw is cubic in this number.
+# The maximum number of rows of a draw. All parameters use the same rows. The time of a draw is cubic in this number.
 _MAX_ROWS = 1200
 _MAX_POINTS = 300
 _N_DRAWS = 100
@@ -24,13 +24,13 @@ _N_DRAWS = 100
 def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None, ax: Axes | None = None) -> Axes:
     """Plot the importance of each parameter: its total effect on the variance of f over the space.
 
-    The total effect of parameter i is T_i = E[Var(f | all others)] / Var(f), for params drawn uniformly from the space
-    (on the scales of the parameters). T_i is 0 if f does not depend on the parameter. The sum of the effects exceeds 1
-    if parameters interact. The estimator is T_i = mean (f(a) - f(a with parameter i of b))² / (2 Var f(a)) over evenly
-    spread points a and b (Jansen 1999; Saltelli et al. 2010, table 2f). T_i is computed for each of 100 draws of f from
-    the posterior (Le Gratiet, Cannamela and Iooss 2014). A bar shows the median of the draws, and a line shows the
-    interval from their 5 % to their 95 % quantile. A long line means that the model is too uncertain. A parameter does
-    not have an effect at points where it is inactive.
+    The total effect of parameter i is T_i = E[Var(f | all other parameters)] / Var(f), where params are drawn uniformly
+    from the space (on the scales of the parameters). T_i is 0 if f does not depend on the parameter. The sum of the
+    effects exceeds 1 if parameters interact. The estimator is T_i = mean (f(a) - f(a with parameter i of b))² / (2 Var
+    f(a)) over evenly spread points a and b (Jansen 1999; Saltelli et al. 2010, table 2f). T_i is computed for each of
+    100 draws of f from the posterior (Le Gratiet, Cannamela and Iooss 2014). A bar shows the median of T_i over the
+    draws, and a line shows the interval from the 5 % to the 95 % quantile of T_i. A long line means that the model is
+    too uncertain to show the importance. A parameter does not have an effect at points where it is inactive.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Plot of leave-one-out predictions, which shows whether the predictions of the model are reliable."""
+"""Plot of leave-one-out predictions. The plot shows whether the predictions of the model are reliable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plot of the observed values against each parameter, with the model along a line through the recommended point."""
+"""Plot of the observed values against each parameter, and of the model on a line through the recommended point."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def plot_slice(
 
     All other parameters have the values of the recommended point. The band is one standard deviation of f, without
     noise. Observed values at other points may be far from the mean. Without a model, or before the first value, only
-    observed values are drawn. A trial that was run at another point than suggested is drawn at the point that was run.
+    observed values are drawn. If a trial was run at a point that differs from the suggested point, it is drawn at the
+    point that was run.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def plot_slice(
 
 
 def _recommended(search: ReadAccess, context: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the recommended point, or None without a model or before the first value."""
+    """Return the recommended point. Return None if there is no model, or before the first value."""
     if not search._source._optimizer._has_model:
         return None
     try:
@@ -120,7 +121,7 @@ def _positions(ax: Axes, dimension: Dimension, values: Sequence[Any]) -> list[An
 
 
 def values_of(dimension: Dimension, n: int = _N_POINTS) -> list[Any]:
-    """Return all values of a list parameter, or at most n values of a range, evenly spread on its scale."""
+    """Return all values of a list parameter; for a range, return at most n values, evenly spread on its scale."""
     listed = choices_of(dimension)
     if listed is not None:
         return list(listed)
@@ -130,7 +131,7 @@ def values_of(dimension: Dimension, n: int = _N_POINTS) -> list[Any]:
 def predict_at(
     search: ReadAccess, space: Space, points: Sequence[dict[str, Any]], context: Mapping[str, Any] | None
 ) -> tuple[Any, Any]:
-    """Return the mean and std at points, or NaN at points in which an active parameter is missing.
+    """Return the mean and std at points; both are NaN at points that lack the value of an active parameter.
 
     Inactive parameters are removed from the points.
     """

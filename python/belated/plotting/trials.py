@@ -30,7 +30,7 @@ def plot_trials(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     Parameters
     ----------
     search : Result, Study or Optimizer
-        The search whose trials are drawn. A result has the trials of its run.
+        The search whose trials are drawn. If a result is given, the trials of its run are drawn.
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
     clock : {"seconds", "iterations"}, default "seconds"
@@ -86,7 +86,7 @@ def lanes_of(spans: Iterable[tuple[float, float]]) -> list[int]:
 def fate_of(search: ReadAccess, trial: Trial, now: float) -> str:
     """Return the category of a trial, a key of `_LOOKS`.
 
-    The rule for windows and leases is the rule of `is_arriving` in src/strategy/bayes/model/expiry.rs. Here it also
+    Windows and leases end by the rule of `is_arriving` in src/strategy/bayes/model/expiry.rs. Here the rule also
     applies to trials that have ended.
     """
     state = trial.state
@@ -95,7 +95,7 @@ def fate_of(search: ReadAccess, trial: Trial, now: float) -> str:
     end = now if trial.ended_at is None else trial.ended_at
     window = figures.window_of(search)
     passed = window is not None and end - trial.suggested_at > window
-    # A lease ends at a time of the wall clock, which cannot be compared with times on the clock of iterations.
+    # A lease ends at a wall-clock time, which cannot be compared with times that count iterations.
     if trial.expires_at is not None:
         wall_time = search._source._problem.wall_time()
         if state == "pending":

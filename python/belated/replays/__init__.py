@@ -1,8 +1,8 @@
 """Replays of published experiments; `belated replay NAME` runs them.
 
 Each file of this folder lists its replays in ``REPLAYS``, a list of `belated.replays.runner.Replay`. A new file is
-found without being registered. Libraries other than numpy are imported inside functions, so that every file can be
-imported.
+found without being registered. Libraries other than numpy are imported inside functions, so that a file can be imported
+without these libraries.
 """
 
 import pkgutil

@@ -2,16 +2,17 @@
 
 M workers evaluate a noisy function. For synchronous and asynchronous methods, the curves show the simple regret of the
 arrived results against simulated time. For seqTS, synTS and asyTS on Hartmann6, the curves show the regret against the
-number of evaluations, and DIRECT finds the maximum of each draw, as in the paper. All methods of a run share the
-initial points, and the k-th trial of each method has the same evaluation time and noise. In addition, asyTS, synTS and
-asyRAND run on all ten functions with half-normal times, to count the functions on which asyTS is better.
+number of evaluations. In these runs, DIRECT finds the maximum of each draw, as in the paper. All methods of a run share
+the initial points, and the k-th trial has the same evaluation time and noise for every method. In addition, asyTS,
+synTS and asyRAND run on all ten functions with half-normal times. These runs count the functions on which asyTS is
+better.
 
 The paper states the methods, the functions, the noise and the distributions of evaluation times, which have mean 1. All
 methods share random initial points, and curves begin after these points. For Hartmann6 the paper states about 12·30
-evaluations, so M = 12 and T = 30. For the other panels, only the titles of the figures give M and the distributions.
-The values below are ours, with more workers in more dimensions. The number of initial points is max(M, min(6d, 25)), as
-in the authors' code. Here the values of the initial points are known at time 0. The authors' code starts the initial
-points like all other points, and asynchronously even for synchronous methods.
+evaluations, so M = 12 and T = 30. For the other panels, M and the distributions appear only in the titles of the
+figures. The values of M below are our choice: more workers in more dimensions. The number of initial points is max(M,
+min(6d, 25)), as in the authors' code. Here the values of the initial points are known at time 0. In the authors' code,
+workers evaluate the initial points like all other points, and do so asynchronously even if the method is synchronous.
 
 ``--iterations T`` is the simulated time of a run, 30 by default. The runs whose regret is plotted against the number of
 evaluations have M·T evaluations.
@@ -34,7 +35,7 @@ from belated.replays.runner import Options, Replay, run_all, seed_of
 METHODS = ("synRAND", "synBUCB", "synUCBPE", "synTS", "asyRAND", "asyUCB", "asyHUCB", "asyEI", "asyHTS", "asyTS")
 #: Methods that are compared by the number of evaluations.
 SEQUENTIAL = ("seqTS", "synTS", "asyTS")
-#: Methods that run on all functions to count wins, and the distribution of their evaluation times.
+#: Methods that run on all functions to count wins, and the distribution of evaluation times in these runs.
 COMPARED, COUNTED = ("asyRAND", "synTS", "asyTS"), "half-normal"
 MODES: Mapping[str, Any] = {"syn": "synchronous", "asy": "asynchronous", "seq": "sequential"}
 
@@ -57,7 +58,7 @@ WORKERS = {function.name: workers for function, (workers, _) in SETUP.items()}
 PANELS = [(function.name, times) for function, (_, listed) in SETUP.items() for times in listed]
 QUICK_FUNCTIONS = ("branin", "currin-exponential", "hartmann3", "park1", "hartmann6")
 BY_EVALUATIONS = "hartmann6"
-#: All distributions have mean 1. The power 5 of Pareto's distribution comes from the code.
+#: All distributions have mean 1. The power 5 of Pareto's distribution comes from the authors' code.
 TIMES: Mapping[str, simulate.DelayDistribution] = {
     "uniform": simulate.Uniform(0.0, 2.0),
     "half-normal": simulate.HalfNormal(),
@@ -69,7 +70,8 @@ N_READINGS = 60
 #: Number of evaluations by DIRECT. The paper does not state this number. N_DIRECT is the smallest number of points that
 # the authors' code scores.
 N_DIRECT = 2000
-#: Arguments of `belated.algorithm` for settings of the authors' code that the paper omits or states differently.
+#: Arguments of `belated.algorithm` with ``--faithful``: settings that the authors' code has and the paper omits or
+#: states differently.
 FAITHFUL: Mapping[str, Any] = {"surrogate__refit_every": 27, "surrogate__priors": False}
 #: Additional arguments for methods with upper confidence bounds.
 FAITHFUL_UCB: Mapping[str, Any] = {"acquisition__beta": "kandasamy_code"}
@@ -84,14 +86,14 @@ class Setting(NamedTuple):
 
 
 def make(options: Options) -> Report:
-    """Run all methods. A run that two panels show is made once."""
+    """Run all methods. If two panels show the same run, the run is made once."""
     settings = every_setting(QUICK_FUNCTIONS if options.quick else tuple(FUNCTIONS))
     described = [describe(*each) for each in run_all(run_task, settings, options, "asyts").items()]
     return {"duration": options.iterations, "settings": described, "counts": counts(described)}
 
 
 def every_setting(names: Sequence[str]) -> list[Setting]:
-    """Return the settings of the panels of these functions, and of the runs that are counted."""
+    """Return the settings of the panels for these functions, and the settings of the runs in which wins are counted."""
     panels = [panel for panel in PANELS if panel[0] in names]
     settings = [Setting(*panel, method) for panel in panels for method in METHODS]
     settings += [Setting(BY_EVALUATIONS, "evaluations", method) for method in SEQUENTIAL]
@@ -113,11 +115,11 @@ def initial_points(function: Function, n: int, rng: np.random.Generator) -> list
 def optimizer(
     method: str, function: Function, seed: int, *, n_trials: int, faithful: bool, direct: bool = False
 ) -> bl.Optimizer:
-    """A method by its name.
+    """Return the optimizer for a method.
 
-    By default the method follows the paper, but belated's own search maximises the acquisitions. The paper uses DIRECT,
-    which finds lower values in many dimensions. `direct` uses DIRECT. `faithful` follows the authors' code, which
-    scores random points.
+    By default the method follows the paper, except that belated's own search maximises the acquisitions. The paper uses
+    DIRECT, which finds lower values of the acquisition in many dimensions. With `direct`, DIRECT is used. With
+    `faithful`, random points are scored, as in the authors' code.
     """
     settings: dict[str, Any] = {}
     if faithful and not method.endswith("RAND"):
@@ -129,7 +131,7 @@ def optimizer(
 
 
 def n_scored(d: int, j: int) -> int:
-    """Return the number of random points that the authors' code scores at its last trial j, for all trials."""
+    """Return how many points the authors' code scores at the last trial, j. Here all trials score this number."""
     return int(np.clip(10 * min(5, d) ** 2 * np.sqrt(min(j, 1000)), 2000, 30_000))
 
 
@@ -173,7 +175,8 @@ def describe(setting: Setting, results: Sequence[dict[str, Any]]) -> Report:
 def counts(described: Sequence[Report]) -> Report:
     """Count the functions with half-normal times on which asyTS ends with less regret than asyRAND.
 
-    Also count the functions on which asyTS is worse than synTS by at most two standard errors of the paired difference.
+    Also count the functions on which asyTS is not clearly worse than synTS: the paired difference of their regrets is
+    at most two standard errors.
     """
     found: Report = {"functions": {}}
     for name in FUNCTIONS:
@@ -199,13 +202,13 @@ def counts(described: Sequence[Report]) -> Report:
 
 
 def shown_in(found: Report, function: str, times: str) -> dict[str, Report]:
-    """Return method → its results in a panel, with the methods in the order of the paper."""
+    """Return a dict from each method of a panel to the results of the method; methods are in the order of the paper."""
     shown = {s["method"]: s for s in found["settings"] if (s["function"], s["times"]) == (function, times)}
     return {method: shown[method] for method in dict.fromkeys((*METHODS, *SEQUENTIAL)) if method in shown}
 
 
 def panels_of(found: Report) -> dict[str, dict[str, Report]]:
-    """Return the methods of each panel of a report, by title of the panel."""
+    """Return a dict from the title of each panel of a report to the methods of the panel."""
     panels = {}
     for name, times in PANELS:
         title = f"{name}, d = {len(FUNCTIONS[name].space)}, M = {WORKERS[name]}, {times}"
@@ -214,7 +217,7 @@ def panels_of(found: Report) -> dict[str, dict[str, Report]]:
 
 
 def table(found: Report) -> str:
-    """Return tables of the regret at the end by panel and method, the curves by evaluations, and the counts."""
+    """Return tables: the final regret by panel and method, the regret by number of evaluations, and the counts."""
     columns = {"mean": ".3g", "stderr": ".2g", "median": ".3g", "n_evaluations": ".0f"}
     rows = []
     for title, shown in panels_of(found).items():
@@ -259,7 +262,7 @@ def figure(found: Report) -> Any:
     drawn = [_panel(shown_in(found, BY_EVALUATIONS, "evaluations"), first, xlabel="Evaluations n")]
     common = {"xlabel": "Simulated time T", "x": report.readings(found["duration"], N_READINGS), "bands": False}
     drawn += [_panel(shown, title, **common) for title, shown in panels_of(found).items()]
-    # Only the second of the panels with the same methods has a legend, because a legend of ten lines hides curves.
+    # A legend of ten lines hides curves. If panels have the same methods, only the second panel therefore has a legend.
     made = report.draw_panels(drawn, 3, legends=2)
     for ax in made.axes:
         ax.title.set_fontsize("small")

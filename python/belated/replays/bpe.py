@@ -2,19 +2,21 @@
 
 f1 and f2 are drawn as in section 7. The kernel model interpolates 25 values on a 5 × 5 grid of [-5, 5]². These values
 are drawn from a Gaussian process with squared-exponential kernel of lengthscale 0.8 or 1.0. Candidates are a 50 × 50
-grid, and the noise has standard deviation 0.02. Delays are Poisson of mean λ = 0, 25 or 50, and BPE-Delay is given λ, ξ
-= 9 and b = 1. The functions of the paper's figures are not published. Here the functions follow from the seed and are
-the same in all runs.
+grid, and the noise has standard deviation 0.02. Delays are Poisson with mean λ = 0, 25 or 50. BPE-Delay knows λ, and
+uses ξ = 9 and b = 1. The functions of the paper's figures are not published. Here the functions are drawn from the seed
+and are the same in all runs.
 
-All algorithms know the kernel of f and have bounds of sqrt(6) standard deviations, as in the authors' code.
-GP-UCB-SDF is the algorithm of Verma et al. 2022, with window 2λ and the given floor of f. BPE-Delay bounds delays by
-the larger term of Eq. 6, and its last round is cut to the horizon. BPE-Delay with estimated delays is added to the
-paper's algorithms. Figure 5 shows one function; here BPE and BPE-Delay also run on many functions drawn like f1.
+All algorithms know the kernel of f, and their bounds are sqrt(6) standard deviations wide, as in the authors' code.
+GP-UCB-SDF is the algorithm of Verma et al. 2022, with window 2λ; it knows the floor of f. BPE-Delay bounds delays by
+the larger term of Eq. 6, and the last round ends at the horizon. A version of BPE-Delay that estimates the delays is
+added to the paper's algorithms. Figure 5 shows one function; here BPE and BPE-Delay also run on many functions drawn
+like f1.
 
 ``--faithful`` follows the authors' code in three points. The model has lengthscale 1 for both functions. Rounds have
-the same lengths as in the code, and the last round has its full length and ends after the horizon. The multiplier of
-GP-UCB-SDF does not include the sum of standard deviations, and f is shifted so that its floor is the prior mean, 0.
-With ``--data``, the replay also runs the f for which the authors recorded regrets (T = 200), and compares the regrets.
+the same lengths as in the authors' code, so the last round is not cut and ends after the horizon. For GP-UCB-SDF, the
+multiplier does not include the sum of standard deviations, and f is shifted so that its floor is the prior mean, 0. The
+authors recorded regrets for one function f (T = 200). With ``--data``, the replay also runs this f, and compares its
+regrets with the recorded regrets.
 """
 
 import math
@@ -38,20 +40,21 @@ REPORTED = (100, 200, 500, 1000)
 #: Number of functions drawn for each run of the figures, and number of runs on each function.
 DRAWN, RUNS_DRAWN = 5, 3
 LENGTHSCALES = {"f1": 0.8, "f2": 1.0}
-SIDE = 10.0  # side of the square, and the unit of encoded lengthscales
+SIDE = 10.0  # side of the square, which is the unit of encoded lengthscales
 N_SIDE = 50
 NOISE = 0.02
 BETA = math.sqrt(6.0)
 DELTA = 0.01
 XI, B = 9.0, 1.0
 ESTIMATED = "BPE-Delay, delays estimated"
-#: The recorded runs of the authors' code: the file in --data, their T, and the steps that are compared.
+#: The recorded runs of the authors' code: the name of the file in --data, T, and the steps at which regrets are
+#: compared.
 REFERENCE, REFERENCE_HORIZON = "vakili2023_reference.json", 200
 REFERENCE_STEPS: Mapping[int, tuple[int, ...]] = {25: (100, 200, 490), 50: (100, 200, 590)}
 
 
 class Setting(NamedTuple):
-    """A function ("f1", "f2", or "reference", the recorded function), an algorithm, and the mean λ of its delays.
+    """A function ("f1", "f2", or the recorded function "reference"), an algorithm, and the mean λ of the delays.
 
     ``drawn`` is the number of a further function that is drawn like f1.
     """
@@ -73,7 +76,7 @@ CURVES = sorted({curve for _, members in FIGURES.values() for curve in members})
 
 
 def make(options: Options) -> Report:
-    """Run all settings, and compare with the recorded runs if these are available."""
+    """Run all settings. If recorded runs are available, compare their regrets with ours."""
     n_runs, horizon = options.runs, options.iterations
     settings = [Setting(f, *rest) for f in LENGTHSCALES for rest in (*CURVES, (ESTIMATED, 50))]
     # Slow runs start first, so that all processors are busy until the end.
@@ -93,7 +96,7 @@ def make(options: Options) -> Report:
 
 
 def table(found: Report) -> str:
-    """Return tables of cumulative regret by function and setting, of the cost of delays, and of the comparison."""
+    """Return tables: cumulative regret by function and setting, the cost of delays, and the comparison."""
     parts = []
     for f, lengthscale in LENGTHSCALES.items():
         members = [s for s in found["settings"] if s["function"] == f]
@@ -119,7 +122,7 @@ def figure(found: Report) -> Any:
 
 
 def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
-    """Return cumulative regret after 0, 1, 2, … steps, surviving candidates, and seconds per suggestion."""
+    """Return the cumulative regret after 0, 1, 2, … steps, the surviving candidates, and the seconds per suggestion."""
     seed, horizon = options.seed, options.iterations
     if setting.drawn is not None:
         seed = seed_of(seed, "drawn", setting.drawn)
@@ -141,7 +144,7 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
 
 
 def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: float = 0.0) -> bl.Optimizer:
-    """Return the optimizer of a setting, for an f with this floor. The candidates are scaled to the unit square."""
+    """Return the optimizer of a setting; f has this floor. The candidates are scaled to the unit square."""
     of_f = LENGTHSCALES.get(setting.function, 1.0)
     kernel: dict[str, Any] = {"lengthscale": (1.0 if faithful else of_f) / SIDE, "noise_std": NOISE, "signal_std": 1.0}
     common: dict[str, Any] = {"candidates": grid(), "seed": seed}
@@ -150,7 +153,8 @@ def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: 
         window = max(1, 2 * setting.poisson_mean)
         common |= {"surrogate": surrogate, "window": window, "initial": 0}
         if faithful:
-            # The sum of standard deviations is left out, because trials are never pending; see `FloorFirst`.
+            # The multiplier leaves out the sum of standard deviations, because trials are never pending; see
+            # `FloorFirst`.
             return bl.BayesOpt(acquisition=bl.UCB(BETA), pending="ignore", **common)
         return bl.algorithm("GP-UCB-SDF", acquisition__beta=BETA, pending__floor=floor, **common)
     common |= kernel | {"horizon": horizon, "beta": BETA, "theory__delta": DELTA}
@@ -162,11 +166,12 @@ def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: 
 
 
 class FloorFirst:
-    """GP-UCB-SDF in a tenth of the time: a trial is observed at the floor at once, and amended when its result arrives.
+    """GP-UCB-SDF in a tenth of the time: a trial is observed at the floor at once, and amended when the result arrives.
 
-    If the kernel is given, the posterior is the same as with pending trials at the floor. The rows of the model stay in
-    place, so a step adds a single row instead of a row for every trial in flight. The multiplier sums over the trials
-    within the window, as with pending trials. A result that arrives after the window is lost.
+    If the kernel is given, the posterior is the same as for pending trials whose value is assumed to be the floor. The
+    rows of the model do not move, so a step adds a single row instead of a row for every trial in flight. The sum in
+    the multiplier is over the trials within the window, as for pending trials. A result that arrives after the window
+    is lost.
     """
 
     clock, direction = "iterations", "maximize"
@@ -213,7 +218,7 @@ def interpolated(points: Array, values: Array, lengthscale: float) -> Array:
 
 
 def sample(function: str, seed: int) -> Array:
-    """Return f1 or f2 on the candidates."""
+    """Return the values of f1 or f2 at the candidates."""
     side = np.linspace(-SIDE / 2, SIDE / 2, 5)
     points = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
     lengthscale = LENGTHSCALES[function]
@@ -242,7 +247,7 @@ def find(described: Sequence[Report], function: str, algorithm: str, mean: int) 
 
 
 def excess(described: Sequence[Report], function: str) -> Report:
-    """Return the regret that delays add to BPE-Delay at the horizon, and a comparison with GP-UCB-SDF at λ = 50."""
+    """Return the regret that delays add to BPE-Delay until the horizon; compare it with GP-UCB-SDF at λ = 50."""
     ends = {mean: find(described, function, "BPE-Delay", mean)["mean"][-1] for mean in MEANS}
     added = {str(mean): float(ends[mean] - ends[0]) for mean in MEANS[1:]}
     ours, theirs = (find(described, function, name, 50) for name in ("BPE-Delay", "GP-UCB-SDF"))
@@ -266,7 +271,7 @@ def over_functions(results: Sequence[dict[str, Any]], horizon: int) -> Report:
 
 @dataclass(frozen=True)
 class Recorded:
-    """The values of f on the candidates, and for each λ the regrets of the authors' runs at steps 10, 20, …"""
+    """The values of f on the candidates, and the regrets of the authors' runs at steps 10, 20, … for each λ."""
 
     f: Array
     curves: Mapping[int, Array]

@@ -3,22 +3,23 @@
 The network has five convolutional layers and a dense layer (appendix C.3). Skip connections lead from the first to the
 third layer and from the third to the fifth layer. The skip connections are linear maps, because the numbers of filters
 may differ. The number of filters of each convolutional layer and the number of nodes of the dense layer are tuned
-within [16, 256]. A larger network takes longer to train, so results arrive out of order. Each method has the same time.
-In the paper, each method has 2 hours on four graphics cards, and an evaluation takes 4 to 16 minutes: 20 epochs on
-10,000 images, scored on 10,000 other images. The best network of each method is then trained four times as long, and
-scored on test images.
+within [16, 256]. A larger network takes longer to train, so results arrive out of order. All methods run for the same
+time. In the paper, this time is 2 hours on four graphics cards. An evaluation trains for 20 epochs on 10,000 images,
+computes the accuracy on 10,000 other images, and takes 4 to 16 minutes. At the end, the best network of each method is
+trained four times as long, and its accuracy on test images is computed.
 
 The paper does not state the other settings. Here kernels have size 3. Max-pooling has size 4 after the first layer and
 size 2 after the third layer. After the fifth layer, max-pooling takes the maxima of a 2 × 2 grid. The activation is
-ReLU. The dense layer is followed by a linear layer with a score for each class. Training uses Adam with rate 1e-3 on
-batches of 16. There are 12 initial points, uniform and the same for all methods of a run.
+ReLU. After the dense layer, a linear layer returns a score for each class. Training uses Adam with rate 1e-3 on batches
+of 16. The 12 initial points are uniformly random, and are the same for all methods of a run.
 
-By default an evaluation takes about as many seconds on a processor as it took minutes in the paper: 2 epochs on 1,000
-images, and 2 minutes for each method. `--faithful` uses the paper's numbers. CIFAR-10's binary files are read from
-`--data`. If these files are missing, MNIST's 10,000 test digits replace the images, and the output says so.
+By default, an evaluation trains for 2 epochs on 1,000 images, and each method runs for 2 minutes. On a processor, an
+evaluation then takes about as many seconds as it took minutes in the paper. `--faithful` uses the paper's numbers.
+CIFAR-10's binary files are read from `--data`. If these files are missing, MNIST's 10,000 test digits replace the
+images, and the output says so.
 
-``--keep DIR`` keeps each finished run, so that a stopped replay can continue. All methods make their first run before
-the second runs begin.
+``--keep DIR`` keeps each finished run, so that a stopped replay can continue. The first runs of all methods come before
+any second run.
 """
 
 import warnings
@@ -49,13 +50,13 @@ FILTERS = (16, 256)
 LAYERS = ("filters_1", "filters_2", "filters_3", "filters_4", "filters_5", "nodes")
 LEARNING_RATE = 1e-3
 BATCH_SIZE = 16
-LONGER = 4  # factor by which the best network is trained longer before its test
+LONGER = 4  # before its test, the best network is trained this number of times as long
 N_TIMES = 61  # number of points of a curve
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The amount of training, and the time of a method's search.
+    """The amount of training of a network, and the time for which a method searches.
 
     Attributes
     ----------
@@ -77,7 +78,7 @@ FAITHFUL = Scale((10_000, 10_000, 10_000), 20, 7200.0)
 
 @dataclass
 class Search:
-    """One run of one method: values in order of arrival, their times in seconds after the start, and final results."""
+    """One run of one method: values in order of arrival, their times in seconds since the start, and final results."""
 
     started: float
     arrivals: list[float]
@@ -93,12 +94,12 @@ class Search:
             self.durations.append(trial.duration or np.nan)
 
     def result(self) -> dict[str, Any]:
-        """Return the data of the search that are stored."""
+        """Return the data of the search that a stored result contains."""
         return {name: value for name, value in vars(self).items() if name != "started"}
 
     @classmethod
     def from_result(cls, result: dict[str, Any]) -> "Search":
-        """Make a search, whose clock starts at 0, from a stored result, which has null in place of NaN."""
+        """Make a search from a stored result, in which null stands for NaN. The clock of the search starts at 0."""
         return cls(0.0, **{name: np.array(value, dtype=float).tolist() for name, value in result.items()})
 
 
@@ -111,7 +112,7 @@ def make(options: Options) -> Report:
     images = f"{'cifar' if which.startswith('CIFAR') else 'digits'}{len(training_part)}"
     data = [images, f"workers{n_workers}", f"{scale.seconds:g}s"]
     settings = [(algorithm,) for algorithm in ALGORITHMS]
-    # These runs are made in this process, because each run itself uses the workers.
+    # Make these runs in this process, because each run uses all workers.
     function = partial(run_task, scale=scale, n_workers=n_workers)
     kept = run_all(function, settings, replace(options, workers=0), "cifar", data)
     searches = {algorithm: [Search.from_result(each) for each in results] for (algorithm,), results in kept.items()}
@@ -170,7 +171,7 @@ def search(
 
 
 def table(found: Report) -> str:
-    """Return the accuracy of the best network at the end and after longer training, and the number of evaluations."""
+    """Return a table of the best network's accuracy at the end and after longer training, and of evaluation counts."""
     header = ["method", "evaluations", "seconds each", "validation %", "test %"]
     rows = []
     for s in found["settings"]:
@@ -211,7 +212,7 @@ def summarise(algorithm: str, runs: Sequence[Search], times: np.ndarray) -> Repo
 
 
 def space() -> dict[str, Any]:
-    """Return the space: the filters of each layer, and the nodes of the dense layer."""
+    """Return the space: the number of filters of each layer, and the number of nodes of the dense layer."""
     return {layer: bl.Integer(*FILTERS) for layer in LAYERS}
 
 
@@ -231,7 +232,7 @@ def prepare(data: Path | None, scale: Scale) -> None:
 def evaluate(
     params: Params, trial: bl.RunningTrial | None = None, *, data: Path | None, scale: Scale, seed: int, longer: int = 1
 ) -> float:
-    """Train a network and return its accuracy on the validation images, or after longer training on the test images.
+    """Train a network and return its validation accuracy; if `longer` is above 1, return its test accuracy.
 
     Weights and shuffling differ from trial to trial, so the values are noisy, as in the paper.
     """

@@ -1,7 +1,7 @@
 """Images for the replays that train networks: MNIST's digits, CIFAR-10, and random parts of these data sets.
 
-Both data sets are read from a folder, which needs only numpy. Without a folder, torchvision downloads MNIST to torch's
-folder for downloads.
+Both data sets can be read from a folder; reading needs only numpy. Without a folder, torchvision downloads MNIST to
+torch's folder for downloads.
 """
 
 import gzip
@@ -19,7 +19,7 @@ from belated.replays.runner import MissingData, require
 #: MNIST's files, with or without .gz: (images, classes) of the 60,000 training digits and of the 10,000 test digits.
 TRAINING_DIGITS = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
 OTHER_DIGITS = ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
-#: CIFAR-10's files in its binary version: 50,000 images for training, and 10,000 other images.
+#: The files of CIFAR-10's binary version: 50,000 images for training, and 10,000 test images.
 TRAINING_CIFAR = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
 OTHER_CIFAR = ("test_batch.bin",)
 CIFAR_SHAPE = (3, 32, 32)
@@ -46,7 +46,7 @@ class Images:
         return len(self.classes)
 
     def parts(self, sizes: Sequence[int], seed: int = 0) -> "list[Images]":
-        """Return disjoint parts of these sizes, drawn at random. The parts depend only on the seed."""
+        """Return disjoint random parts of these sizes. The parts depend only on the images, the sizes and the seed."""
         if sum(sizes) > len(self):
             raise MissingData(f"{sum(sizes)} images are needed, and there are {len(self)}")
         parts = np.split(np.random.default_rng(seed).permutation(len(self))[: sum(sizes)], np.cumsum(sizes)[:-1])
@@ -55,7 +55,7 @@ class Images:
 
 @lru_cache(maxsize=1)
 def mnist(data: Path | None) -> tuple[Images, Images, str]:
-    """Return digits for training and for validation, and a line that describes the source of the digits.
+    """Return digits for training, digits for validation, and a line that describes the source of the digits.
 
     Parameters
     ----------
@@ -78,15 +78,16 @@ def mnist(data: Path | None) -> tuple[Images, Images, str]:
 def cifar_or_digits(data: Path | None, sizes: tuple[int, int, int]) -> tuple[Images, Images, Images, str]:
     """Return images for training, validation and testing, and a line that describes the source of the images.
 
-    If the folder has CIFAR-10's binary files, all images come from these files, and the test images from the test
-    batch. Otherwise MNIST's 10,000 test digits replace the images.
+    If the folder has CIFAR-10's binary files, all images come from these files; test images come from the test batch.
+    Otherwise MNIST's 10,000 test digits replace the images.
 
     Parameters
     ----------
     data : Path, optional
         A folder with CIFAR-10's binary files or MNIST's test digits; None: torchvision downloads the digits.
     sizes : (int, int, int)
-        Numbers of images for training, validation and testing; at most half, a quarter and a quarter of the digits.
+        Numbers of images for training, validation and testing. If digits are used, these numbers are at most half, a
+        quarter and a quarter of the number of digits.
     """
     n_training, n_validation, n_test = sizes
     if data is not None and find(data, OTHER_CIFAR[0]) is not None:
@@ -130,7 +131,8 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
 def read_cifar(path: Path) -> Images:
     """Return the images in a file of CIFAR-10's binary version.
 
-    For each image, the format is one byte for the class, then 1024 bytes of red, of green and of blue, row by row.
+    In this format an image is one byte for the class, then 1024 bytes of red, 1024 of green and 1024 of blue, row by
+    row.
     """
     content = path.read_bytes()
     size = 1 + math.prod(CIFAR_SHAPE)

@@ -1,12 +1,13 @@
 """Verma et al. 2022, Figure 3: logistic regression on breast cancer, six algorithms, late results.
 
-The paper (appendix C.2) tunes the batch size in [32, 128], and the learning rate and its decay in [1e-6, 1], on a 70/30
-split of the Wisconsin diagnostic data. The paper does not state the other settings, so our results may differ from the
-paper's. Here training is 20 epochs of mini-batch gradient descent on the logistic loss, and the rate of epoch e is lr /
-(1 + decay·e). The learning rate and the decay have log scales; the batch size has a linear scale. Features are
-standardised with the means and standard deviations of the training part. Initial weights are uniform in ±1/sqrt(30), as
-usual for linear layers. If the initial weights were zero, even a tiny learning rate would give a good classifier. The
-split is stratified and the same in all runs. Initial weights and shuffling are the same for all trials of a run.
+The paper (appendix C.2) tunes the batch size in [32, 128], the learning rate in [1e-6, 1], and the decay of the
+learning rate in [1e-6, 1]. The data are a 70/30 split of the Wisconsin diagnostic data. The paper does not state the
+other settings, so our results may differ from the paper's. Here training is 20 epochs of mini-batch gradient descent on
+the logistic loss. The learning rate in epoch e is lr / (1 + decay·e). The learning rate and the decay have log scales;
+the batch size has a linear scale. Features are standardised with the means and standard deviations of the training
+part. Initial weights are uniform in ±1/sqrt(30), as usual for linear layers. If the initial weights were zero, even a
+tiny learning rate would give a good classifier. The split is stratified and the same in all runs. Initial weights and
+shuffling are the same for all trials of a run.
 """
 
 from functools import lru_cache, partial
@@ -53,7 +54,7 @@ def run_task(setting: tuple[str, str], run: int, options: Options) -> dict[str, 
 
 
 def accuracy(params: dict[str, Any], seed: int) -> float:
-    """Train with these hyperparameters and return the accuracy on the validation part."""
+    """Train with these hyperparameters and return the validation accuracy."""
     x, y, x_validation, y_validation = breast_cancer()
     rng = np.random.default_rng(seed)
     w, b = train(x, y, int(params["batch_size"]), params["learning_rate"], params["decay"], rng)

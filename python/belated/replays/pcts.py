@@ -1,38 +1,39 @@
 """Wang et al. 2022, tables 4, 5, 8 and 9: tree search under delays on five functions, with its rivals.
 
-All runs have the same time, and not the same number of evaluations. The time is 600 units, with a constant delay of 4
-or geometric delays of mean 10. PCTS starts one evaluation per unit, also while results are in flight. Algorithms
-without delayed feedback start the next evaluation when the last result has arrived. The value of a run is the noiseless
-value of the recommended point at full fidelity. Tables show the median, and regret is measured from the paper's
-optimum. `belated.replays.wang` has the settings.
+All runs have the same duration, and not the same number of evaluations. The duration is 600 units of time. Delays are
+constant, 4 units, or geometric with mean 10 units. PCTS starts one evaluation in each unit of time, also while results
+are in flight. Algorithms without delayed feedback start an evaluation when the result of the previous evaluation has
+arrived. The value of a run is the noiseless value of the recommended point at full fidelity. Tables show the median
+over runs, and regret is measured from the optimum that the paper states. `belated.replays.wang` has the settings.
 
 By default algorithms follow the papers, and values are noisy. ``--faithful`` runs the authors' program
-(`belated.replays.reference_tree`). The program evaluates at cell centres, without noise, at full fidelity and with the
-settings of the scripts. This option runs the four tree searches, and a second version of each search with the settings
-of tables 5 and 9. In the second version, POO has three instances, each instance has 600 units of cost, and each cell is
-evaluated at its own fidelity. Results of the second version are late by milliseconds, as in real time. The tables have
-both measures of a run: ``full`` is the value of the recommended point at full fidelity; ``node`` is the largest value
-of a node at the fidelity of this node, which the program prints. ``--data`` adds the published medians. ``--iterations
-T`` is the time of a run. ``--quick`` makes three runs of 200 units on the functions in two and three dimensions.
-``--keep DIR`` keeps each finished run.
+(`belated.replays.reference_tree`). The program evaluates cell centres without noise at full fidelity, and has the
+settings of the authors' scripts. With this option, the four tree searches run in two versions. The second version has
+the settings of tables 5 and 9: POO has three instances, each instance has 600 units of cost, and each cell is evaluated
+at its own fidelity. In the second version, results arrive milliseconds later than their delay, as in real time. The
+tables have two measures of a run: ``full`` is the value of the recommended point at full fidelity; ``node`` is the
+largest value of a node at the fidelity of the node, which the program prints. ``--data`` adds the published medians.
+``--iterations T`` sets the duration of a run. ``--quick`` makes three runs of 200 units on the functions in two and
+three dimensions. ``--keep DIR`` keeps each finished run.
 
-The replay ``pcts-noise``. DUCB1σ and UCB1σ are given the variance of the noise; DUCBV and UCBV estimate it (sections
-3.3 and D.2 of the paper). A remark in D.2.3 states that with Laplace noise of variance 0.05, PCTS reaches 3.2942 on
-Hartmann6, and the next method 3.2562. The noise has the paper's variances, or variances four times as large. MFPOO and
-GP-UCB wait for each result before they start the next evaluation. The delay is 4, and there are ten runs of 600 units.
-The noiseless value of the recommended point is reported, as the median over the runs.
+The replay ``pcts-noise``. DUCB1σ and UCB1σ know the variance of the noise; DUCBV and UCBV estimate the variance
+(sections 3.3 and D.2 of the paper). Section D.2.3 states that with Laplace noise of variance 0.05, PCTS reaches 3.2942
+on Hartmann6, and that the second best method reaches 3.2562. Here the noise has the paper's variances, or variances
+four times as large. MFPOO and GP-UCB wait for each result before they start the next evaluation. The delay is 4, and
+there are ten runs of 600 units. The table shows the median over the runs of the noiseless value at the recommended
+point.
 
-PCTS is the authors' program with the noise that its wrapper should have added. With ``--faithful``, the program runs at
-full fidelity and with the settings of the scripts. Otherwise the program evaluates each cell at the cell's own fidelity
-and has the settings of the paper. The table also shows the paper's algorithm. ``--iterations T`` is the time of a run.
-``--quick`` makes three runs on two functions.
+PCTS is the authors' program, to which the noise is added that the program should have added itself. With
+``--faithful``, the program runs at full fidelity and with the settings of the scripts. Otherwise the program evaluates
+each cell at the cell's own fidelity and has the settings of the paper. The table also shows the paper's algorithm.
+``--iterations T`` is the time of a run. ``--quick`` makes three runs on two functions.
 
 The replay ``pcts-sr``. "SR" of the paper is Algorithm 2 of Locatelli and Carpentier 2018. At each level of a partition,
-the centre of every remaining cell is evaluated many times. The cell is then halved or rejected. PCTS and SR evaluate at
-full fidelity, in five runs of 600 units. An algorithm that waits for each result has one evaluation in flight. The
-authors' script has 30 evaluations in flight. This replay runs both versions.
+SR evaluates the centre of every remaining cell many times. Each cell is then halved or rejected. PCTS and SR evaluate
+at full fidelity, in five runs of 600 units. An algorithm that waits for each result has one evaluation in flight. In
+the authors' script, SR has 30 evaluations in flight. This replay runs SR with one and with 30 evaluations in flight.
 
-By default values are noisy, and PCTS follows the paper. ``--faithful`` runs the authors' program, which has no noise.
+By default values are noisy, and PCTS follows the paper. ``--faithful`` runs the authors' program, without noise.
 ``--iterations T`` is the time of a run. ``--quick`` uses three functions.
 """
 
@@ -52,9 +53,10 @@ from belated.replays.runner import Options, Replay, run_all, seed_of
 from belated.replays.wang import DELAYS, PROBLEMS
 
 QUICK_FUNCTIONS = ("Hartmann3", "CurrinExp", "Branin")
-#: The two values of a run (at full fidelity, and as the authors' program prints it) → their medians over runs.
+#: Measure of a run → name of its median over runs. "full": the value at full fidelity. "node": the value that the
+#: authors' program prints.
 MEASURES = {"full": "median", "node": "node_median"}
-#: Suffix of the label of the program if it has the settings of tables 5 and 9; see `belated.replays.wang`.
+#: Suffix of the label of the authors' program if it has the settings of tables 5 and 9; see `belated.replays.wang`.
 AS_TABLES = ", as the tables"
 RIVALS: Mapping[str, Callable[..., None]] = {
     "GP-UCB": rivals_bayesian.gp_ucb,
@@ -65,7 +67,7 @@ RIVALS: Mapping[str, Callable[..., None]] = {
     "OGD": rivals.ogd,
     "DBGD": rivals.dbgd,
 }
-#: Algorithms that choose fidelities by their cost.
+#: Algorithms that take the cost of fidelities into account.
 WITH_COST = ("MF-GP-UCB", "BOCA", "MF-SKO")
 
 Published = Mapping[tuple[str, str, str], dict[str, float]]
@@ -94,7 +96,7 @@ def algorithms(faithful: bool) -> tuple[str, ...]:
 
 
 def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
-    """Return the noiseless value of the recommendation at equally spaced times, and properties of the tree."""
+    """Return the noiseless values of the recommendations at equally spaced times, and properties of the tree."""
     delays, function, algorithm = setting
     problem, duration = PROBLEMS[function], options.iterations
     rng = np.random.default_rng(seed_of(options.seed, *setting, run))
@@ -108,7 +110,7 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
     if algorithm.startswith("PCTS"):
         value, n = wang.paper_search(problem, algorithm, delays, duration, noise, math.sqrt(problem.variance), rng)
         return {"value": value, "curve": np.full(wang.N_READINGS + 1, value), "n_evaluations": n}
-    if algorithm.startswith("MFPOO"):  # of Sen et al. 2018, with fidelity by height
+    if algorithm.startswith("MFPOO"):  # of Sen et al. 2018; the height of a cell determines the fidelity
         settings = {"duration": duration, "noise": noise, "variance": problem.variance}
         return _of_instances(wang.run_program(problem, delays, algorithm, rng, **settings), problem.value, duration)
     clock = rivals.WaitAndAct(problem.value, wang.endless(DELAYS[delays], rng), duration, noise)
@@ -147,9 +149,10 @@ def describe(setting: Setting, results: Sequence[dict[str, Any]], known: Publish
 
 
 def cells(described: Sequence[Report], known: Published) -> dict[str, list[Report]]:
-    """For each version and measure, return for each setting whether the better PCTS is as good as published.
+    """For each version and measure, return a list over settings: whether the better PCTS is as good as published.
 
-    The median regret may be at most 1.1 times the published median plus the published standard deviation.
+    PCTS is as good as published if its median regret is at most 1.1 times the published median plus the published
+    standard deviation.
     """
     found: dict[str, list[Report]] = {}
     both = ("PCTS+DUCB1-sigma", "PCTS+DUCBV")
@@ -172,7 +175,7 @@ def cells(described: Sequence[Report], known: Published) -> dict[str, list[Repor
 
 
 def table(found: Report) -> str:
-    """Return tables 4 and 8, 5 and 9, and the comparison with the published medians."""
+    """Return tables 4, 8, 5 and 9, and the comparison with the published medians."""
     parts = []
     header = ["", "max", "median", "std", "regret", "node median", "evaluations", "published median", "std"]
     layouts = dict(max=".6g", median=".6g", std=".2e", regret=".2e", node_median=".8g", n_evaluations=".0f")
@@ -227,7 +230,7 @@ def figure(found: Report) -> Any:
 
 
 QUICK_NOISE = ("Hartmann3", "Branin")
-#: Name → kind of noise, and the ratio of its variance to the paper's variance.
+#: Name → kind of noise, and the ratio of the variance here to the paper's variance.
 NOISES = {
     "none": ("none", 0.0),
     "Gaussian": ("Gaussian", 1.0),
@@ -293,7 +296,7 @@ def table_noise(found: Report) -> str:
 
 
 def figure_noise(found: Report) -> Any:
-    """Return median regret by noise, with a panel for each function."""
+    """Return a figure of the median regret by noise, with a panel for each function."""
     names = dict.fromkeys(each["function"] for each in found["settings"])
     made, axes = plotting.grid(1, len(names))
     for name, ax in zip(names, axes, strict=True):
@@ -307,7 +310,7 @@ def figure_noise(found: Report) -> Any:
 
 
 PCTS = "PCTS+DUCBV"
-#: Name → evaluations in flight.
+#: Name → number of evaluations in flight.
 SR = {"SR, one at a time": 1, "SR, 30 at once": 30}
 
 

@@ -1,8 +1,8 @@
 """Wang et al. 2022, Figure 3: three classifiers, tuned by tree search while results are late.
 
-(a) An SVM on 20 newsgroups. The parameters are C and gamma, both in [1e-5, 1e5] on a logarithmic scale (the text prints
-[e^-5, e^5], but its results are outside of this range). There are 100 to 7,000 samples, 5-fold cross-validation, and 5
-runs of 700 s with a delay of 4 s.
+(a) An SVM on 20 newsgroups. The parameters are C and gamma, both in [1e-5, 1e5] on a logarithmic scale. (The paper
+prints [e^-5, e^5], but some of its results are outside of this range.) There are 100 to 7,000 samples, 5-fold
+cross-validation, and 5 runs of 700 s with a delay of 4 s.
 
 (b) XGBoost on MNIST. Two of the five parameters are integers. There are 500 to 20,000 samples, 3-fold cross-validation,
 and 5 runs of 1,700 s with a delay of 10 s.
@@ -11,30 +11,31 @@ and 5 runs of 1,700 s with a delay of 10 s.
 rate in [1e-5, 1e-1] on a logarithmic scale, and early stopping. The solver lbfgs does not have the last two parameters.
 There are 1,000 to 60,000 samples, 3-fold cross-validation, and 5 runs of 1,800 s with a delay of 20 s.
 
-docs/pcts_tuning.md has the sources of the data. ``--iterations T`` is the time of a run. ``--quick`` uses 400, 200 or
-360 of scikit-learn's bundled digits, and trains the network for few iterations. ``--keep DIR`` keeps each evaluation,
-so that a stopped replay can continue.
+docs/pcts_tuning.md has the sources of the data. ``--iterations T`` sets the duration of a run. With ``--quick``, the
+three experiments use 400, 200 and 360 of scikit-learn's bundled digits, and the network is trained for few iterations.
+``--keep DIR`` keeps each evaluation, so that a stopped replay can continue.
 
-Notation: f(params, n) is the cross-validated accuracy on the first n rows. z in [0, 1] is a fidelity, with n samples
-from `low` (z = 0) to `high` (z = 1). C bounds the bias, |f_z − f_1| ≤ C·(1 − z). b is the range in DUCBV's bound.
+Notation: f(params, n) is the cross-validated accuracy on the first n rows. z in [0, 1] is a fidelity; the number n of
+samples increases from `low` at z = 0 to `high` at z = 1. C bounds the bias, |f_z − f_1| ≤ C·(1 − z). b is the range in
+DUCBV's bound.
 
-The clock: an evaluation of n samples keeps the machine busy for n/high of the time of a full evaluation. The result of
-the evaluation arrives after the paper's constant delay. Algorithms that use delayed feedback start the next evaluation
-when the machine is free. Algorithms that wait and act start the next evaluation when the last result has arrived. All
+The clock: an evaluation of n samples keeps the machine busy for n/high of the time of a full evaluation. The result
+arrives after the paper's constant delay. Algorithms that use delayed feedback start the next evaluation when the
+machine is free. Algorithms that wait for results start the next evaluation when the last result has arrived. All
 algorithms have the same time. The time of a full evaluation is the paper's total time divided by the paper's number of
 evaluations. The paper's trees had 81, 17 and 15 nodes, and all nodes except the root were evaluated.
 
-The paper leaves some settings open. With b = 1, the bonus of DUCBV is above 1, the range of all accuracies, in any cell
-with fewer than 3·log t values. DUCBV would then visit cells in the order of their depth until the end. For other
-functions the authors' scripts multiply the last term by 0.02. Here b = 1·0.02, and 1 with ``--faithful``. No noise is
-added to the accuracies, as in the authors' program; DUCB1σ is given σ² = 0.02. C is estimated as in the program, C =
-√2·|f(0.8) − f(0.2)|/0.6 at the centre, before the clock starts. ν = C and ρ = 0.95, the largest value of the paper's
-POO.
+The paper leaves some settings open. With b = 1, the last term of DUCBV's bound is above 1 in any cell with fewer than
+3·log t values, but accuracies are between 0 and 1. DUCBV would then visit cells in the order of their depth until the
+end. For other functions the authors' scripts multiply the last term by 0.02. Here b = 1·0.02 by default, and b = 1 with
+``--faithful``. No noise is added to the accuracies, as in the authors' program; DUCB1σ is given σ² = 0.02. C is
+estimated as in the authors' program, C = √2·|f(0.8) − f(0.2)|/0.6 at the centre, before the clock starts. ν = C and ρ =
+0.95, the largest value of the paper's POO.
 
-A search is read at equally spaced times. A reading is the accuracy at full fidelity of the recommendation at this time.
-If all evaluations are full evaluations, the recommendation is the best point so far. Otherwise a tree determines the
-recommendation. The figure shows the best reading so far, as in the paper. A search with fidelities does not know this
-maximum.
+At equally spaced times, a search is asked for its recommendation. A reading is the accuracy of this recommendation at
+full fidelity. If all evaluations are full evaluations, the recommendation is the best point so far. Otherwise the tree
+determines the recommendation. The figure shows the best reading so far, as in the paper. However, a search with
+fidelities does not know which of its recommendations is best.
 """
 
 import json
@@ -67,7 +68,7 @@ MIN_BIAS = 0.01
 N_READINGS = 40
 PCTS, WAITING = (tuple(f"{name}+{bound}" for bound in ("DUCB1-sigma", "DUCBV")) for name in ("PCTS", "wait-and-act"))
 ALGORITHMS = (*PCTS, *(f"{each}, full" for each in PCTS), *WAITING, "RandomSearch", "BayesOpt")
-#: The names of algorithms in the paper's rows. MFPOO is a tree search with fidelities that waits for each result.
+#: The names of algorithms in the rows of table 6. MFPOO is a tree search with fidelities that waits for each result.
 PUBLISHED = ("PCTS + DUCB1-sigma", "PCTS + DUCBV", "MFPOO+UCB1-sigma", "MFPOO+UCBV")
 PUBLISHED_AS = dict(zip((*PCTS, *WAITING), PUBLISHED, strict=True))
 
@@ -79,21 +80,22 @@ class Experiment:
     Attributes
     ----------
     task : str
-        The name in table 6.
+        The name of the task in table 6.
     wanted : {"newsgroups", "mnist"}
     space : dict
     classifier : callable
-        A module-level function of params and quick: a new classifier.
+        A module-level function of params and quick that returns a new classifier.
     n_folds : int
         The number of folds of the cross-validation.
     samples : (int, int)
         The lowest and highest fidelity.
     min_samples : int
-        Lower limit of the lowest fidelity, which shrinks with the number of rows.
+        The lowest fidelity shrinks with the number of rows, but not below this limit.
     quick_samples : int
-        The highest fidelity of ``--quick``.
+        The highest fidelity with ``--quick``.
     evaluation, delay : int
-        The time of a full evaluation, and the time from its end to its result, in seconds.
+        The time of a full evaluation in seconds, and the time from the end of an evaluation to the arrival of its
+        result.
     """
 
     task: str
@@ -115,7 +117,7 @@ class Experiment:
         return min(max(round(low * n_rows / high), self.min_samples), n_rows - 1), n_rows
 
     def accuracy(self, params: Params, x: Any, y: Any, quick: bool) -> float:
-        """Return the mean accuracy over stratified folds, or NaN if weights became infinite or NaN."""
+        """Return the mean accuracy over stratified folds; return NaN if weights became infinite or NaN."""
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.model_selection import cross_val_score
 
@@ -160,7 +162,7 @@ def published(data: Path | None, task: str) -> dict[str, dict[str, float]]:
 
 
 class Evaluations:
-    """A cache of f(params, n). With a file, a restarted run continues from the stored values.
+    """A cache of f(params, n). If it has a file, a restarted run continues from the stored values.
 
     The file has a line for each evaluation, [params, n, accuracy]. An unfinished line is ignored. A damaged file raises
     InvalidSetting.
@@ -202,7 +204,7 @@ def run_task(
     source: Source,
     samples: tuple[int, int],
 ) -> dict[str, Any]:
-    """Return the full accuracy of the recommendation at each reading, and the cost of the recommendation."""
+    """Return the accuracy of each recommendation at full fidelity, and the number and the cost of the evaluations."""
     (_, algorithm), (_, high) = setting, samples
     x, y = tuning_data.read(source.kind, source.folder)
     file = None
@@ -247,7 +249,7 @@ def bias_constant(space: Mapping[str, Any], f: Accuracy, low: int, high: int) ->
 
 @dataclass
 class Found:
-    """The result of a search: recommendations at the readings (None before a result), evaluations, and their cost."""
+    """The result of a search: a recommendation for each reading (None before a result), and counts and cost."""
 
     recommended: list[Params | None]
     n_evaluations: int = 0
@@ -265,12 +267,12 @@ def search(
     ----------
     optimizer : TreeSearch, RandomSearch or BayesOpt
     f : callable
-        f(params, n); NaN if a training failed.
+        f(params, n); NaN if the training failed.
     high : int
         n of a full evaluation.
     evaluation : float
-        Seconds for which a full evaluation keeps the machine busy. An evaluation of n samples takes n/high of this
-        time.
+        A full evaluation keeps the machine busy for this number of seconds. An evaluation of n samples takes n/high of
+        this time.
     delay : float
         Seconds from the end of an evaluation to its result.
     times : array, increasing
@@ -296,14 +298,15 @@ def search(
             trial = optimizer.suggest()
             n = trial.fidelity or high
             free = now + evaluation * n / high
-            # A result that arrives after the end changes nothing, so it is not computed.
+            # If a result would arrive after the end, it does not change the search, so the result is not computed.
             value = f(trial.params, n) if free + delay <= times[-1] else math.nan
             in_flight.put(free + delay, found.n_evaluations, (trial, value))
             found.n_evaluations += 1
             found.cost += n / high
             now = free + delay if waits else free
         go_to(time)
-        # With fidelities the optimizer recommends a point; otherwise the recommendation is the best point so far.
+        # If there are fidelities, the optimizer recommends a point; otherwise the recommendation is the best point so
+        # far.
         params = None
         if found.n_observed:
             params = optimizer.best_params_ if optimizer.fidelity is None else optimizer.recommend()
@@ -350,7 +353,7 @@ def figure(found: Report) -> Any:
     dashes = ["-" if each["algorithm"].startswith("PCTS") else "--" for each in found["settings"]]
     axes = {"x": found["times"], "xlabel": "Time", "ylabel": "Best accuracy at full fidelity"}
     made = report.draw_panels([(curves, {**axes, "bands": False, "dashes": dashes}, ())], columns=1)
-    # The first results are far below the later results.
+    # Set the limits of the vertical axis, because the first results are far below the later results.
     ends = [float(curve[-1]) for _, curve, _ in curves if not math.isnan(curve[-1])]
     if ends:
         made.axes[0].set_ylim(bottom=max(0.0, min(ends) - 0.1))
@@ -404,12 +407,12 @@ def nn(params: Params, quick: bool) -> Any:
     return MLPClassifier(**settings, hidden_layer_sizes=sizes, max_iter=max_iter, random_state=0)
 
 
-#: Name → the experiment, with its numbers by name in the order of `Experiment`.
+#: Name → the experiment. The arguments are in the order of the fields of `Experiment`.
 EXPERIMENTS = {
     "svm": Experiment("NewsGroup-SVM", "newsgroups", SVM_SPACE, svm, 5, (100, 7000), 100, 400, 9, 4),
     "xgb": Experiment("MNIST-XGB", "mnist", XGB_SPACE, xgb, 3, (500, 20_000), 100, 200, 106, 10),
-    # Early stopping holds out a tenth of two thirds of the samples. This part must contain all ten classes, so 180
-    # samples are needed.
+    # A fold trains on two thirds of the samples, and early stopping holds out a tenth of these. The tenth must contain
+    # all ten classes, so 180 samples are needed.
     "nn": Experiment("MNIST-NN", "mnist", NN_SPACE, nn, 3, (1000, 60_000), 180, 360, 129, 20),
 }
 

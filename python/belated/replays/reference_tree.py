@@ -1,17 +1,18 @@
-"""The program of Wang et al. 2022 in simulated time: a tree of cell centres, with delayed or awaited evaluations.
+"""The program of Wang et al. 2022 in simulated time: a tree search that evaluates cell centres, with delays.
 
 Notation: a node of height h covers a cell of the unit cube. The node's own bound is U = mean + width(s, t) +
-2·nu·rho^h, where s is the number of values in its subtree. t counts the evaluations that were started. Selection
-follows B = min{U, max over children B}. z is the fidelity of an evaluation, and C is the bias constant: |f(x, z) − f(x,
-z')| ≤ C·|z − z'|.
+2·nu·rho^h, where s is the number of values in the subtree of the node, and t is the number of evaluations that were
+started. To select a leaf, the program follows the largest B = min{U, max over children B}. z is the fidelity of an
+evaluation, and C is the bias constant: |f(x, z) − f(x, z')| ≤ C·|z − z'|.
 
 The program differs from the paper's Algorithm 1. When the program expands a leaf, it evaluates the centres of both
-children, and t grows by 2. The program adds nu·rho^h twice, the second time for the bias of the fidelity. A leaf
-remains a leaf until the values of its children have arrived. While selection ends at such a leaf, the program does not
-start evaluations. B is recomputed when an expansion is started, not when a value arrives. The recommendation is the
-cell with the largest value − nu·rho^h among all cells that were a leaf at any time. The best of several instances is
-chosen by the noiseless function. The program sleeps in real time, but here the clock is simulated. One detail is not
-reproduced: the program compares leaves by B, so it can expand a leaf twice if two leaves have the same B.
+children, and t grows by 2. The program adds nu·rho^h twice: once for the variation of f in the cell, and once for the
+bias of the fidelity. A leaf remains a leaf until the values of its children have arrived. While selection ends at such
+a leaf, the program does not start evaluations. B is recomputed when an expansion is started, not when a value arrives.
+Among all cells that were a leaf at any time, the recommendation is the cell with the largest value − nu·rho^h. The best
+of several instances is chosen by the noiseless function. The program sleeps in real time, but here the clock is
+simulated. One detail is not reproduced: the program identifies leaves by B, so it can expand a leaf twice if two leaves
+have the same B.
 """
 
 import heapq
@@ -34,12 +35,12 @@ Act = Literal["delayed", "wait"]
 TOLERANCE = 1e-3
 #: Factor by which the bias constant grows after an instance contradicts it.
 GROWTH = 1.4
-RHO_MAX = 0.95  # the largest rho of POO; nu is C itself, because the program's nu_max = 1 multiplies C
+RHO_MAX = 0.95  # the largest rho of POO; nu equals C, because the program multiplies C by nu_max = 1
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A cell with the mean, the mean of squares and the number of the values in its subtree."""
+    """A cell, and the values in its subtree: their mean, the mean of their squares, and their number."""
 
     cell: Cell
     height: int
@@ -59,7 +60,7 @@ class Node:
         return max(0.0, self.mean_square - self.mean**2)
 
 
-#: A function of a node and log t that returns the distance of the node's bound above its mean.
+#: A function of a node and log t that returns the node's bound minus its mean.
 Width = Callable[[Node, float], float]
 
 
@@ -85,7 +86,7 @@ class UCBV:
 
 
 class Tree:
-    """A tree of cells for given smoothness."""
+    """A tree of cells for a given smoothness (nu, rho)."""
 
     def __init__(self, root: Node, nu: float, rho: float, width: Width) -> None:
         self.root, self.nu, self.rho, self.width = root, nu, rho, width
@@ -124,7 +125,7 @@ class Tree:
                 node.b = min(node.b, max(child.b for child in node.children))
 
     def leaves_to_select(self, rng: Rng) -> Iterator[Node]:
-        """Yield the leaf reached by following the largest B. If several B are equal, also yield the other leaves."""
+        """Yield the leaf reached by always following the child with the largest B; for equal B, yield all leaves."""
         stack = [self.root]
         while stack:
             node = stack.pop()
@@ -139,7 +140,7 @@ class Tree:
 def halves(node: Node) -> tuple[int, tuple[Cell, Cell]]:
     """Return the dimension to halve, and both halves.
 
-    The dimension is the longest side, or the preceding dimension if the parent was halved there.
+    The dimension is the longest side of the cell, or the preceding dimension if the parent was halved there.
     """
     dimension = longest_side(node.cell)
     if dimension == node.dimension:
@@ -166,7 +167,7 @@ def centre(cell: Cell) -> Array:
 
 @dataclass
 class Evaluations:
-    """Evaluations of f at centres of cells, with delays. A repetition at (nearly) the same fidelity takes no time.
+    """Delayed evaluations of f at centres of cells. Repetitions at (nearly) the same fidelity take no time.
 
     Parameters
     ----------
@@ -175,10 +176,10 @@ class Evaluations:
     delays : iterator
         The delays of the evaluations, in the order in which these start.
     noise : callable, optional
-        The noise of each value. By default there is no noise, as in the program.
+        A function that draws the noise of a value. By default there is no noise, as in the authors' program.
     fidelity : bool, default False
         Whether cells are evaluated at z_h = clip(1 − nu·rho^h/C, 0.001, 1). By default cells are evaluated at z = 1, as
-        in the released program.
+        in the program that the authors released.
     """
 
     f: Callable[[Array, float], float]
@@ -220,8 +221,8 @@ class Evaluations:
 class Instance:
     """A tree after its last expansion.
 
-    ``times`` and ``points`` are the recommendation at the start and after each expansion. ``largest`` is the largest
-    value of a node, at the fidelity of this node.
+    ``points`` are the recommendations at the start and after each expansion, and ``times`` are the times of these
+    recommendations. ``largest`` is the largest value of any node, at the fidelity of the node.
     """
 
     nu: float
@@ -236,7 +237,7 @@ class Instance:
 def run_instance(
     evaluations: Evaluations, nu: float, rho: float, width: Width, duration: float, rng: Rng, act: Act = "delayed"
 ) -> Instance:
-    """Grow a tree for ``duration`` units of time after its root has its value.
+    """Grow a tree for ``duration`` units of time after the value of the root has arrived.
 
     ``act="delayed"`` is PCTS: every selected leaf is expanded, also while results are in flight. ``act="wait"`` is HOO:
     each evaluation starts when the last result has arrived.
@@ -296,7 +297,7 @@ def run_instance(
 
 
 def n_instances(n: float, rho_max: float, at_most: int | None) -> int:
-    """Return how many instances POO runs for n evaluations: N = 0.5·D_max·log(n/log(n + 1)), D_max whole."""
+    """Return how many instances POO runs for n evaluations: N = 0.5·D_max·log(n/log(n + 1)) with an integer D_max."""
     d_max = int(math.log(2) / math.log(1 / rho_max))
     found = int(0.5 * d_max * math.log(n / math.log(n + 1)))
     found = max(1, int(min(max(1, found), n / 2 + 1)))
@@ -314,7 +315,7 @@ def run_poo(
     act: Act = "delayed",
     whole_each: bool = False,
 ) -> list[Instance]:
-    """Run instances with rho_i = rho_max^(N/(N − i)), one after the other. They share evaluations (POO, MFPOO).
+    """Run N instances in sequence, with rho_i = rho_max^(N/(N − i)) and shared evaluations (POO, MFPOO).
 
     Parameters
     ----------
@@ -343,7 +344,7 @@ def run_poo(
 def best_so_far(
     instances: Sequence[Instance], value: Callable[[Array], float], *, side_by_side: bool = False
 ) -> tuple[Array, Array]:
-    """Return the times of expansions, and the largest value of the instances' recommendations at each of these times.
+    """Return the times of expansions, and for each of these times the largest value of the instances' recommendations.
 
     The instances run one after the other, or in parallel.
     """

@@ -19,13 +19,13 @@ Panel = tuple[Sequence[tuple[str, ArrayLike, ArrayLike]], Mapping[str, Any], Seq
 
 
 def mean_stderr(runs: ArrayLike) -> tuple[Array, Array]:
-    """Return the mean over the first axis and its standard error (biased standard deviation, ddof 0, as published)."""
+    """Return the mean over the first axis and the standard error of the mean (with ddof 0, as published)."""
     runs = np.asarray(runs, dtype=float)
     return runs.mean(axis=0), runs.std(axis=0) / math.sqrt(len(runs))
 
 
 def values_of(results: Sequence[Mapping[str, Any]], key: str) -> Array:
-    """Return an entry of all results as an array; null in a stored result becomes NaN."""
+    """Return an array with the entry `key` of each result; null in a stored result becomes NaN."""
     return np.array([result[key] for result in results], dtype=float)
 
 
@@ -40,18 +40,18 @@ def find(settings: Sequence[Report], **entries: Any) -> Report:
 
 
 def plus_minus(mean: ArrayLike, stderr: ArrayLike, digits: int = 2) -> list[str]:
-    """Return the cells of means ± standard errors."""
+    """Return table cells that show means ± standard errors."""
     pairs = zip(np.atleast_1d(mean), np.atleast_1d(stderr), strict=True)
     return [f"{each:.{digits}f} ± {error:.{digits}f}" for each, error in pairs]
 
 
 def seconds(setting: Report) -> str:
-    """Return the cell of seconds per suggestion."""
+    """Return the table cell that shows the seconds per suggestion."""
     return f"{setting['seconds_per_suggestion']:.4f}"
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a plain-text table, with the first column left-aligned and the others right-aligned."""
+    """Return a plain-text table. The first column is left-aligned, and the other columns are right-aligned."""
     widths = [max(len(line[i]) for line in (header, *rows)) for i in range(len(header))]
     layout = "  ".join([f"{{:<{widths[0]}}}", *(f"{{:>{width}}}" for width in widths[1:])])
     lines = [layout.format(*line).rstrip() for line in rows]
@@ -61,7 +61,7 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def panel(
     settings: Iterable[Report], labels: Iterable[str] = (), dotted: Sequence[ArrayLike] = (), **arguments: Any
 ) -> Panel:
-    """Return a panel with the mean curves of settings, by default with the names of the algorithms as labels."""
+    """Return a panel with the mean curves of settings. By default, the labels are the names of the algorithms."""
     settings = list(settings)
     labels = list(labels) or [setting["algorithm"] for setting in settings]
     curves = [(label, s["curve_mean"], s["curve_stderr"]) for label, s in zip(labels, settings, strict=True)]

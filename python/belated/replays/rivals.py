@@ -1,11 +1,11 @@
 """Algorithms with which Wang et al. 2022 compare, in simulated time: gradient ascent, and rejection of cells.
 
 An algorithm is a function that requests values until the time is over. The function takes ``evaluate(x, z)``, d and a
-generator, and does not return; `wait_and_act` ends the function. `belated.replays.rivals_bayesian` has the algorithms
-with a model.
+random generator. It does not return; an exception in ``evaluate`` ends it. `belated.replays.rivals_bayesian` contains
+the algorithms with a model.
 
 Notation: x is in the unit cube of d dimensions, and z is a fidelity in [0, 1]. e_k are the unit vectors. δ is the step
-of the differences of a gradient, and η is the step of the ascent. All algorithms maximise.
+of the finite differences, and η is the step of the ascent. All algorithms maximise.
 """
 
 import heapq
@@ -22,7 +22,7 @@ from belated.replays.report import Array
 
 
 class TimeIsUp(Exception):
-    """A value would come after the end of the run."""
+    """A value would arrive after the end of the run."""
 
 
 @dataclass
@@ -36,9 +36,9 @@ class WaitAndAct:
     delays : iterator
         The delay of each value.
     duration : float
-        The duration of a run. Later values raise `TimeIsUp`.
+        The duration of a run. A value that would arrive later raises `TimeIsUp`.
     noise : callable, optional
-        The noise of each value.
+        A function that draws the noise of a value.
     """
 
     f: Callable[[Array, float], float]
@@ -69,11 +69,11 @@ class WaitAndAct:
         self.values.append(value)
 
     def recommend(self, x: Array) -> None:
-        """Record the point that an algorithm with a model recommends, given the values so far."""
+        """Record the point that an algorithm with a model recommends after the values so far."""
         self.chosen[len(self.values) - 1] = np.array(x, dtype=float)
 
     def recommendations(self) -> list[Array]:
-        """Return, after each value, the last recommended point, or the best point so far at the highest fidelity."""
+        """For each value, return the last recommended point, or else the best point at the highest fidelity."""
         found: list[Array] = []
         best, highest = -math.inf, -math.inf
         for i, (x, z, value) in enumerate(zip(self.points, self.fidelities, self.values, strict=True)):
@@ -93,7 +93,7 @@ def wait_and_act(rival: Callable[..., None], evaluate: WaitAndAct, *arguments: A
 
 @dataclass
 class Batches:
-    """Evaluations of many points at once by a number of workers. The caller waits for all evaluations."""
+    """Workers that evaluate many points in parallel. The caller waits for all evaluations."""
 
     f: Callable[[Array, float], float]
     delays: Iterator[float]
@@ -126,10 +126,10 @@ def query_points(x: Array, step: float) -> Array:
 
 
 def ogd(evaluate: WaitAndAct, d: int, rng: np.random.Generator, eta: float = 0.05, step: float = 0.02) -> None:
-    """Run gradient ascent with d + 1 values a step (Agarwal et al. 2010; DBGD of Li et al. 2019 without delays).
+    """Run gradient ascent with d + 1 values per step (Agarwal et al. 2010; DBGD of Li et al. 2019 without delays).
 
-    The gradient is divided by the running root mean square of its norm, because the η of the theory assumes known
-    Lipschitz constants. x is clipped so that x + δ·e_k is in the cube.
+    The gradient is divided by the root mean square of the norms of all gradients so far, because the η of the theory
+    assumes known Lipschitz constants. x is clipped so that x + δ·e_k is in the cube.
     """
     x = rng.random(d) * (1 - step)
     square, n = 0.0, 0
@@ -140,10 +140,11 @@ def ogd(evaluate: WaitAndAct, d: int, rng: np.random.Generator, eta: float = 0.0
 
 
 def dbgd(clock: WaitAndAct, d: int, rng: np.random.Generator, eta: float = 0.05, step: float = 0.02) -> None:
-    """Run DBGD (Li et al. 2019, Algorithm 2), which is `ogd` with an evaluation that starts in every unit of time.
+    """Run DBGD (Li et al. 2019, Algorithm 2), which is `ogd` with one new evaluation in every unit of time.
 
-    A gradient is used when its d + 1 values have arrived. x makes a step for each gradient that has arrived since the
-    last slot. Of `clock`, the function uses f, the delays and the noise, but does not wait for results.
+    A slot is the d + 1 units of time in which the evaluations for a gradient start. A gradient is used when its d + 1
+    values have arrived. After each slot, x makes a step for each gradient that has arrived since the last slot. The
+    function uses f, the delays and the noise of `clock`, but does not wait for results.
     """
     x = rng.random(d) * (1 - step)
     square, n = 0.0, 0
@@ -175,8 +176,8 @@ def rejecting_cells(
     """Run "SR" of Wang et al. 2022, appendix D.5; yield the centre of the best cell after each level.
 
     SR is Algorithm 2 of Locatelli and Carpentier 2018, with the settings of Wang et al.'s script. At level l, the
-    centre of every active cell is evaluated t_l times, all at once. Cells are rejected if their mean is more than B_l
-    below the best mean. The remaining cells are halved.
+    centre of every active cell is evaluated t_l times, and all these evaluations start together. Cells are rejected if
+    their mean is more than B_l below the best mean. The remaining cells are halved.
     """
     active: list[Cell] = [((0.0, 1.0),) * d]
     level = 0

@@ -1,7 +1,7 @@
 """Bayesian optimisation, without and with fidelities: GP-UCB, GP-EI, MF-GP-UCB, BOCA, MF-SKO.
 
-Notation: x is in the unit cube of d dimensions, and z is a fidelity with cost λ(z). m and l count fidelities upwards. μ
-and σ are a posterior's mean and standard deviation, and β multiplies the variance.
+Notation: x is in the unit cube of d dimensions, and z is a fidelity with cost λ(z). m and l number the fidelities in
+increasing order. μ and σ are a posterior's mean and standard deviation, and β multiplies the variance.
 """
 
 import math
@@ -21,7 +21,7 @@ Cost = Callable[[float], float]
 #: The fidelities of MF-GP-UCB and MF-SKO.
 FIDELITIES = (0.333, 0.667, 1.0)
 
-#: Numbers of points scored to maximise an acquisition: uniform points, and Gaussian steps from the best uniform point.
+#: To maximise an acquisition, these numbers of points are scored: uniform points, and Gaussian steps from the best one.
 N_UNIFORM, N_NEAR = 2000, 500
 #: Hyperparameters are fitted again after this many values.
 REFIT_EVERY = 10
@@ -50,7 +50,7 @@ class Posterior:
         self.mean, self.scale = 0.0, 1.0
 
     def add(self, x: Array, y: float) -> None:
-        """Add a value; hyperparameters maximise the evidence with belated's priors."""
+        """Add a value. At intervals, fit the hyperparameters: maximise the evidence times belated's priors."""
         self.x.append(np.asarray(x, dtype=float))
         self.y.append(y)
         self.mean, self.scale = float(np.mean(self.y)), float(np.std(self.y)) or 1.0
@@ -80,11 +80,10 @@ def best_point(score: Callable[[Array], Array], d: int, rng: Rng) -> Array:
 
 
 def mf_gp_ucb(evaluate: WaitAndAct, d: int, rng: Rng, cost: Cost) -> None:
-    """MF-GP-UCB (Kandasamy et al. 2016, Algorithm 1 and section 5) with a Gaussian process for each of a few
-    fidelities.
+    """MF-GP-UCB (Kandasamy et al. 2016, Algorithm 1 and section 5), which has one Gaussian process per fidelity.
 
     ζ and γ start at 1 % of the range of the initial values. Section 5 of the paper states when ζ and γ are doubled.
-    There are 2d initial points at the lowest fidelity and d at each of the other fidelities.
+    There are 2d initial points at the lowest fidelity and d initial points at each higher fidelity.
     """
     last = len(FIDELITIES) - 1
     models = [Posterior(rng) for _ in FIDELITIES]
@@ -127,7 +126,7 @@ def mf_gp_ucb(evaluate: WaitAndAct, d: int, rng: Rng, cost: Cost) -> None:
 
 
 def boca(evaluate: WaitAndAct, d: int, rng: Rng, cost: Cost) -> None:
-    """BOCA (Kandasamy et al. 2017, Algorithm 1): one process over fidelity and point, with the columns (z, x)."""
+    """BOCA (Kandasamy et al. 2017, Algorithm 1): one Gaussian process whose inputs are the columns (z, x)."""
     model = Posterior(rng)
     for _ in range(2 * d):
         z, x = float(rng.random()), rng.random(d)
@@ -222,7 +221,7 @@ class CoKriging:
         return self.mean + self.scale * (k.T @ self.weights), self.scale * std
 
     def correlation(self, points: Array, level: int) -> Array:
-        """Return the posterior correlation of values at a level with f at the highest level (their α_1)."""
+        """Return α_1: the posterior correlation between values at a level and f at the highest level."""
         rows, row_levels = np.array(self.x), np.array(self.level)
         levels, tops = np.full(len(points), level), np.full(len(points), self.levels - 1)
         low = self.inverse @ self.covariance(rows, row_levels, points, levels)
@@ -236,9 +235,9 @@ class CoKriging:
 def mf_sko(evaluate: WaitAndAct, d: int, rng: Rng, cost: Cost) -> None:
     """MF-SKO (Huang et al. 2006, section 4): augmented expected improvement over points and fidelities.
 
-    The acquisition is the product of four factors: α_1, α_2, α_3, and the EI at the highest fidelity over the effective
-    best point. α_1 is the correlation of the highest fidelity with the evaluated fidelity. α_2 discounts by the noise,
-    and α_3 is the ratio of costs.
+    The acquisition is the product of four factors: α_1, α_2, α_3, and the expected improvement at the highest fidelity,
+    measured from the effective best point. α_1 is the correlation of the highest fidelity with the evaluated fidelity.
+    α_2 is smaller for noisier values, and α_3 is the ratio of costs.
     """
     top = len(FIDELITIES) - 1
     model = CoKriging(top + 1)

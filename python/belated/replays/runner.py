@@ -1,4 +1,4 @@
-"""Running replays: options, seeds, runs in parallel processes, and the requested output."""
+"""Running a replay: its options, its seeds, its runs in parallel processes, and the requested output."""
 
 import json
 import multiprocessing
@@ -22,10 +22,10 @@ from belated import plotting
 from belated._core import BelatedError, InvalidSetting, __version__
 from belated.replays.report import Report, write_json
 
-#: Library → the extra that installs it, if it is not "replays".
+#: Library → the extra that installs the library, unless this extra is "replays".
 EXTRAS = {"matplotlib": "plot", "torch": "torch", "torchvision": "torch", "xgboost": "xgboost"}
 
-#: Options of only some replays. These replays name the options in `Replay.options`.
+#: Options that only some replays have. These replays list such options in `Replay.options`.
 OWN_OPTIONS = ("given", "quick", "keep")
 
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")}
@@ -37,7 +37,7 @@ Result = dict[str, Any]
 
 
 class MissingExtra(BelatedError, ImportError):
-    """A library of an extra is not installed."""
+    """A library that an extra installs is missing."""
 
 
 class MissingData(BelatedError, FileNotFoundError):
@@ -46,7 +46,7 @@ class MissingData(BelatedError, FileNotFoundError):
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the command line. With 0 runs or iterations, the replay's default is used."""
+    """Options of the command line. If runs or iterations are 0, the replay's default is used instead."""
 
     runs: int = 0
     seed: int = 0
@@ -70,17 +70,19 @@ class Replay:
     name, text : str
         The name on the command line, and a text whose first line describes the replay.
     make : callable
-        Returns the report of a replay with these options, in which runs and iterations are filled in.
+        A function of the options that returns the report of the replay. In these options, the defaults of runs and
+        iterations are filled in.
     table, figure : callable
         Return the table and the figure of a report.
     runs, iterations : int
-        The defaults of these options. Iterations are 0 if a run does not end after a number of iterations.
+        The defaults of the options ``--runs`` and ``--iterations``. Iterations are 0 if the replay does not count
+        iterations.
     quick_runs, quick_iterations : int
-        The defaults with ``--quick``, if they differ.
+        The defaults with ``--quick``, if they differ from `runs` and `iterations`.
     needs : sequence of str
-        The libraries that are imported.
+        The libraries that the replay imports.
     options : sequence of str
-        The options that only some replays have.
+        Those options of this replay that only some replays have.
     """
 
     name: str
@@ -101,7 +103,7 @@ class Replay:
         return (self.text or "").partition("\n")[0].rstrip(".")
 
     def run(self, options: Options) -> Report:
-        """Return the report: what the replay found, and how it was made."""
+        """Return the report, which contains the results of the replay and the options that it used."""
         runs, iterations = self.runs, self.iterations
         if options.quick:
             runs, iterations = self.quick_runs or runs, self.quick_iterations or iterations
@@ -151,21 +153,22 @@ def seed_of(seed: int, *keys: int | str) -> int:
 def run_all(
     function: Callable[..., Result], settings: Iterable[Any], options: Options, label: str, data: Sequence[str] = ()
 ) -> dict[Any, list[Result]]:
-    """Run all settings, and return setting → its results, run by run.
+    """Run all settings, and return a dict from each setting to the list of its results, one for each run.
 
-    All settings make their first run before the second runs begin. A stopped replay is then a replay of fewer runs.
+    The first run of every setting comes before the second run of any setting. If a replay is stopped, its results are
+    therefore the results of a replay with fewer runs.
 
     Parameters
     ----------
     function : callable
-        A picklable function of a setting, a run and the options, whose result is JSON data. The result depends only on
-        these arguments and on the data.
+        A picklable function of a setting, a run and the options. Its result is JSON data, and depends only on these
+        arguments and on the data.
     settings : iterable of tuples
-        Parts of the name under which a result is kept.
+        The settings. The entries of a setting are parts of the name under which a result is stored.
     label : str
         Text in front of the progress bar.
     data : sequence of str
-        Further parts of the name, which identify the data.
+        Further parts of this name, which identify the data.
     """
     settings = list(dict.fromkeys(settings))
     tasks = [(setting, run) for run in range(options.runs) for setting in settings]
@@ -190,16 +193,17 @@ def _call(function: Callable[..., Result], options: Options, task: tuple[Setting
 def kept_map(
     function: Callable[[Any], Result], tasks: Mapping[str, Any], folder: Path | None, n_workers: int | None, label: str
 ) -> dict[str, Result]:
-    """Run tasks as `parallel_map` does, and keep results in a folder, so that an interrupted replay can continue.
+    """Run tasks as `parallel_map` does, and store results in a folder, so that an interrupted replay can continue.
 
     Parameters
     ----------
     function : callable
-        A module-level function of one picklable task, whose result is JSON data.
+        A module-level function of one task. The task can be pickled, and the result is JSON data.
     tasks : mapping
         Name → task. A result is stored under the name, which must contain all data that the result depends on.
     folder : Path, optional
-        The folder of the results, which is created if it does not exist. By default the results are not kept.
+        The folder in which results are stored. The folder is created if it does not exist. By default results are not
+        stored.
     n_workers, label
         As for `parallel_map`.
 
@@ -236,7 +240,7 @@ def _keep(task: tuple[Callable[[Any], Result], Any, Path]) -> None:
 def parallel_map(function: Callable[[Any], Any], tasks: Sequence[Any], n_workers: int | None, label: str) -> list[Any]:
     """Return the results of ``function`` for every task, in the order of the tasks, with a progress bar.
 
-    Each task carries its own seeds, so that the number of processes does not change the results.
+    Each task contains its seeds, so the results do not depend on the number of processes.
 
     Parameters
     ----------
@@ -264,12 +268,12 @@ def parallel_map(function: Callable[[Any], Any], tasks: Sequence[Any], n_workers
 def process_pool(n_workers: int) -> Iterator[ProcessPoolExecutor]:
     """Start processes with one thread each.
 
-    At its end, the ``with`` block waits until all tasks are done. If the block raises an exception, the processes are
+    When the ``with`` block ends, it waits until all tasks are done. If the block raises an exception, the processes are
     terminated.
     """
     others = set(multiprocessing.active_children())
     with (
-        # Libraries of the new processes read these variables when they are loaded.
+        # Libraries in the new processes read these environment variables when they are loaded.
         patch.dict(os.environ, ONE_THREAD),
         ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn"), initializer=_begin_worker) as pool,
     ):
@@ -284,7 +288,7 @@ def process_pool(n_workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin_worker() -> None:
-    """Ignore Ctrl-C, because the parent then ends its workers. End if the parent is killed."""
+    """Prepare a worker: ignore Ctrl-C, after which the parent ends its workers; end if the parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_follow_parent, daemon=True).start()
 

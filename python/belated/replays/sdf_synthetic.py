@@ -2,22 +2,20 @@
 
 f is drawn on 1000 equally spaced points of [0, 1] from a Gaussian process with squared-exponential kernel of
 lengthscale 0.02, and rescaled to [0, 1]. Each run has a different f (appendix C.1). The paper does not state the other
-settings. Here the observation noise has standard deviation 0.01. There are five initial points drawn uniformly, and 150
-iterations after them. The regret is 1 before the first result. For algorithms with a window, results later than the
+settings. Here the observation noise has standard deviation 0.01. Five initial points are drawn uniformly, and 150
+iterations follow. The regret is 1 before the first result. If an algorithm has a window, results that arrive after the
 window are lost, as defined in section 3.1. All settings of a run share f, the initial points and the noise. Poisson
-delays are quantiles of the same uniform numbers in all settings, so that a larger mean delays every trial at least as
-much.
+delays are quantiles of the same uniform numbers in all settings, so with a larger mean no trial has a shorter delay.
 
-With ``--given``, hyperparameters are not fitted, but have the values in `GIVEN`. Hyperparameters decide how the
-algorithms compare, so there are three versions of the results: with a given kernel; with a kernel fitted to the
-observed values (the default); and with a kernel that is also fitted to the censored zeros, as in the authors' code
-(``--faithful``).
+With ``--given``, hyperparameters are not fitted, but have the values in `GIVEN`. The ranking of the algorithms depends
+on the hyperparameters. There are therefore three versions of the results. By default, the kernel is fitted to the
+observed values. With ``--given``, the kernel is known. With ``--faithful``, the kernel is also fitted to the zeros of
+censored trials, as in the authors' code.
 
 The curves show the regret of the results that have arrived (*converted* results in the paper). For an algorithm with a
 window, the curves show only results within the window, as the authors' code does. A short window then has two costs:
 the model gets fewer results, and late results at good points do not count. To separate the two costs, the report also
-has
-the regret in which every result counts from its arrival."""
+contains a regret in which every result counts, however late it arrives."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -39,20 +37,20 @@ REPORTED = (25, 50, 100, 150)
 TESTED = 100
 #: Approximately the standard deviation of the rescaled draws.
 SIGNAL_STD = math.sqrt(0.05)
-#: With --given: the lengthscale with which f is drawn, the true noise, and the floor of f as prior mean.
+#: Settings with --given: the lengthscale with which f is drawn, the true noise, and the floor of f as the prior mean.
 STDS: Mapping[str, Any] = {"signal_std": SIGNAL_STD, "noise_std": NOISE}
 GIVEN: Mapping[str, Any] = {
     "surrogate": bl.GP(kernel="squared_exponential", lengthscale=LENGTHSCALE, mean=0.0, targets="raw", **STDS)
 }
-#: Without --faithful and --given: the paper's kernel and refit interval (appendix C), and belated's other defaults.
+#: Settings without --faithful and --given: the kernel and the refit interval of the paper (appendix C), else defaults.
 SETTINGS: Mapping[str, Any] = {"surrogate__kernel": "squared_exponential", "surrogate__refit_every": 10}
 
 
 class Setting(NamedTuple):
     """An algorithm under a delay distribution, "poisson" or "constant" (earlier reports also have the key "law").
 
-    The distribution has mean ``mu``, and ``window`` is the window of the algorithm. With --given, the algorithm gets
-    ``signal_std`` as the standard deviation of f around its mean; the default is the value for the rescaled draws.
+    The distribution has mean ``mu``, and ``window`` is the window of the algorithm. With --given, ``signal_std`` is the
+    algorithm's standard deviation of f around its mean. The default is the value for the rescaled draws.
     """
 
     algorithm: str
@@ -82,7 +80,7 @@ PANELS = {  # figure and panel of the paper: (title, settings)
 }
 #: With --given, there is also a panel with variance 1, which the paper assumes of its kernels (section 2).
 UNIT_VARIANCE = {"1(a), k(x, x) = 1": ("Poisson(μ), m = 2μ", [sdf(mu, 2 * mu, 1.0) for mu in (5, 10, 15, 20, 30)])}
-#: The six algorithms by the title of their panels.
+#: Title of a panel → the algorithms in the panel. Together, these are the six algorithms.
 SIX = {
     "Poisson(10), m = 20": family(verma.ALGORITHMS, "poisson", 20),
     "constant 10, m = 10": family(verma.ALGORITHMS, "constant", 10),
@@ -109,7 +107,7 @@ def make(options: Options) -> Report:
 
 
 def by_iteration(function: Any, chosen: Sequence[Report]) -> Report:
-    """Call a function with the six algorithms and each reported iteration; return iteration → result."""
+    """Call a function with the six algorithms and with each reported iteration; return a dict of iteration → result."""
     return {str(i): function(chosen, k) for k, i in enumerate(chosen[0]["iteration"])}
 
 
@@ -119,12 +117,12 @@ def ranking(chosen: Sequence[Report], k: int) -> list[tuple[str, float]]:
 
 
 def against_rivals(chosen: Sequence[Report], k: int) -> list[Report]:
-    """Test the paper's claim with paired tests."""
+    """Test the paper's claim that its algorithms are better than their rivals, with paired tests."""
     return verma.against_rivals({s["algorithm"]: s["regret_per_run"][str(s["iteration"][k])] for s in chosen})
 
 
 def table(found: Report) -> str:
-    """Return simple regret per panel, tests of delays and windows, tests against the rivals, and the ranking."""
+    """Return a table of simple regret for each panel, and sentences about the tests and the ranking."""
     parts = []
     for panel, (title, members) in panels(found["given"]).items():
         chosen = [find(found["settings"], setting) for setting in members]
@@ -145,7 +143,7 @@ def figure(found: Report) -> Any:
 
 
 def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
-    """Return simple regret after 0, 1, 2, … iterations, counted as in the paper, and with late results included."""
+    """Return the simple regret after 0, 1, 2, … iterations, as the paper counts it, and also with late results."""
     n_trials = verma.N_INITIAL + options.iterations
     f = sample(seed_of(options.seed, "f", run))
     settings = {**(GIVEN if options.given else SETTINGS), **verma.censoring(setting.algorithm, "discard")}
@@ -190,7 +188,7 @@ def sample(seed: int) -> Array:
 
 @lru_cache(maxsize=1)
 def covariance_root() -> Array:
-    """Return L with L·Lᵀ = K + 1e-10·I. K is so smooth that the factorisation needs the jitter."""
+    """Return L with L·Lᵀ = K + 1e-10·I. The kernel is so smooth that the factorisation needs this jitter."""
     x = grid()
     k = np.exp(-0.5 * ((x[:, None] - x) / LENGTHSCALE) ** 2)
     return np.asarray(np.linalg.cholesky(k + 1e-10 * np.eye(N_CANDIDATES)), dtype=float)
@@ -213,14 +211,14 @@ def find(described: Sequence[Report], setting: Setting) -> Report:
 
 
 def labels(members: Sequence[Setting]) -> list[str]:
-    """Return the labels of a panel's curves: algorithms, or mean delays and windows if the algorithm is the same."""
+    """Return the labels of a panel's curves: algorithms if they differ, otherwise mean delays and windows."""
     if len({setting.algorithm for setting in members}) > 1:
         return [setting.algorithm for setting in members]
     return [f"μ = {setting.mu}, m = {setting.window}" for setting in members]
 
 
 def tests(described: Sequence[Report]) -> Report:
-    """Test with paired regrets whether long delays, short windows and long windows hurt GP-UCB-SDF."""
+    """Test whether long delays, short windows and long windows increase the regret of GP-UCB-SDF."""
     iteration = TESTED if TESTED in described[0]["iteration"] else described[0]["iteration"][-1]
 
     def at(setting: Setting, counted: str = "regret_per_run") -> Array:

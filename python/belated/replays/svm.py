@@ -1,9 +1,9 @@
 """Verma et al. 2022, Figure 2 (a)-(d): a support vector machine on Pima diabetes, six algorithms, late results.
 
-The data have a stratified 70/30 split with ``random_state=0``, and features are unscaled. The SVM has an RBF kernel. C
-in [1e-4, 100] and gamma in [1e-4, 10] are both on a linear scale, as in the authors' code, because the paper does not
-state the scale. If the data folder has the authors' 120 published runs, run r takes the initial points and delays of
-the authors' run r. The published figures are then shown too.
+The data have a stratified 70/30 split with ``random_state=0``, and features are unscaled. The SVM has an RBF kernel.
+The scales of C in [1e-4, 100] and gamma in [1e-4, 10] are linear, as in the authors' code; the paper does not state the
+scales. If the data folder has the authors' 120 published runs, run r uses the initial points and delays of the authors'
+run r. The table then also shows the published errors.
 """
 
 import math
@@ -22,8 +22,8 @@ BOUNDS = {"C": (1e-4, 100.0), "gamma": (1e-4, 10.0)}
 DATA_FILE = "pima_diabetes.csv"
 PUBLISHED_FILE = "verma2022_svm_runs.json.gz"
 
-GOOD_ERROR = 24.3  # %: nearly all better points are at gamma's lower bound
-COMPARED = (50, 99)  # iterations at which our figures are compared with the published ones
+GOOD_ERROR = 24.3  # in %: nearly all points with a lower error are at gamma's lower bound
+COMPARED = (50, 99)  # iterations at which our errors are compared with the published errors
 
 Published = dict[tuple[str, str, int], dict[str, Any]]
 
@@ -41,7 +41,7 @@ def make(options: Options) -> Report:
 
 
 def table(report: Report) -> str:
-    """Return a table of our figures, the published figures if they are known, and the differences."""
+    """Return a table of our errors; if published errors are known, also show them and the differences."""
     text = verma.tables(
         report["settings"],
         f"≤ {GOOD_ERROR} %",
@@ -73,7 +73,7 @@ def to_params(unit: Any) -> dict[str, Any]:
 
 
 def start(setting: tuple[str, str], run: int, options: Options) -> verma.Start:
-    """Return the initial points and the delays of a run, which may be published."""
+    """Return the initial points and the delays of a run; they are the published ones if these are known."""
     known = published_runs(options.data).get((*setting, run))
     published = None if known is None else ([to_params(row) for row in known["init"]], known["delay"])
     return verma.start(setting, run, options, initial_points, published)
@@ -87,7 +87,7 @@ def run_task(setting: tuple[str, str], run: int, options: Options) -> dict[str, 
 
 @cache
 def accuracy(data: Path | None, C: float, gamma: float) -> float:
-    """Train with these hyperparameters and return the accuracy on the validation part. Each point is trained once."""
+    """Train with these hyperparameters and return the validation accuracy. Results are cached."""
     from sklearn.svm import SVC
 
     x, y, x_validation, y_validation = pima_diabetes(data)
@@ -106,19 +106,19 @@ def pima_diabetes(data: Path | None) -> tuple[Array, Array, Array, Array]:
 
 @lru_cache(maxsize=1)
 def published_runs(data: Path | None) -> Published:
-    """Return the authors' runs by (algorithm, delays, run); empty if their file is not in the data folder."""
+    """Return (algorithm, delays, run) → run of the authors; empty if the data folder does not have the file."""
     runs = read_json(data, PUBLISHED_FILE) or []
     return {(run["algorithm"], run["delays"], run["run"]): run for run in runs}
 
 
 def published_errors(published: Published, algorithm: str, delays: str) -> Array:
-    """Return the best converted error in % after 0, 1, 2, … iterations: a row per run, NaN before the first result."""
+    """Return the best converted error in % after 0, 1, 2, … iterations, one row per run; NaN before any result."""
     runs = [run for key, run in sorted(published.items()) if key[:2] == (algorithm, delays)]
     return 100.0 * (1.0 - np.array([run["best_converted"] for run in runs], dtype=float))
 
 
 def compare(setting: Report, published: Published) -> None:
-    """Add the published figures to a setting, and the differences from the published figures in units of the margin."""
+    """Add the published errors to a setting, and the differences between our errors and them in units of the margin."""
     errors = published_errors(published, setting["algorithm"], setting["delays"])
     mean, stderr = mean_stderr(errors)
     known = setting["iteration"]
@@ -135,7 +135,7 @@ def compare(setting: Report, published: Published) -> None:
 
 
 def verdict(settings: list[Report]) -> dict[str, Any]:
-    """Return the number of comparisons within the margin, and a list of the other comparisons."""
+    """Return how many comparisons have a difference within the margin, and a list of all other comparisons."""
     compared = [setting | comparison for setting in settings for comparison in setting["comparison"]]
     text = (
         "{algorithm}, {delays}, iteration {iteration}: ours {ours:.2f}, published {published:.2f}, margin {margin:.2f}"

@@ -1,4 +1,4 @@
-"""Training of image classifiers with torch on one thread. The same seed gives the same weights in any process."""
+"""Training of image classifiers with torch on one thread. A seed gives the same weights in any process."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ def seeded(seed: int) -> Iterator[None]:
 def train(
     network: Any, images: Images, *, epochs: int, batch_size: int, learning_rate: float, decay: float = 0.0
 ) -> None:
-    """Train a network in place with mini-batches, cross-entropy and Adam. The rate of epoch e is lr / (1 + decay·e)."""
+    """Train a network in place with mini-batches, cross-entropy and Adam. In epoch e the rate is lr / (1 + decay·e)."""
     import torch
 
     pixels, classes = tensors(images)
@@ -59,5 +59,5 @@ def tensors(images: Images) -> tuple[Any, Any]:
     import torch
 
     pixels = torch.from_numpy(images.pixels.astype(np.float32) / 255)
-    # With channels last in memory, convolutions of few channels take about half the time on a processor.
+    # If channels are last in memory, a convolution with few channels takes about half the time on a processor.
     return pixels.contiguous(memory_format=torch.channels_last), torch.from_numpy(images.classes)

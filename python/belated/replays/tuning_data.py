@@ -1,7 +1,7 @@
 """Data for the replays that tune classifiers: 20 newsgroups and MNIST, and the digits that replace them.
 
 Notation: n is the number of rows. x (n, columns) is dense or sparse, and y (n,) has the classes, whole numbers from 0.
-The classes are spread evenly over the rows, so that the first rows are a fair sample.
+The classes are spread evenly over the rows, so the first n rows contain about the same number of rows of each class.
 """
 
 import warnings
@@ -35,7 +35,7 @@ class Source:
     folder : Path, optional
     n_rows : int
     words : str
-        Description for the output.
+        Description of the data, for the output.
     is_stand_in : bool
         Whether these data replace the paper's.
     """
@@ -102,7 +102,7 @@ def read(kind: str, folder: Path | None) -> tuple[Any, NDArray[np.int64]]:
 
 
 def fair_order(y: NDArray[np.int64], seed: int = 0) -> NDArray[np.int64]:
-    """Return a random order of the rows with the classes in turn: the first of each class, then the second, …"""
+    """Return a random order of the rows in which the classes alternate: first one row of each class, then another, …"""
     shuffled = np.random.default_rng(seed).permutation(len(y))
     rank = np.empty(len(y), dtype=np.int64)
     for each in np.unique(y):
@@ -125,7 +125,7 @@ def _newsgroups(folder: Path | None) -> tuple[Any, ArrayLike]:
 
 
 def _mnist(folder: Path | None) -> tuple[Any, ArrayLike]:
-    """Return pixels between 0 and 1: of all digits in a folder, or of OpenML's 70,000."""
+    """Return the pixels, between 0 and 1, of all digits in a folder, or of the 70,000 digits from OpenML."""
     if folder is not None:
         parts = images.mnist(folder)[:2]
         pixels, y = (np.concatenate([getattr(part, name) for part in parts]) for name in ("pixels", "classes"))

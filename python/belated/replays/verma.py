@@ -1,4 +1,4 @@
-"""The six algorithms of Verma et al. 2022 under delays: on a tuning task (section 6.2), and on tasks in sequence.
+"""The six algorithms of Verma et al. 2022 with delayed results: on one tuning task (section 6.2), and on several tasks.
 
 *Iteration* i counts the suggestions after the initial points. The curve at i is the best result that has arrived when
 N_INITIAL + i trials were started, as in the authors' published runs.
@@ -24,7 +24,7 @@ TS_FAMILY = ("GP-TS-SDF", "asy-TS", "GP-BTS")
 ALGORITHMS = UCB_FAMILY + TS_FAMILY
 FAMILIES = {"UCB": UCB_FAMILY, "TS": TS_FAMILY}
 
-N_INITIAL = 5  # number of uniform initial points, delayed like all other points; from the authors' code, not the paper
+N_INITIAL = 5  # number of uniform initial points, which are delayed like other points; comes from the authors' code
 ITERATIONS = 100
 REPORTED = (20, 30, 50, 80, 99)
 
@@ -39,7 +39,7 @@ FAITHFUL: Mapping[str, Any] = {
     "acquisition__predictive_std": True,
     "initial": bl.Initial(N_INITIAL, how="uniform"),
 }
-#: Additional arguments for algorithms that draw functions, for boxes, and for algorithms that draw functions on a box.
+#: Additional arguments: for algorithms that draw functions, for all algorithms on a box, and for both conditions.
 FAITHFUL_TS: Mapping[str, Any] = {"acquisition__widen": False}
 FAITHFUL_BOX: Mapping[str, Any] = {"search__multistart": (10_000, 100)}
 FAITHFUL_TS_BOX: Mapping[str, Any] = {"acquisition__draws": "weight_space", "acquisition__n_features": 200}
@@ -50,7 +50,7 @@ RIVALS = {family[0]: family[1:] for family in FAMILIES.values()}
 
 @dataclass(frozen=True)
 class Delays:
-    """A delay setting: its title, its distribution, and the window m = 2·mean, or 10 if all delays are at most 10."""
+    """A delay setting: its title, its distribution, and its window m (2·mean, or 10 if all delays are at most 10)."""
 
     title: str
     distribution: DelayDistribution
@@ -71,7 +71,7 @@ def is_sdf(algorithm: str) -> bool:
 
 
 def censoring(algorithm: str, late: str) -> dict[str, Any]:
-    """For algorithms that censor, return the floor 0 and the rule for values that arrive after the window."""
+    """Return the floor 0 and the rule for values after the window; {} for algorithms that do not censor."""
     return {"pending__floor": 0.0, "pending__late": late} if is_sdf(algorithm) else {}
 
 
@@ -87,7 +87,7 @@ def settings_of(algorithm: str, faithful: bool, *, on_a_box: bool) -> dict[str, 
 
 
 def rng_of(options: Options, *keys: int | str) -> np.random.Generator:
-    """Return a generator for one purpose of one run, which is the same for all algorithms."""
+    """Return a random generator for one purpose of one run. The generator is the same for all algorithms."""
     return np.random.default_rng(seed_of(options.seed, *keys))
 
 
@@ -101,8 +101,8 @@ def start(
 ) -> Start:
     """Return the initial points and the delays of a run.
 
-    The algorithms share the initial points of a run. The algorithms also share the delays of the run, unless initial
-    points and delays are published.
+    All algorithms have the same initial points and delays in a run, unless published initial points and delays are
+    used.
     """
     initial = initial_points(rng_of(options, "initial", run))
     n_trials = N_INITIAL + options.iterations
@@ -116,7 +116,7 @@ def start(
 def run_task(
     setting: Setting, run: int, options: Options, started: Start, space: Params, accuracy: Callable[[Any], float]
 ) -> Result:
-    """Maximise a validation accuracy in [0, 1], whose floor is 0.
+    """Maximise a validation accuracy. Accuracies are in [0, 1], so the floor is 0.
 
     Returns the best converted error in % after 0, 1, 2, … iterations, and seconds per suggestion.
     """
@@ -146,14 +146,14 @@ def summarise(results: Mapping[tuple[str, str], Sequence[dict[str, Any]]]) -> li
 
 
 def curves(runs: ArrayLike, iteration: list[int]) -> Report:
-    """Return the mean and standard error of curves, at the given iterations and at all iterations."""
+    """Return the mean and the standard error of curves: at the given iterations, and at all iterations."""
     mean, stderr = report.mean_stderr(runs)
     at = {"iteration": iteration, "mean": mean[iteration], "stderr": stderr[iteration]}
     return at | {"curve_mean": mean, "curve_stderr": stderr}
 
 
 def worse(a: ArrayLike, b: ArrayLike) -> dict[str, Any]:
-    """Test whether the paired regrets a are larger than b, with the one-sided Wilcoxon signed-rank test."""
+    """Test whether the regrets a are larger than the paired regrets b: a one-sided Wilcoxon signed-rank test."""
     from scipy.stats import wilcoxon
 
     a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
@@ -162,7 +162,7 @@ def worse(a: ArrayLike, b: ArrayLike) -> dict[str, Any]:
 
 
 def against_rivals(regrets: Mapping[str, ArrayLike]) -> list[dict[str, Any]]:
-    """Test whether the rivals' regrets are larger than the regrets of the paper's algorithms, paired by run.
+    """Test whether the regrets of the rivals are larger than the regrets of the paper's algorithms in the same runs.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def tables(
     cell: Callable[[Report], str] = lambda setting: "",
     second_row: Callable[[Report], list[str]] = lambda setting: [],
 ) -> str:
-    """Return a table per delay setting: mean ± standard error per algorithm and iteration, seconds per suggestion.
+    """Return a table for each delay setting: mean ± standard error by algorithm and iteration, seconds per suggestion.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def table(found: Report) -> str:
 
 
 def figure(found: Report) -> Any:
-    """Return the four panels of a tuning figure: UCB and TS family, stochastic and constant delay, published curves."""
+    """Return a figure with a panel for each family and delay setting; published curves are dotted."""
     panels = []
     for letter, (family, delays) in zip("abcd", product(FAMILIES, DELAYS), strict=True):
         members = [s for s in found["settings"] if s["delays"] == delays and s["algorithm"] in FAMILIES[family]]

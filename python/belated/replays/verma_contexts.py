@@ -9,19 +9,19 @@ experiments without contexts. These points belong to the first context, are dela
 count in the regret.
 
 The replay ``multitask``. The table of Wistuba, Schilling and Schmidt-Thieme (2015) has the validation accuracy of 288
-configurations of a support vector machine on each of 50 data sets. The table also has meta-features of the data sets,
-of which the first six are the context (appendix C.3). The tasks come in the order of the file, with 30 iterations each.
-Delays are Poisson(3), and m = 6. Results of earlier tasks help later tasks if the contexts are similar. Two pairs of
-tasks have the same six meta-features.
+configurations of a support vector machine on each of 50 data sets. The table also has meta-features of the data sets;
+the first six meta-features are the context (appendix C.3). The tasks come in the order of the file, with 30 iterations
+each. Delays are Poisson(3), and m = 6. The results of a task help later tasks with similar contexts. In two pairs of
+tasks, both tasks have the same six meta-features.
 
-A pending trial counts as the floor 0, so min f = 0 has to hold (footnote 6). The smallest accuracy of each task is
-therefore subtracted, which leaves regret unchanged. With ``--faithful``, the smallest accuracy is not subtracted, as in
-the authors' code for other tasks.
+The value of a pending trial is assumed to be the floor 0, so the minimum of f has to be 0 (footnote 6). The smallest
+accuracy of each task is therefore subtracted, which does not change the regret. With ``--faithful``, the smallest
+accuracy is not subtracted, as in the authors' code for other tasks.
 
-The replay ``nonstationary``. The task is the SVM of the replay ``svm`` on 20 growing prefixes of its training part and
-of its validation part. The parts were shuffled when the data were split. Each prefix contains the earlier prefixes, and
-the last prefix is all data. The index of the prefix is the context. There are 30 iterations for each prefix, delays are
-Poisson(3), and m = 6. The paper states only that the data grow.
+The replay ``nonstationary``. The SVM of the replay ``svm`` is trained on prefixes of its training data and validated on
+prefixes of its validation data. Both parts were shuffled when the data were split. Each of the 20 prefixes contains the
+earlier prefixes, and the last prefix contains all data. The index of the prefix is the context. There are 30 iterations
+for each prefix, delays are Poisson(3), and m = 6. The paper states only that the data grow.
 
 Regret is measured from the best accuracy of a prefix. The best accuracy is taken over a 20 × 20 grid (C and gamma on
 logarithmic scales) and all points that any of the runs evaluated.
@@ -48,7 +48,7 @@ from belated.simulate import Poisson, simulate
 ITERATIONS_PER_TASK = 30
 DELAY = Poisson(3.0)
 WINDOW = 6  # m = 2·mean
-N_REPORTED = 5  # columns of the table, at equal distances
+N_REPORTED = 5  # number of columns of the table, whose iterations are equally spaced
 
 DATA_FILE = "tst_svm.csv.gz"
 HYPERPARAMETERS = ("rbf", "poly", "linear", "C", "gamma", "degree")
@@ -66,7 +66,7 @@ def run_algorithms(function: Callable[..., dict[str, Any]], options: Options, la
 
 
 def n_iterations(options: Options, n_tasks: int) -> int:
-    """Return the length of the sequence; ``--iterations`` may end it earlier."""
+    """Return the total number of iterations over all tasks; ``--iterations`` may reduce it."""
     return min(n_tasks * ITERATIONS_PER_TASK, options.iterations or n_tasks * ITERATIONS_PER_TASK)
 
 
@@ -147,7 +147,7 @@ def table(found: Report, what: str) -> str:
 
 
 def figure(found: Report, letters: str) -> Any:
-    """Return two panels of Figure 4, UCB and TS family."""
+    """Return a figure with two panels of Figure 4: the UCB family and the TS family."""
     panels = []
     for (family, members), letter in zip(verma.FAMILIES.items(), letters, strict=True):
         chosen = [setting for setting in found["settings"] if setting["algorithm"] in members]
@@ -208,7 +208,7 @@ def run_multitask(setting: Setting, run: int, options: Options) -> dict[str, Any
 
 
 def values_of(tasks: Benchmark, faithful: bool) -> Array:
-    """Return f of each task (K, N): accuracies, minus the smallest of the task unless the replay is faithful."""
+    """Return f of each task, shape (K, N): the accuracy, minus the task's smallest accuracy unless faithful."""
     return tasks.accuracy if faithful else tasks.accuracy - tasks.accuracy.min(axis=1, keepdims=True)
 
 
@@ -292,7 +292,7 @@ def run_growing(setting: Setting, run: int, options: Options) -> dict[str, Any]:
 
 @cache
 def accuracy_of_prefix(data: Path | None, k: int, C: float, gamma: float) -> float:
-    """Train on the data of prefix k and return the accuracy on its validation part. Each point is trained once."""
+    """Train on prefix k of the training data and return the accuracy on prefix k of the validation data; cached."""
     from sklearn.svm import SVC
 
     x, y, x_validation, y_validation = prefix(data, k)

@@ -1,19 +1,19 @@
 """The experiments of Wang et al. 2022 on synthetic functions: functions, delays, settings of the scripts, results.
 
-Notation: z is a fidelity, C the bias constant, b the range in DUCBV's bound, and T the duration of a run in units of
-time (in the paper: seconds). A delay is in units of time, too.
+Notation: z is a fidelity, C is the bias constant, b is the range in DUCBV's bound, and T is the duration of a run. T
+and delays are in units of time; in the paper, the unit is a second.
 
 The paper states five functions, ten runs of 600 s, a delay of 4 s or geometric delays of mean 10 s, and the noise.
-However, the authors' program does not add noise, because the search never calls the method that draws the noise. The
-released version also evaluates at z = 1. This file has the settings of the scripts, and the settings of the paper where
-the two differ. The scripts differ in the variances given to DUCB1σ for CurrinExp and Borehole, in the b of DUCBV, in a
-factor for the last term of DUCBV, and in the number of instances of POO. At lower fidelities the program's functions
-also differ from the printed functions. CurrinExp is the full function at z = 0, and Branin has only the first of its
-three shifts. nu = C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre depends on these functions. With the program's
-functions, nu agrees with tables 5 and 9 of the paper in all digits. The settings in these tables differ from the
-scripts. The best instance of DUCBV has the rho of the second or third of three instances. For some functions nu is
-1.4·C, which an instance gets only if cells have been evaluated at two fidelities. Each tree alone has about as many
-nodes as 600 s allow.
+However, the authors' program does not add noise, because its search never calls the method that draws the noise. The
+released version also evaluates only at z = 1. This file has the settings of the authors' scripts; where the settings of
+the paper differ, it has both. The scripts and the paper differ in the variances that DUCB1σ uses for CurrinExp and
+Borehole, in the b of DUCBV, in a factor for the last term of DUCBV, and in the number of instances of POO. At lower
+fidelities, the program's functions also differ from the functions in the paper. CurrinExp is the full function at z =
+0, and Branin has only the first of its three shifts. nu = C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre depends on
+these functions. With the program's functions, nu agrees with tables 5 and 9 of the paper in all digits. The settings
+behind these tables differ from the scripts. The best instance of DUCBV has the rho of the second or third of three
+instances. For some functions nu is 1.4·C, which happens only if an earlier instance evaluated a cell at two fidelities.
+Each single tree has about as many nodes as 600 s allow.
 """
 
 import math
@@ -37,13 +37,13 @@ Noise = Callable[[], float] | None
 
 DURATION = 600
 N_READINGS = 60
-B = 5.0  # a loose bound on f, for (D)UCBV unless the scripts are followed (appendix D.2.1)
+B = 5.0  # a loose bound on f for (D)UCBV (appendix D.2.1); not used with the settings of the scripts
 #: The maximum delay of the program's results beyond the nominal delay, according to the time stamps of recorded runs.
 LATENESS = 0.01
 #: Number of instances of POO, in the scripts.
 INSTANCES: Mapping[str, int] = {"UCB1-sigma": 3, "UCBV": 1}
 
-#: Name of the delays, as in `TABLES` → distribution.
+#: Name of the delays (a key of `TABLES`) → distribution.
 DELAYS: Mapping[str, DelayDistribution] = {"constant": Constant(4.0), "geometric": Geometric(10.0)}
 TABLES = {"constant": "constant_delay_4s", "geometric": "geometric_delay_mean_10s"}
 DATA_FILE = "wang2022_tables.json"
@@ -53,7 +53,7 @@ TREES = ("MFPOO+UCB1-sigma", "MFPOO+UCBV", "PCTS+DUCB1-sigma", "PCTS+DUCBV")
 
 @dataclass(frozen=True)
 class Problem:
-    """A function with the optimum from which the paper measures regret, and the settings of the scripts.
+    """A function, the optimum from which the paper measures regret, and the settings of the authors' scripts.
 
     ``variance`` is the variance of the noise in the paper, and ``given`` the variance that the scripts give to
     (D)UCB1σ. ``b`` and ``factor`` are parameters of (D)UCBV. ``program`` computes f(x, z) as the authors' program does,
@@ -108,7 +108,7 @@ PROBLEMS: Mapping[str, Problem] = {
     "Borehole": Problem(functions.BOREHOLE_MF, 309.523221, 0.01, 5.0, 350.0, 0.0095, _program_borehole),
 }
 
-#: Height and number of nodes of the best instance, tables 5 (constant) and 9 (geometric).
+#: Height and number of nodes of the best instance in table 5 (constant delays) and table 9 (geometric delays).
 PUBLISHED_TREES: Mapping[tuple[str, str], tuple[tuple[int, int], ...]] = {
     ("constant", "Hartmann3"): ((21, 151), (10, 151), (27, 603), (18, 681)),
     ("constant", "Hartmann6"): ((25, 151), (25, 151), (36, 593), (39, 427)),
@@ -177,11 +177,10 @@ def program_value(problem: Problem) -> Callable[[Array, float], float]:
 def paper_search(
     problem: Problem, algorithm: str, delays: str, duration: int, noise: Noise, noise_std: float, rng: Rng
 ) -> tuple[float, int]:
-    """Return the noiseless value of the recommendation of the paper's PCTS, and the number of its values.
+    """Run PCTS as in the paper; return the noiseless value of its recommendation, and the number of its evaluations.
 
-    One evaluation starts in every unit, at a uniform point of its cell, and its leaf is expanded at once. The
-    evaluation is at full fidelity, because the delay is the same at any fidelity and a lower fidelity would not save
-    time.
+    In every unit of time an evaluation starts at a uniformly random point of a leaf, and the leaf is expanded at once.
+    Evaluations are at full fidelity: the delay is the same at any fidelity, so a lower fidelity would not save time.
     """
     bound = bl.DUCBV(b=B) if algorithm == "PCTS+DUCBV" else bl.DUCB1Sigma(noise_std=noise_std)
     # rho of the three instances of POO in tables 5 and 9, rho_i = rho_max^(3/(3 − i)).
@@ -208,10 +207,10 @@ def run_program(
 ) -> list[Instance]:
     """Run instances of PCTS or MFPOO as in the authors' program, see `belated.replays.reference_tree`.
 
-    The defaults are the released program, with its function and the bound of its scripts, in exact time. With
-    ``variance``, the function, the bound and the fidelities are as in the paper, for noise of this variance.
-    ``as_tables`` runs three instances of the whole duration each. Results are then late by up to `LATENESS`, so that
-    results that started together do not arrive at the same time.
+    By default this is the released program: its function, the bound of the scripts, and exact delays. With
+    ``variance``, the function, the bound and the fidelities are as in the paper, and the noise has this variance. With
+    ``as_tables``, three instances run for the whole duration each. Each result is then late by up to `LATENESS`, so
+    evaluations that start together do not have results at the same time.
     """
     times, is_ucbv = endless(DELAYS[delays], rng), algorithm.endswith("UCBV")
     if as_tables:

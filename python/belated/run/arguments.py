@@ -32,7 +32,7 @@ from belated.study.study import Study
 
 Direction: TypeAlias = Literal["maximize", "minimize"]
 
-# Arguments of `BayesOpt` that a run does not pass on as settings.
+# Arguments of `BayesOpt` that are not settings of a run.
 NOT_PASSED_ON = ("space", "candidates", "direction", "context")
 
 
@@ -53,7 +53,7 @@ class BayesOptSettings(TypedDict, total=False):
 
 
 def check_names(direction: Direction, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
-    """Raise UnknownArgument if `maximize` or `minimize` does not have an argument of the call, or if f is missing."""
+    """Raise UnknownArgument if the call of `maximize` or `minimize` has an unknown argument, or if f is missing."""
     if len(arguments) > 2:
         raise UnknownArgument(
             f"{direction} takes f and space by position, and got {short_repr(arguments[2])} besides: name the others, "
@@ -76,7 +76,7 @@ def check_names(direction: Direction, arguments: tuple[Any, ...], keywords: Mapp
 def chosen_optimizer(
     direction: Direction, space: Any, candidates: Any, given: Optimizer | Study | None, settings: Mapping[str, Any]
 ) -> Optimizer | Study:
-    """Return the given optimizer after checks, or a new `BayesOpt` with the direction of the run."""
+    """Check and return the given optimizer; by default, return a new `BayesOpt` with the direction of the run."""
     if isinstance(space, (Optimizer, Study)):
         raise InvalidSetting(f"space={short_repr(space)} is not usable: pass it as optimizer=")
     chosen: Optimizer | Study
@@ -110,7 +110,7 @@ def count(name: str, value: Any, least: int) -> int:
 
 
 def positive(name: str, value: Any, what: str) -> float | None:
-    """Return an optional argument as a float above 0; `what` is the name of its unit, for the message."""
+    """Return an optional argument as a float above 0; `what` is the name of the argument's unit, for the message."""
     number = finite(value)
     if value is not None and (number is None or number <= 0):
         raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass {what} > 0, or None")
@@ -137,13 +137,13 @@ def size(n_workers: Any, executor: Any) -> int:
         return count("n_workers", n_workers, 1)
     if executor is None:
         return 1
-    # The interface of executors does not include the number of workers. Executors of MPI have the first of these
-    # attributes; executors of the standard library and loky have the second.
+    # The interface of executors does not include the number of workers. The first of these attributes belongs to
+    # executors of MPI; the second belongs to executors of the standard library and of loky.
     for name in ("num_workers", "_max_workers"):
         number = whole_number(getattr(executor, name, None))
         if number is not None and number >= 1:
             return number
-    # The executor of Dask has a client, which returns the number of threads of each current worker.
+    # The executor of Dask has a client. The client returns the number of threads of each current worker.
     if type(executor).__module__.startswith("distributed."):
         number = sum(executor._client.nthreads().values())  # type: ignore[attr-defined]
         if number >= 1:
@@ -167,13 +167,13 @@ def check_processes(processes: Any, executor: Any) -> None:
 
 
 def own_pool(size: int, timeout: float | None, processes: bool) -> Executor:
-    """Return a new executor, for a run without the argument executor."""
+    """Return a new executor for a run to which the user did not pass an executor."""
     if processes:
         # This import is slow, and only processes need it.
         from belated.run.processes import WorkerProcesses
 
         return WorkerProcesses()
-    # With a timeout, f runs in another thread, so that this thread can end the run at the timeout.
+    # If there is a timeout, f runs in another thread, so that this thread can end the run at the timeout.
     if size == 1 and timeout is None:
         return CallingThread()
     return ThreadPoolExecutor(size, thread_name_prefix="belated")

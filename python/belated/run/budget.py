@@ -1,4 +1,4 @@
-"""The budget of a run, with the costs of finished trials and the declared costs of running trials."""
+"""The budget of a run, which is reduced by the costs of finished trials and the declared costs of running trials."""
 
 import math
 
@@ -19,14 +19,14 @@ class Budget:
         self._optimizer = optimizer
         self._fidelity = optimizer._problem.fidelity
         self._limit = limit
-        # A tolerance for rounding errors in sums of costs such as 0.1.
+        # A tolerance for rounding errors, which occur in sums of costs such as 0.1.
         self._slack = 1e-9 * limit
         self._spent = 0.0
         # The declared costs of the running trials, by trial number.
         self._declared: dict[int, float] = {}
 
     def has_room(self, trial: Trial | None = None) -> bool:
-        """Return whether the rest of the budget covers the declared cost of a trial, by default of the next suggestion.
+        """Return whether the rest of the budget covers the declared cost of a trial (default: of the next suggestion).
 
         The declared costs of running trials are subtracted from the rest of the budget.
         """
@@ -67,5 +67,5 @@ def declared_cost(fidelity: Fidelity | None, trial: Trial) -> float:
 
 
 def charged_cost(fidelity: Fidelity | None, trial: Trial) -> float:
-    """Return the reported cost of a trial that has ended; without a report, its declared cost."""
+    """Return the reported cost of a trial that has ended, or its declared cost if a cost was not reported."""
     return declared_cost(fidelity, trial) if trial.cost is None else trial.cost

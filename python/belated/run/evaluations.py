@@ -30,11 +30,11 @@ from belated.warn import logger, warn
 
 LOGGER = logger()
 
-# The maximum time of a wait, in seconds. On Windows, Ctrl-C takes effect only after the end of a wait.
+# The maximum length of a wait in seconds. On Windows, Ctrl-C has no effect before a wait ends.
 _MAX_WAIT = 0.5
 
-# A run ends if its first evaluations all fail in the same way. This constant is the number of first evaluations, unless
-# the number of workers is larger and is used instead.
+# A run ends if its first evaluations all fail in the same way. The number of these evaluations is the number of
+# workers, but at least this constant.
 _MIN_SAME_ERRORS = 3
 
 # Advice on functions that cannot be pickled.
@@ -58,7 +58,7 @@ class RunError(BelatedError, RuntimeError):
 
 
 class CallingThread(Executor):
-    """An executor that calls functions in the submitting thread, where Ctrl-C and debuggers can interrupt them."""
+    """An executor that calls a function in the thread that submits it, where Ctrl-C and debuggers can interrupt it."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
         future: Future[Any] = Future()
@@ -81,7 +81,7 @@ class Evaluations:
     retries: int
     callbacks: list[Callable[[Any, Trial], object]]
     progress: Progress | None
-    # Trials that were pending before the run and are evaluated first.
+    # Trials that were pending before the run; these trials are evaluated first.
     waiting: list[Trial] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
     running: dict[Future[Outcome], Trial] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Evaluations:
     # The number of restarts of each trial's evaluation, by trial number.
     n_retried: Counter[int] = field(default_factory=Counter)
     n_failed: int = 0
-    # The reason of the last failure as text, and the error, if an error was raised.
+    # The reason of the last failure as text; and, if an error was raised, this error.
     failure: str = ""
     error: BaseException | None = None
     warned: set[str] = field(default_factory=set)
@@ -99,7 +99,7 @@ class Evaluations:
     first: list[Place | None] = field(default_factory=list)
 
     def run(self) -> Literal["n_trials", "timeout", "budget"]:
-        """Evaluate trials until the run ends, and return the reason of its end."""
+        """Evaluate trials until the run ends; return the reason for the end."""
         while True:
             to_start = len(self.trials) < self.n_trials
             if not to_start and not self.running:
@@ -110,7 +110,7 @@ class Evaluations:
                     return "budget"
                 # Wait for running trials, because a trial may cost less than its declared cost.
                 can_start = False
-            # Report all finished evaluations before the next suggestion, which then uses their results.
+            # Report all finished evaluations first, so that the next suggestion uses their results.
             future = self.next_finished(wait=not can_start)
             if future is not None:
                 self.complete(future)
@@ -178,7 +178,7 @@ class Evaluations:
         try:
             outcome = future.result()
         except Exception as error:
-            # The error is an error of the executor, because the outcome contains any error that f raises.
+            # An error here is an error of the executor, because the outcome contains any error that f raises.
             if self.may_retry(trial, error):
                 del self.running[future]
                 self.start_again(trial, error)
@@ -195,7 +195,8 @@ class Evaluations:
             raise outcome.error
         if self.progress is not None:
             best, left = self.optimizer.best_value_, self.deadline - monotonic()
-            # Count the next trial as in flight, so that the bar is drawn only once for the end and the start.
+            # Count the next trial as in flight, so that the bar is drawn only once for the end of a trial and the start
+            # of the next.
             to_start = self.n_trials - len(self.trials) if left > 0 else 0
             in_flight = int(min(self.n_workers, len(self.running) + to_start))
             self.progress.update(done=1, left=left, best=best, in_flight=in_flight, failed=self.n_failed or None)
@@ -205,8 +206,8 @@ class Evaluations:
 
     def may_retry(self, trial: Trial, error: Exception) -> bool:
         """Return whether an evaluation that the executor lost may be started again."""
-        # Errors that would occur again: the call was cancelled, cannot be started or cannot be pickled, or the executor
-        # is broken.
+        # These errors would occur again: the call was cancelled, cannot be started or cannot be pickled, or the
+        # executor is broken.
         lasts = isinstance(error, (BrokenExecutor, CancelledError, WorkersDoNotStart)) or _is_of_pickling(error)
         return self.n_retried[trial.number] < self.retries and not (lasts and worker_died(error) is None)
 
@@ -239,7 +240,7 @@ class Evaluations:
             self.warn_once("reported elsewhere", f"{error}; that value stays")
 
     def observe(self, trial: Trial, value: float, outcome: Outcome) -> None:
-        """Report a value and the data returned with it to the optimizer and the logger."""
+        """Report a value, and the data that f returned with the value, to the optimizer and the logger."""
         std, cost, duration = outcome.std, outcome.cost, outcome.duration
         self.optimizer.observe(trial, value, std=std, cost=cost, duration=duration, attrs=outcome.attrs)
         if LOGGER.isEnabledFor(logging.INFO):
@@ -250,7 +251,7 @@ class Evaluations:
             LOGGER.info("trial %d observed: %s", trial.number, ", ".join(known))
 
     def fail(self, trial: Trial, outcome: Outcome) -> None:
-        """Report a failure and its reason; give a warning for the first failure of each kind."""
+        """Report a failure and its reason to the optimizer and the logger; warn at the first failure of each kind."""
         if outcome.error is None:
             failure, kind = outcome.problem, "not a number"
         elif isinstance(outcome.error, WorkerDied):
@@ -296,7 +297,7 @@ class Evaluations:
             warn(message)
 
     def executor_error(self, trial: Trial, error: Exception) -> RunError:
-        """Return the exception for an error of the executor, with advice if the cause is known."""
+        """Return the exception to raise for an error of the executor; add advice if the cause is known."""
         advice = ""
         if isinstance(error, BrokenExecutor):
             advice = (
@@ -319,7 +320,7 @@ class Evaluations:
         return RunError(f"{name} could not evaluate trial {trial.number}: {format_error(error).rstrip('.')}{advice}")
 
     def finalize(self) -> None:
-        """Report finished evaluations, and abandon trials whose evaluations have not started.
+        """Report finished evaluations, and abandon the trials whose evaluations have not started.
 
         Other trials stay pending.
         """
@@ -355,7 +356,7 @@ def _is_of_pickling(error: Exception) -> bool:
 
 
 def _outcome_of_lost(died: WorkerDied) -> Outcome:
-    """Return the outcome of an evaluation whose worker died: a failure, independent of `catch`."""
+    """Return the outcome of an evaluation whose worker died: the trial has failed, independent of `catch`."""
     return Outcome(error=died, caught=True, place=Place(WorkerDied.__qualname__, "", 0))
 
 

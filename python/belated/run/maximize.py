@@ -1,4 +1,4 @@
-"""`maximize` and `minimize`, which optimize a function that the workers of an executor evaluate."""
+"""`maximize` and `minimize`: optimize a function, which the workers of an executor evaluate."""
 
 from __future__ import annotations
 
@@ -130,8 +130,8 @@ def _optimize(
         # f may call maximize itself. Overwrite the result of this inner run with the result of the outer run.
         interrupt.result = outcome  # type: ignore[attr-defined]
         raise interrupt
-    # A run that was ended by the user or by a callback may not have a value. Check the trials last, because there may
-    # be many.
+    # If the user or a callback ended the run, the run may not have a value. Check the trials last, because there may be
+    # many.
     is_over = stop_reason not in ("interrupted", "stopped") and outcome.n_failed_
     if is_over and all(t.value is None for t in outcome.trials):
         failed = RunError(
@@ -145,8 +145,8 @@ def _optimize(
 
 def _attach(error: BaseException, result: Result) -> None:
     """Attach the result to an exception that ends the run."""
-    # f may call maximize itself; keep the result that the inner run attached to its error. Some exceptions do not allow
-    # new attributes.
+    # f may itself call maximize: keep the result that this inner run attached to its error. Some exceptions do not
+    # allow new attributes.
     if not isinstance(getattr(error, "result", None), Result):
         with suppress(Exception):
             error.result = result  # type: ignore[attr-defined]
@@ -160,7 +160,7 @@ def _is_at_a_prompt() -> bool:
 def _with_arguments_of(
     optimize: Callable[Concatenate[Direction, Arguments], Result],
 ) -> Callable[[Callable[..., Result]], Callable[Arguments, Result]]:
-    """Decorate a function: type checkers, help() and Jupyter then show the arguments of `optimize` and `BayesOpt`."""
+    """Decorate a function so that type checkers, help() and Jupyter show the arguments of `optimize` and `BayesOpt`."""
     signature = inspect.signature(optimize)
     _, *parameters, _ = signature.parameters.values()
     own = inspect.signature(BayesOpt).parameters
@@ -177,7 +177,7 @@ def _with_arguments_of(
 
 @_with_arguments_of(_optimize)
 def maximize(*args: Any, **kwargs: Any) -> Result:
-    """Find the parameters with the highest value of f, which parallel workers evaluate.
+    """Find the parameters at which f has its highest value; parallel workers evaluate f.
 
     Whenever a worker is free, it gets a new trial. The choice of a trial takes the pending trials into account, so a
     worker does not wait for the other workers.
@@ -195,16 +195,17 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     candidates : array-like of shape (N, d), optional
         A finite set of points, the rows of this array. Pass either `space` or `candidates`.
     optimizer : Optimizer or Study, optional
-        An existing optimizer, in place of space, candidates and settings. Its pending trials do not change, unless
+        An existing optimizer, which replaces space, candidates and settings. Its pending trials do not change, unless
         `retry_pending` is True.
     n_trials : int, optional
         The number of trials to start in this run. With 0, the run returns immediately. None: without limit.
     n_trials_total : int, optional
         Start trials until the optimizer has this number of suggested trials; use this argument to continue an
-        interrupted run. Trials that were suggested by other processes of a study also count; abandoned trials do not
-        count. Pending trials count even if their process died; see `retry_pending`.
+        interrupted run. Trials that other processes of a study suggested also count, but abandoned trials do not count.
+        Pending trials count even if the process that evaluated them has died; see `retry_pending`.
     timeout : float, optional
-        The maximum duration of the run in seconds. The trials of evaluations that are still running stay pending.
+        The maximum duration of the run in seconds. If evaluations are still running at the timeout, their trials stay
+        pending.
     budget : float, optional
         The total cost that the trials of this run may have. The cost of a trial is the cost that f returns. If f does
         not return a cost, the cost is the declared cost of the optimizer's `Fidelity`, or 1. Failed trials are also
@@ -212,20 +213,21 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         budget is therefore exceeded only if f returns a cost above the declared cost.
     n_workers : int, optional
         The number of evaluations that run at the same time. The default is the number of workers of the executor, or 1
-        without an executor. Without an executor or processes, f is called in threads; a single worker without a timeout
-        calls f in the thread of the caller.
+        without an executor. If neither an executor nor processes are used, f is called in threads. If there is also
+        only one worker and no timeout, f is called in the thread of the caller.
     executor : concurrent.futures.Executor, optional
         The executor that calls f, for example of processes, loky, MPI or Dask. For Dask, pass
         ``client.get_executor(pure=False)``; with ``pure=True`` Dask evaluates equal points only once. The run does not
         shut down the executor.
     processes : bool
-        Call f in `n_workers` processes that the run starts. A process that dies is replaced. All processes end with the
-        run. The processes import f, so define f in a module, or in a script that calls this function under
+        Whether to call f in `n_workers` processes, which the run starts. A process that dies is replaced. All processes
+        end with the run. The processes import f, so define f in a module, or in a script that calls this function under
         ``if __name__ == "__main__":``.
     retries : int
-        The maximum number of restarts of a trial's evaluation, if its worker dies or the executor loses the evaluation
-        for another reason. After the last restart, a trial whose worker died has failed, independent of `catch`. Any
-        other error of the executor ends the run. Errors that f raises are not retried.
+        If a worker dies, or the executor loses an evaluation for another reason, the evaluation is started again at
+        most this number of times. If the worker dies again after the last restart, the trial has failed, independent of
+        `catch`. Any other error of the executor ends the run. If f raises an error, the evaluation is not started
+        again.
     retry_pending : bool, default False
         Whether to evaluate first the trials that are pending at the start of the run, for example after a process died.
         These trials keep their numbers and do not count in `n_trials`. Other processes must not be evaluating these
@@ -234,20 +236,20 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         Exceptions of f after which the run continues; the trial has failed. Any other exception is raised after the
         trial has been marked as failed.
     callbacks : iterable of callable
-        Functions that are called in this thread as callback(optimizer, trial) after every observed or failed trial. The
-        value of a failed trial is None. To end the run, raise `StopRun` in a callback, or pass `NoImprovement` or
-        `ValueReached`.
+        Functions that are called as callback(optimizer, trial) after every observed or failed trial, in the thread of
+        the caller. The value of a failed trial is None. To end the run, raise `StopRun` in a callback, or pass
+        `NoImprovement` or `ValueReached`.
     progress : bool, optional
-        Whether to show a progress bar, which requires tqdm. None: show it in a terminal or notebook if tqdm is
-        installed.
+        Whether to show a progress bar, which requires tqdm. None: show a progress bar in a terminal or notebook if tqdm
+        is installed.
     **settings
         Further arguments of `BayesOpt`, such as seed.
 
     Returns
     -------
     Result
-        The result of the run. `best_params_` and `best_value_` belong to its best trial; use `recommend()` if values
-        are noisy.
+        The result of the run. `best_params_` and `best_value_` belong to the trial with the best value; use
+        `recommend()` if values are noisy.
 
     Warns
     -----
@@ -276,18 +278,18 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
 
     Notes
     -----
-    Every exception that ends a run has the result so far in its attribute ``result``. Ctrl-C also ends a run, after
-    results that have arrived are reported. In a script, ``KeyboardInterrupt`` is raised with the result. In a notebook,
-    and at the prompt of Python or IPython, the result is returned, and its `stop_reason` is "interrupted". A second
-    Ctrl-C during the end of the run is always raised.
+    If an exception ends a run, its attribute ``result`` contains the result so far. Ctrl-C also ends a run; before the
+    end, results that have arrived are reported. In a script, ``KeyboardInterrupt`` is raised with the result. In a
+    notebook, and at the prompt of Python or IPython, the result is returned, and its `stop_reason` is "interrupted". A
+    second Ctrl-C during the end of the run is always raised.
 
     The logger ``logging.getLogger("belated")`` receives each result at the level INFO and each warning at WARNING.
 
     When a run ends early, results that have arrived are reported. Evaluations that have not started are cancelled, and
     their trials are abandoned. The run does not wait for running evaluations. The trials of running evaluations stay
-    pending, and values may be reported later by ``optimizer.observe``. Threads cannot be stopped: a thread finishes f,
-    and Python waits for all threads at exit. With ``processes=True``, the processes are ended by SIGTERM; a process
-    that is still running after a few seconds is killed.
+    pending, and values may be reported later by ``optimizer.observe``. Threads cannot be stopped: each thread continues
+    until f returns, and at exit Python waits for all threads. With ``processes=True``, the processes are ended by
+    SIGTERM; a process that is still running after a few seconds is killed.
 
     With one worker, the same seed gives the same trials. With several workers, the trials also depend on the order of
     the results.
@@ -317,7 +319,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
 
 @_with_arguments_of(_optimize)
 def minimize(*args: Any, **kwargs: Any) -> Result:
-    """Find the parameters with the lowest value of f; all other behaviour is as in `maximize`.
+    """Find the parameters at which f has its lowest value; all other behaviour is as in `maximize`.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from belated.optimizers.report import format_error
 from belated.run.raised import Place, Sendable, last_line_of_user
 from belated.space.arguments import finite, one_line, real_number
 
-# The `Place` of an outcome whose attrs are not JSON data or cannot be pickled.
+# The `Place` of an outcome whose attrs cannot be stored, because they are not JSON data or cannot be pickled.
 UNUSABLE_ATTRS = Place("unusable attrs", "", 0)
 
 _RETURNED_KEYS = ("value", "std", "cost", "attrs")
@@ -36,7 +36,7 @@ _TRIAL_ELSEWHERE = {
 
 @dataclass
 class RunningTrial:
-    """The argument `trial` of the function of a run; it can be used in any thread or process.
+    """The argument `trial` of the function f of a run. A running trial can be used in any thread or process.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class RunningTrial:
     attrs: dict[str, Any] = field(default_factory=dict)
     fidelity: Any = None
 
-    # Hide this method from type checkers: they would allow any attribute.
+    # Hide this method from type checkers; otherwise they would allow any attribute.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -77,7 +77,7 @@ class RunningTrial:
 
 @dataclass(slots=True)
 class Outcome:
-    """The outcome of an evaluation; it can always be pickled.
+    """The outcome of an evaluation. An outcome can always be pickled.
 
     An outcome has a `value`, an `error` that was raised, or a `problem` with the result of f.
     """
@@ -100,7 +100,7 @@ class Outcome:
         try:
             pickle.dumps(self.attrs)
         except Exception as error:
-            # Replace the attrs, because otherwise the executor could not send the outcome.
+            # Replace the attrs, because the executor could not send the outcome with these attrs.
             facts["attrs"] = None
             if self.value is not None:
                 problem = f"f set attrs that cannot be sent to another process: {format_error(error)}"
@@ -111,7 +111,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Objective:
-    """A function of the params, with the arguments that it takes."""
+    """The function f of a run, and the arguments that f takes."""
 
     f: Callable[..., Any]
     #: The positional arguments: "params", "trial" or both.
@@ -126,7 +126,7 @@ class Objective:
         return self.trial_by_name or "trial" in self.order
 
     def __call__(self, number: int, point: Any, fidelity: Any = None) -> Outcome:
-        """Return the outcome at a point, which contains any error of f.
+        """Call f at a point; return the outcome, which contains any error that f raises.
 
         An error of a future is therefore always an error of the executor.
         """
@@ -152,7 +152,7 @@ class Objective:
 
 
 def evaluate(f: Objective, number: int, point: Any, fidelity: Any) -> Outcome:
-    """Return the outcome of a trial at a point; some executors can call only functions, not other callables."""
+    """Return the outcome of a trial at a point. This is a function because some executors can only call functions."""
     return f(number, point, fidelity)
 
 
@@ -174,7 +174,7 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
     """
     if not callable(f):
         raise InvalidSetting(f"f={one_line(f)} is not usable: pass a function of the params")
-    # The names of a built-in function's arguments do not tell whether it takes the trial.
+    # If f is a built-in function, the names of its arguments do not show whether it takes the trial.
     signature = None if isinstance(f, BuiltinFunctionType) else signature_of(f)
     if signature is None:
         return Objective(f, ("params",), False, catch)
@@ -206,12 +206,12 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
 
 
 def _filled_in(required: list[str]) -> str:
-    """Return code that calls a function of the params with its further required arguments."""
+    """Return source code of a call that passes the params and the further required arguments of a function."""
     return f"lambda p: f({', '.join(['p', *(f'{name}=…' for name in required[1:])])})"
 
 
 def _spread(own: list[inspect.Parameter]) -> str:
-    """Return code that calls a function with each of the params as a keyword argument."""
+    """Return source code of a call that passes each of the params as a keyword argument."""
     takes_trial = any(each.name == "trial" for each in own)
     return "lambda p, trial: f(**p, trial=trial)" if takes_trial else "lambda p: f(**p)"
 
@@ -219,8 +219,8 @@ def _spread(own: list[inspect.Parameter]) -> str:
 def signature_of(f: Any) -> inspect.Signature | None:
     """Return the signature of f, or None if it is unknown."""
     try:
-        # A decorator may change the signature. Use the signature of the decorated function only if the decorator passes
-        # on all arguments.
+        # A decorator may change the signature. Use the signature of the inner function only if the decorator passes all
+        # arguments to it.
         own = inspect.signature(f, follow_wrapped=False)
         passes_on = tuple(each.kind for each in own.parameters.values()) == _REST
         return inspect.signature(f) if passes_on else own
@@ -236,7 +236,7 @@ class _Unusable(Exception):
 
 
 def read_returned(returned: Any, written: dict[str, Any], duration: float) -> Outcome:
-    """Return the outcome for a result of f; `written` has the attrs that f wrote into its trial."""
+    """Return the outcome for a result of f. `written` contains the attrs that f wrote to its argument `trial`."""
     try:
         value, std, cost, attrs = _read(returned)
         return Outcome(value, std, cost, {**written, **attrs} or None, duration)
@@ -287,7 +287,7 @@ def _amount(name: str, given: Any) -> float | None:
 
 
 def _pair(returned: Any) -> tuple[Any, Any] | None:
-    """Return the two numbers in a tuple, list, array or tensor of two numbers, or None for another object."""
+    """Return the two numbers in a tuple, list, array or tensor of two numbers; return None for other objects."""
     is_array = getattr(returned, "shape", None) == (2,) and hasattr(returned, "tolist")
     entries = returned.tolist() if is_array else returned
     if not isinstance(entries, (tuple, list)) or len(entries) != 2:

@@ -1,8 +1,9 @@
-"""The worker processes of a run, which starts the processes and replaces processes that die.
+"""The worker processes of a run. The run starts these processes, and replaces processes that die.
 
 Each process has its own executor. If a process dies, only the evaluation in this process is lost, and the run knows
-which evaluation it is. The start method is "spawn", which starts new interpreters. A fork of a process with threads may
-contain locks that are never released. The server of "forkserver" keeps the environment variables of its start.
+which evaluation was lost. The start method is "spawn", which starts new interpreters. The other start methods have
+disadvantages. With "fork", the child of a process with threads may contain locks that are never released. With
+"forkserver", children have the environment variables that were set when the server was started.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from typing import Any
 from belated.optimizers.report import format_error
 from belated.run.worker_errors import WorkerDied, WorkersDoNotStart
 
-# The maximum number of consecutive workers that may die during their start; then the run ends.
+# If this number of consecutive workers die during their start, the run ends.
 _MAX_FAILED_STARTS = 3
 
-# The maximum time in seconds for the end of a worker. An idle worker ends by itself; a busy worker receives SIGTERM.
-# After this time the worker is killed.
+# When a run ends, an idle worker ends by itself, and a busy worker receives SIGTERM. A worker that has not ended after
+# this number of seconds is killed.
 _MAX_END = 5.0
 
 
@@ -43,8 +44,8 @@ class WorkerProcesses(Executor):
         self._lock = threading.Lock()
         self._workers: set[_Worker] = set()
         self._idle: list[_Worker] = []
-        # Dead workers are kept until the threads of their executors have ended. In Python 3.13, a thread with the last
-        # reference to its executor is blocked forever by a lock that the thread itself holds.
+        # Keep a dead worker in this list until the threads of its executor have ended. In Python 3.13, a thread with
+        # the last reference to its executor is blocked forever by a lock that the thread itself holds.
         self._dead: list[_Worker] = []
         self._is_shut_down = False
 
@@ -132,8 +133,8 @@ class WorkerProcesses(Executor):
             for end in ends:
                 end.join(max(0.0, deadline - monotonic()))
         finally:
-            # Call kill for all workers, because a thread whose join was interrupted may seem dead while it still waits.
-            # A process that has ended does not receive a signal.
+            # Call kill for all workers: if the join of a thread was interrupted, the thread may seem dead while it
+            # still waits. If a process has already ended, kill does not send a signal.
             for worker in workers:
                 worker.process.kill()
         deadline = monotonic() + _MAX_END
@@ -142,7 +143,7 @@ class WorkerProcesses(Executor):
 
 
 class _Worker:
-    """A process, and an executor that has only this process."""
+    """A worker process, and an executor that has only this process."""
 
     def __init__(self) -> None:
         self.executor = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
@@ -160,7 +161,7 @@ class _Worker:
 def _ctrl_c_blocked() -> Iterator[None]:
     """Block SIGINT in processes that this thread starts.
 
-    Otherwise a worker that receives Ctrl-C during its imports would show a traceback.
+    If SIGINT were not blocked, a worker that receives Ctrl-C during its imports would show a traceback.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -173,7 +174,7 @@ def _ctrl_c_blocked() -> Iterator[None]:
 
 
 def _how_it_ended(process: BaseProcess) -> str:
-    """Return a description of the end of a process, for messages."""
+    """Return a text that describes how a process ended, for messages."""
     process.join(1.0)
     code = process.exitcode
     if code is None or code >= 0:
@@ -186,7 +187,7 @@ def _how_it_ended(process: BaseProcess) -> str:
 
 
 def _set_unpickled(future: Future[Any], pickled: bytes) -> None:
-    """Set the result of a future from pickled bytes, or an error if they cannot be unpickled."""
+    """Unpickle bytes and set the result of a future; set an error if the bytes cannot be unpickled."""
     try:
         returned = pickle.loads(pickled)
     except Exception as error:
@@ -202,7 +203,7 @@ def _set_unpickled(future: Future[Any], pickled: bytes) -> None:
 
 def _prepare() -> None:
     """Prepare a worker process: ignore Ctrl-C, which the run handles, and end when the process of the run ends."""
-    # Use a function instead of SIG_IGN, because programs that f starts would inherit SIG_IGN.
+    # Use a function instead of SIG_IGN, because programs that f starts inherit SIG_IGN.
     signal.signal(signal.SIGINT, lambda *_: None)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -214,7 +215,8 @@ def _prepare() -> None:
 def _keep_pipes_from_children() -> None:
     """Prevent the processes that f starts from inheriting the pipes to the process of the run.
 
-    The run detects the end of this process by a closed pipe. A program that f started would keep the pipe open.
+    The run detects the end of this process by a closed pipe. A program that f started and that inherited the pipe would
+    keep it open.
     """
     inherited = []
     for fd in _open_fds():
@@ -228,7 +230,7 @@ def _keep_pipes_from_children() -> None:
 
 
 def _open_fds() -> list[int]:
-    """Return the file descriptors of this process, including the descriptor that was used to list them."""
+    """Return the file descriptors of this process. One of them was opened only to list the descriptors."""
     try:
         return [int(name) for name in os.listdir("/dev/fd")]
     except OSError:

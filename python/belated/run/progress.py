@@ -9,14 +9,14 @@ from belated.optimizers.values import checked
 
 
 class Progress:
-    """A progress bar of tqdm with the best value, the trials in flight, the failed trials and the remaining seconds."""
+    """A progress bar of tqdm. It shows the best value, the trials in flight and failed, and the remaining seconds."""
 
     def __init__(self, bar: Any) -> None:
         self._bar = bar
         self._facts: dict[str, Any] = {}
 
     def update(self, *, done: int = 0, left: float = math.inf, **facts: Any) -> None:
-        """Advance the bar by `done` trials, and show the arguments that are not None.
+        """Advance the bar by `done` trials, and show those arguments that are not None.
 
         `left` is the number of seconds until the timeout, which is also shown.
         """
@@ -24,7 +24,7 @@ class Progress:
         shown = {name: fact for name, fact in self._facts.items() if fact is not None}
         if left < math.inf:
             shown["left"] = f"{max(left, 0.0):.0f}s"
-        # If trials are done, the call of update below draws the bar.
+        # If `done` is above 0, the call of update below draws the bar.
         self._bar.set_postfix(shown, refresh=not done)
         if done:
             self._bar.update(done)
@@ -35,7 +35,7 @@ class Progress:
 
 
 def progress_bar(progress: Any, total: int | None) -> Progress | None:
-    """Return a progress bar, or None if the argument `progress` or a missing terminal disables it."""
+    """Return a progress bar. Return None if `progress` is False, or by default if there is no terminal or notebook."""
     progress = checked(progress, bool | None, "progress")
     if progress is False or (progress is None and not _is_interactive()):
         return None

@@ -1,4 +1,4 @@
-"""Errors that a user's function raised: the line in the user's code, and the transfer between processes."""
+"""Errors that a user's function raised: find the line in the user's code, and send errors between processes."""
 
 import os
 import pickle
@@ -44,7 +44,7 @@ def last_line_of_user(error: BaseException) -> Place:
 
 
 class Sendable:
-    """An error that becomes the same error when it is unpickled, with the text of its traceback as the cause.
+    """An error to be pickled. Unpickling returns the original error, whose cause then shows the original traceback.
 
     If the error cannot be pickled, it becomes a RuntimeError with the same message.
     """
@@ -67,7 +67,7 @@ def _with_text(error: BaseException, text: str) -> BaseException:
 
 
 class _WorkerTraceback(Exception):
-    """The cause of an error from another process, which shows its traceback as text."""
+    """The cause of an error from another process. The cause shows the traceback of the error as text."""
 
     def __str__(self) -> str:
         return f"in a worker:\n\n{self.args[0]}"

@@ -62,12 +62,12 @@ class Result(ReadAccess):
 
     @property
     def n_pending_(self) -> int:
-        """Number of pending trials of the optimizer, including trials from before the run."""
+        """Number of pending trials of the optimizer, including trials that were started before the run."""
         return len(self.optimizer._current_log().numbers("pending"))
 
     @property
     def cost_(self) -> float:
-        """Total cost of the observed and failed trials of the run, as it is charged to a budget.
+        """Total cost of the observed and failed trials of the run, computed as for a budget.
 
         The cost of a trial is its reported cost. If a cost is not reported, the cost is the declared cost of the
         trial's fidelity, or 1.

@@ -20,7 +20,7 @@ class StopRun(Exception):
 
 
 class Stopper:
-    """The base class of callbacks that end a run. It lets type checkers infer the type of a list of such callbacks."""
+    """The base class of callbacks that end a run. It helps type checkers infer the type of a list of callbacks."""
 
     def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
         """Raise `StopRun` to end the run after this trial."""

@@ -1,6 +1,6 @@
-"""Suggestions up to a total number of trials.
+"""Start trials until an optimizer has a total number of trials.
 
-The count and the suggestion are a single atomic step for all threads and processes.
+No thread or process can start a trial between the count of the trials and the suggestion.
 """
 
 import os
@@ -12,7 +12,7 @@ from belated.optimizers.trial import Trial
 from belated.study.study import Study
 from belated.warn import warn
 
-# Runs that share an optimizer use this lock for their suggestions. Runs that share a study use the lock of its store.
+# Runs that share an optimizer hold this lock when they suggest. Runs that share a study hold the lock of the store.
 _lock = threading.Lock()
 
 
@@ -33,8 +33,8 @@ class Total:
         self.limit = limit
         # The suggested trials that were pending when this object was created.
         self._pending = self._pending_now()
-        # The number of trials read so far, and the numbers of the suggested trials. Each trial is read only once, so
-        # the time of a suggestion does not depend on the length of the log.
+        # How many trials were read so far, and which of them were suggested (their numbers). Each trial is read only
+        # once, so the time of a suggestion does not depend on the length of the log.
         self._n_read = 0
         self._suggested: set[int] = set()
 
@@ -43,9 +43,9 @@ class Total:
         return [number for number in log.numbers("pending") if log.trial(number).suggested]
 
     def warn_pending(self, own: Collection[int]) -> None:
-        """Warn about trials that count in the total, but were pending before the run and are still pending.
+        """Warn about trials that count in the total, but were pending before the run and are still pending after it.
 
-        Trials of the run, whose numbers are in `own`, do not cause a warning.
+        `own` contains the numbers of the trials of the run, which do not cause a warning.
         """
         if self._left() > 0:
             return
@@ -77,7 +77,7 @@ class Total:
 
     def _may_start(self) -> bool:
         """Return whether the total is not reached; this may be called with the lock held."""
-        # There may be many abandoned trials, so they are read only if necessary.
+        # There may be many abandoned trials, so read abandoned trials only if necessary.
         return self._n_suggested() < self.limit or self._left() > 0
 
     def suggest(self) -> Trial | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from belated._core import BelatedError
 
-# Errors of futures whose workers died, by name, so that the packages need not be imported.
+# Names of the errors that futures raise if their workers died. Names are used so that packages need not be imported.
 _ERRORS_OF_ENGINES = (
     "distributed.scheduler.KilledWorker",
     *(
@@ -17,8 +17,8 @@ _ERRORS_OF_ENGINES = (
 class WorkerDied(BelatedError, RuntimeError):
     """The worker of an evaluation died before the evaluation ended.
 
-    Futures raise this error, and failed trials store it. Executors may set this error, or a subclass, as the exception
-    of a future.
+    Futures raise this error, and failed trials store it. An executor may set this error, or an error of a subclass, as
+    the exception of a future.
     """
 
 

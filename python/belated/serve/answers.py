@@ -1,4 +1,4 @@
-"""Information about a study as data for JSON. All functions here run in a study's thread."""
+"""Information about a study, as JSON data for answers. All functions of this module run in a study's thread."""
 
 import time
 from bisect import bisect_left
@@ -13,7 +13,7 @@ from belated.space.space import Space
 from belated.store.checksums import read_header
 from belated.study.study import Study
 
-#: A page of trials ends after this number of bytes of JSON, even if the limit of the request is not reached.
+#: A page of trials ends after this number of bytes of JSON, even if the request allows more trials.
 LARGEST_PAGE = 4 << 20
 
 
@@ -60,8 +60,8 @@ def trials_as_data(study: Study, trials: list[Trial]) -> dict[str, Any]:
 
 def page_as_data(study: Study, page: Page) -> dict[str, Any]:
     """Return the requested trials of a study in the order of their numbers."""
-    # The answer names the last event that it includes. After a crash, the store must therefore still have all events up
-    # to this event.
+    # The answer contains the number of the last event that it includes. The store must therefore still have all events
+    # up to this number after a crash.
     study._log.sync_to_disk()
     log = study._log
     numbers = log.numbers(page.state)
@@ -91,7 +91,7 @@ def _trial(study: Study, number: int) -> dict[str, Any]:
         data["params_run"] = None if record.run is None else domain.params_at(record.run)
     else:
         data |= {"index": record.place, "index_run": record.run, "x": domain.params_of(record).tolist()}
-    # These data have the same form in the record and in the answer.
+    # These entries have the same form in the record and in the answer.
     names = ("number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "ended_at")
     data |= {name: getattr(record, name) for name in (*names, "expires_at")}
     return data | {

@@ -1,4 +1,4 @@
-"""The API: its paths, the calls that they make, and errors as answers."""
+"""The HTTP API: its paths, the functions that answer requests, and the answers for errors."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -69,7 +69,7 @@ async def _of_belated(request: Request, error: Any) -> Response:
 
 
 async def _of_schema(request: Request, error: Any) -> Response:
-    # The request's data is left out, because it may be large or not JSON.
+    # Leave out the data of the request, because the data may be large or not JSON.
     found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
     return refusal(422, "; ".join(text[:300] for text in found[:5]))
 
@@ -79,7 +79,7 @@ async def _of_framework(request: Request, error: Any) -> Response:
 
 
 async def _of_programs(request: Request, error: Exception) -> Response:
-    # The framework raises the error again after this answer, and the server then logs it.
+    # The framework raises the error again after this answer, and the server then logs the error.
     return refusal(500, "an error of belated itself: the server's log has more")
 
 
@@ -92,11 +92,11 @@ def _add_page(api: FastAPI) -> None:
         return Response(page, media_type="text/html; charset=utf-8", headers=headers)
 
 
-# The description of answers that are problems.
+# The API's description of an answer that reports a problem.
 
 
 def _problems(texts: dict[int, str]) -> dict[int | str, dict[str, Any]]:
-    """Convert a dict of status → text to descriptions of answers that are problems."""
+    """Convert a dict of status → text to the API's descriptions of answers that report a problem."""
     content = {MEDIA_TYPE: {"schema": messages.Problem.model_json_schema()}}
     return {status: {"description": text, "content": content} for status, text in texts.items()}
 
@@ -133,7 +133,7 @@ def _route(method: str, path: str, model: type[Any], summary: str, problems: Any
 _get, _post = partial(_route, "GET"), partial(_route, "POST")
 
 
-# The calls of paths. The functions are async, because the framework would call plain functions in a thread.
+# The functions that answer requests. They are async, because the framework would call plain functions in a thread.
 
 
 def answer(data: Any, status: int = 200) -> Response:
@@ -152,7 +152,7 @@ Report: TypeAlias = Callable[[float | None, Callable[[Study, int], None]], Await
 
 
 async def _call(studies: Studies, name: Annotated[str, Path(description="The study's name.")]) -> Call:
-    """Return a function that makes a call to the study of the path, and answers with the result."""
+    """Return a function that calls its argument with the study in the path, and answers with the result."""
 
     async def call(work: Callable[[Study], Any]) -> Response:
         return answer(await studies.call(name.replace(SLASH, "/"), work))
@@ -165,7 +165,7 @@ Number = Annotated[int, Path(ge=0, description="The trial's number.")]
 
 
 async def _report(call: InStudy, number: Number) -> Report:
-    """Return a function that reports on the trial of the path, and answers with the trial after the report."""
+    """Return a function that makes a report about the trial in the path, and answers with the changed trial."""
 
     async def report(now: float | None, change: Callable[[Study, int], None]) -> Response:
         def work(study: Study) -> dict[str, Any]:

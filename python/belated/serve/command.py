@@ -20,7 +20,8 @@ from belated._core import InvalidSetting
 from belated.store import open_store
 from belated.study.commands import add_store
 
-# Seconds for which clients may wait for their requests after the signal to end. The requests are completed in any case.
+# After the signal to end, clients may wait this number of seconds for answers. Requests are completed even if clients
+# do not get an answer.
 _PATIENCE = 30
 
 # Maximum number of connections that wait to be accepted.
@@ -63,10 +64,10 @@ def serve_command(arguments: argparse.Namespace) -> None:
 
     store = open_store(arguments.store)
     studies = OpenStudies(store)
-    studies.read_names()  # raises an error now instead of at the first request
+    studies.read_names()  # raise an error now and not at the first request
     with _ended_by_signals(), _listening(arguments.host, arguments.port) as listener:
         app = make_app(studies, token)
-        # Log only errors. Warnings are about requests that are not HTTP, so any client could fill the log with
+        # Log only errors. Warnings are about requests that are not valid HTTP, so any client could fill the log with
         # warnings.
         settings = {"http": limited_protocol(), "lifespan": "on", "ws": "none", "log_level": "error"}
         settings |= {"backlog": accepted_at_once(), "timeout_graceful_shutdown": _PATIENCE}
@@ -107,8 +108,8 @@ def read_token(file: Path | None) -> str:
 
 
 def _warn_if_others_can_read(file: Path) -> None:
-    # Give a warning and not an error: the host of a container often provides a token with such a mode, and controls
-    # access itself.
+    # Give a warning and not an error: hosts of containers often provide tokens in files with such a mode, and control
+    # access in other ways.
     if os.name == "posix" and file.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
         _warn(f"other users can read the token in {file}: chmod 600 {file}")
 
@@ -132,8 +133,7 @@ def _port(text: str) -> int:
 class _Listener(socket.socket):
     """A socket at which many connections can wait, although asyncio accepts only a few at a time.
 
-    asyncio uses one number, `backlog`, for both limits. A client that does not find a place in the queue tries again
-    after a second.
+    asyncio uses one number, `backlog`, for both limits. If the queue is full, a client tries again after a second.
     """
 
     def listen(self, backlog: int = _WAITING, /) -> None:

@@ -33,14 +33,15 @@ def most_connections() -> int:
 def accepted_at_once() -> int:
     """Return the number of connections that are accepted before connections above the limit are refused.
 
-    asyncio accepts up to this number in each pass of its loop. asyncio closes a refused connection about three passes
-    later. Until then, each refused connection has an open file. A larger number would leave too few files for studies.
+    asyncio accepts up to this number of connections in each pass of its loop, and closes a refused connection about
+    three passes later. Until then, each refused connection has an open file. If the number were larger, studies would
+    have too few files.
     """
     return max(1, most_connections() // 8)
 
 
 class _Message:
-    """The message that connections are refused, which is logged at most once a minute."""
+    """The log message about refused connections, which is logged at most once a minute."""
 
     def __init__(self) -> None:
         self._last = -_BETWEEN_MESSAGES
@@ -90,7 +91,7 @@ def limited_protocol() -> type[asyncio.Protocol]:
 
 
 def log_refusals_rarely() -> None:
-    """Log at most once a minute that the system refuses connections. asyncio would log a traceback for each of them."""
+    """Log refused connections at most once a minute; asyncio would log a traceback for each refused connection."""
     message = _Message()
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""ASGI middleware that checks each request: its token, and that its body is empty or JSON of bounded size."""
+"""ASGI middleware that checks the token and the body of each request; a body is empty, or JSON of bounded size."""
 
 import asyncio
 import hmac
@@ -24,7 +24,7 @@ LARGEST_BODY = 1 << 20
 #: Maximum nesting of lists and objects in a body. The core's own reader allows slightly deeper nesting.
 DEEPEST_BODY = 100
 
-#: Paths that do not give data of a study. Browsers request these paths before they have a token.
+#: Paths whose answers do not contain data of studies. Browsers request these paths before they have a token.
 OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json"})
 
 #: Replacement of "/" in a segment of a path. Names of studies are printable, so they do not contain this character.
@@ -35,7 +35,7 @@ _HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosni
 
 
 class Refused(Exception):
-    """A request that is answered with a problem: status, detail, and headers for the answer."""
+    """A request is refused; the answer is a problem with this status, detail and headers."""
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -43,11 +43,11 @@ class Refused(Exception):
 
 
 class Gate:
-    """An application that requires a token, of which it keeps only the hash.
+    """An application that requires a token. The application keeps only the hash of the token.
 
     Once `closing` is True, each connection is closed after its answer. The server waits until all connections have
-    ended, but does not ask a connection to close if it was accepted during this wait. Calls that the server cancels are
-    answered with 503, but their threads continue.
+    ended, but does not ask a connection to close if it was accepted during this wait. If the server cancels a call, the
+    answer has the status 503, but the thread of the call continues.
     """
 
     def __init__(self, app: App, token: str) -> None:
@@ -93,7 +93,7 @@ class Gate:
     def _check_token(self, scope: Scope) -> None:
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         kind, _, token = (given[0] if len(given) == 1 else b"").partition(b" ")
-        # Hashes are compared, so that the duration does not reveal the token or its length.
+        # Compare hashes, so that the duration of the comparison does not reveal the token or its length.
         same = hmac.compare_digest(sha256(token.strip()).digest(), self._hash)
         if kind.lower() != b"bearer" or not same:
             raise Refused(
@@ -155,7 +155,7 @@ def check_json(body: bytes) -> None:
     except RecursionError:
         raise too_deep from None
     except ValueError as error:
-        # The error may also be about integers with thousands of digits.
+        # This error may also be about an integer with thousands of digits.
         raise Refused(400, f"the body is not JSON: {str(error).splitlines()[0][:200]}") from None
     if not isinstance(data, dict):
         raise Refused(422, "the body is not a JSON object: send names and values, as in {}")
@@ -172,7 +172,7 @@ def _is_deeper(data: Any, depth: int) -> bool:
     """Return whether data has more than `depth` levels. Check level by level, because Python limits recursion."""
     level = [data]
     for _ in range(depth + 1):
-        # The contents of each collection of this level.
+        # The contents of each list or object of this level.
         inner = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list))]
         if not inner:
             return False

@@ -1,6 +1,6 @@
 """The content of requests and answers as JSON: the schemas of the API's description.
 
-Requests with other fields than these, or other types, are refused. Answers are made by `belated.serve.answers`.
+Requests that have unknown fields, or values of wrong types, are refused. `belated.serve.answers` makes the answers.
 """
 
 from typing import Annotated, Any, Literal

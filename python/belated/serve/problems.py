@@ -24,7 +24,7 @@ class UnknownStudy(BelatedError, KeyError):
 
 
 class StudyExists(BelatedError):
-    """A study of this name exists with another definition."""
+    """A study with this name exists, but its definition is different."""
 
 
 _CONFLICTS = (AlreadyObserved, StudyExists, HorizonReached, NotFitted, NumericalError)
@@ -36,12 +36,12 @@ def status_of(error: BelatedError) -> int:
         return 404
     if isinstance(error, _CONFLICTS):
         return 409
-    # All other errors of belated are about the request's data.
+    # All other errors of belated, except errors of the store, are caused by the data of the request.
     return 503 if isinstance(error, StoreError) else 422
 
 
 def as_json(data: Any) -> bytes:
-    """Return the JSON of an answer in ASCII, so that all strings of a study are readable."""
+    """Return the JSON of an answer in ASCII, so that every string of a study can be sent."""
     return json.dumps(data, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 

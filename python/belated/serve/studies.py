@@ -1,4 +1,4 @@
-"""The open studies of a server: one object for each study, which one thread uses at a time."""
+"""The open studies of a server. There is one object for each study, and one thread at a time uses the object."""
 
 import time
 from collections import OrderedDict
@@ -21,12 +21,12 @@ T = TypeVar("T")
 #: Maximum number of open studies without a running call. The least recently used study is closed first.
 MAX_OPEN = 64
 
-# The time that a request gives, or None.
+# The time in a request, or None.
 _NOW: ContextVar[float | None] = ContextVar("now", default=None)
 
 
 def clock() -> float:
-    """Return the request's time in seconds, by default the time of this machine."""
+    """Return the time in the request, in seconds; by default, return the time of this machine."""
     now = _NOW.get()
     return time.time() if now is None else now
 
@@ -54,7 +54,7 @@ class _Open:
 
 
 class OpenStudies:
-    """The studies of a store; each is opened at the first request for it."""
+    """The studies of a store. A study is opened at the first request for this study."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -63,7 +63,7 @@ class OpenStudies:
         self._has_studies = False
 
     async def call(self, name: str, work: Callable[[Study], T]) -> T:
-        """Return the result of `work` for the study of this name; it runs in a thread.
+        """Call `work` in a thread with the study of this name, and return the result.
 
         Raises
         ------
@@ -86,8 +86,8 @@ class OpenStudies:
         def create(entry: _Open) -> tuple[bool, T]:
             optimizer = read_definition(definition)
             self.read_names()  # raises an error if the store is gone, instead of creating it again
-            # If another process creates the study in the meantime, both answers say that the study was created. It
-            # exists only once.
+            # If another process creates the study in the meantime, both answers say that the study was created,
+            # although it exists only once.
             found = self._store.header(name) is not None
             try:
                 study = Study(name, self._store.url, optimizer, time=clock)
@@ -112,11 +112,11 @@ class OpenStudies:
         self._open.clear()
 
     def read_names(self) -> list[str]:
-        """Return the names as `names` does, in this thread. Raise StoreError if the store cannot be read."""
+        """Return the names of all studies, in this thread. Raise StoreError if the store cannot be read."""
         try:
             names = self._store.names()
         except StoreError:
-            # Before the first study is created, the table or the file is missing, and all names are unknown.
+            # Before any study has been created, the table or the file is missing. Every name is then unknown.
             if self._has_studies or self._store.header("study") is not None:
                 raise
             return []
@@ -157,7 +157,8 @@ class OpenStudies:
             self._close_surplus()
 
     def _close_surplus(self) -> None:
-        # A study with a running call stays open. A second object for it would not keep the order of arrival.
+        # A study with a running call stays open. If a second object were opened, calls would not be made in the order
+        # of arrival.
         surplus = max(0, len(self._open) - MAX_OPEN)
         for name in [name for name, entry in self._open.items() if not entry.n_calls][:surplus]:
             del self._open[name]

@@ -1,6 +1,6 @@
-"""Distributions of delays, with the names and parameters of the papers.
+"""Distributions of delays, whose names and parameters are the same as in the papers.
 
-Depending on the simulation, the unit of a delay is a suggestion started (on the iteration clock) or a unit of time.
+The unit of a delay depends on the simulation: suggestions started (on the iteration clock), or a unit of time.
 """
 
 import math
@@ -30,9 +30,9 @@ def valid_delays(delays: ArrayLike, what: str = "delays") -> Array:
 
 
 def as_distribution(given: Any, n_trials: int | None, name: str, what: str) -> "DelayDistribution":
-    """Return the distribution that an argument denotes.
+    """Convert an argument to a distribution.
 
-    For messages, `name` is the name of the argument, and `what` is the word for its numbers.
+    `name` and `what` are used in messages: the name of the argument, and a word for the numbers in the argument.
     """
     if isinstance(given, DelayDistribution):
         return given
@@ -103,7 +103,7 @@ class Listed(DelayDistribution):
         return float(np.mean(self.delays))
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
-        """Return the first ``size`` delays in order; they are not random."""
+        """Return the first ``size`` delays in order; the delays are not random."""
         return np.array(self.delays if size is None else self.delays[:size])
 
 

@@ -1,8 +1,9 @@
 """Runs of an optimizer with simulated delays on the iteration clock.
 
-Notation: T trials are started, numbered s, t = 0 … T−1, and d_s is the delay of trial s. On the iteration clock, the
-result of trial s is known when trial t is chosen if d_s ≤ t − s. Therefore d trials are in flight if all delays are d,
-and the delays 0 and 1 are equivalent (Verma, Dai and Low 2022, section 3.1). Arrays over trials have shape (T,).
+Notation: T trials are started. s and t are trial numbers from 0 to T−1, and d_s is the delay of trial s. When trial t
+is chosen on the iteration clock, the result of an earlier trial s is known if d_s ≤ t − s. If all delays are d, then d
+trials are in flight. The delays 0 and 1 are equivalent (Verma, Dai and Low 2022, section 3.1). Arrays over trials have
+shape (T,).
 """
 
 import heapq
@@ -19,7 +20,7 @@ from belated._core import InvalidSetting
 from belated.simulate.delay_distributions import ByPoint, DelayDistribution, as_distribution, valid_delays
 
 Array = NDArray[np.float64]
-#: A trial's value, observed value, delay and start time, and the real seconds of its suggestion.
+#: A trial's value, observed value, delay and start time, and the real time of its suggestion in seconds.
 Row = tuple[float, float, float, float, float]
 
 
@@ -32,7 +33,7 @@ class History:
     points : list
         Parameters, or rows of the candidates.
     values, observed : arrays (T,)
-        The values of f at the points, and the values with noise, which the optimizer observes.
+        The values of f at the points, and the values with noise. The optimizer observes the values with noise.
     delays : array (T,)
         The delay of each trial.
     started, arrivals : arrays (T,)
@@ -74,11 +75,11 @@ def simulate(
     Parameters
     ----------
     optimizer : BayesOpt, RandomSearch, …
-        An optimizer without trials and with ``clock="iterations"``. Only its methods suggest, observe and enqueue are
-        called.
+        An optimizer with ``clock="iterations"`` that does not have trials yet. Only its methods suggest, observe and
+        enqueue are called.
     objective : callable
-        f(params) for a space, or f(x) for candidates, where x is the suggested row. With contexts, f(params, context)
-        or f(x, context).
+        f(params) for a space, or f(x) for candidates, where x is the suggested row. If there are contexts, the function
+        is called as f(params, context) or f(x, context).
     n_trials : int
         T, the number of trials, including the initial points.
     delay : DelayDistribution, callable, number or array of shape (T,)
@@ -87,7 +88,7 @@ def simulate(
     initial : iterable
         Points that are suggested first, in this order. The results of initial points are delayed like other results.
     contexts : sequence of mappings of length T, optional
-        The context of each trial, for an optimizer that was made with ``context=``.
+        The context of each trial. Contexts are required if the optimizer was made with ``context=``.
     noise : float
         Standard deviation of the Gaussian noise of the observations.
     seed : int
@@ -139,7 +140,7 @@ def simulate(
 
 
 def history_of(optimizer: Any, points: list[Any], rows: Sequence[Row], clock: str) -> History:
-    """Return the history of a run on a clock, from a point and a row for each trial."""
+    """Return the history of a run on a clock. `points` and `rows` have an entry for each trial."""
     values, observed, delays, started, seconds = np.array(rows, dtype=float).reshape(-1, 5).T.copy()
     arrivals = arrival_steps(delays) if clock == "iterations" else started + delays
     direction = getattr(optimizer, "direction", "maximize")
@@ -158,18 +159,18 @@ def point_of(trial: Any) -> Any:
 
 
 def steps_in_flight(delays: ArrayLike) -> Any:
-    """Return the number of iterations for which a trial with delay d is in flight, the least integer >= max(d, 1)."""
+    """Return for how many iterations a trial with delay d is in flight: the least integer >= max(d, 1)."""
     return np.maximum(1.0, np.ceil(delays))
 
 
 def arrival_steps(delays: ArrayLike) -> Array:
-    """Return, for each trial s, the number t of the first trial that is chosen with the result of s, shape (T,)."""
+    """Return, for each trial s, the number t of the first trial that is chosen when the result of s is known."""
     return np.asarray(np.arange(np.size(delays)) + steps_in_flight(delays), dtype=float)
 
 
 @dataclass
 class InFlight:
-    """The results of trials in flight, ordered by arrival and then by trial number, on any clock."""
+    """The results of trials in flight on any clock, ordered by arrival time and, for equal times, by trial number."""
 
     _heap: list[tuple[float, int, Any]] = field(default_factory=list)
 
@@ -182,7 +183,7 @@ class InFlight:
 
     @property
     def next_arrival(self) -> float:
-        """The time of the next arrival; infinite without trials in flight."""
+        """The time of the next arrival; infinite if no trial is in flight."""
         return self._heap[0][0] if self._heap else math.inf
 
     def due(self, now: float) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Regret of simulated runs, computed from converted results or from all trials.
+"""Regret of simulated runs, computed from the trials whose results have arrived, or from all trials.
 
 A trial is *converted* if its result has arrived. A curve has one entry for each time on the clock. On the iteration
 clock the default times are t = 0 … T; entry t uses the results that are known after t trials were started. For
@@ -45,7 +45,7 @@ def best_converted(
 
 
 def n_converted(history: History, *, at: ArrayLike | None = None) -> NDArray[np.int64]:
-    """Return the number of results that have arrived at each time on the clock, N(T) of Kandasamy et al. 2017."""
+    """Return how many results have arrived at each time on the clock; Kandasamy et al. 2017 write N(T)."""
     return np.asarray(np.searchsorted(np.sort(history.arrivals), _times(history, at), side="right"))
 
 
@@ -57,7 +57,7 @@ def simple_regret(
     before: float = math.nan,
     longest: float = math.inf,
 ) -> Array:
-    """Return the distance of the best converted value from the optimum, at each time on the clock.
+    """Return, at each time on the clock, the distance between the optimum and the best converted value.
 
     ``before`` is the regret before the first result. Kandasamy et al. 2017 (Eq. 3) use max_x |f* − f(x)|. The other
     arguments are as in `best_converted`.
@@ -68,7 +68,7 @@ def simple_regret(
 
 
 def cumulative_regret(history: History, optimum: ArrayLike) -> Array:
-    """Return the sum of the regrets of the first t trials for t = 0 … T, including trials in flight.
+    """Return, for t = 0 … T, the sum of the regrets of the first t trials, including trials in flight.
 
     ``optimum`` is a single number for all trials. If the optimum depends on the context, pass an array of shape (T,)
     with the optimum of each trial.

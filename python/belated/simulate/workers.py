@@ -43,20 +43,23 @@ def simulate_workers(
     Parameters
     ----------
     optimizer : BayesOpt, RandomSearch, …
-        Only its methods suggest, observe and enqueue are called. An optimizer with ``clock="seconds"`` must not have
-        trials; the run sets its argument ``time`` to the simulated time, which stops at the end of the run.
+        Only the methods suggest, observe and enqueue of the optimizer are called. If the optimizer has
+        ``clock="seconds"``, it must not have trials yet. The run then sets the optimizer's argument ``time`` to a clock
+        that shows the simulated time. At the end of the run, this clock stops.
     objective : callable
         f(params) for a space, or f(x) for candidates, where x is the suggested row.
     workers : int
         M, at least 1.
     times : DelayDistribution, callable, number or array of shape (n_trials,)
-        The duration of evaluations in simulated seconds: a distribution, a function of the point (see `ByPoint`), a
-        single time for all trials, or the time of each trial. Times are finite and ≥ 0.
+        The durations of evaluations in simulated seconds: a distribution, a function of the point (see `ByPoint`), a
+        single duration for all trials, or the duration of each trial. Times are finite and ≥ 0.
     duration : float, optional
-        T: trials start before T, and only results that arrive until T are observed. Default None: without limit.
+        T, the duration of the run. Trials start before T, and only results that arrive until T are observed. Default
+        None: the duration is not limited.
     n_trials : int, optional
-        The number of trials, including the initial points. The run waits for their results, unless `duration` ends it
-        earlier. Default None: without limit. Pass duration or n_trials, or both.
+        The number of trials, including the initial points. The run waits for the results of all trials, unless
+        `duration` ends the run earlier. Default None: the number of trials is not limited. Pass duration or n_trials,
+        or both.
     mode : {"asynchronous", "synchronous", "sequential"}, default "asynchronous"
         "asynchronous": a free worker immediately gets a new trial. "synchronous": M trials are suggested together when
         all workers are free. "sequential": the run has a single worker.
@@ -122,7 +125,7 @@ def simulate_workers(
         left = math.inf if n_trials is None else n_trials - len(points)
         free = workers - len(in_flight)
         ready = free == workers or (free > 0 and mode == "asynchronous")
-        # Observe all results that arrive at the same time before the next suggestion.
+        # Before the next suggestion, observe all results that arrive at the same time.
         if ready and left > 0 and clock.now < min(end, in_flight.next_arrival):
             begin = perf_counter()
             trials = optimizer.suggest(n=int(min(workers, left))) if mode == "synchronous" else [optimizer.suggest()]
@@ -173,7 +176,7 @@ def _set_time(optimizer: Any, clock: _SimulatedTime) -> None:
 
 
 def _evaluation_time(distribution: DelayDistribution, rng: np.random.Generator) -> Callable[[Any], float]:
-    """Return a function of the point that returns an evaluation time; call it once for each trial, in order."""
+    """Return a function of the point that returns an evaluation time. Call it once for each trial, in order."""
     if isinstance(distribution, ByPoint):
         return partial(distribution.draw, rng)
     numbers = (
@@ -188,7 +191,7 @@ def _listed(distribution: Listed) -> Iterator[float]:
 
 
 def _in_blocks(draw: Callable[[int], Any]) -> Iterator[float]:
-    """Yield independent draws one by one. Draws are made in blocks, which is faster."""
+    """Yield independent draws one by one. For speed, draws are made in blocks."""
     while True:
         yield from np.asarray(draw(_BLOCK), dtype=float).tolist()
 

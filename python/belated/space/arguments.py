@@ -16,7 +16,7 @@ from belated.short_repr import short_repr
 
 
 def real_number(value: Any) -> float | None:
-    """Return `value` as a float, or None if it is not a single real number.
+    """Return `value` as a float, or None if `value` is not a single real number.
 
     Real scalars, and arrays or tensors without axes, are real numbers; bool, complex and str are not.
     """
@@ -33,7 +33,7 @@ def real_number(value: Any) -> float | None:
 
 
 def whole_number(value: Any) -> int | None:
-    """Return `value` as an int, or None if it is not an integer (a bool does not count as an integer)."""
+    """Return `value` as an int, or None if `value` is not an integer. A bool does not count as an integer."""
     if isinstance(value, (bool, np.bool_)):
         return None
     try:
@@ -43,13 +43,13 @@ def whole_number(value: Any) -> int | None:
 
 
 def finite(value: Any) -> float | None:
-    """Return `value` as a float, or None if it is not a single finite real number."""
+    """Return `value` as a float, or None if `value` is not a single finite real number."""
     number = real_number(value)
     return number if number is not None and math.isfinite(number) else None
 
 
 def one_line(value: Any) -> str:
-    """Return a short repr of a value on a single line, for messages; arrays and tables have reprs of several lines."""
+    """Return a short repr of a value in a single line, for messages. Arrays and tables have reprs of several lines."""
     return re.sub(r"\s*\n\s*", " ", short_repr(value))
 
 
@@ -87,15 +87,15 @@ def check_picklable(function: Any, what: str, advice: str) -> None:
 
 
 def arguments_of(cls: Any, *, private: bool = False) -> list[str]:
-    """Return the names of the arguments of a class, in the order of its signature; with `private`, all fields."""
+    """Return the names of a class's arguments in the order of the signature; with `private`, include private fields."""
     names = list(inspect.signature(cls).parameters)
     return list(dict.fromkeys(names + [field.name for field in dataclasses.fields(cls)])) if private else names
 
 
 def shown(value: Any, **replaced: Any) -> str:
-    """Return a dataclass as source code: its required arguments, and the arguments that differ from their defaults.
+    """Return a dataclass as source code: required arguments, and those other arguments that differ from their defaults.
 
-    `replaced` has the arguments that are written differently.
+    `replaced` contains other values for some arguments, to be written instead.
     """
     defaults = {field.name: field.default for field in dataclasses.fields(value)}
     parts = []

@@ -1,4 +1,4 @@
-"""Candidate sets: the rows of an array, and their encoding as points."""
+"""Candidate sets. The candidates are the rows of an array, which are encoded as points."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from belated.space.space import Place
 
 
 def _numbers(given: Any) -> NDArray[Any] | None:
-    """Return a copy of an array, or None if it is not an array of real numbers."""
+    """Return a copy of `x` as an array, or None if `x` is not an array of real numbers."""
     try:
         array: NDArray[Any] = np.array(given)
         if array.dtype.kind == "O":
@@ -60,7 +60,7 @@ class Candidates:
         self.width = int(array.shape[1])
 
     def __reduce__(self) -> Any:
-        # Unpickling makes the core's object again from the array.
+        # Unpickling recreates the core's object from the array.
         return type(self), (self.x,)
 
     def __len__(self) -> int:
@@ -101,10 +101,10 @@ class Candidates:
         return index
 
     def several(self, params: Any, listed: bool = False) -> list[Any] | None:
-        """Return the rows or indices in a collection; None for a single row or index.
+        """Return the rows or indices in a collection; return None if `params` is a single row or index.
 
-        A flat list of d numbers is a single row, and any other flat list is a list of indices. If the values of the
-        points are also a list (`listed`), every flat list is a list of indices.
+        A flat list of d numbers is a single row, and any other flat list is a list of indices. However, if `listed` is
+        True, because the values of the points are given as a list, every flat list is a list of indices.
         """
         if is_table(params):
             return list(np.asarray(params))

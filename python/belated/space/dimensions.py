@@ -1,9 +1,9 @@
-"""The kinds of parameter, with the conversion between values and numbers.
+"""The kinds of parameter, and the conversion of their values to numbers and back.
 
 ``Real``, ``Integer`` and ``Ordinal`` have one encoded column each. ``Categorical`` has one column per choice (one-hot).
 Constants do not have columns. The values of every parameter except a continuous ``Real`` are numbered from 0; this
-number is the *level* of a value. A kind defines which number represents a value. The core checks, encodes and decodes
-these numbers.
+number is the *level* of a value. Each kind of parameter defines which number represents a value. The core checks,
+encodes and decodes these numbers.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ from belated._core import InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.arguments import real_number, shown, whole_number
 
-# The columns of a single value. Reading a list is several times as fast as reading an array.
+# The type of the columns of a single value. Reading a list is several times as fast as reading an array.
 Columns: TypeAlias = Sequence[float] | NDArray[np.float64]
 
 
@@ -38,13 +38,14 @@ class Parameter(ABC):
         """Return the value that a number represents."""
 
     def _declare(self, core: _core.Parameter, call: str) -> None:
-        """Set the core's parameter and the conditions; `call` is the declaration as text, for messages."""
+        """Set the core's parameter and the conditions. `call` is the user's declaration as text, for messages."""
         object.__setattr__(self, "core", core)
         object.__setattr__(self, "when", _read_when(self.when, call))
 
     def _written(self) -> dict[str, Any]:
-        """Return the arguments that source code writes in another form, for the repr."""
-        # A single value of a condition is written without a list, unless it is a list.
+        """Return the arguments that the repr writes in a different form."""
+        # If a condition has a single value, write the value without a list around it, unless the value is itself a
+        # list.
         when = {
             name: values[0] if len(values) == 1 and not isinstance(values[0], (list, range)) else values
             for name, values in (self.when or {}).items()
@@ -55,7 +56,7 @@ class Parameter(ABC):
         return shown(self, **self._written())
 
     def __reduce__(self) -> Any:
-        # Unpickling makes the core's object again from the declared values.
+        # Unpickling recreates the core's object from the declared values.
         return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
 
     @property
@@ -134,7 +135,7 @@ class Range(Parameter):
     log: bool
     step: float | None
 
-    # The name of the core's constructor, and the bounds that it accepts.
+    # The name of the core's constructor, and the bounds that the constructor accepts.
     _kind: ClassVar[str]
     _bounds: ClassVar[str]
 
@@ -155,7 +156,7 @@ class Range(Parameter):
             object.__setattr__(self, name, None if number is None else self.from_number(number))
 
     def _bound(self, value: Any) -> float | None:
-        """Return a bound as a float, or None if it is invalid."""
+        """Return a bound as a float, or None if the bound is invalid."""
         return real_number(value)
 
     def _number(self, value: Any) -> float | None:
@@ -174,12 +175,11 @@ class Real(Range):
     log : bool, default False
         Search on a logarithmic scale; needs low > 0.
     step : float, optional
-        Restricts the values to low, low + step, low + 2 step, …, up to at most high. Default None: all numbers in [low,
-        high].
+        The values are low, low + step, low + 2 step, …, up to at most high. Default None: all numbers in [low, high].
     when : mapping, optional
-        The condition under which the parameter is active. The mapping contains the names of other parameters, each with
-        the value or the list of values that this other parameter must have. An inactive parameter is left out of the
-        params. Default None: the parameter is always active.
+        The condition under which this parameter is active: a mapping from the name of another parameter to a value, or
+        to a list of values. This parameter is active if every parameter in the mapping has one of its listed values. An
+        inactive parameter is left out of the params. Default None: this parameter is always active.
 
     Raises
     ------
@@ -222,8 +222,8 @@ class Integer(Range):
     log : bool, default False
         Search on a logarithmic scale; needs low >= 1.
     step : int, optional
-        Restricts the values to low, low + step, low + 2 step, …, up to at most high. Default None: all integers from
-        low to high.
+        The values are low, low + step, low + 2 step, …, up to at most high. Default None: all integers from low to
+        high.
     when : mapping, optional
         As for `Real`.
 
@@ -255,7 +255,7 @@ class Integer(Range):
         return None if whole_number(value) is None else self._number(value)
 
     def _number(self, value: Any) -> float | None:
-        # A table converts a column of integers to floats if an entry is missing, so floats are accepted.
+        # If an entry is missing, a pandas table converts a column of integers to floats; therefore accept floats.
         number = whole_number(value)
         return real_number(value if number is None else number)
 
@@ -282,7 +282,7 @@ def _same_choice(a: Any, b: Any) -> bool:
         return False
 
 
-# Types whose equal values always have equal hashes. NumPy's float32 is not such a type.
+# Types for which equal values always have equal hashes. NumPy's float32 is not such a type.
 _HASHED = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
 # Python refuses to convert integers of more than 4,300 digits to text and back.
@@ -301,14 +301,14 @@ def _key(value: Any) -> Any:
 
 
 def _is_huge(value: Any) -> bool:
-    """Return whether a choice is or contains an integer with too many digits to be shown or stored."""
+    """Return whether a choice is, or contains, an integer that has too many digits to be shown or stored."""
     if isinstance(value, tuple):
         return any(map(_is_huge, value))
     return isinstance(value, int) and value.bit_length() > _MOST_BITS
 
 
 class _Places:
-    """The positions of different values."""
+    """A map from different values to their positions."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -321,7 +321,7 @@ class _Places:
         key = _key(value)
         if key in self._by_key:
             return self._by_key[key]
-        # Two values that have keys need not be compared.
+        # Values that have a key need not be compared with each other.
         compared = enumerate(self.values) if key is None else self._others
         return next((i for i, other in compared if _same_choice(other, value)), None)
 
@@ -336,7 +336,7 @@ class _Places:
 
 
 class Choices(Parameter):
-    """The base of `Ordinal` and `Categorical`, which are declared by a list; `options` are the values in this list."""
+    """The base of `Ordinal` and `Categorical`, which are declared by a list. `options` are the values in the list."""
 
     options: tuple[Any, ...]
     _places: _Places
@@ -356,7 +356,7 @@ class Choices(Parameter):
         self._declare(core, f"{type(self).__name__}({short_repr(list(options))})")
 
     def _read(self, given: Any) -> _Places:
-        """Return the values of a list; raise an error if it is too short or a value occurs twice."""
+        """Return the values of a list; raise an error if the list is too short or a value occurs twice."""
         if isinstance(given, np.ndarray):
             given = given.tolist()
         if isinstance(given, (str, bytes, range)) or not isinstance(given, Sequence):
@@ -391,7 +391,7 @@ class Choices(Parameter):
 
 @dataclass(frozen=True, repr=False)
 class Ordinal(Choices):
-    """A parameter with ordered values; the distance between neighbouring values is always the same.
+    """A parameter with ordered values. The distance between neighbouring values is always the same.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Fidelities of trials in the user's units, with the cost and the bias of an evaluation.
+"""Fidelities in the user's units, and how the cost and the bias of an evaluation depend on the fidelity.
 
-Notation: v is a fidelity in the user's units, from low to high. z in [0, 1] is its position on the scale of the range,
-where 1 is a full evaluation. f_z is the function that is evaluated at fidelity z.
+Notation: v is a fidelity in the user's units, from low to high. z in [0, 1] is the position of v on the scale of the
+range, where z = 1 is a full evaluation. f_z is the function that is evaluated at fidelity z.
 """
 
 from collections.abc import Callable
@@ -27,8 +27,8 @@ class PowerCost:
     exponent : float, default 1.0
         Above 0. With exponent 1, the cost is linear in z.
     full : float, default 1.0
-        The cost at the highest fidelity, above 0. If this cost is 1, the unit of costs is a full evaluation. Pass
-        another value to use the unit of the reported costs and of the budget of a run.
+        The cost at the highest fidelity, above 0. With the default 1, the unit of costs is a full evaluation. If trials
+        report costs or a run has a budget in another unit, pass the cost in this unit.
 
     Raises
     ------
@@ -75,8 +75,8 @@ class Fidelity:
     """The range of fidelities of an optimizer; a fidelity is a number of samples or epochs, for example.
 
     Evaluations at low fidelities (few samples, few epochs, a coarse grid) are cheap and biased. If an optimizer has a
-    fidelity, each trial has the attribute `fidelity`, and `best_params_` and `recommend` use the highest fidelity. Only
-    some optimizers support fidelities.
+    fidelity, each trial has the attribute `fidelity`. `best_params_` and `recommend` then refer to the highest
+    fidelity. Only some optimizers support fidelities.
 
     Parameters
     ----------
@@ -87,13 +87,13 @@ class Fidelity:
         Whether fidelities are on a logarithmic scale; needs low > 0.
     cost : PowerCost or callable, optional
         The cost of an evaluation: a `PowerCost`, or a function that takes the fidelity in your units and returns a
-        number >= 0. A run with a budget charges this cost for a trial that does not report its cost. A study supports
-        only a `PowerCost`. A function can be pickled only if it is defined at the top level of a module. Default None:
-        1 at any fidelity.
+        number >= 0. If a trial does not report its cost, a run with a budget charges this cost. A study supports only a
+        `PowerCost`. A function can be pickled only if it is defined at the top level of a module. Default None: the
+        cost is 1 at any fidelity.
     bias : float, optional
-        A bound on the error of a value, above 0 and in units of f: \\|f_z - f\\| is at most ``bias * (1 - z)``, where z
-        increases from 0 at `low` to 1 at `high`. Default None: the bound is unknown; an optimizer that needs it
-        estimates it.
+        A bound on the error of values at low fidelities, above 0 and in units of f: \\|f_z - f\\| is at most ``bias *
+        (1 - z)``, where z increases from 0 at `low` to 1 at `high`. Default None: the bound is unknown, and an
+        optimizer that needs the bound estimates it.
 
     Raises
     ------
@@ -153,7 +153,7 @@ class Fidelity:
 
     @property
     def core(self) -> tuple[_core.Parameter, float | None, tuple[float, float, float] | None]:
-        """The range, the bias and the cost for the core. A cost function is replaced by None."""
+        """The range, the bias and the cost, in the form that the core takes. A cost function is replaced by None."""
         cost = (self.cost.base, self.cost.exponent, self.cost.full) if isinstance(self.cost, PowerCost) else None
         return self._axis.core, self.bias, cost
 
@@ -176,7 +176,7 @@ class Fidelity:
         return self.high if number is None else self._axis.from_number(number)
 
     def cost_of(self, value: Any) -> float:
-        """Return the declared cost of an evaluation at a fidelity in the user's units; 1.0 without a declared cost."""
+        """Return the declared cost of an evaluation at a fidelity in the user's units; 1.0 if no cost was declared."""
         value, cost = self.check(value), self.cost
         if cost is None:
             return 1.0

@@ -1,6 +1,6 @@
 """Conversion of a user's space to dimensions, with errors that show the correct form.
 
-A warning is given for a shorthand that other packages interpret in another way.
+A warning is given for a shorthand that has a different meaning in other packages.
 """
 
 import math
@@ -108,7 +108,7 @@ def _dimension(given: Any, what: str) -> Dimension:
 
 
 def _advice(given: Any) -> str:
-    """Return advice for an entry that is not a dimension: what to write instead."""
+    """Return advice for an entry that is not a dimension; the advice says what to write instead."""
     from belated.hints import dimension_advice
 
     if isinstance(given, range):
@@ -132,7 +132,7 @@ def _advice(given: Any) -> str:
 
 
 def _of_tuple(given: tuple[Any, ...]) -> str:
-    """Return advice for a tuple that is not a pair of bounds, such as (low, high, scale) and (low, high, step)."""
+    """Return advice for a tuple that is not a pair of bounds, such as (low, high, scale) or (low, high, step)."""
     if len(given) == 3 and _is_bounds(given[:2]):
         low, high, option = given
         kind = "Real" if whole_number(low) is None or whole_number(high) is None else "Integer"

@@ -1,6 +1,6 @@
 """Search spaces of named parameters, and their encoding as points.
 
-A *point* is a row of ``width`` float64 columns in [0, 1]. The models of the core work on points.
+A *point* is a row of ``width`` float64 columns in [0, 1]. The models of the core use points as inputs.
 """
 
 import contextlib
@@ -22,8 +22,8 @@ from belated.space.shorthand import read
 Params: TypeAlias = dict[str, Any]
 
 
-# A point in the form that the core takes. In a space it has one number for each searched parameter, and None for an
-# inactive parameter. A candidate is given by its row number.
+# A point in the form that the core takes. In a space, this is a list with one number for each searched parameter, and
+# None for an inactive parameter. For candidates, it is the row number.
 Place: TypeAlias = list[float | None] | int
 
 
@@ -90,11 +90,11 @@ class Space(Mapping[str, Dimension]):
         self._readers = [(name, dimension.from_number) for name, dimension in self.items()]
 
     def __reduce__(self) -> Any:
-        # Unpickling makes the core's space again from the parameters.
+        # Unpickling recreates the core's space from the parameters.
         return type(self), (self._dimensions,)
 
     def _conditions(self, child: str) -> list[tuple[str, list[int]]]:
-        """Return the parents of a parameter, with the levels at which the parameter is active."""
+        """Return the parents of a parameter, each with the levels of the parent at which the parameter is active."""
         when = self[child].when or {}
         return [(_escaped(parent), self._levels(child, parent, values)) for parent, values in when.items()]
 
@@ -136,7 +136,7 @@ class Space(Mapping[str, Dimension]):
 
     @property
     def searched(self) -> list[str]:
-        """The names of the parameters that are searched: all except constants."""
+        """The names of the parameters that are searched, which are all parameters except constants."""
         names = list(self)
         return [names[i] for i in self.core.searched]
 
@@ -146,7 +146,7 @@ class Space(Mapping[str, Dimension]):
         Parameters
         ----------
         params : mapping or Series
-            Values in range for exactly the active names of this space; constants may be left out.
+            A value in range for each active name of this space, and for no other name; constants may be left out.
 
         Returns
         -------
@@ -162,7 +162,7 @@ class Space(Mapping[str, Dimension]):
         return self.core.encode(self._numbers(params))
 
     def _numbers(self, params: Any) -> list[float | None]:
-        """Return the numbers of one complete point. The number of an inactive parameter is None."""
+        """Return the numbers of a complete point. The number of an inactive parameter is None."""
         if hasattr(params, "to_dict") and not is_table(params):
             params = params.to_dict()
         if not isinstance(params, Mapping):
@@ -186,7 +186,7 @@ class Space(Mapping[str, Dimension]):
         return numbers
 
     def checked_part(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Check that the values of some of the parameters are in range, and return them. Activity is not checked."""
+        """Return the values of some parameters after checking that they are in range. Conditions are not checked."""
         self.core.check_known([repr(name) for name in params if name not in self._dimensions])
         return {name: self[name].from_number(self._number(name, value)) for name, value in params.items()}
 
@@ -208,7 +208,7 @@ class Space(Mapping[str, Dimension]):
         return self.named(self.core.spread(place))
 
     def params_of(self, record: _core.TrialRecord) -> dict[str, Any]:
-        """Return the values by name of the point at which a trial was started."""
+        """Return the point at which a trial was started, as values by name."""
         return self.named(self.core.numbers(record))
 
     def named(self, numbers: list[float | None]) -> dict[str, Any]:
@@ -217,12 +217,13 @@ class Space(Mapping[str, Dimension]):
         return {name: read(number) for (name, read), number in pairs if number is not None}
 
     def active_names(self, values: Mapping[str, Any]) -> list[str]:
-        """Return the names that are active for these values. A name is inactive if its parent does not have a value."""
+        """Return the names that are active for these values. A name whose parent lacks a value is inactive."""
         if not self._conditional:
             return list(self)
         numbers: list[float | None] = [None] * len(self)
         for i, (name, dimension) in enumerate(self.items()):
-            # A value out of range counts as missing; the code that reads the point raises an error for it.
+            # A value that is out of range counts as missing; the code that reads the point raises an error for this
+            # value.
             with contextlib.suppress(KeyError, ValueError):
                 numbers[i] = dimension.to_number(values[name])
         return [name for name, active in zip(self, self.core.active(numbers), strict=True) if active]
@@ -236,7 +237,7 @@ class Space(Mapping[str, Dimension]):
         return self.core.only_searched(self._numbers(params))
 
     def without_missing(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a row of a table. Entries None and NaN of inactive parameters are left out."""
+        """Return a row of a table as a dict. If an inactive parameter has the entry None or NaN, it is left out."""
         if not self._conditional:
             return dict(record)
         kept = {*self.active_names(record), *(name for name in record if name not in self._dimensions)}
@@ -267,7 +268,7 @@ class Space(Mapping[str, Dimension]):
         return [self.without_missing(dict(zip(names, row, strict=True))) for row in np.asarray(array).tolist()]
 
     def points(self, params: Any) -> NDArray[np.float64]:
-        """Return encoded points, shape (n, width), from one set of params or several in a list, table or array."""
+        """Encode one set of params, or several in a list, table or array; return the points, shape (n, width)."""
         several = self.several(params)
         return np.array([self.encode(one) for one in ([params] if several is None else several)]).reshape(
             -1, self.width

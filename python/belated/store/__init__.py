@@ -1,4 +1,4 @@
-"""Stores of studies: the interface of a store, and the conversion of a URL to a store."""
+"""Stores of studies: the interface that every store has, and a function that opens the store at a URL."""
 
 import os
 from importlib import import_module
@@ -9,7 +9,7 @@ from belated.store.urls import shown
 
 __all__ = ["STORES", "Header", "Record", "Store", "StoreError", "Transaction", "open_store"]
 
-#: Scheme of a URL → the class that opens it, as "module:class". A module is imported when its scheme is first used.
+#: Scheme of a URL → the class of its stores, as "module:class". A module is imported when its scheme is first used.
 STORES = {
     "sqlite": "belated.store.sqlite:SqliteStore",
     "postgresql": "belated.store.postgres:PostgresStore",
@@ -19,7 +19,7 @@ STORES = {
 def open_store(store: "str | os.PathLike[str] | Store") -> Store:
     """Open the store at a URL (``sqlite:///relative.db``, ``sqlite:////absolute.db``, ``postgresql://user@host/db``).
 
-    A path is the path of an SQLite file.
+    A path without a scheme is the path of an SQLite file.
     """
     if isinstance(store, Store):
         return store

@@ -1,7 +1,7 @@
 """The format of a stored log: records and headers, each with a checksum.
 
-The checksum of a record covers its study and all its other fields. A wrong checksum reveals a record that was changed,
-moved or exchanged.
+The checksum of a record covers the study and all other fields of the record. If a record was changed, moved or
+exchanged, its checksum is wrong.
 
 Times are written without the sign of zero, because databases do not keep the sign.
 """
@@ -14,7 +14,8 @@ from typing import Any
 from belated.short_repr import short_repr
 from belated.store.interface import EventsGone, Header, Record, StoreError
 
-#: The format of headers and records. An error names the version of a store in another format.
+#: The version of the format of headers and records. A store with another version is refused, and the error names the
+#: version.
 VERSION = 5
 
 
@@ -36,7 +37,7 @@ def with_checksum(study: int, seq: int, key: str | None, at: float, body: str) -
 
 
 def is_intact(study: int, record: Record) -> bool:
-    """Return whether a record is identical, to the last bit, to the record that was written for this study."""
+    """Return whether a record is, bit by bit, the record that was written for this study."""
     seq, version, key, at, body, checksum = record
     has_types = _types(seq, version, at, body) == [int, int, float, str] and (key is None or type(key) is str)
     return has_types and checksum == _checksum(study, seq, version, key, at, body)

@@ -1,4 +1,4 @@
-"""Calls to studies and connections in a forked child, before other code runs in the child."""
+"""Functions that studies and connections register, and that a forked child calls before its other code runs."""
 
 import os
 import weakref
@@ -6,12 +6,12 @@ from typing import Any, Protocol
 
 
 class Forked(Protocol):
-    """An object that contains something that a forked child must not use, such as a connection or a lock."""
+    """An object with a connection, a lock or another resource that a forked child must not use."""
 
     def _after_fork(self) -> None: ...
 
 
-# Connections are called first, because a study may read from its store, which then opens a new connection.
+# Connections are called before studies, because a study may read from its store, which then opens a new connection.
 _CONNECTIONS: "weakref.WeakSet[Forked]" = weakref.WeakSet()
 _STUDIES: "weakref.WeakSet[Forked]" = weakref.WeakSet()
 

@@ -9,11 +9,11 @@ from belated._core import BelatedError
 
 
 class StoreError(BelatedError):
-    """A store cannot be read or written, or contains data that belated could not have written."""
+    """A store cannot be read or written, or it contains data that belated cannot have written."""
 
 
 class NotWritten(StoreError):
-    """A transaction failed without writing, so the same call can be repeated."""
+    """A transaction failed and has written nothing, so the same call can be repeated."""
 
 
 class EventsGone(StoreError):
@@ -21,7 +21,7 @@ class EventsGone(StoreError):
 
 
 class Record(NamedTuple):
-    """A stored event: its number, the format's version, the key of its request, time, JSON text and checksum."""
+    """A stored event: its number, the version of the format, the key of the request, time, JSON text and checksum."""
 
     seq: int
     version: int
@@ -43,7 +43,7 @@ class Header(NamedTuple):
 
 
 class Transaction(Protocol):
-    """A study's log while no other process or thread can write to it."""
+    """Access to a study's log while no other process or thread can write to the log."""
 
     def events(self, start: int) -> list[Record]:
         """Return the events from number `start` on."""
@@ -55,8 +55,8 @@ class Transaction(Protocol):
 class Store(ABC):
     """The base class of stores, which keep the logs of studies. A store does not interpret the content of records.
 
-    An operation that fails raises StoreError. A failed operation has written nothing, unless the message says that it
-    may have written. To add a store, write a subclass in a new file and add a line to `belated.store.STORES`.
+    If an operation fails, it raises StoreError and has written nothing, unless the message says that it may have
+    written. To add a store, write a subclass in a new file and add a line to `belated.store.STORES`.
     """
 
     #: The URL from which `open_store` opens this store, in any process.
@@ -65,7 +65,7 @@ class Store(ABC):
     #: Whether `open_store` finds the same studies at this URL in any process.
     opens_by_url = True
 
-    #: Whether readers can see events before the events are on disk. A crash may remove such events.
+    #: Whether readers can see events that are not on disk yet. A crash may remove such events.
     shows_unsynced = False
 
     @classmethod
@@ -78,12 +78,12 @@ class Store(ABC):
         """Return the names of all studies, the oldest first."""
 
     def create(self, header: Header, records: Sequence[Record]) -> bool:
-        """Start a study with these events. Return False if a study of this name already exists."""
+        """Create a study with these events. Return False if a study of this name already exists."""
         return not self.create_all([(header, records)])
 
     @abstractmethod
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
-        """Start studies with their events in one transaction. If some names already exist, only return these names."""
+        """Create studies with their events in one transaction. If some names already exist, only return these names."""
 
     @abstractmethod
     def header(self, name: str) -> Header | None:
@@ -98,13 +98,13 @@ class Store(ABC):
         """Return a context in which the caller is the only writer of a study.
 
         Appended events are durable when the ``with`` ends. If the ``with`` ends with an exception, the events are not
-        written. Callers may call ``__exit__`` twice, because an interrupt may prevent the call by the ``with``. The
-        second call then completes the steps that the first call did not complete, as a function with
+        written. An interrupt may prevent the ``with`` statement from calling ``__exit__``, so a caller may call
+        ``__exit__`` again. The second call completes the steps that the first call did not complete, as a function with
         `contextlib.contextmanager` does.
         """
 
     def flush(self, name: str) -> None:
-        """Wait until all events that readers could see before this call are on disk. By default, events always are."""
+        """Wait until all events that readers could see before this call are on disk. By default, return at once."""
         return
 
     def check(self) -> None:

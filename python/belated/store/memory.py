@@ -8,7 +8,7 @@ from belated.store.interface import Header, Record, Store, StoreError, Transacti
 
 
 class MemoryStore(Store):
-    """Studies in memory. Each instance is a separate store, and cannot be opened by its URL.
+    """Studies in memory. Each instance is a separate store, which cannot be opened by its URL.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class MemoryStore(Store):
         return list(self._studies)
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
-        """Start studies with their events together. If some names already exist, only return these names."""
+        """Create several studies with their events. If some names already exist, only return these names."""
         with self._lock:
             taken = [header.name for header, _ in studies if header.name in self._studies]
             if not taken:
@@ -67,7 +67,7 @@ class MemoryStore(Store):
 
 
 class _Log:
-    """A study's log while no other thread can write to it."""
+    """Access to a study's log while no other thread can write to the log."""
 
     def __init__(self, committed: list[Record]) -> None:
         self._committed = committed

@@ -1,4 +1,4 @@
-"""Mounts of this machine, as Linux lists them: the file system of a path, and files that are mount points."""
+"""The mounts that Linux lists: find the type of the file system of a path, and whether a file is a mount point."""
 
 import os
 import re
@@ -28,13 +28,13 @@ def file_system(path: str) -> str:
 
 
 def is_mount_point(path: str) -> bool:
-    """Return whether a path is a mount point; False if this is unknown."""
+    """Return whether a path is a mount point; return False if the mounts are unknown."""
     real = os.path.realpath(path)
     return any(point == real for point, _ in _mounts())
 
 
 def _mounts() -> list[tuple[str, str]]:
-    """Return the path and the type of each mount that this process sees; the list is empty if they are unknown."""
+    """Return the path and the type of each mount that this process sees; return an empty list if mounts are unknown."""
     try:
         # Fields are separated only by spaces and line feeds, because other white space in paths is not escaped.
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape", newline="\n") as lines:

@@ -1,4 +1,4 @@
-"""Studies in a PostgreSQL database: the lock of a study, transactions, lost connections, and errors of the server.
+"""Studies in a PostgreSQL database: locks, transactions, lost connections, and errors of the server.
 
 Layout: a schema `belated` with the same tables as the SQLite store. A writer locks the row of its study in `heads`, and
 numbers its events while it holds the lock. See docs/postgresql.md.
@@ -21,19 +21,19 @@ T = TypeVar("T")
 LAYOUT = 1
 
 # A writer commits without waiting for the disk, so that the next writer can continue. The writer then waits until the
-# log is on disk, and one sync serves all waiting writers. A standby does not write to its log.
+# server's log is on disk. One sync serves all waiting writers. A standby server does not write to its log.
 _SYNC = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'belated', '') END"
 _WITHOUT_WAITING = "SET LOCAL synchronous_commit TO OFF; "
-# This statement replaces the sync for users without the right to call this function: locking a row also writes to the
-# log.
+# If a user does not have the right to call this function, this statement replaces the sync: locking a row also writes
+# to the server's log.
 _SYNC_BY_LOCK = "SELECT n FROM belated.heads WHERE study = %s FOR UPDATE"
-# How many times a sync is repeated if an administrator cancels it.
+# The number of times that a sync is repeated if an administrator cancels it.
 _SYNCS = 3
 _BEFORE_REPEATING = "look at the study before you repeat it, or repeat it with the same key"
 
-# `events` does not have a foreign key. With a foreign key, each insertion would lock the row of its study, which writes
-# to that row. The client draws a `write_key` for each transaction. If the answer to a commit is lost, the key shows
-# whether the commit took place.
+# `events` does not have a foreign key. With a foreign key, each insertion would lock the row of the study, and locking
+# a row writes to the row. The client draws a `write_key` for each transaction. If the answer to a commit is lost, the
+# key shows whether the commit took place.
 SCHEMA = (
     "CREATE SCHEMA IF NOT EXISTS belated",
     "CREATE TABLE belated.layout (layout integer NOT NULL)",
@@ -56,11 +56,11 @@ _HEADER = "SELECT id, name, definition, at, version, checksum FROM belated.studi
 
 
 class PostgresStore(Store):
-    """A store in a database; any number of processes on any machines may use it at once.
+    """A store in a database. Many processes, on different machines, may use a store at the same time.
 
-    A process opens a connection when it needs one, and opens another connection if the first one is lost. A forked
-    child opens its own connection and does not use the parent's connection. Passwords stay in this process, and are
-    neither shown nor pickled.
+    A process opens a connection when it needs one, and opens a new connection if the connection is lost. A forked child
+    opens its own connection and does not use the parent's connection. Passwords stay in this process; they are neither
+    shown nor pickled.
     """
 
     shows_unsynced = True
@@ -68,7 +68,7 @@ class PostgresStore(Store):
     def __init__(self, url: str) -> None:
         self.url = url
         self._server = Server(url)
-        # The connection whose database was checked to have this layout, and the process that is writing.
+        # The connection on which the layout of the database was checked, and the process that is writing.
         self._checked: Any = None
         self._writer: int | None = None
         self._ids: dict[str, int] = {}
@@ -85,7 +85,7 @@ class PostgresStore(Store):
 
     @classmethod
     def from_location(cls, location: str) -> "PostgresStore":
-        """Open ``user:password@host:port/database?name=value``. libpq reads missing parts from PGHOST and so on."""
+        """Open ``user:password@host:port/database?name=value``. PGHOST and so on replace missing parts."""
         place, secrets = split_passwords(location)
         url = f"postgresql://{place}"
         psycopg = driver()
@@ -113,14 +113,14 @@ class PostgresStore(Store):
         return None
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
-        """Start studies with their events in one transaction. If some names already exist, only return these names."""
+        """Create studies with their events in one transaction. If some names already exist, only return these names."""
         tried = False
 
         def start(connection: Any) -> list[str]:
             nonlocal tried
             connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
             taken = []
-            # The order is fixed, so that two such transactions do not wait for each other.
+            # Use a fixed order, so that two such transactions do not wait for each other.
             for header, _ in sorted(studies, key=lambda study: study[0].name):
                 added = connection.execute(
                     "INSERT INTO belated.studies VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (name) DO NOTHING", header
@@ -129,7 +129,8 @@ class PostgresStore(Store):
                     taken.append(header)
             if taken:
                 connection.execute("ROLLBACK")
-                # Ids are drawn at random. If the database has these ids, the commit whose answer was lost took place.
+                # Ids are drawn at random. If the database contains these ids, the commit took place, although its
+                # answer was lost.
                 statement = "SELECT 1 FROM belated.studies WHERE name = %s AND id = %s"
                 if tried and all(connection.execute(statement, (each.name, each.id)).fetchone() for each in taken):
                     return []
@@ -274,8 +275,8 @@ class _Transaction:
         self._store = store
         self._study = study
         self._added: list[Record] = []
-        # The connection that holds the lock, and the data that it read: the events from number `_start` on, the
-        # checksum of the last event, and the length of the log.
+        # The connection that holds the lock, and the data that were read with the lock: the events from number `_start`
+        # on, the checksum of the last event, and the length of the log.
         self._connection: Any = None
         self._stored: list[Record] = []
         self._last: bytes | None = None
@@ -290,7 +291,7 @@ class _Transaction:
 
         def read(connection: Any) -> list[Record]:
             if connection is not self._connection:
-                # Nothing has been written yet, so the lock may be taken again after a loss.
+                # Nothing has been written yet. If the connection is lost, the lock may therefore be taken again.
                 self._lock(connection)
             return _events(connection, self._study, start)
 
@@ -316,7 +317,8 @@ class _Transaction:
         def write(connection: Any) -> None:
             nonlocal sent
             if connection is not self._connection:
-                # Once the lock is free again, the lost transaction has ended, with or without a commit.
+                # Once the lock is free again, the transaction of the lost connection has ended, with or without a
+                # commit.
                 self._lock(connection)
                 if self._n > first:
                     found = connection.execute(_WRITE_KEY, (self._study, first), binary=True).fetchone()
@@ -383,10 +385,10 @@ class _Transaction:
 
     def _lock(self, connection: Any) -> None:
         start, later = self._store._known.get(self._study, 0), self._store._server.may_sync_later
-        # All statements are sent in one message, because the server's limit on silence applies between two messages.
-        # The advisory lock is a queue. Without this queue, other writers may repeatedly overtake a writer that waits
-        # for a row. The events have a separate statement, because a statement that waits for a lock reads the other
-        # tables in their earlier state.
+        # Send all statements in one message, because the server's limit on silence applies between two messages. The
+        # advisory lock is a queue. Without this queue, other writers may repeatedly overtake a writer that waits for a
+        # row. Read the events in a separate statement: a statement that waits for a lock sees the other tables as they
+        # were before the wait.
         found = connection.execute(
             f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_WITHOUT_WAITING if later else ''}"
             f"SELECT pg_advisory_xact_lock({self._study:d}); "

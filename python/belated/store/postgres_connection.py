@@ -1,4 +1,4 @@
-"""A connection to a PostgreSQL server: opened when needed, reopened when lost, not shared with a forked child."""
+"""A connection to a PostgreSQL server, opened when needed and reopened when lost. Forked children do not use it."""
 
 import os
 import random
@@ -28,15 +28,16 @@ _CONNECTION = {
     "tcp_user_timeout": 60_000,
     "fallback_application_name": "belated",
 }
-# Whether the user may wait for the disk after a commit. The wait needs the right to call this function. PUBLIC has this
-# right unless it was revoked. The function's arguments differ between versions of the server.
+# Whether the user may wait for the disk after a commit. To wait, the user needs the right to call this function. All
+# users have this right unless it was revoked. The function's arguments differ between versions of the server.
 _MAY_SYNC_LATER = (
     "SELECT coalesce(bool_and(has_function_privilege(oid, 'EXECUTE')), false) FROM pg_catalog.pg_proc "
     "WHERE proname = 'pg_logical_emit_message'"
 )
 
-# An acknowledged commit is on disk, with any default of the server. A stricter setting for standby servers is kept.
-# Only these two limits end a call. Times are read back bit for bit. By default, transactions are not read-only.
+# These settings ensure that an acknowledged commit is on disk, for any default of the server; a stricter setting for
+# standby servers is kept. Only the first two settings limit the time of a call. Times are read back bit for bit. By
+# default, transactions are not read-only.
 _SESSION = (
     "SELECT set_config('lock_timeout', %s, false), set_config('idle_in_transaction_session_timeout', %s, false), "
     "set_config('statement_timeout', '0', false), set_config('extra_float_digits', '3', false), "
@@ -44,8 +45,8 @@ _SESSION = (
     "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END"
 )
 
-# Errors do not have a code before a connection exists. Words in the server's messages then mark errors that a new
-# attempt does not change, and errors of a server that will soon be ready.
+# Errors do not have a code before a connection exists. Words in the server's messages then distinguish two kinds of
+# errors: errors that would occur again in a new attempt, and errors of a server that will soon be ready.
 _FINAL = ("authentication failed", "no password supplied", "does not exist", "pg_hba.conf", "permission denied")
 _NOT_READY = ("starting up", "shutting down", "recovery mode", "not yet accepting", "too many clients", "slots are")
 _REFUSALS = (
@@ -68,7 +69,8 @@ _CODES = {
     "XX002": "it is damaged: restore a backup, or save what is intact with: belated study export --salvage",
 }
 
-# URL without passwords → the passwords with which this process opened it. Unpickled stores in this process use them.
+# URL without passwords → the passwords that this process used to open the URL. Stores that this process unpickles use
+# them.
 PASSWORDS: dict[str, dict[str, str]] = {}
 
 
@@ -104,7 +106,7 @@ class Server:
         self.close()
 
     def run(self, action: Callable[[Any], T]) -> T:
-        """Call an action with this process's connection. If the connection was lost, repeat the call with a new one."""
+        """Call an action with this process's connection. If it was lost, repeat the call with a new connection."""
         psycopg = driver()
         with self.lock:
             end, pause = None, 0.0
@@ -121,7 +123,7 @@ class Server:
                 if again:
                     self.close()
                 if not again or now > end:
-                    # The cause is left out, because its frames contain the password.
+                    # Leave out the cause of the error, because its frames contain the password.
                     raise problem
                 time.sleep(random.uniform(pause / 2, pause))
                 pause = min(max(2 * pause, 0.05), _MAX_PAUSE)
@@ -138,7 +140,7 @@ class Server:
         except driver().Error:
             self.close()
         except BaseException:
-            # An interrupt must release the lock.
+            # The lock must be released even after an interrupt.
             self.close()
             raise
 
@@ -148,7 +150,7 @@ class Server:
             self.close()
 
     def _is_lost(self, error: Exception) -> bool:
-        """Return whether an error means that the connection is lost and a new connection may succeed."""
+        """Return whether an error means that the connection is lost, and that a new connection may succeed."""
         if self._connection is not None:
             return bool(self._connection.closed)
         text = str(error)
@@ -198,7 +200,7 @@ class Server:
         for secret in PASSWORDS.get(self.url, {}).values():
             said = said.replace(secret, "***") if secret else said
         if "authentication failed" in said and not self._was_connected:
-            # A later URL without a password must not use this wrong password.
+            # Forget this wrong password, so that it is not used for a later URL without a password.
             PASSWORDS.pop(self.url, None)
         message = _CODES["25006"] if "during recovery" in said else _CODES.get(error.sqlstate)
         if message is None and self._connection is None:

@@ -1,10 +1,10 @@
 """Salvage of a damaged SQLite file: records are found by their format, even if the tables are not readable.
 
-A record in SQLite's format consists of a header and then the bytes of each column. The header consists of its own
-length and of a serial type for each column. A serial type is a varint that encodes the type and the length of the
-column. A record that does not fit its page continues in a chain of overflow pages. Events end in a checksum of 16
-bytes, serial type 0x2C. The whole file and its write-ahead log are searched for this format. The checksum decides
-whether a match is an event.
+A record in SQLite's format consists of a header and then the bytes of each column. The header consists of the length of
+the header and a serial type for each column. A serial type is a varint that encodes the type and the length of the
+column. A record that does not fit its page continues in a chain of overflow pages. The last column of an event is a
+checksum of 16 bytes, with serial type 0x2C. The whole file and its write-ahead log are searched for records in this
+format. A match is an event if its checksum is right.
 """
 
 import json
@@ -41,8 +41,8 @@ def salvage(path: str) -> tuple[list[Header], list[tuple[int, Record]]]:
         raise StoreError(f"store {path}: cannot be read: {error}") from error
     headers: dict[int, Header] = {}
     events: dict[tuple[int, int], Record] = {}
-    # All page sizes are tried. Short records are found with any page size, but records on several pages only with the
-    # right size.
+    # All page sizes are tried. Short records are found with any page size. Records on several pages are found only with
+    # the right page size.
     layouts = [_Pages(data, log, size) for size in _PAGE_SIZES]
     for in_log, offset in _matches(_EVENT, data, log):
         for pages in layouts:
@@ -79,7 +79,7 @@ def _is_json(text: str) -> bool:
 
 
 def _intact_header(content: bytes, start: int, row: tuple[Any, ...]) -> Header | None:
-    # The id is the row's number, a varint before the record. An id of 48 bits takes up to 7 bytes.
+    # The id of a study is the row's number, a varint before the record. A varint of 48 bits takes up to 7 bytes.
     for begin in range(max(start - 7, 0), start):
         study, end = _varint(content, begin)
         if end == start:
@@ -112,7 +112,7 @@ class _Pages:
         return self.data[(number - 1) * self.size : number * self.size] if number > 0 else self.data[:0]
 
     def record(self, in_log: bool, offset: int, columns: int, of_table: bool = False) -> tuple[Any, ...] | None:
-        """Return the `columns` columns of a possible record in the database or the log, or None if it is invalid."""
+        """Return the `columns` columns of a possible record in the database or the log; None for an invalid record."""
         content = self.log if in_log else self.data
         start = (offset - 32) % (24 + self.size) - 24 if in_log else offset % self.size
         if start < 0 or (in_log and offset < 56):
@@ -137,7 +137,7 @@ class _Pages:
             except UnicodeDecodeError:
                 return None
             at += width
-        # A REAL column, the time, keeps whole numbers as integers.
+        # The time is a REAL column, which keeps whole numbers as integers.
         time = 4 if len(row) == 7 else 3
         if type(row[time]) is int:
             row[time] = float(row[time])
@@ -146,8 +146,8 @@ class _Pages:
     def _payload(self, page: memoryview, start: int, total: int, of_table: bool) -> bytes | None:
         """Return `total` bytes from `start` on, including overflow pages; None if the file ends earlier.
 
-        See SQLite's file format, section 1.6. U is the usable page size. A payload P > X keeps K = M + (P - M) mod (U -
-        4) bytes on its page if K <= X, else M bytes. The other bytes are on overflow pages.
+        See SQLite's file format, section 1.6. U is the usable page size. If the payload P is above X, K = M + (P - M)
+        mod (U - 4) bytes are on the page of the record if K <= X, else M bytes. The other bytes are on overflow pages.
         """
         if total > len(self.data) + len(self.log):
             return None

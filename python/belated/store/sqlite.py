@@ -1,7 +1,8 @@
-"""Studies in one SQLite file: locking, transactions, and errors of the file or the disk.
+"""Studies in an SQLite file: locks, transactions, and errors of the file or the disk.
 
 Layout: `studies` has a row for each study. `events` has the events of each study, numbered from 0 without gaps. `heads`
-has the number of events of each study, which reveals the loss of the last event. See docs/store.md.
+has the number of events of each study; without this number, the loss of the last event would not be noticed. See
+docs/store.md.
 """
 
 import os
@@ -26,7 +27,7 @@ from belated.warn import warn
 
 T = TypeVar("T")
 
-# "bela" in ASCII, and the number of the layout below.
+# SQLite's application id, which is "bela" in ASCII; and the number of the layout below.
 APPLICATION, LAYOUT = 0x62656C61, 1
 
 SCHEMA = (
@@ -41,7 +42,7 @@ SCHEMA = (
 # Chosen by measurement; see docs/store.md.
 JOURNAL = "WAL"
 
-# Limits in seconds: how long a call waits for other writers; the longest pause between two attempts; and the waiting
+# Times in seconds: how long a call waits for other writers; the longest pause between two attempts; and the waiting
 # time after which the pauses are half as long.
 BUSY_TIMEOUT = 60.0
 _MAX_PAUSE = 0.02
@@ -50,7 +51,7 @@ _PAUSE_HALVED_AFTER = 0.03
 # The maximum size of a cell in bytes. All data of belated fit, even a million candidates.
 _MAX_CELL = 1 << 28
 
-# SQLite's primary result codes, and words of their messages for Python 3.10, whose exceptions lack the codes.
+# SQLite's primary result codes; and words of the messages, because the exceptions of Python 3.10 do not have the codes.
 _BUSY = ((5, "database is locked"), (6, "table is locked"))
 _BUSY_MESSAGE = "other processes have been writing to it for {:.0f} s: is one of them stopped?"
 _DAMAGED = "it is damaged: restore a copy, or save what is intact with: belated study export --salvage"
@@ -75,7 +76,7 @@ def _has_code(error: sqlite3.Error, code: int, words: str) -> bool:
 
 
 class SqliteStore(Store):
-    """A store in one file. Any number of processes of one machine may use it at once.
+    """A store in one file. Many processes of one machine may use a store at the same time.
 
     Each process opens a connection when it needs one. A forked child opens its own connection and does not use the
     parent's connection.
@@ -88,7 +89,7 @@ class SqliteStore(Store):
         self._connection: sqlite3.Connection | None = None
         register_connection(self)
         self._file: tuple[int, int] | None = None
-        # Whether the file of the present connection is a mount point, and whether the connection can only read.
+        # For the present connection: whether its file is a mount point, and whether it can only read.
         self._is_mounted = self._reads_only = False
         self._ids: dict[str, int] = {}
 
@@ -96,8 +97,8 @@ class SqliteStore(Store):
         return f"SqliteStore({self.path!r})"
 
     def __del__(self) -> None:
-        # The connection is closed immediately and not at garbage collection, because the last connection to close
-        # removes the write-ahead log.
+        # Close the connection now, and do not wait for garbage collection: the last connection that is closed removes
+        # the write-ahead log.
         self._disconnect()
 
     def __reduce__(self) -> tuple[type[Store], tuple[str]]:
@@ -128,14 +129,14 @@ class SqliteStore(Store):
         return self._run(lambda connection: self._header(connection, name))
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
-        """Start studies with their events in one transaction. If some names already exist, only return these names."""
+        """Create studies with their events in one transaction. If some names already exist, only return these names."""
 
         def start(connection: sqlite3.Connection) -> list[str]:
             taken = [header.name for header, _ in studies if self._header(connection, header.name) is not None]
             if taken:
                 return taken
             if self._fetch(connection, "SELECT 1 FROM sqlite_master, studies LIMIT 1"):
-                # A study that damage hides must not be created again.
+                # If damage hides a study, the study must not be created again.
                 self._check_integrity(connection)
             for header, records in studies:
                 connection.execute("INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?)", header)
@@ -267,7 +268,8 @@ class SqliteStore(Store):
         self._reads_only = problem is not None
         if problem is not None:
             warn(f"store {self.path} is opened for reading only, and may lack the last events: {problem}")
-        # When a reader with write access closes, it would copy its own log over pages that other processes wrote.
+        # If a connection that only reads had write access, closing it would copy its own log over pages that other
+        # processes wrote.
         uri = f"{Path(self.path).as_uri()}?mode={'rwc' if create else 'ro' if self._reads_only else 'rw'}"
         connection = sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None, check_same_thread=False)
         try:
@@ -312,7 +314,7 @@ class SqliteStore(Store):
         return application == 0 and not self._fetch(connection, "SELECT 1 FROM sqlite_master LIMIT 1")
 
     def _second_name(self) -> str | None:
-        """Return why the file may be open under another name with another log, or None if it has only one name."""
+        """Return why the file may be open under another name with another log; None if it has only one name."""
         status = self._status()
         if status is None:
             return None
@@ -337,7 +339,8 @@ class SqliteStore(Store):
             self._when_free(lambda: connection.execute("COMMIT"))
             return result
         finally:
-            # `in_transaction` and `execute` are C functions, so an interrupt cannot come before their call.
+            # Python does not raise an interrupt just before it calls a C function; `in_transaction` and `execute` are C
+            # functions.
             if connection.in_transaction:
                 try:
                     connection.execute("ROLLBACK")
@@ -362,7 +365,7 @@ class SqliteStore(Store):
                 waited = time.monotonic() - start
                 if not any(_has_code(error, *kind) for kind in _BUSY) or waited > BUSY_TIMEOUT:
                     raise
-            # A call that has waited longer tries more often, so that it probably gets the lock next.
+            # A call that has waited longer tries more often, so it will probably get the lock before other calls.
             pause = _MAX_PAUSE / (1 + (waited / _PAUSE_HALVED_AFTER) ** 2)
             time.sleep(random.uniform(0, max(pause, 0.0005 if waited < 1.0 else 0.003)))
 

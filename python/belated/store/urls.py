@@ -1,4 +1,4 @@
-"""Functions that find the passwords in the URL of a store, and that return the URL without passwords."""
+"""Functions that find the passwords in the URL of a store, and functions that remove the passwords."""
 
 import re
 from reprlib import Repr

@@ -99,7 +99,7 @@ def show_command(arguments: argparse.Namespace) -> None:
 
 
 def export_command(arguments: argparse.Namespace) -> int:
-    """Write definitions and events as lines of JSON, in UTF-8."""
+    """Print definitions and events as lines of JSON, in UTF-8."""
     _as_utf8(sys.stdout)
     store = open_store(arguments.store)
     if not arguments.salvage:
@@ -135,13 +135,13 @@ def _as_utf8(stream: Any) -> None:
 
 
 def header_line(found: Header, n_events: int, n_studies: int) -> str:
-    """Return a study's definition as a line of JSON, with the numbers of its events and of exported studies."""
+    """Return a line of JSON with a study's definition, the number of its events, and the number of exported studies."""
     facts = {"study": found.name, "id": found.id, "version": found.version, "at": found.at}
     return _line(facts, found.checksum, {"events": n_events, "studies": n_studies}, "definition", found.definition)
 
 
 def event_line(name: str | None, study: int, record: Record) -> str:
-    """Return an event as a line of JSON, with its body as it was stored. `name` is None if the definition is lost."""
+    """Return a line of JSON with an event, whose stored text is unchanged. `name` is None if the definition is lost."""
     facts = {"study": name, "id": study, "seq": record.seq, "version": record.version, "key": record.key}
     return _line(facts | {"at": record.at}, record.checksum, {}, "event", record.body)
 

@@ -48,7 +48,7 @@ def _value(data: Any) -> Any:
 
 
 def _dimension_as_data(dimension: Dimension, what: str) -> dict[str, Any]:
-    """Return a dimension as JSON data. A step or conditions that the dimension does not have are left out."""
+    """Return a dimension as JSON data. The entries "step" and "when" are left out if the dimension lacks them."""
     data: dict[str, Any] = {"kind": type(dimension).__name__}
     for field in fields(dimension):
         given = getattr(dimension, field.name)
@@ -88,7 +88,7 @@ def _dimensions(data: list[dict[str, Any]]) -> dict[str, Dimension]:
 
 
 def _by_name(pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
-    """Return a dict of pairs; raise InvalidSpace if two names are equal."""
+    """Convert pairs (name, dimension) to a dict; raise InvalidSpace if two names are equal."""
     found: dict[str, T] = {}
     for name, value in pairs:
         if name in found:
@@ -132,7 +132,7 @@ def definition_of(optimizer: Optimizer) -> dict[str, Any]:
         "direction": optimizer.direction,
         "seed": optimizer.seed_,
     }
-    # Arguments that most optimizers do not have are left out.
+    # Leave out arguments that most optimizers do not use.
     if optimizer.fidelity is not None:
         arguments["fidelity"] = _fidelity_as_data(optimizer.fidelity)
     if optimizer._constraints is not None:
@@ -142,7 +142,7 @@ def definition_of(optimizer: Optimizer) -> dict[str, Any]:
 
 
 def differences(stored: Mapping[str, Any], given: Optimizer) -> list[str]:
-    """Describe how a given optimizer differs from the stored definition. A missing seed equals any seed."""
+    """Describe how an optimizer differs from a stored definition. An optimizer without a seed matches any seed."""
     definition = definition_of(given)
     if stored["optimizer"] != definition["optimizer"]:
         return [f"optimizer is {stored['optimizer']} there and {definition['optimizer']} here"]
@@ -181,7 +181,7 @@ def _differences(name: str, there: Any, here: Any) -> Iterator[tuple[str, Any, A
 
 
 def _kind(data: Any) -> Any:
-    """Return the class of a stored value, or the type of the numbers of candidates; return None for other data."""
+    """Return the class of a stored value; for candidates, the type of the numbers; for other data, None."""
     return data["kind"] if isinstance(data, dict) and "rows" not in data else None
 
 

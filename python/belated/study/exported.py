@@ -1,4 +1,4 @@
-"""Functions that read the output of `belated study export`, and check all lines of a study before it is written."""
+"""Read the output of `belated study export`, and check all lines of a study before the study is written to a store."""
 
 import json
 import math
@@ -15,10 +15,11 @@ from belated.study.shared_log import SharedLog
 from belated.study.study import LONGEST_NAME, is_usable_name
 
 # Definitions and events are read as text, because a checksum covers every digit of the text. Quotes within strings are
-# escaped, so a definition or an event begins at the first match of this pattern.
+# escaped. The definition or the event in a line therefore begins at the first match of this pattern.
 _BODY = re.compile(r', "(definition|event)": ')
 
-# Parts of an event's key: the call, the number within the call, and the key that the caller passed.
+# Parts of an event's key: the name of the call, the number of the event within the call, and the key that the caller
+# passed.
 _KEY_PARTS = re.compile(r"(suggest|observe):[0-9]{1,9}:(.+)", flags=re.DOTALL)
 
 # The number of random bits of an id.
@@ -105,7 +106,7 @@ def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[
 
 
 def _check_ids(headers: list[Header], store: Store) -> None:
-    """Raise an error if a study of another name in the store has the same id. Equal names are refused when writing."""
+    """Raise an error if a study of another name in the store has the same id. Writing refuses equal names."""
     try:
         there = [header for name in store.names() if (header := store.header(name)) is not None]
     except StoreError:

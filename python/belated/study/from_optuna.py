@@ -1,4 +1,4 @@
-"""Conversion of Optuna's trials and distributions, and of a whole Optuna study to an optimizer with its trials.
+"""Conversion of Optuna's trials and distributions, and conversion of an Optuna study to an optimizer with trials.
 
 Optuna is imported only to open a storage; trials and distributions are recognised by their attributes.
 """
@@ -22,13 +22,13 @@ from belated.space.space import Space
 from belated.study.definition import definition_of, optimizer_from
 from belated.warn import warn
 
-# Optuna keeps the values of constraints in a list under the key itself, or each value under "constraints:name".
+# Optuna keeps the values of constraints in a list under this key, or keeps each value under "constraints:name".
 CONSTRAINTS = "constraints"
 
-# Attributes are cut off at this depth of nesting; the core's limit is 127.
+# Attributes that are nested more deeply than this depth are cut off; the core's limit is 127.
 _DEEPEST = 50
 
-# A parameter with more values than this is not considered as the parent of a condition.
+# If a parameter has more values than this number, it is not considered as the parent of a condition.
 _MOST_LEVELS = 100
 
 
@@ -44,7 +44,7 @@ def outcome_of(trial: Any) -> Outcome:
     """Return the outcome of a trial of Optuna.
 
     A COMPLETE trial is observed, or failed if a constraint is violated (its value is above 0) or the value is not
-    finite. A FAIL trial is failed, a PRUNED trial abandoned, and a RUNNING or WAITING trial pending.
+    finite. A FAIL trial is failed. A PRUNED trial is abandoned. A RUNNING or WAITING trial is pending.
     """
     state = trial.state.name
     if state == "COMPLETE":
@@ -156,7 +156,7 @@ def space_of(trials: Sequence[Any]) -> Space:
     if not distributions:
         raise InvalidSpace("the study has no trial with parameters: pass an optimizer with their space")
     dimensions = {name: dimension_of(name, distribution) for name, distribution in distributions.items()}
-    # A trial that ended early may lack parameters that it would have sampled later.
+    # A trial that ended early may lack parameters that the objective would have suggested later.
     whole = [trial.params for trial in trials if trial.state.name == "COMPLETE"]
     for name in dimensions:
         if not all(name in params for params in whole):
@@ -175,7 +175,8 @@ def _conditional(name: str, dimensions: Mapping[str, Dimension], points: Sequenc
         )
         if having and not having & others:
             if not isinstance(dimension, Categorical):
-                # Prefer a threshold for numbers, so that the condition also covers values that did not occur in trials.
+                # If the values are numbers, prefer a threshold, so that the condition also covers values that did not
+                # occur in trials.
                 if min(having) > max(others):
                     having = set(range(min(having), n_levels))
                 elif max(having) < min(others):
@@ -225,7 +226,7 @@ def _check_given(given: Any, direction: str, name: str) -> None:
 
 
 def _add(optimizer: Optimizer, trial: Any) -> set[str]:
-    """Log a trial of Optuna in its present state. Return the names of the user attributes that had to be changed."""
+    """Log a trial of Optuna in its present state. Return the names of the user attributes that were changed."""
     space = optimizer.domain_
     assert isinstance(space, Space)
     if trial.state.name == "WAITING":
@@ -291,7 +292,7 @@ def _encodable(text: str) -> str:
 
 
 def _time(optimizer: Optimizer, at: datetime | None) -> float | None:
-    """Return a time of Optuna in seconds. An unknown time is None, or the present if the clock counts seconds."""
+    """Return a time of Optuna in seconds. An unknown time is None, or the current time if the clock counts seconds."""
     if at is not None:
         return at.timestamp()
     return optimizer._problem.wall_time() if optimizer.clock == "seconds" else None

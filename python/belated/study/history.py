@@ -1,4 +1,4 @@
-"""Times at which the events of a study were written, and the trials of the events."""
+"""The times at which the events of a study were written, and for each event the number of its trial."""
 
 from array import array
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ _NONE = -1
 
 
 class History:
-    """Data about the events of a log that only the store keeps."""
+    """Data about the events of a log that the store keeps and the core does not keep."""
 
     def __init__(self) -> None:
         # The number of the trial of each event, or _NONE.
@@ -19,7 +19,7 @@ class History:
         self._last: dict[int, float] = {}
 
     def note(self, records: Iterable[Record], numbers: Iterable[int | None]) -> None:
-        """Add new events, with the number of the trial of each event."""
+        """Add new events; `numbers` contains, for each event, the number of its trial."""
         for record, number in zip(records, numbers, strict=True):
             self._concerned.append(_NONE if number is None else number)
             if number is not None:
@@ -36,5 +36,5 @@ class History:
         return self._first[number], self._last[number]
 
     def changed(self, start: int) -> list[int]:
-        """Return the numbers of the trials of all events from number `start` on, in order."""
+        """Return, in order, the numbers of the trials to which the events from number `start` on belong."""
         return sorted(set(self._concerned[start:]) - {_NONE})

@@ -23,18 +23,20 @@ Events: TypeAlias = list[tuple[str, str | None]]
 
 LOGGER = logger()
 
-# A proposal that takes less than this number of seconds is repeated while the write lock is held. Releasing the lock
-# would take longer.
+# If a proposal takes less than this number of seconds, it is repeated while the write lock is held: releasing the lock
+# and taking it again would take longer.
 _QUICK = 0.002
 
-# How many times a slow proposal is made without the lock, if other processes write in the meantime.
+# If other processes write during a slow proposal, the proposal is repeated. It is made at most this number of times
+# without the lock.
 _ATTEMPTS = 3
 
-# How many times a call is made if each time the connection is lost before the call writes, while other processes write.
+# If the connection is lost before a call writes, and other processes write in the meantime, the call is made at most
+# this number of times.
 _LOST_CONNECTIONS = 21
 
-# If the last read was more than this number of seconds ago, the log is read before the write lock is taken. Reading
-# many events with the lock held would keep other processes from writing.
+# If the last read was more than this number of seconds ago, read the log before taking the write lock. There may be
+# many events; reading them while the lock is held would keep other processes from writing.
 _LONG_AGO = 1.0
 
 
@@ -52,18 +54,18 @@ class SharedLog:
         self.id = id
         self.history = History()
         self.lock = threading.RLock()
-        # The number of events recorded here, and the checksum of the last event.
+        # The number of events that this object has recorded, and the checksum of the last of these events.
         self._n_applied = core.n_events()
         self._last: bytes | None = None
         # The number and the checksum of the last event that is known to be on disk.
         self._synced: tuple[int, bytes] | None = None
-        # The number of times the whole log was read again, and the time of the last read on the monotonic clock.
+        # The number of times that the whole log was read again, and the monotonic time of the last read of events.
         self._readings = 0
         self._read_at = -math.inf
         # The events written by calls with a key: "call:i:key" → the number of the event. The dict has only strings and
-        # integers, which the garbage collector does not visit. With other objects, all processes of a study would have
-        # long pauses of the collector after the same number of events. These pauses would follow one another while the
-        # lock is held.
+        # integers, which the garbage collector does not visit. With other objects, the collector would pause every
+        # process of a study for a long time after the same number of events. A process may hold the lock during its
+        # pause, so the pauses of all processes would follow one another.
         self._keyed: dict[str | None, int] = {}
         # The methods of a core that only read.
         self.recommend, self.predict, self.acquisition = core.recommend, core.predict, core.acquisition
@@ -78,13 +80,13 @@ class SharedLog:
             return self._apply_new(partial(self.store.events, self.name))
 
     def _apply_new(self, read_from: Callable[[int], list[Record]]) -> int:
-        """Apply the new events; `read_from` reads the events from a number on. Return the number of new events."""
+        """Apply the new events and return their number. `read_from` reads the events from a given number on."""
         known = self.core.n_events()
         if self._n_applied != known:
             # The last call was interrupted after the core had changed and before this object had recorded the change.
             return self._read_anew(read_from)
         try:
-            # The last known event is read again, to check that the store still has it.
+            # Read the last known event again, to check that the store still has this event.
             records = read_from(max(known - 1, 0))
             if known and (not records or records[0].checksum != self._last):
                 there = "another event in place of" if records else "no longer event"
@@ -137,7 +139,7 @@ class SharedLog:
             raise StoreError(f"study {self.name!r} has an event that cannot have happened: {error}") from error
 
     def _note(self, records: list[Record], numbers: list[int | None]) -> None:
-        """Record data about events that the core does not keep."""
+        """Record those data about events that the core does not store."""
         self.history.note(records, numbers)
         self._keyed.update((record.key, record.seq) for record in records if record.key is not None)
         if records:
@@ -167,8 +169,8 @@ class SharedLog:
                     if records:
                         log.append(records)
             except BaseException as error:
-                # Otherwise an interrupt just before the `with` statement is entered or left would keep the transaction
-                # open.
+                # Without this call, an interrupt just before the `with` statement is entered or left would keep the
+                # transaction open.
                 transaction.__exit__(type(error), error, error.__traceback__)
                 raise
             # The events are committed. If this step is interrupted, the next sync reads them.
@@ -180,7 +182,7 @@ class SharedLog:
     def _until_on_disk(self, call: Callable[[], T]) -> T:
         """Make a call that reads or writes. Repeat the call if it wrote nothing because the connection was lost.
 
-        Afterwards, all events of other processes that the call depends on are on disk, too.
+        When the call returns, the events of other processes on which the call depends are on disk, too.
         """
         with self.lock:
             for attempt in range(1, _LOST_CONNECTIONS + 1):
@@ -194,11 +196,11 @@ class SharedLog:
             raise StoreError(f"the server of {self.store.url} crashes again and again: call again once it runs")
 
     def sync_to_disk(self) -> int:
-        """Sync, then wait until the events that were read are on disk, so that a crash cannot undo them."""
+        """Apply new events, then wait until these events are on disk, so that a crash cannot undo them."""
         return self._until_on_disk(self.sync)
 
     def _is_on_disk(self) -> bool:
-        """Wait until all known events are on disk. If events were gone, read the log again and return False."""
+        """Wait until all known events are on disk. If some events are gone, read the log again and return False."""
         last = self.core.n_events() - 1
         if not self.store.shows_unsynced or last < 0 or (self._synced is not None and self._synced[0] == last):
             return True
@@ -232,7 +234,7 @@ class SharedLog:
             return self.core.propose(n, context, time(), expires_after, feasible, fidelity)
 
         def start(proposed: list[str], made_for: tuple[int, int], again: bool, events: Events) -> list[int] | None:
-            """Return the numbers of the trials, or None if others wrote after a proposal that is not repeated."""
+            """Return the numbers of the trials. Return None if the proposal is outdated and is not repeated here."""
             earlier = self._earlier(n, context, fidelity, key)
             if earlier:
                 return earlier
@@ -296,7 +298,7 @@ class SharedLog:
         if valid is None:
             return None
         event, number = valid
-        # If a call has several actions, all of them are new trials or enqueued points.
+        # If a call has several actions, all actions are new trials or enqueued points.
         number = None if number is None else number + len(events)
         events.append((event, _stored_key("observe", 0, key)))
         return number

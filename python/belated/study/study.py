@@ -1,4 +1,4 @@
-"""Studies: optimizers whose log is kept in a store. Many processes share a study, and it remains after they end."""
+"""Studies: optimizers whose log is kept in a store. Many processes can share a study; a study outlives them."""
 
 import os
 import threading
@@ -33,9 +33,10 @@ LONGEST_NAME = 2500
 class Study(LifeCycle[SharedLog]):
     """An optimizer whose log is kept in a store. A study outlives the process, and many processes can share a study.
 
-    Suggesting and reporting work as with an optimizer. A report is stored when the call returns. Any process may report
-    on any trial. A report is accepted even if it is late, repeated or out of order, or comes after `fail` or after the
-    end of a lease. Every method first reads the events of other processes. A `Trial` shows the state at the last read.
+    Suggesting and reporting work as with an optimizer. When the call that makes a report returns, the report is stored.
+    Any process may report on any trial. A report is accepted even if it is late, repeated or out of order, or if it
+    comes after `fail` or after the end of a lease. Every method first reads the events of other processes. A `Trial`
+    shows the state of the trial when events were last read.
 
     Parameters
     ----------
@@ -46,15 +47,15 @@ class Study(LifeCycle[SharedLog]):
         processes of one machine may use it. The file must not be on a network file system. Processes of many machines
         share ``"postgresql://user@host/database"``, which needs psycopg (``pip install 'belated[postgres]'``).
     optimizer : Optimizer, optional
-        The optimizer of a new study, which starts with the optimizer's trials. If the study exists, leave it out or
-        pass an equal optimizer.
+        The optimizer of a new study. The new study starts with the optimizer's trials. If the study exists, leave this
+        argument out or pass an equal optimizer.
     time : callable, optional
         A function that returns seconds, used for time stamps, leases and ``clock="seconds"``. Default None:
         `time.time`.
     constraints : list of callable, optional
-        The constraints of an existing study that was created with constraints. A study stores only their number and
-        their names. Pass the same functions in the same order. If they are missing, `suggest`, `enqueue` and
-        `recommend` raise an error.
+        The constraints of an existing study, if it was created with constraints. A study stores only the number and the
+        names of the constraints, so pass the same functions in the same order. If they are missing, `suggest`,
+        `enqueue` and `recommend` raise an error.
 
     Raises
     ------
@@ -144,10 +145,10 @@ class Study(LifeCycle[SharedLog]):
         store : str or path, optional
             The store of the new study; see `Study`. Default None: this process's memory.
         optimizer : Optimizer, optional
-            An optimizer without trials and with the same direction. The study gets a copy of this optimizer. The
-            optimizer's space may leave parameters out. Default None: `BayesOpt`, whose space has Optuna's
-            distributions. A parameter that only some of the completed trials have gets a condition (``when=``), if the
-            value of another parameter determines in which trials it occurs.
+            An optimizer that has the same direction as Optuna's study, and does not have trials. The study gets a copy
+            of this optimizer. The optimizer's space may leave parameters out. Default None: a `BayesOpt` whose space
+            has Optuna's distributions. If only some of the completed trials have a parameter, and the value of another
+            parameter determines which trials have it, the parameter gets a condition (``when=``).
         study_name : str, optional
             The name of the new study. Default None: `name`.
 
@@ -165,8 +166,8 @@ class Study(LifeCycle[SharedLog]):
         Notes
         -----
         Trials keep their order, but their numbers change if trials are left out. User attributes become ``attrs``. NaN
-        and infinite numbers in them become None, with a warning, because they do not exist in JSON. Intermediate values
-        are not read. Of the system attributes, only the constraints are read.
+        and infinite numbers in user attributes become None, with a warning, because such numbers do not exist in JSON.
+        Intermediate values are not read. Of the system attributes, only the constraints are read.
 
         ======== ===================================================================================================
         Optuna   belated
@@ -215,7 +216,7 @@ class Study(LifeCycle[SharedLog]):
                     f"name={short_repr(self.name)} has {len(self.name.encode())} bytes in UTF-8: pass a printable "
                     f"string of at most {LONGEST_NAME}"
                 )
-            # The id is drawn at random, so that events of two studies cannot be confused.
+            # Draw the id at random, so that events of two studies cannot be confused.
             new, at = int.from_bytes(os.urandom(6), "big"), seconds(self._time or clocks.time)
             records = [with_checksum(new, seq, None, at, body) for seq, body in enumerate(given._log.events(0))]
             created = self._store.create(header(new, self.name, definition_of(given), at), records)
@@ -239,7 +240,7 @@ class Study(LifeCycle[SharedLog]):
             self._check_suggested()
 
     def _check_suggested(self) -> None:
-        """Check the given constraints against every point that was suggested so far."""
+        """Check that every point that was suggested so far satisfies the given constraints."""
         constraints = self._optimizer._constraints
         if constraints is None:
             return
@@ -307,13 +308,13 @@ class Study(LifeCycle[SharedLog]):
     def _number_of(self, trial: Trial | int) -> int:
         number = trial.number if isinstance(trial, Trial) else whole_number(trial)
         with self._log.lock:
-            # Another process may just have started an unknown trial.
+            # If a trial is unknown here, another process may just have started it.
             if number is not None and number >= len(self._log):
                 self.sync()
             return super()._number_of(trial)
 
     def sync(self) -> int:
-        """Read the events that other processes wrote, as every method does; return the number of new events."""
+        """Read the events that other processes wrote; return the number of new events. Every method does this."""
         return self._log.sync()
 
     # The life cycle.
@@ -355,10 +356,10 @@ class Study(LifeCycle[SharedLog]):
         fidelity : int or float, optional
             The fidelity of the trial, if the optimizer has a fidelity.
         key : str, optional
-            A name for this request. If the request is repeated with the same key, for example after a crash, it returns
-            the same trials.
+            A name for this request. If a request is repeated with the same key, for example after a crash, the same
+            trials are returned.
         expires_after : float, optional
-            Seconds after which the model stops counting the trial as pending. A later result is still accepted.
+            The model counts the trial as pending for this number of seconds. A later result is still accepted.
         """
         _check_key(key)
         lease = None if expires_after is None else finite(expires_after)
@@ -440,7 +441,8 @@ class Study(LifeCycle[SharedLog]):
         return f"<p>Study {html.escape(repr(self.name))}</p>{super()._repr_html_()}"
 
     def _after_fork(self) -> None:
-        # If another thread was using the study, the core may be in the middle of a change. The store is not affected.
+        # If another thread was using the study at the fork, the core may be in the middle of a change. The store is not
+        # affected.
         idle = self._log.lock.acquire(blocking=False)
         self._log.lock = threading.RLock()
         if not idle:

@@ -1,7 +1,7 @@
 """The file of a search, and Tune's table of trials in the same folder.
 
-The file is JSON text: the settings, the optimizer's seed, its log of events, and the optimizer's trial for each trial
-of Tune. Reading the file does not execute code.
+The file is JSON text. It contains the settings, the optimizer's seed and its log of events, and for each trial of Tune
+the number of the optimizer's trial. Reading the file does not execute code.
 """
 
 import json
@@ -45,7 +45,7 @@ class SavedSearch:
 
     @classmethod
     def read(cls, path: str) -> "SavedSearch":
-        """Read a file. Raise DamagedFile if belated did not write it, and InvalidSetting if it has another version."""
+        """Read a file. Raise DamagedFile if belated did not write it, and InvalidSetting if its version is unknown."""
         try:
             data = json.loads(Path(path).read_bytes())
             if data["format"] != FORMAT:
@@ -63,12 +63,12 @@ class SavedSearch:
         return saved
 
     def begins_with(self, events: list[str]) -> bool:
-        """Return whether the saved log begins with these events. Wall-clock times may differ."""
+        """Return whether the saved log begins with these events. The wall-clock times of events may differ."""
         saved = self.events[: len(events)]
         return [without_time(event) for event in saved] == [without_time(event) for event in events]
 
     def differences(self, other: "SavedSearch") -> list[str]:
-        """Describe the differences from another search. Settings that only one of the searches has are left out."""
+        """Describe the differences between this search and another search in the settings that both searches have."""
         pairs: list[tuple[str, Any, Any]] = [
             ("metric", self.metric, other.metric),
             ("mode", self.mode, other.mode),
@@ -84,7 +84,7 @@ class SavedSearch:
 
 @dataclass(frozen=True)
 class TuneTrial:
-    """A trial in Tune's table, with two configs: the nested config, and the flattened config that was suggested."""
+    """A trial in Tune's table. It has two configs: the nested config, and the flattened config that was suggested."""
 
     id: str
     status: str
@@ -93,12 +93,12 @@ class TuneTrial:
 
 
 def tune_trials(folder: str) -> list[TuneTrial] | None:
-    """Return the trials of the table that Tune restores in an experiment's folder, or None if the table is missing."""
+    """Find the table that Tune restores in an experiment's folder; return its trials, or None if there is no table."""
     # Choose the newest table, as Tune does. The file names contain the time at which a session began.
     paths = sorted(Path(folder).glob("experiment_state-*.json"))
     if not paths:
         return None
-    # The folder is a copy of the storage. The folder also contains tables that were never copied to the storage. Tune
+    # The folder is a local copy of the storage, but may contain tables that were never copied to the storage. Tune
     # chooses only among the tables in the storage.
     table = _trial_data(paths[-1])
     there = _names_in_storage(table)
@@ -114,7 +114,7 @@ def _trial_data(path: Path) -> list[tuple[str, str]]:
 
 
 def _names_in_storage(table: list[tuple[str, str]]) -> set[str]:
-    """Return the names of the files in an experiment's storage; the set is empty if the storage is unreachable."""
+    """Return the names of the files in an experiment's storage, or an empty set if the storage is unreachable."""
     try:
         storage = dict(_decoded({"storage": json.loads(table[0][0])["storage"]}))["storage"]
         # The package of `FileSelector` is a dependency of Tune.
@@ -134,7 +134,7 @@ def _tune_trial(state: dict[str, Any], data: dict[str, Any]) -> TuneTrial:
 
 
 def _decoded(given: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (flattened name, value) of a dict in Tune's table. Values that are not JSON are stored there as pickles."""
+    """Yield (flattened name, value) for a dict in Tune's table, which stores values that are not JSON as pickles."""
     for key, value in given.items():
         if isinstance(value, dict) and value.get("_type") == "CLOUDPICKLE_FALLBACK":
             # Tune itself has already unpickled this file.

@@ -27,22 +27,21 @@ LOGGER = logger()
 class BelatedSearch(Searcher):  # type: ignore[misc]
     """A search algorithm for Ray Tune: ``tune.TuneConfig(search_alg=BelatedSearch())``.
 
-    Running trials count as pending. Suggestions take pending trials into account, so any number of trials may run at a
-    time.
+    Suggestions take running trials into account as pending trials, so many trials may run at a time.
 
     Parameters
     ----------
     space : Space or mapping, optional
-        Parameter's name → dimension of belated, shorthand for a dimension, or domain of Tune, also in nested dicts. A
-        parameter called ``"optim/lr"`` is ``config["optim"]["lr"]``. Default None: Tune's ``param_space``, whose
-        constants are not searched.
+        Parameter's name → dimension of belated, shorthand for a dimension, or domain of Tune. Dicts may be nested: the
+        parameter ``"optim/lr"`` is ``config["optim"]["lr"]``. Default None: Tune's ``param_space``, whose constants are
+        not searched.
     metric : str, optional
         The result to optimise. The last value of a trial is used. Default None: the metric of Tune's configuration.
     mode : {"max", "min"}, optional
         The direction of the optimisation. Default None: the mode of Tune's configuration.
     optimizer : Optimizer or callable, optional
-        An optimizer of belated, with its space; or a class or a function that returns an optimizer, called as
-        ``optimizer(space, direction=direction, seed=seed)``. Default None: `belated.BayesOpt`.
+        An optimizer of belated, which has its own space; or an optimizer's class or another callable that returns an
+        optimizer: ``optimizer(space, direction=direction, seed=seed)``. Default None: `belated.BayesOpt`.
     points_to_evaluate : list of dict, optional
         Configs to try first.
     seed : int, optional
@@ -63,13 +62,13 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
 
     Notes
     -----
-    Tune saves the searcher and Tune's table of trials, and ``Tuner.restore`` restores both. Either of the two may be
-    newer. The searcher therefore also reads Tune's table. The searcher adds the trials that are only in the table. If a
-    trial has ended according to the table, the searcher takes its result from the table. If a suggested trial is not in
-    the table, the next trial gets the point of this trial.
+    Tune saves the searcher and Tune's table of trials in separate files, and ``Tuner.restore`` restores both. Either
+    file may be newer. The searcher therefore also reads Tune's table, and adds the trials that are only in the table.
+    If a trial has ended according to the table, the searcher takes its result from the table. If a suggested trial is
+    missing from the table, its point is suggested again for the next trial.
 
-    A trial fails if its results do not contain a finite number for the metric. A trial that ended without a result is
-    abandoned. If a trial is run again, its value is replaced.
+    A trial fails if its results do not contain a finite number for the metric. A trial that ends without any result is
+    abandoned. If a trial is run again, the new value replaces the earlier value.
 
     ``ConcurrencyLimiter`` and ``max_concurrent_trials`` set how many trials run at a time. This searcher keeps the
     limit itself, so ``batch=True`` has no effect.
@@ -121,7 +120,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         self._max_concurrent: int | None = None
         # The error of a failed restore.
         self._failure: Exception | None = None
-        # The warnings given so far: False if the metric was missing, True if its value was not a finite number.
+        # The warnings given so far: False stands for a missing metric, True for a value that was not a finite number.
         self._warned: set[bool] = set()
         self._check_optimizer(space)
         if self._space is not None and self._mode is not None:
@@ -156,7 +155,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     # Methods that Tune calls.
 
     def set_search_properties(self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any) -> bool:
-        """Take the metric, the mode and, if this searcher has none, the space from Tune's configuration.
+        """Take the metric and the mode from Tune's configuration, and the space if this searcher lacks one.
 
         Return False if this searcher and the configuration both have a space; Tune then raises an error.
         """
@@ -183,7 +182,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     def set_max_concurrency(self, max_concurrent: int) -> bool:
         """Run at most this many trials at a time. Return True, because this searcher keeps the limit itself.
 
-        Tune's own limiter drops results of unknown trials. A restore may lead to such results.
+        Tune's own limiter drops the results of trials that it does not know. After a restore there may be such trials.
         """
         self._max_concurrent = positive_integer("max_concurrent", max_concurrent)
         return True
@@ -270,7 +269,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         Path(checkpoint_path).write_text(self._saved().text(), encoding="utf-8")
 
     def restore(self, checkpoint_path: str) -> None:
-        """Continue the search that is saved in a file; this searcher keeps its arguments.
+        """Continue the search that is saved in a file; the arguments of this searcher do not change.
 
         Raises
         ------
@@ -281,10 +280,10 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         self._restore(checkpoint_path, None)
 
     def restore_from_dir(self, checkpoint_dir: str) -> None:
-        """Continue the newest search saved in the folder of an experiment; also read Tune's table of the trials.
+        """Continue the newest search that is saved in an experiment's folder; also read Tune's table of trials.
 
-        Damaged files are skipped; a killed Tune may leave such files. If all files are damaged, the search continues
-        from the table, which has the trials but not the fitted model.
+        Damaged files are skipped; Tune may leave such files if it is killed. If all files are damaged, the search
+        continues from the table, which has the trials but not the fitted model.
         """
         paths = sorted(Path(checkpoint_dir).glob(self.CKPT_FILE_TMPL.format("*")), reverse=True)
         try:
@@ -313,7 +312,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         self._optimizer = self._new_optimizer(None)
 
     def _new_optimizer(self, seed: int | None) -> Optimizer:
-        """Return the optimizer with its first points. `seed` is the seed of a saved search to continue."""
+        """Return the optimizer. Enqueue its first points, unless `seed`, the seed of a saved search, is given."""
         assert self._space is not None and self._mode is not None
         space, direction = self._space.space, DIRECTIONS[self._mode]
         if not isinstance(self._make, Optimizer):
@@ -349,7 +348,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return self._optimizer, self._space
 
     def _number(self, trial_id: str, result: Mapping[str, Any]) -> int | None:
-        """Return the number of a trial of Tune. A trial restarted under another id is recognised by its config."""
+        """Return the number of a trial of Tune. If the trial was restarted under a new id, find it by its config."""
         if trial_id not in self._trials and self._optimizer is not None and self._space is not None:
             prefix = "config/"
             config = {name.removeprefix(prefix): value for name, value in result.items() if name.startswith(prefix)}
@@ -420,7 +419,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         before = self.__dict__.copy()
         try:
             if self._space is None:
-                # Tune gives this searcher a param_space only if the user passes it to Tuner.restore again.
+                # Tune passes param_space to this searcher only if the user passes it to Tuner.restore again.
                 self._space, self._is_from_config = TuneSpace(space_from_data(saved.space)), True
             self._metric, self._mode = self._metric or saved.metric, self._mode or saved.mode
             if self._optimizer is None:
@@ -462,14 +461,14 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         ]
         unstarted = sorted([*self._unstarted, *map(self._trials.pop, lost)])
         self._running = set()
-        # The enqueued points that have not been suggested yet.
+        # The enqueued points that were not suggested yet.
         queue = [space.space.params_at(place) for place in optimizer._log.queued()]
         for row in table:
             number = self._trials.get(row.id)
             if number is None:
                 params = space.params(*row.configs)
                 try:
-                    # If a session was killed before it saved the search, it may have given this row the point of a
+                    # A session may have been killed before it saved the search. This row may then have the point of a
                     # trial that is missing from the table.
                     at_point = [trial for trial in unstarted if Trial(optimizer, trial).params == params]
                     again = [each for each in restarted if Trial(optimizer, self._trials[each]).params == params]

@@ -1,7 +1,7 @@
 """Search spaces in the form that Ray Tune's users write, and conversion to and from Tune's configs.
 
-The name of a parameter in nested dicts consists of its keys, the outermost key first, joined by "/", as in Tune's
-tables of results.
+The name of a parameter in nested dicts is its keys joined by "/", the outermost key first, as in Tune's tables of
+results.
 """
 
 import json
@@ -76,9 +76,9 @@ class TuneSpace:
         return config
 
     def params(self, *sources: Mapping[str, Any]) -> dict[str, Any]:
-        """Return params read from nested or flattened ("optim/lr") configs; the first config that has a name is used.
+        """Read params from nested or flattened ("optim/lr") configs; take each value from the first config that has it.
 
-        Tuples among the choices are recognised even if JSON turned them into lists. Names that are missing from all
+        A tuple among the choices is recognised even if JSON has turned it into a list. Names that are missing from all
         configs are left out.
         """
         found: dict[str, Any] = {}
@@ -94,7 +94,7 @@ class TuneSpace:
 
 
 def searched_part(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of Tune's ``param_space`` to search: its domains by name. Tune keeps the constants."""
+    """Return the domains in Tune's ``param_space``, by name. Tune adds the constants to configs itself."""
     found: dict[str, Any] = {}
     for name, value in _leaves(config, refuse_slash=True):
         if isinstance(value, sample.Domain):
@@ -105,7 +105,7 @@ def searched_part(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def space_as_data(space: Space) -> dict[str, Any]:
-    """Return the dimensions by name as JSON data. Objects among choices are replaced by their types."""
+    """Return the dimensions by name as JSON data. Choices that are objects are replaced by their types."""
     return {
         name: {"kind": type(each).__name__, **{f.name: _as_data(getattr(each, f.name)) for f in fields(each)}}
         for name, each in space.items()
@@ -113,7 +113,7 @@ def space_as_data(space: Space) -> dict[str, Any]:
 
 
 def space_from_data(data: Mapping[str, Any]) -> Space:
-    """Return the space from the data of `space_as_data`. Raise InvalidSpace if there were objects among its choices."""
+    """Return the space from the data of `space_as_data`. Raise InvalidSpace if some of its choices were objects."""
     kinds: dict[str, Any] = {"Real": Real, "Integer": Integer, "Ordinal": Ordinal, "Categorical": Categorical}
     return Space(
         {
@@ -231,14 +231,15 @@ def _dimension(domain: Any) -> Dimension:
         return Integer(first, last, step=q) if first < last else Categorical([first])
     if q is None or is_log:
         return Real(domain.lower, domain.upper, log=is_log)
-    # Tune has checked that the bounds are multiples of q. As decimals, the bounds are exact multiples of q.
+    # Tune has checked that the bounds are multiples of q. This holds exactly for the decimal numbers, but not always
+    # for floats.
     exact = Fraction(repr(float(q)))
     low, high = (float(exact * round(bound / q)) for bound in (domain.lower, domain.upper))
     return Real(low, high, step=q) if low < high else Categorical([low])
 
 
 def _look_up(source: Mapping[str, Any], name: str) -> Any:
-    """Return a value by name from a config, flattened or nested, or _ABSENT."""
+    """Return the value of this name in a flattened or nested config, or _ABSENT."""
     if name in source:
         return source[name]
     inner: Any = source

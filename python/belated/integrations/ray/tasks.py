@@ -25,11 +25,12 @@ def executor(n_workers: int | None = None, **options: Any) -> "RayExecutor":
     ----------
     n_workers : int, optional
         The maximum number of calls that are submitted to Ray at a time. Further calls wait in this executor. Default
-        None: the number of calls that the cluster can run now. Pass a number if the cluster scales automatically.
+        None: the number of calls that the cluster can run at present. If the cluster scales automatically, pass a
+        number.
     **options
         Options of ``ray.remote`` for each call: ``num_cpus`` (default 1), ``num_gpus``, ``resources``, ``runtime_env``
-        and so on. The default of ``max_retries`` is 0. Otherwise Ray would silently repeat the call of a worker that
-        died, and the trial would run twice. `belated.maximize` repeats the call itself.
+        and so on. The default of ``max_retries`` is 0. With another value, Ray silently repeats the call of a worker
+        that died. `belated.maximize` repeats the call too, so the trial could run twice.
 
     Returns
     -------
@@ -38,8 +39,8 @@ def executor(n_workers: int | None = None, **options: Any) -> "RayExecutor":
     Raises
     ------
     InvalidSetting
-        Ray was not started; n_workers is not an integer >= 1; Ray does not know an option; or n_workers is missing, and
-        the cluster cannot run a single call.
+        Ray was not started; n_workers is not an integer >= 1; Ray does not know an option; or n_workers is missing
+        although the cluster cannot run a single call.
 
     Examples
     --------
@@ -64,14 +65,14 @@ def executor(n_workers: int | None = None, **options: Any) -> "RayExecutor":
     return RayExecutor(size, {"max_retries": 0, **options})
 
 
-# The future of a submitted call, and the arguments of `_call`.
+# A submitted call: its future, and the arguments of `_call`.
 _Call: TypeAlias = tuple["Future[Any]", tuple[Any, ...]]
 
 
 class RayExecutor(Executor):
     """A `concurrent.futures.Executor` whose calls are tasks of Ray; `executor` creates it.
 
-    A future has the result of the call, the exception that the call raised, or Ray's exception if the worker died
+    A future contains the result of the call, the exception that the call raised, or Ray's exception if the worker died
     (``ray.exceptions.WorkerCrashedError`` and others). Calls that wait in this executor can be cancelled. Calls that
     were submitted to Ray cannot.
 
@@ -144,7 +145,7 @@ class RayExecutor(Executor):
             future.set_exception(error)
 
     def _end_one(self) -> None:
-        """Record that Ray has finished a call, so that the next waiting call may start."""
+        """Record that Ray has finished a call, which allows the next waiting call to start."""
         while True:
             with self._lock:
                 if not self._waiting:
