@@ -1,7 +1,6 @@
 """Settings that all tests share."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -23,17 +22,6 @@ settings.load_profile("belated")
 # child processes by SIGINT.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-# This hook assigns the groups, so it must run before the hook of pytest-xdist, which reads the groups.
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Group the tests by file. When tests run in parallel, each group runs in one process, so the fixtures of a file
-    are made only once. All tests that start Ray are in one group, because Ray needs much memory.
-    """
-    for item in items:
-        uses_ray = re.search(r"(?<![a-z])ray(?![a-z])", item.nodeid)
-        item.add_marker(pytest.mark.xdist_group("ray" if uses_ray else item.nodeid.partition("::")[0]))
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Complete runs of Ray Tune with `BelatedSearch`: results, restored runs, failed trials, missing metrics."""
 
 import os
+import signal
 
 import pytest
 
@@ -17,6 +18,14 @@ def every_step_is_saved(monkeypatch):
     monkeypatch.setenv("TUNE_GLOBAL_CHECKPOINT_S", "0")
     monkeypatch.setenv("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
     monkeypatch.setenv("TUNE_PRINT_ALL_TRIAL_ERRORS", "0")
+
+
+@pytest.fixture(autouse=True)
+def handler_of_sigint():
+    """Restore the handler of SIGINT, because Tune replaces the handler and does not restore it."""
+    handler = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, handler)
 
 
 class Stop(Exception):
