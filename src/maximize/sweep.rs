@@ -20,9 +20,9 @@ pub(super) fn is_large(coordinate: &Coordinate) -> bool {
 }
 
 impl Search<'_, '_> {
-    /// Applies the best change of a single coordinate if the change increases a(x). Then applies the best combined
-    /// change of further discrete coordinates. All single changes are scored in one batch, and all combined changes are
-    /// scored in a second batch. Returns whether a(x) has increased.
+    /// Applies the best change of a single coordinate if the change increases a(x). Then changes several of the other
+    /// discrete coordinates at once, by the combination of changes with the largest a(x). All single changes are scored
+    /// in one batch, and all combinations are scored in a second batch. Returns whether a(x) has increased.
     pub fn sweep(&mut self, x: &mut [f64], value: &mut f64) -> Result<bool> {
         let (mut moves, mut moved) = (Vec::new(), Vec::new());
         let mut y = x.to_vec();

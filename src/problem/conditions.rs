@@ -171,7 +171,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use std::collections::HashSet;
 
-    /// A box of small coordinates with random conditions. Parents may come before or after their children.
+    /// A box of coordinates that have few values, with random conditions. Parents may come before or after their children.
     fn random_box(rng: &mut Rng) -> Domain {
         let d = rng.random_range(2..7usize);
         let mut coordinates = Vec::new();

@@ -87,7 +87,7 @@ impl Optimizer {
         detached(py, |stop| compute(&mut *self.lock(stop)?, stop))
     }
 
-    /// Runs a computation on the optimizer under constraints, with the GIL released.
+    /// Releases the GIL and runs a computation, whose suggested points satisfy the constraints.
     fn under_constraints<T: Send>(
         &self,
         py: Python<'_>,

@@ -16,7 +16,7 @@ pub struct Action {
 #[pyclass(frozen, get_all, module = "belated._core")]
 pub struct TrialRecord {
     number: usize,
-    /// The point where the trial was started.
+    /// The point of the search space at which the trial was started.
     pub(super) place: Point,
     run: Option<Point>,
     context: Vec<f64>,

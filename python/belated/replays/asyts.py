@@ -4,8 +4,8 @@ M workers evaluate a noisy function. For synchronous and asynchronous methods, t
 arrived results against simulated time. For seqTS, synTS and asyTS on Hartmann6, the curves show the regret against the
 number of evaluations. In these runs, DIRECT finds the maximum of each draw, as in the paper. All methods of a run share
 the initial points, and the k-th trial has the same evaluation time and noise for every method. In addition, asyTS,
-synTS and asyRAND run on all ten functions with half-normal times. These runs count the functions on which asyTS is
-better.
+synTS and asyRAND run on all ten functions with half-normal times. The replay counts the functions on which asyTS has
+less regret than the other two methods.
 
 The paper states the methods, the functions, the noise and the distributions of evaluation times, which have mean 1. All
 methods share random initial points, and curves begin after these points. For Hartmann6 the paper states about 12·30

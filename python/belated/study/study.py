@@ -450,7 +450,7 @@ class Study(LifeCycle[SharedLog]):
 
 
 def is_usable_name(name: object) -> TypeGuard[str]:
-    """Return whether a text can be the name of a new study, or a key."""
+    """Return whether a text can be the name of a new study, or the key of a call."""
     return _is_printable(name) and len(name.encode()) <= LONGEST_NAME
 
 

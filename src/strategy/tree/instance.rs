@@ -154,8 +154,8 @@ impl Instance {
         self.subtrees[node as usize].is_visited
     }
 
-    /// The B values of the two halves of a cell. A factor that is stored for a half without values is converted to a B
-    /// value.
+    /// The B values of the two halves of a cell. For a half without values the tree stores a factor, from which the
+    /// B value is computed here.
     pub fn slots(&self, node: u32, partition: &Partition) -> [f64; 2] {
         let Subtree { moments, slots, .. } = self.subtrees[node as usize];
         [0, 1].map(|side| {
