@@ -69,8 +69,8 @@ _CODES = {
     "XX002": "it is damaged: restore a backup, or save what is intact with: belated study export --salvage",
 }
 
-# URL without passwords → the passwords that this process used to open the URL. Stores that this process unpickles use
-# them.
+# URL without passwords → the passwords that this process used to open the URL. If this process unpickles a store, the
+# store uses these passwords.
 PASSWORDS: dict[str, dict[str, str]] = {}
 
 
