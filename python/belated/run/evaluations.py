@@ -108,7 +108,7 @@ class Evaluations:
             if can_start and self.budget is not None and not self.budget.has_room(next(iter(self.waiting), None)):
                 if not self.running:
                     return "budget"
-                # Wait for the running trials. If one of them costs less than declared, the budget may allow another trial.
+                # Wait for the running trials. If one of them costs less than declared, another trial may start.
                 can_start = False
             # Report all finished evaluations first, so that the next suggestion uses their results.
             future = self.next_finished(wait=not can_start)
