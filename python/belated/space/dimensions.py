@@ -9,7 +9,7 @@ encodes and decodes these numbers.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -456,6 +456,9 @@ class Categorical(Choices):
 
 
 Dimension: TypeAlias = Real | Integer | Ordinal | Categorical
+
+#: The kinds of parameters, by name.
+KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Dimension)}
 
 
 def choices_of(dimension: Dimension) -> Sequence[Any] | None:

@@ -14,14 +14,13 @@ from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.values import as_data, from_data
 from belated.short_repr import short_repr
 from belated.space.candidates import Candidates
-from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
+from belated.space.dimensions import KINDS, Dimension
 from belated.space.fidelity import Fidelity, PowerCost
 from belated.space.space import Space
 from belated.store.interface import StoreError
 
 T = TypeVar("T")
 
-_DIMENSIONS: dict[str, type[Any]] = {"Real": Real, "Integer": Integer, "Ordinal": Ordinal, "Categorical": Categorical}
 _KINDS_OF_NUMBER = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}
 
 
@@ -73,7 +72,7 @@ def _dimension(data: Mapping[str, Any]) -> Dimension:
             arguments[name] = [_value(value) for value in arguments[name]]
     if "when" in arguments:
         arguments["when"] = _by_name((name, [_value(value) for value in values]) for name, values in arguments["when"])
-    made: Dimension = _DIMENSIONS[data["kind"]](**arguments)
+    made: Dimension = KINDS[data["kind"]](**arguments)
     return made
 
 
@@ -160,7 +159,7 @@ def differences(stored: Mapping[str, Any], given: Optimizer) -> list[str]:
 
 def _shown(data: Any) -> str:
     """Return data for an error message; a dimension is shown as source code."""
-    return repr(data) if isinstance(data, tuple(_DIMENSIONS.values())) else short_repr(data)
+    return repr(data) if isinstance(data, tuple(KINDS.values())) else short_repr(data)
 
 
 def _differences(name: str, there: Any, here: Any) -> Iterator[tuple[str, Any, Any]]:

@@ -5,9 +5,9 @@
 //! parameter are numbered from 0, and this number is the *level* of the value. A parameter with one value is a
 //! *constant* and does not have columns.
 //!
-//! To add a kind in Rust, implement [`Kind`] in a new file, add a variant to [`Parameter`], and add a constructor to
-//! `src/python/problem.rs`. In Python, write its class in `belated/space/` and add the class to `dimensions.py` and
-//! `shorthand.py` in that folder. If [`Coordinate`] cannot represent the columns of the kind, add a variant to
+//! To add a kind in Rust, implement [`Kind`] in a new file, add a variant to [`Parameter`], export it in
+//! `src/problem/mod.rs`, and add a constructor to `src/python/problem.rs` and `_core.pyi`. In Python, write its class in
+//! `belated/space/dimensions.py`. If [`Coordinate`] cannot represent the columns of the kind, add a variant to
 //! [`Coordinate`].
 
 mod cell;

@@ -17,7 +17,7 @@ from ray.tune.search import sample
 
 from belated._core import InvalidSpace
 from belated.short_repr import short_repr
-from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
+from belated.space.dimensions import KINDS, Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.space import Space
 
 _ABSENT = object()
@@ -114,10 +114,9 @@ def space_as_data(space: Space) -> dict[str, Any]:
 
 def space_from_data(data: Mapping[str, Any]) -> Space:
     """Return the space from the data of `space_as_data`. Raise InvalidSpace if some of its choices were objects."""
-    kinds: dict[str, Any] = {"Real": Real, "Integer": Integer, "Ordinal": Ordinal, "Categorical": Categorical}
     return Space(
         {
-            name: kinds[each["kind"]](**{key: _from_data(value) for key, value in each.items() if key != "kind"})
+            name: KINDS[each["kind"]](**{key: _from_data(value) for key, value in each.items() if key != "kind"})
             for name, each in data.items()
         }
     )

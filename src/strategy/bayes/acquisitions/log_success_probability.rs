@@ -6,10 +6,8 @@
 //! and Φ are the standard normal density and distribution. The prior mean of the labels is 1, because a trial far from
 //! all failures is expected to succeed.
 
-use std::f64::consts::{FRAC_1_SQRT_2, PI};
-
 use super::formula::{Moments, OfMoments};
-use crate::numerics::special::mills_ratio;
+use crate::numerics::special::log_cdf;
 
 /// The constant c. With this value of c, log P is at least log Φ(−1/√c), about −53, even if many trials near a point
 /// have failed.
@@ -46,18 +44,6 @@ fn spread(at: Moments) -> f64 {
     (at.variance + MIN_VARIANCE).sqrt()
 }
 
-/// Returns log Φ(u) and its derivative φ(u)/Φ(u). For u < 0, Φ(u) = φ(u) R(−u) with Mills' ratio R.
-fn log_cdf(u: f64) -> (f64, f64) {
-    let log_density = -0.5 * u * u - 0.5 * (2.0 * PI).ln();
-    if u > 0.0 {
-        let cdf = 0.5 * libm::erfc(-u * FRAC_1_SQRT_2);
-        (cdf.ln(), log_density.exp() / cdf)
-    } else {
-        let (ratio, _) = mills_ratio(-u);
-        (log_density + ratio.ln(), 1.0 / ratio)
-    }
-}
-
 /// The penalty, which is weight·min(0, 1 + mu). The penalty is negative where failure is more likely than success. The
 /// penalty is added to an acquisition. If any point has P ≥ ½, the point with the largest sum has P ≥ ½. If P < ½
 /// everywhere, the point with the largest P has the largest sum.
@@ -83,31 +69,5 @@ impl OfMoments for ShortfallOfSuccess {
         let value = self.value(at);
         let slope = if value < 0.0 { self.weight } else { 0.0 };
         (value, slope, 0.0)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn log_cdf_and_its_derivative_match_high_precision_values() {
-        // The expected values of log Φ(u) were computed with 60 digits.
-        for (u, expected) in [
-            (3.0, -0.001_350_809_964_748_192_5),
-            (0.5, -0.368_946_415_288_656_35),
-            (0.0, -std::f64::consts::LN_2),
-            (-0.5, -1.175_911_761_593_618_6),
-            (-3.0, -6.607_726_221_510_349),
-            (-40.0, -804.608_442_013_753_9),
-        ] {
-            let (value, slope) = log_cdf(u);
-            assert!(
-                (value - expected).abs() <= 1e-12 * expected.abs().max(1.0),
-                "{u}: {value}"
-            );
-            let difference = (log_cdf(u + 1e-6).0 - log_cdf(u - 1e-6).0) / 2e-6;
-            assert!((slope - difference).abs() < 1e-6 * slope.max(1.0), "{u}");
-        }
     }
 }
