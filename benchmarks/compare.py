@@ -40,7 +40,7 @@ from types import SimpleNamespace
 if __name__ == "__main__":
     # Linear algebra uses one thread in each process, which is fastest on a busy machine. At import, numpy reads this
     # environment variable.
-    for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
+    for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BELATED_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
 
 import dimension  # noqa: E402

@@ -27,7 +27,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 if __name__ == "__main__":
-    for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
+    for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BELATED_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
 
 import compare  # noqa: E402

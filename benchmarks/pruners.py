@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 
 if __name__ == "__main__":
-    for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
+    for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BELATED_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
 
 import numpy as np

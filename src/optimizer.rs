@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Action, Event, Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
+use crate::numerics::threads;
 use crate::problem::{Point, Problem};
 use crate::random::Call;
 use crate::random::{RECOMMENDATION, SETUP, stream};
@@ -93,8 +94,10 @@ pub struct Optimizer {
 }
 
 impl Optimizer {
-    /// Creates an optimizer with an empty log. Invalid settings are refused.
+    /// Creates an optimizer with an empty log. Invalid settings are refused, and also an invalid number of threads in
+    /// the environment variable `BELATED_NUM_THREADS`.
     pub fn new(definition: Definition) -> Result<Self> {
+        threads::read_setting()?;
         let strategy = definition.strategy()?;
         Ok(Self {
             ledger: Ledger::new(definition.problem.clone()),

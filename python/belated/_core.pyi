@@ -26,6 +26,7 @@ __all__ = [
     "NumericalError",
     "HorizonReached",
     "BelatedWarning",
+    "add_busy_workers",
     "defaults",
     "point_of",
     "without_note",
@@ -79,6 +80,12 @@ class HorizonReached(BelatedError, RuntimeError):
 
 class BelatedWarning(UserWarning):
     """A warning about a likely mistake, or about an error that did not stop the optimizer."""
+
+def add_busy_workers(change: int) -> None:
+    """Add to the number of workers for which the optimizers of this process leave processors free.
+
+    A negative number of workers is subtracted. The number is not used if ``BELATED_NUM_THREADS`` is set.
+    """
 
 def defaults() -> str:
     """All strategies and settings with their defaults, as JSON. The keys are the names of the Python classes."""

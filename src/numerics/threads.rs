@@ -3,35 +3,92 @@
 //! A forked child inherits the pool of its parent, but not the threads of the pool. Without a new pool, the child would
 //! wait for these threads forever. So the pool is stored with the process id. After a fork, the child leaks the
 //! inherited pool and creates a new pool.
+//!
+//! The number of threads is the environment variable `BELATED_NUM_THREADS`. Without the variable, the number of threads
+//! is the number of processors, minus the number of workers that are busy, but at least 1.
 
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// The id of the process that owns the pool, and the pool. The inner option is None if threads cannot be started.
-static POOL: Mutex<Option<(u32, Option<&'static ThreadPool>)>> = Mutex::new(None);
+use crate::error::{Error, Result};
 
-/// Returns the pool of this process. Returns None on a machine with one processor, or if threads cannot be started. The
+/// The environment variable with the number of threads, and the largest number that it may have.
+const VARIABLE: &str = "BELATED_NUM_THREADS";
+const MAX_THREADS: usize = 1024;
+
+/// The number in the environment variable. The number is 0 if the variable is not set.
+static SETTING: AtomicUsize = AtomicUsize::new(0);
+
+/// The number of workers that evaluate functions on this machine while a trial is chosen.
+static BUSY_WORKERS: AtomicUsize = AtomicUsize::new(0);
+
+/// A pool, and the values that it was created for: the process id, the setting and the number of busy workers.
+struct Slot {
+    created_for: (u32, usize, usize),
+    /// None if there is only one thread, or if threads cannot be started.
+    pool: Option<Arc<ThreadPool>>,
+}
+
+static SLOT: Mutex<Option<Slot>> = Mutex::new(None);
+
+/// Reads the number of threads from the environment variable.
+pub fn read_setting() -> Result<()> {
+    let number = match std::env::var_os(VARIABLE) {
+        None => 0,
+        Some(text) => {
+            let number = text.to_str().and_then(|text| text.parse().ok());
+            number
+                .filter(|number| (1..=MAX_THREADS).contains(number))
+                .ok_or_else(|| Error::InvalidSetting {
+                    name: VARIABLE,
+                    got: format!("{text:?}"),
+                    expected: "set this environment variable to an integer from 1 to 1024, or unset it",
+                })?
+        }
+    };
+    SETTING.store(number, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Adds to the number of busy workers. A negative number of workers is subtracted.
+pub fn add_busy_workers(change: isize) {
+    BUSY_WORKERS.fetch_add(change as usize, Ordering::Relaxed); // two's complement
+}
+
+/// Returns the pool of this process. Returns None if there is only one thread, or if threads cannot be started. The
 /// caller then computes on the calling thread.
-pub fn pool() -> Option<&'static ThreadPool> {
+pub fn pool() -> Option<Arc<ThreadPool>> {
+    let setting = SETTING.load(Ordering::Relaxed);
+    let busy = BUSY_WORKERS.load(Ordering::Relaxed);
     let process = std::process::id();
     // Never wait for the lock. If the process forks while another thread holds the lock, the lock is never released in
     // the child.
-    let mut slot = POOL.try_lock().ok()?;
-    match *slot {
-        Some((owner, pool)) if owner == process => pool,
-        _ => {
-            let n = std::thread::available_parallelism().map_or(1, |n| n.get());
-            let build = || ThreadPoolBuilder::new().num_threads(n).build().ok();
-            let pool = (n > 1)
-                .then(build)
-                .flatten()
-                .map(|pool| &*Box::leak(Box::new(pool)));
-            *slot = Some((process, pool));
-            pool
-        }
+    let mut slot = SLOT.try_lock().ok()?;
+    if let Some(found) = &*slot
+        && found.created_for == (process, setting, busy)
+    {
+        return found.pool.clone();
     }
+    if let Some(old) = slot.take()
+        && old.created_for.0 != process
+    {
+        std::mem::forget(old);
+    }
+    let processors = || std::thread::available_parallelism().map_or(1, |n| n.get());
+    let n = match setting {
+        0 => processors().saturating_sub(busy),
+        given => given,
+    };
+    let build = || ThreadPoolBuilder::new().num_threads(n).build().ok();
+    let pool = (n > 1).then(build).flatten().map(Arc::new);
+    *slot = Some(Slot {
+        created_for: (process, setting, busy),
+        pool: pool.clone(),
+    });
+    pool
 }
 
 /// Returns the results of `work` on each item, in the order of the items. `work` runs on the pool if `worthwhile` is

@@ -17,6 +17,7 @@ use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::numerics::threads;
 
 type Vector<'py> = Bound<'py, PyArray1<f64>>;
 
@@ -38,7 +39,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trial::without_note, module)?)?;
     module.add_function(wrap_pyfunction!(trial::without_time, module)?)?;
     module.add_function(wrap_pyfunction!(settings::defaults, module)?)?;
+    module.add_function(wrap_pyfunction!(add_busy_workers, module)?)?;
     Ok(())
+}
+
+/// Adds to the number of workers for which the optimizers of this process leave processors free.
+#[pyfunction]
+fn add_busy_workers(change: isize) {
+    threads::add_busy_workers(change);
 }
 
 /// Returns a copy, which other threads cannot change while the GIL is released.

@@ -28,7 +28,9 @@ EXTRAS = {"matplotlib": "plot", "torch": "torch", "torchvision": "torch", "xgboo
 #: Options that only some replays have. These replays list such options in `Replay.options`.
 OWN_OPTIONS = ("given", "quick", "keep")
 
-ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")}
+ONE_THREAD = {
+    name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BELATED_NUM_THREADS")
+}
 
 
 Setting = tuple[Any, ...]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from belated._core import InvalidSetting
+from belated._core import InvalidSetting, add_busy_workers
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import SpaceLike
@@ -92,6 +92,8 @@ def _optimize(
     limit += len(waiting)
     bar = progress_bar(progress, None if expected == math.inf else int(expected))
     pool = executor if executor is not None else arguments.own_pool(size, timeout, processes)
+    # While one worker waits for a trial, the other workers are busy. Workers of a given executor may run elsewhere.
+    busy = size - 1 if executor is None else 0
     evaluations = Evaluations(
         function, chosen, pool, size, limit, total, spending, deadline, n_retries, functions, bar, waiting
     )
@@ -101,6 +103,7 @@ def _optimize(
 
     stop_reason: StopReason
     interrupt: KeyboardInterrupt | None = None
+    add_busy_workers(busy)
     try:
         try:
             stop_reason = evaluations.run()
@@ -113,6 +116,7 @@ def _optimize(
             try:
                 evaluations.finalize()
             finally:
+                add_busy_workers(-busy)
                 if executor is None:
                     pool.shutdown(wait=all(future.done() for future in evaluations.running), cancel_futures=True)
                 if bar is not None:
