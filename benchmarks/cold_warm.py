@@ -1,23 +1,29 @@
-"""The time of a suggestion for a growing number of observations, compared with other libraries; prints a table and
-JSON.
+"""The time of a suggestion for a growing number of observations, compared with other libraries; prints a table.
 
 Settings are the defaults. The standard deviation of the noise is 0.2, and 8 trials are pending. The function is
 Hartmann6, or with ``--space mixed`` a function of ten reals and ten categories of ten choices. The *cold* time is the
 time that a new optimizer takes for the first suggestion after the data were added. This time includes a fit of the
 hyperparameters from scratch. The *warm* time is the mean time of the suggest / observe pairs that follow, refits
-included. For these pairs, the JSON output also contains the median time, and the processor times. An optimizer that
-does not keep a model between suggestions takes the cold time for each suggestion. Each figure is measured in a separate
-process.
+included. An optimizer that does not keep a model between suggestions takes the cold time for each suggestion.
+
+Each run is a new process, which measures wall and CPU time. All optimizers are measured with one thread and with two
+threads. The runs of the optimizers alternate, so that other programs on the machine slow down all optimizers alike. The
+table shows medians over the repeats, and the time of the faster library divided by the time of belated. Of the two
+thread counts, the one with the smaller ratio counts. With ``--neighbour``, another process copies memory during all
+measurements.
 """
 
 import argparse
 import json
-import math
 import os
 import resource
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from statistics import median
 
 import numpy as np
 from peers import make, versions
@@ -28,8 +34,13 @@ from belated.functions import HARTMANN6
 
 OUT = 8
 NOISE = 0.2
-TARGETS = {50: (20, 3), 200: (60, 8), 500: (150, 20), 1000: (500, 60), 2000: (3000, 250), 5000: (30000, 1500)}
-PEERS = ("botorch", "optuna-gp")
+SIZES = (50, 200, 500, 1000, 2000, 5000)
+PEERS = {"botorch": "BoTorch", "optuna-gp": "Optuna GPSampler"}
+THREADS = (1, 2)
+TIMES = ("cold_ms", "cold_cpu_ms", "warm_ms", "warm_cpu_ms")
+VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BELATED_NUM_THREADS")
+# The largest number of observations for which the runs are repeated.
+MOST_FOR_REPEATS = 1000
 # The largest number of observations for which the other libraries are measured. With more observations, one suggestion
 # of such a library takes minutes.
 MOST_FOR_PEERS = 2000
@@ -66,9 +77,14 @@ def random_points(rng, space, n):
     return [point(row) for row in rows]
 
 
+def clocks():
+    """Return the wall time and the CPU time of this process in milliseconds."""
+    return 1e3 * np.array([time.perf_counter(), time.process_time()])
+
+
 def measure(optimizer, function, n, pairs, seed=0):
-    """Return the milliseconds of a cold suggestion and of each following suggest / observe pair, and the peak memory in
-    MB."""
+    """Return the milliseconds of a cold suggestion, the mean milliseconds of the following suggest / observe pairs, and
+    the peak memory in MB."""
     rng = np.random.default_rng(seed)
     points = random_points(rng, function.space, n + OUT)
     values = [function(point) + NOISE * rng.normal() for point in points[:n]] + [None] * OUT
@@ -76,102 +92,133 @@ def measure(optimizer, function, n, pairs, seed=0):
     warm_up = make(optimizer, function.space, seed)
     warm_up.add(points[:12], values[:12])
     warm_up.suggest()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.perf_counter()
+    start = clocks()
     subject = make(optimizer, function.space, seed)
     waiting = subject.add(points, values)
     waiting.append(subject.suggest())
-    cold = 1e3 * (time.perf_counter() - start)
-    times, processor_times = [], []
+    cold = clocks() - start
+    times = []
     for _ in range(pairs):
         handle, params = waiting.pop(0)
         value = function(params) + NOISE * rng.normal()
-        start, start_of_processor = time.perf_counter(), time.process_time()
+        start = clocks()
         subject.observe(handle, value)
         waiting.append(subject.suggest())
-        times.append(1e3 * (time.perf_counter() - start))
-        processor_times.append(1e3 * (time.process_time() - start_of_processor))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        times.append(clocks() - start)
+    warm = np.mean(times, axis=0) if times else cold
     return {
         "optimizer": optimizer,
         "n": n,
-        "cold_ms": round(cold, 2),
-        "warm_ms": round(sum(times) / len(times), 3) if times else None,
-        "median_ms": round(float(np.median(times)), 3) if times else None,
-        "worst_ms": round(max(times), 2) if times else None,
-        "processor_ms": round(float(np.mean(processor_times)), 3) if times else None,
-        "processor_median_ms": round(float(np.median(processor_times)), 3) if times else None,
+        "cold_ms": round(cold[0], 2),
+        "cold_cpu_ms": round(cold[1], 2),
+        "warm_ms": round(warm[0], 3),
+        "warm_cpu_ms": round(warm[1], 3),
         "pairs": pairs,
-        "peak_mb": round(peak / 1024),
-        "grown_mb": round((peak - before) / 1024),
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
         "versions": versions(optimizer),
     }
 
 
-def in_process(optimizer, space, n, pairs):
-    """Measure an optimizer in a separate process. Linear algebra uses one thread in this process."""
-    quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+def in_process(optimizer, threads, space, n, pairs):
+    """Measure an optimizer in a new process with this number of threads."""
     command = [sys.executable, __file__, "--one", optimizer, "--space", space, "--sizes", str(n), "--pairs", str(pairs)]
-    done = subprocess.run(command, env=os.environ | quiet, stdout=subprocess.PIPE, check=True, text=True)
-    return json.loads(done.stdout)
+    environment = os.environ | dict.fromkeys(VARIABLES, str(threads))
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True, text=True)
+    return json.loads(done.stdout) | {"threads": threads}
 
 
-def repeated(optimizer, space, n, pairs, repeats):
-    """Return the run with the median cold time. The warm time in the result is the median over all runs."""
-    runs = sorted((in_process(optimizer, space, n, pairs) for _ in range(repeats)), key=lambda run: run["cold_ms"])
-    warm = [run["warm_ms"] for run in runs if run["warm_ms"] is not None]
-    return runs[len(runs) // 2] | {"warm_ms": float(np.median(warm)) if warm else None, "repeats": repeats}
+def copy_memory():
+    """Copy arrays of 64 MB back and forth. The process ends when its standard input is closed, for example because the
+    process that started it was killed."""
+    threading.Thread(target=lambda: os._exit(len(sys.stdin.read())), daemon=True).start()
+    a, b = np.ones(2**23), np.ones(2**23)
+    while True:
+        np.copyto(a, b)
+        np.copyto(b, a)
 
 
-def table(rows):
+@contextmanager
+def neighbour():
+    """Run `copy_memory` in another process."""
+    process = subprocess.Popen([sys.executable, __file__, "--one", "neighbour"], stdin=subprocess.PIPE)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def commit():
+    """Return the commit of this repository, and whether files were modified."""
+
+    def git(*arguments):
+        return subprocess.check_output(["git", *arguments], cwd=Path(__file__).parent, text=True).strip()
+
+    return git("rev-parse", "--short", "HEAD") + (" (modified)" if git("status", "--porcelain") else "")
+
+
+def medians(runs, optimizer, n, name):
+    """Return the median of a time for each number of threads. The list is empty without runs."""
+    chosen = [run for run in runs if (run["optimizer"], run["n"]) == (optimizer, n)]
+    return [median(run[name] for run in chosen if run["threads"] == threads) for threads in THREADS if chosen]
+
+
+def text(times, digits=1):
+    return " / ".join(f"{each:.{digits}f}" for each in times) or "–"
+
+
+def table(runs):
     """Return a Markdown table with one line for each number of observations."""
-    found = {(row["optimizer"], row["n"]): row for row in rows}
-    others = [name for name in dict.fromkeys(row["optimizer"] for row in rows) if name != "belated"]
-    lines = ["| observations | cold | target | warm | target | " + " | ".join(others) + " | cold × | warm × |"]
-    lines.append("|---" * (7 + len(others)) + "|")
-    for n in sorted({row["n"] for row in rows}):
-        own = found["belated", n]
-        prices = [found[name, n]["cold_ms"] for name in others if (name, n) in found]
-        cells = [f"{found[name, n]['cold_ms']:.0f}" if (name, n) in found else "–" for name in others]
-        gains = [f"{min(prices) / own[what]:.0f}" if prices else "–" for what in ("cold_ms", "warm_ms")]
-        cold, warm = TARGETS.get(n, ("–", "–"))
-        cells = [n, f"{own['cold_ms']:.1f}", cold, f"{own['warm_ms']:.2f}", warm, *cells, *gains]
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    peers = [peer for peer in PEERS if any(run["optimizer"] == peer for run in runs)]
+    heads = ["observations", "cold", "CPU", "warm", "CPU", *map(PEERS.get, peers), "cold ×", "worse", "warm ×", "worse"]
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    for n in sorted({run["n"] for run in runs}):
+        own = {name: medians(runs, "belated", n, name) for name in TIMES}
+        others = [medians(runs, peer, n, "cold_ms") for peer in peers]
+        cells = [str(n), *map(text, own.values()), *(text(times, 0) for times in others)]
+        for name in ("cold_ms", "warm_ms"):
+            pairs = zip(own[name], *filter(None, others), strict=True)
+            ratios = [min(prices) / mine for mine, *prices in pairs if prices]
+            cells += [text(ratios), text(sorted(ratios)[:1])]
+        lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--space", choices=list(SPACES), default="hartmann6")
-    parser.add_argument("--sizes", type=int, nargs="+", default=list(TARGETS), help="numbers of observations")
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="numbers of observations")
     parser.add_argument("--pairs", type=int, default=100, help="suggest / observe pairs of a warm run")
-    parser.add_argument("--repeats", type=int, default=3, help="runs of each up to 1000 observations")
-    parser.add_argument("--peers", nargs="*", default=list(PEERS), help="optimizers to compare with")
+    parser.add_argument("--repeats", type=int, default=3, help=f"runs of each up to {MOST_FOR_REPEATS} observations")
+    parser.add_argument(
+        "--peers", nargs="*", choices=list(PEERS), default=list(PEERS), help="optimizers to compare with"
+    )
+    parser.add_argument("--neighbour", action="store_true", help="copy memory in another process meanwhile")
     parser.add_argument("--out", help="file for the JSON")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.one == "neighbour":
+        copy_memory()
     if arguments.one:
         print(json.dumps(measure(arguments.one, SPACES[arguments.space], arguments.sizes[0], arguments.pairs)))
         return
-    rows = []
-    for n in arguments.sizes:
-        repeats = arguments.repeats if n <= 1000 else 1
-        rows.append(repeated("belated", arguments.space, n, arguments.pairs, repeats))
-        print(rows[-1], file=sys.stderr)
-        for peer in arguments.peers if n <= MOST_FOR_PEERS else ():
-            rows.append(repeated(peer, arguments.space, n, 0, repeats if n <= 200 else 1))
-            print(rows[-1], file=sys.stderr)
-    d = len(SPACES[arguments.space].space)
-    print(f"Milliseconds for one suggestion, d = {d}, {OUT} trials out, on {processor()}\n\n{table(rows)}")
-    own = {row["n"]: row for row in rows if row["optimizer"] == "belated"}
-    if {500, 5000} <= set(own):
-        power = math.log(own[5000]["warm_ms"] / own[500]["warm_ms"]) / math.log(10)
-        print(f"\nWarm cost from 500 to 5000 observations grows as n^{power:.2f}.")
-    for n, row in own.items():
-        print(f"n = {n}: memory grows by {row['grown_mb']} MB (3·8·n² bytes are {24 * n * n / 2**20:.0f} MB)")
+    runs = []
+    with neighbour() if arguments.neighbour else nullcontext():
+        for n in arguments.sizes:
+            optimizers = ["belated", *(arguments.peers if n <= MOST_FOR_PEERS else ())]
+            for _ in range(arguments.repeats if n <= MOST_FOR_REPEATS else 1):
+                for threads in THREADS:
+                    for name in optimizers:
+                        pairs = arguments.pairs if name == "belated" else 0
+                        runs.append(in_process(name, threads, arguments.space, n, pairs))
+                        print(runs[-1], file=sys.stderr)
+    machine = f"{processor()}, {os.cpu_count()} processors"
+    facts = {"commit": commit(), "machine": machine, "space": arguments.space, "neighbour": arguments.neighbour}
+    load = ", next to a process that copies memory" if arguments.neighbour else ""
+    print(f"Milliseconds of a suggestion with 1 / 2 threads, {arguments.space}, {OUT} trials pending{load}")
+    print(f"Commit {facts['commit']}, {machine}\n\n{table(runs)}")
     if arguments.out:
-        with open(arguments.out, "w") as file:
-            json.dump(rows, file, indent=1)
+        Path(arguments.out).write_text(json.dumps(facts | {"runs": runs}, indent=1))
 
 
 if __name__ == "__main__":

@@ -90,7 +90,6 @@ class BoTorch:
         import torch
 
         _require_box(space, "BoTorch")
-        torch.set_num_threads(1)
         torch.manual_seed(seed)
         self.torch = torch
         self.space = bl.Space(space)
