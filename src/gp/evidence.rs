@@ -52,6 +52,8 @@ pub struct Evidence<'d> {
     data: Data<'d>,
     factor: Array2<f64>,
     inverse: Array2<f64>,
+    /// z = L⁻¹(y − m) of the last value, as an array with one row.
+    z: Array2<f64>,
 }
 
 impl<'d> Evidence<'d> {
@@ -62,6 +64,7 @@ impl<'d> Evidence<'d> {
             data,
             factor: Array2::zeros((n, n)),
             inverse: Array2::zeros((0, 0)),
+            z: Array2::zeros((1, 0)),
         }
     }
 
@@ -73,47 +76,50 @@ impl<'d> Evidence<'d> {
         cancelled: &mut dyn FnMut() -> bool,
     ) -> f64 {
         let points = kernel.scale(self.data.x);
-        self.factorise(kernel, noise_variance, &points, cancelled)
-            .map_or(f64::NEG_INFINITY, |(z, mean)| self.value_of(&z, mean))
+        match self.factorise(kernel, noise_variance, &points, cancelled) {
+            Some((z, mean)) => {
+                self.z = z;
+                self.value_of(mean)
+            }
+            None => f64::NEG_INFINITY,
+        }
     }
 
-    /// Returns log p(y) and writes its derivatives with respect to log ℓ (one per column), log σ_f² and log λ to
-    /// `gradient`.
+    /// Writes the derivatives of log p(y) with respect to log ℓ (one per column), log σ_f² and log λ to `gradient`. The
+    /// arguments must be the arguments of the last call of [`Self::value`], whose result was finite. Returns false if
+    /// `cancelled` returns true.
     ///
     /// All matrices are symmetric. Therefore sums run over j ≥ i, and entries off the diagonal count twice. Computing
     /// rows of K is cheap, so the gradient recomputes the rows.
-    pub fn value_and_gradient(
+    pub fn gradient(
         &mut self,
         kernel: &Kernel,
         noise_variance: f64,
         gradient: &mut [f64],
         cancelled: &mut dyn FnMut() -> bool,
-    ) -> f64 {
+    ) -> bool {
         gradient.fill(0.0);
         let points = kernel.scale(self.data.x);
-        let Some((mut z, mean)) = self.factorise(kernel, noise_variance, &points, cancelled) else {
-            return f64::NEG_INFINITY;
-        };
-        let value = self.value_of(&z, mean);
-        LowerFactor::of(&self.factor).backward_substitution(z.view_mut());
-        let alpha = z.into_raw_vec_and_offset().0;
-        if cancelled() {
-            return f64::NEG_INFINITY;
-        }
+        let mut alpha = self.z.clone();
+        LowerFactor::of(&self.factor).backward_substitution(alpha.view_mut());
+        let alpha = contiguous(alpha.row(0));
         let n = alpha.len();
         if self.inverse.nrows() != n {
             self.inverse = Array2::zeros((n, n));
         }
+        if cancelled() {
+            return false;
+        }
         LowerFactor::of(&self.factor).invert_half(&mut self.inverse);
         if cancelled() {
-            return f64::NEG_INFINITY;
+            return false;
         }
         let gradient_sums = GradientSums {
             data: self.data,
             kernel,
             noise_variance,
             points: &points,
-            alpha: &alpha,
+            alpha,
             inverse: &self.inverse,
         };
         let strips = (0..n).step_by(STRIP).collect();
@@ -123,7 +129,7 @@ impl<'d> Evidence<'d> {
         for part in parts {
             gradient.iter_mut().zip(part).for_each(|(g, p)| *g += p);
         }
-        value
+        true
     }
 
     /// Writes L to the workspace. Returns z = L⁻¹(y − m), as an array with one row, and the mean m. Returns `None` if A
@@ -180,8 +186,8 @@ impl<'d> Evidence<'d> {
 
     /// log p(y) = −½ |z|² − ½ log det A − ½ n log 2π (Rasmussen & Williams 2006, eq. 2.30), plus −½ m² for the prior of
     /// m.
-    fn value_of(&self, z: &Array2<f64>, mean: f64) -> f64 {
-        let z = contiguous(z.row(0));
+    fn value_of(&self, mean: f64) -> f64 {
+        let z = contiguous(self.z.row(0));
         let half_log_det: f64 = self.factor.diag().iter().map(|l| l.ln()).sum();
         let log_two_pi = (2.0 * std::f64::consts::PI).ln();
         -0.5 * dot(z, z) - half_log_det - 0.5 * z.len() as f64 * log_two_pi - 0.5 * mean * mean

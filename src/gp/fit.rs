@@ -12,7 +12,8 @@ use super::evidence::{Data, MIN_LOG_BAYES_FACTOR};
 use super::hyperparameters::{Hyperparameters, NOISELESS, is_noiseless};
 use super::input_warps::best_input_warp;
 use super::levels::{Part, chosen, levels};
-use super::search::{COARSE, End, FINE, ONLY, Problem, best};
+use super::refine::refine;
+use super::search::{COARSE, End, ONLY, Problem, best};
 use super::spread::spread_rows;
 use crate::error::{Result, Stop, check};
 use crate::gp::kernel::KernelFamily;
@@ -22,6 +23,15 @@ pub use super::fit_settings::{Draws, FitSettings};
 
 /// Two rows are crowded if their distance is smaller than this number, in the units of [`NEAR`](super::spread::NEAR).
 const CROWDED: f64 = 0.03;
+
+/// A race keeps the second end point if it differs from the first end point, and if its log evidence is smaller by at most
+/// this number of nats.
+const RACE_MARGIN: f64 = 10.0;
+
+/// Two end points are equal if all entries of p differ by less than `NEAR_ENDS`, or if the log evidence differs by less
+/// than `EQUAL_ENDS`.
+const NEAR_ENDS: f64 = 0.5;
+const EQUAL_ENDS: f64 = 0.1;
 
 /// The θ with the largest evidence (times prior) that L-BFGS-B finds from `start` and from random draws.
 ///
@@ -124,6 +134,9 @@ pub fn fit_best(
         tolerance: &COARSE,
     };
     let of_part = problem.on(coarsest.data());
+    if levels.len() > 1 {
+        starts = race(problem, &rows, starts, call.stop)?;
+    }
     let mut winner = best_family(of_part, families, starts.clone(), call.stop)?;
     let end = winner.as_ref().map(|(_, (p, _))| p.clone());
     let mut of_all_rows = None;
@@ -169,12 +182,55 @@ pub fn fit_best(
         settings: &chosen,
         ..problem.on(variants[variant].data)
     };
-    let p = refine(problem, &levels, first, starts, call.stop)?;
+    let p = if let [_] = levels[..] {
+        let problem = Problem {
+            tolerance: &ONLY,
+            ..problem
+        };
+        let end = best(problem.search_all(&starts, call.stop)?);
+        end.map_or_else(|| starts.swap_remove(0), |(p, _)| p)
+    } else {
+        if starts[0] != first {
+            starts.push(first);
+        }
+        refine(problem, &levels, &rows, starts, call.stop)?
+    };
     Ok(Found {
         variant,
         family: chosen.family,
         theta: chosen.decode(&p),
     })
+}
+
+/// Searches from every start on every second one of these rows, and returns the best end points. With many rows, searches
+/// from all starts on all rows of the coarsest level would take longer than the rest of the fit.
+///
+/// Returns all starts if the evidence on few rows is misleading, that is, for noiseless data and without priors.
+fn race(
+    problem: Problem,
+    rows: &[usize],
+    starts: Vec<Vec<f64>>,
+    stop: &mut Stop,
+) -> Result<Vec<Vec<f64>>> {
+    if !problem.settings.priors {
+        return Ok(starts);
+    }
+    let half: Vec<_> = rows.iter().copied().step_by(2).collect();
+    let part = Part::of(problem.data, &half);
+    let mut ends = problem.on(part.data()).search_all(&starts, stop)?;
+    ends.retain(|(_, value)| value.is_finite());
+    ends.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let Some((p, least)) = ends.first().cloned() else {
+        return Ok(starts);
+    };
+    if is_noiseless(p[p.len() - 1].exp()) {
+        return Ok(starts);
+    }
+    let second = ends.into_iter().skip(1).find(|(q, value)| {
+        let near = p.iter().zip(q).all(|(a, b)| (a - b).abs() < NEAR_ENDS);
+        !near && *value > least + EQUAL_ENDS && *value < least + RACE_MARGIN
+    });
+    Ok(iter::once(p).chain(second.map(|(q, _)| q)).collect())
 }
 
 /// The variant with the largest evidence on these rows, and its p. The search of the first variant has ended at `(p,
@@ -245,49 +301,6 @@ fn best_family(
         }
     }
     Ok(top)
-}
-
-/// Runs the searches from `starts` on increasing numbers of rows, and returns the best end point. If there is only one
-/// level, one more search runs on all rows.
-///
-/// A search on a subset of the rows may lead to a poor θ. Therefore `first`, the start of the fit, is tried again.
-fn refine(
-    problem: Problem,
-    levels: &[usize],
-    first: Vec<f64>,
-    mut starts: Vec<Vec<f64>>,
-    stop: &mut Stop,
-) -> Result<Vec<f64>> {
-    let several = levels.len() > 1;
-    let (finer, last) = if several {
-        (&levels[1..], &FINE)
-    } else {
-        (levels, &ONLY)
-    };
-    for (i, &n) in finer.iter().enumerate() {
-        let rows = chosen(problem.data.y.len(), n);
-        let (part, whole) = (Part::of(problem.data, &rows), n == problem.data.y.len());
-        let problem = Problem {
-            tolerance: if whole { last } else { &COARSE },
-            ..problem.on(part.data())
-        };
-        if several {
-            if (i == 0 || whole) && starts[0] != first {
-                starts.push(first.clone());
-            }
-            let ends = problem.with_more_noise(starts, stop)?;
-            // A search over all rows is expensive. Run only one search, unless the evidence is infinite at every start.
-            let top = best(ends.clone()).filter(|_| i > 0 && whole);
-            starts = match top {
-                Some((p, _)) => vec![p],
-                None => ends.into_iter().map(|(p, _)| p).collect(),
-            };
-        }
-        if let Some((p, _)) = best(problem.search_all(&starts, stop)?) {
-            starts = vec![p];
-        }
-    }
-    Ok(starts.swap_remove(0))
 }
 
 #[cfg(test)]

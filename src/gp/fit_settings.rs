@@ -136,8 +136,43 @@ impl FitSettings {
         theta.kernel(self.family).with_categories(&self.categories)
     }
 
-    /// Returns the log evidence, and writes its gradient with respect to p. With priors, the log prior is added to the
-    /// log evidence.
+    /// Returns the log evidence at p. With priors, the log prior is added to the log evidence.
+    pub(super) fn value(
+        &self,
+        evidence: &mut Evidence,
+        p: &[f64],
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> f64 {
+        let theta = self.decode(p);
+        let value = evidence.value(&self.kernel(&theta), theta.noise_variance, cancelled);
+        value + self.add_priors(p, &mut vec![0.0; p.len()])
+    }
+
+    /// Writes the gradient of [`Self::value`] with respect to p. The last call of [`Self::value`] must have been made
+    /// with the same arguments. Returns false if `cancelled` returns true.
+    pub(super) fn gradient(
+        &self,
+        evidence: &mut Evidence,
+        p: &[f64],
+        gradient: &mut [f64],
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> bool {
+        let (d, theta) = (self.groups.len(), self.decode(p));
+        let mut by_theta = vec![0.0; d + 2];
+        let kernel = self.kernel(&theta);
+        let complete = evidence.gradient(&kernel, theta.noise_variance, &mut by_theta, cancelled);
+        gradient.fill(0.0);
+        let n_lengthscales = p.len() - 2;
+        for (&group, g) in self.groups.iter().zip(&by_theta) {
+            gradient[group] += g;
+        }
+        gradient[n_lengthscales..].copy_from_slice(&by_theta[d..]);
+        self.add_priors(p, gradient);
+        complete
+    }
+
+    /// Returns the value and writes the gradient, as `value` and `gradient` do. The value is −∞ if `cancelled` returns
+    /// true.
     pub(super) fn value_and_gradient(
         &self,
         evidence: &mut Evidence,
@@ -145,18 +180,12 @@ impl FitSettings {
         gradient: &mut [f64],
         cancelled: &mut dyn FnMut() -> bool,
     ) -> f64 {
-        let (d, theta) = (self.groups.len(), self.decode(p));
-        let mut by_theta = vec![0.0; d + 2];
-        let kernel = self.kernel(&theta);
-        let value =
-            evidence.value_and_gradient(&kernel, theta.noise_variance, &mut by_theta, cancelled);
         gradient.fill(0.0);
-        let n_lengthscales = p.len() - 2;
-        for (&group, g) in self.groups.iter().zip(&by_theta) {
-            gradient[group] += g;
+        let value = self.value(evidence, p, cancelled);
+        if value == f64::NEG_INFINITY || !self.gradient(evidence, p, gradient, cancelled) {
+            return f64::NEG_INFINITY;
         }
-        gradient[n_lengthscales..].copy_from_slice(&by_theta[d..]);
-        value + self.add_priors(p, gradient)
+        value
     }
 
     /// Returns the log prior density, or 0 without priors. Adds the gradient of the log prior density to `gradient`.

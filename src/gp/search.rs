@@ -25,8 +25,8 @@ pub(super) const COARSE: Tolerance = Tolerance {
     max_iterations: 40,
 };
 
-/// The tolerance of the last level, which starts from the best end point on a subset. A tight tolerance is not needed,
-/// because the next fit starts from the result.
+/// The tolerance of the levels after the coarsest level. A tight tolerance is not needed, because the next fit starts
+/// from the result.
 pub(super) const FINE: Tolerance = Tolerance {
     projected_gradient: 1e-3,
     relative_reduction: 1e-5,
