@@ -100,7 +100,7 @@ pub fn minimize_scaled(
             |full: &[f64]| -> Vec<f64> { free.iter().map(|&i| full[i] / unit(i)).collect() };
         let mut steepest: f64 = 0.0;
         for ((s, u), &i) in slope.iter_mut().zip(&units).zip(&free) {
-            *s *= u;
+            *s = (*s * u).clamp(-f64::MAX, f64::MAX);
             let at_bound = start[i] == if *s > 0.0 { lower[i] } else { upper[i] };
             steepest = steepest.max(if at_bound { 0.0 } else { s.abs() });
         }
