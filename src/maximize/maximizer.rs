@@ -26,8 +26,8 @@ pub enum Maximizer {
     Direct { n_evaluations: usize },
 }
 
-/// If there are best observed points, the number of evenly spread points is divided by this number, because the best
-/// starts are usually near the best observed points.
+/// If there are best observed points and no discrete coordinates, the number of evenly spread points is divided by this
+/// number, because the best starts are usually near the best observed points.
 const EVEN_DIVISOR: usize = 4;
 
 impl Default for Maximizer {
@@ -102,7 +102,7 @@ pub fn maximize(
         }
         (Domain::Box(product), Maximizer::Default { effort }) => {
             let mut plan = default_search::Plan::new(product, *effort, true)?;
-            if best_observed.nrows() > 0 {
+            if best_observed.nrows() > 0 && plan.n_combinations == 0 {
                 plan.n_even = plan.n_even.div_ceil(EVEN_DIVISOR);
             }
             let start = starting_points(domain, product, best_observed, &plan, call.rng);
