@@ -69,8 +69,13 @@ impl Plan {
         }
         let scaled = |count: f64| ((count * effort).ceil() as usize).max(1);
         let d = coordinates.len() as f64;
-        let (n_even, n_starts) = ((256.0 + 128.0 * d).min(1280.0), (8.0 + 2.0 * d).min(32.0));
+        let n_even = (256.0 + 128.0 * d).min(1280.0);
         let discrete = coordinates.iter().any(|c| c.levels() > Some(1));
+        // In a box without discrete coordinates, steps find better starts, so fewer starts suffice.
+        let (n_steps, n_starts) = match discrete {
+            true => (128.0, (8.0 + 2.0 * d).min(32.0)),
+            false => (256.0, (6.0 + 1.5 * d).min(24.0)),
+        };
         let perturb = perturb && discrete;
         // A maximum for one combination gives little information about other combinations, and few evenly spread points
         // have a good combination. So half of the evenly spread points are replaced by searches from perturbations.
@@ -82,7 +87,7 @@ impl Plan {
         Ok(Plan {
             n_even: scaled(if perturb { 0.5 * n_even } else { n_even }),
             n_corners: scaled(32.0),
-            n_steps: scaled(128.0),
+            n_steps: scaled(n_steps),
             n_starts: scaled(if perturb { 0.4 * n_starts } else { n_starts }),
             n_combinations: if discrete { scaled(20.0) } else { 0 },
             n_converged: scaled(n_converged),
@@ -90,7 +95,7 @@ impl Plan {
             coarse: Tolerance {
                 projected_gradient: 1e-3,
                 relative_reduction: 1e-3,
-                max_iterations: 6,
+                max_iterations: 5,
             },
             fine: Tolerance {
                 projected_gradient: 1e-7,

@@ -4,7 +4,7 @@ use ndarray::{ArrayView1, Axis};
 
 use super::scoring::Search;
 use crate::error::{Result, check};
-use crate::numerics::lbfgsb::{self, Tolerance};
+use crate::numerics::lbfgsb::{Scaling, Tolerance, minimize_scaled};
 use crate::problem::Coordinate;
 
 /// The number of gradient evaluations between two checks of `stop`.
@@ -33,6 +33,10 @@ impl Search<'_, '_> {
             }
         }
         let (reference, scale) = (self.reference, self.scale);
+        let scaling = Scaling {
+            units: &self.units,
+            first_step: self.first_step,
+        };
         let (objective, stop) = (&mut *self.objective, &mut *self.stop);
         let (mut count, mut interrupted) = (0, Ok(()));
         let mut minimised = |x: &[f64], gradient: &mut [f64]| {
@@ -49,7 +53,8 @@ impl Search<'_, '_> {
             }
             (reference - value) / scale
         };
-        let (mut x, least) = lbfgsb::minimize(&mut minimised, &start, &lower, &upper, tolerance);
+        let (mut x, least) =
+            minimize_scaled(&mut minimised, &start, &lower, &upper, tolerance, scaling);
         interrupted?;
         let mut found = reference - scale * least;
         if !rounded.is_empty() {

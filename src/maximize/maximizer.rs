@@ -26,6 +26,10 @@ pub enum Maximizer {
     Direct { n_evaluations: usize },
 }
 
+/// If there are best observed points and no discrete coordinates, the number of evenly spread points is divided by this
+/// number, because the best starts are usually near the best observed points.
+const EVEN_DIVISOR: usize = 4;
+
 impl Default for Maximizer {
     fn default() -> Maximizer {
         Maximizer::Default { effort: 1.0 }
@@ -97,7 +101,10 @@ pub fn maximize(
             exhaustive::best_row(objective, all.view(), &skip, call)?
         }
         (Domain::Box(product), Maximizer::Default { effort }) => {
-            let plan = default_search::Plan::new(product, *effort, true)?;
+            let mut plan = default_search::Plan::new(product, *effort, true)?;
+            if best_observed.nrows() > 0 && plan.n_combinations == 0 {
+                plan.n_even = plan.n_even.div_ceil(EVEN_DIVISOR);
+            }
             let start = starting_points(domain, product, best_observed, &plan, call.rng);
             Search::new(objective, product, excluded, call.stop).run(&start, &plan, call.rng)?
         }

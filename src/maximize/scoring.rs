@@ -5,7 +5,13 @@ use ndarray::{ArrayView1, ArrayView2, Axis};
 use super::excluded::Excluded;
 use super::exhaustive::BLOCK;
 use crate::error::{Result, Stop, check};
+use crate::numerics::lbfgsb::Scaling;
 use crate::problem::{Objective, Product};
+
+/// The largest change of a coordinate in the first step of a local search, in units of the coordinate.
+const FIRST_STEP: f64 = 0.3;
+/// The unit of a coordinate is the lengthscale, limited to this range. The width of the box is 1.
+const UNITS: [f64; 2] = [0.05, 3.0];
 
 /// The state of a search for the maximum of an objective in a box.
 pub(super) struct Search<'a, 's> {
@@ -19,6 +25,9 @@ pub(super) struct Search<'a, 's> {
     /// L-BFGS-B minimises (reference − a(x)) / scale, so that its tolerances are relative to the range of a(x).
     pub reference: f64,
     pub scale: f64,
+    /// The units of the coordinates in L-BFGS-B, and the largest first step.
+    pub units: Vec<f64>,
+    pub first_step: f64,
 }
 
 impl<'a, 's> Search<'a, 's> {
@@ -36,6 +45,8 @@ impl<'a, 's> Search<'a, 's> {
             stop,
             reference: 0.0,
             scale: 1.0,
+            units: Vec::new(),
+            first_step: Scaling::NONE.first_step,
         }
     }
 
@@ -68,8 +79,15 @@ impl<'a, 's> Search<'a, 's> {
         }
     }
 
-    /// Sets reference and scale from finite values. `order` lists the values, best first.
+    /// Sets reference and scale from finite values, and sets the units of the coordinates. `order` lists the values,
+    /// best first.
     pub fn set_scale(&mut self, values: &[f64], order: &[usize]) {
+        let lengthscales = self.objective.lengthscales().unwrap_or_default();
+        self.units = lengthscales
+            .iter()
+            .map(|l| l.clamp(UNITS[0], UNITS[1]))
+            .collect();
+        self.first_step = FIRST_STEP;
         let Some(&first) = order.first() else {
             return;
         };

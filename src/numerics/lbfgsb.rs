@@ -1,7 +1,8 @@
 //! Minimisation over a box by L-BFGS-B, with the crate `basin`.
 //!
 //! Notation: d is the number of coordinates, l ≤ x ≤ u, f is the objective, and g is its gradient. Bounds may be
-//! infinite. Coordinates with l = u are fixed, and the solver receives only the free coordinates.
+//! infinite. Coordinates with l = u are fixed, and the solver receives only the free coordinates, in the units of
+//! [`Scaling`].
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -22,6 +23,25 @@ pub struct Tolerance {
     pub max_iterations: u64,
 }
 
+/// The units of the coordinates. The solver converges in fewer evaluations if changes of one unit change f by similar
+/// amounts in all coordinates.
+#[derive(Clone, Copy, Debug)]
+pub struct Scaling<'a> {
+    /// The unit of each coordinate (d,). If `units` is empty, all units are 1.
+    pub units: &'a [f64],
+    /// The largest change of a coordinate in the first step, in units. If all bounds are finite, the first step of
+    /// L-BFGS-B is −g, which may lead far away from the minimum.
+    pub first_step: f64,
+}
+
+impl Scaling<'_> {
+    /// All units are 1, and the first step is not limited.
+    pub const NONE: Scaling<'static> = Scaling {
+        units: &[],
+        first_step: f64::INFINITY,
+    };
+}
+
 /// Minimises `f` over [lower, upper] from `x0` with L-BFGS-B. `f(x, gradient)` fills the gradient and returns the
 /// value.
 ///
@@ -34,6 +54,19 @@ pub fn minimize(
     lower: &[f64],
     upper: &[f64],
     tolerance: &Tolerance,
+) -> (Vec<f64>, f64) {
+    minimize_scaled(f, x0, lower, upper, tolerance, Scaling::NONE)
+}
+
+/// Minimises `f` as [`minimize`] does. The solver receives the coordinates x_i/unit_i and a multiple c·f, such that the
+/// first step is limited. The tolerance of the projected gradient applies to the gradient with respect to x_i/unit_i.
+pub fn minimize_scaled(
+    f: &mut dyn FnMut(&[f64], &mut [f64]) -> f64,
+    x0: &[f64],
+    lower: &[f64],
+    upper: &[f64],
+    tolerance: &Tolerance,
+    scaling: Scaling,
 ) -> (Vec<f64>, f64) {
     // `clamp` would panic on inverted bounds.
     let start: Vec<f64> = x0
@@ -61,20 +94,40 @@ pub fn minimize(
         .evaluate(&free, &restrict(&start), &mut slope);
     let movable = slope.iter().any(|g| *g != 0.0);
     if first.is_finite() && movable && tolerance.max_iterations > 0 {
+        let unit = |i: usize| scaling.units.get(i).copied().unwrap_or(1.0);
+        let units: Vec<f64> = free.iter().map(|&i| unit(i)).collect();
+        let scaled =
+            |full: &[f64]| -> Vec<f64> { free.iter().map(|&i| full[i] / unit(i)).collect() };
+        let mut steepest: f64 = 0.0;
+        for ((s, u), &i) in slope.iter_mut().zip(&units).zip(&free) {
+            *s = (*s * u).clamp(-f64::MAX, f64::MAX);
+            let at_bound = start[i] == if *s > 0.0 { lower[i] } else { upper[i] };
+            steepest = steepest.max(if at_bound { 0.0 } else { s.abs() });
+        }
+        let factor = (scaling.first_step / steepest).min(1.0);
+        slope.iter_mut().for_each(|s| *s *= factor);
         let problem = Problem {
-            lower: restrict(lower),
-            upper: restrict(upper),
-            first: RefCell::new(Some((first, slope))),
+            lower: scaled(lower),
+            upper: scaled(upper),
+            units,
+            factor,
+            first: RefCell::new(Some((factor * first, slope))),
             free: &free,
             evaluations: &evaluations,
         };
         // The solver panics on NaN and on negative thresholds.
-        let threshold = |t: f64| if t > 0.0 { t.min(f64::MAX) } else { 0.0 };
+        let threshold = |t: f64| {
+            if t > 0.0 {
+                (factor * t).min(f64::MAX)
+            } else {
+                0.0
+            }
+        };
         let solver = Lbfgsb::new()
             .with_absolute_projected_gradient_tolerance(threshold(tolerance.projected_gradient))
             .with_relative_cost_reduction_tolerance(threshold(tolerance.relative_reduction));
         // The best evaluated point is returned even if the solver stops with an error.
-        let _ = Executor::new(problem, solver, FirstOrderState::new(restrict(&start)))
+        let _ = Executor::new(problem, solver, FirstOrderState::new(scaled(&start)))
             .max_iter(tolerance.max_iterations)
             .run();
     }
@@ -136,10 +189,13 @@ impl Evaluations<'_> {
     }
 }
 
-/// The problem in the free coordinates, in the form that the solver expects.
+/// The problem in the free coordinates, in the form that the solver expects. The solver minimises `factor`·f over
+/// x_i/unit_i.
 struct Problem<'a, 'f> {
     lower: Vec<f64>,
     upper: Vec<f64>,
+    units: Vec<f64>,
+    factor: f64,
     /// The value and gradient at the start, for the first evaluation that the solver requests.
     first: RefCell<Option<(f64, Vec<f64>)>>,
     free: &'a [usize],
@@ -183,7 +239,12 @@ impl Gradient for Problem<'_, '_> {
             return Ok(value);
         }
         out.resize(x.len(), 0.0);
-        Ok(self.evaluations.borrow_mut().evaluate(self.free, x, out))
+        let z: Vec<f64> = x.iter().zip(&self.units).map(|(x, u)| x * u).collect();
+        let value = self.evaluations.borrow_mut().evaluate(self.free, &z, out);
+        for (g, u) in out.iter_mut().zip(&self.units) {
+            *g *= self.factor * u;
+        }
+        Ok(self.factor * value)
     }
 }
 
@@ -248,6 +309,47 @@ mod tests {
     }
 
     #[test]
+    fn suitable_units_reduce_the_evaluations_and_do_not_change_the_minimum() {
+        // The function changes over a distance of 0.02 in the first coordinate, and over a distance of 2 in the others.
+        let units = [0.02, 2.0, 2.0];
+        let (lower, upper) = ([0.0; 3], [1.0; 3]);
+        let count = |scaling: Scaling| {
+            let mut points: Vec<Vec<f64>> = Vec::new();
+            let mut f = |x: &[f64], g: &mut [f64]| {
+                points.push(x.to_vec());
+                let z: Vec<f64> = x.iter().zip(&units).map(|(x, u)| x / u).collect();
+                let centre = [15.0, 0.1, 0.7];
+                let squares = |i: usize| (z[i] - centre[i]).powi(2);
+                let size = 1.0 + squares(0) + squares(1) + squares(2);
+                for i in 0..3 {
+                    g[i] = 2.0 * (z[i] - centre[i]) / (size * units[i]);
+                }
+                size.ln()
+            };
+            let (x, value) =
+                minimize_scaled(&mut f, &[0.29, 0.9, 0.4], &lower, &upper, &TIGHT, scaling);
+            assert!((x[0] - 0.3).abs() < 1e-6 && (x[1] - 0.2).abs() < 1e-4 && x[2] == 1.0);
+            assert!((value - 1.04f64.ln()).abs() < 1e-10);
+            points
+        };
+        let scaling = Scaling {
+            units: &units,
+            first_step: 0.1,
+        };
+        let scaled = count(scaling);
+        let moved = |i: usize| (scaled[1][i] - scaled[0][i]).abs() / units[i];
+        let largest = moved(0).max(moved(1)).max(moved(2));
+        assert!((largest - 0.1).abs() < 1e-12, "{largest}");
+        let unscaled = count(Scaling::NONE);
+        assert!(
+            3 * scaled.len() < 2 * unscaled.len(),
+            "{} {}",
+            scaled.len(),
+            unscaled.len()
+        );
+    }
+
+    #[test]
     fn many_starts_end_exactly_on_the_bounds() {
         for i in 0..200 {
             let start = |k: i32| (f64::from(i) * 0.618 * f64::from(k)).fract();
@@ -259,6 +361,14 @@ mod tests {
             };
             let (lower, upper) = ([0.1, 0.1], [1.1, 0.7]);
             let x0 = [0.1 + start(1), 0.1 + 0.6 * start(2)];
+            for units in [[1.0, 1.0], [0.3, 0.07]] {
+                let scaling = Scaling {
+                    units: &units,
+                    first_step: 0.3,
+                };
+                let (x, _) = minimize_scaled(&mut skewed, &x0, &lower, &upper, &TIGHT, scaling);
+                assert_eq!(x, [1.1, 0.1]);
+            }
             let (x, _) = minimize(&mut skewed, &x0, &lower, &upper, &TIGHT);
             assert_eq!(x, [1.1, 0.1]);
         }

@@ -169,6 +169,11 @@ pub trait Objective {
 
     /// Returns a(x) and writes da/dx to `gradient` (width,).
     fn value_and_gradient(&mut self, x: &[f64], gradient: &mut [f64]) -> f64;
+
+    /// The distances over which a(x) changes in each column (width,), if such distances are known.
+    fn lengthscales(&self) -> Option<&[f64]> {
+        None
+    }
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub trait Formula: Send + Sync {
     /// implementation returns a small effort, because an evaluation of the acquisition costs O(n²) and the surface is
     /// smooth. If the model has many rows, an evaluation also needs more memory than the processor's cache provides.
     fn effort(&self, n: usize) -> f64 {
-        (300.0 / n as f64).clamp(0.1, 0.4)
+        (250.0 / n as f64).clamp(0.1, 0.4)
     }
 }
 
@@ -218,6 +218,11 @@ impl Objective for Scorer<'_> {
         gradient.copy_from_slice(&whole[..x.len()]);
         value
     }
+
+    fn lengthscales(&self) -> Option<&[f64]> {
+        let all = &self.gp.kernel().lengthscale;
+        Some(&all[..all.len() - self.context.len()])
+    }
 }
 
 /// The sum of an acquisition and an optional second acquisition. The second acquisition uses another posterior.
@@ -259,5 +264,9 @@ impl Objective for Sum<'_> {
                 .for_each(|(a, b)| *a += b);
         }
         value
+    }
+
+    fn lengthscales(&self) -> Option<&[f64]> {
+        self.first.lengthscales()
     }
 }

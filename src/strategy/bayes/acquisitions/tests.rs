@@ -209,7 +209,9 @@ fn a_context_of_several_columns_follows_the_columns_of_a_point() {
     let rows = ndarray::array![[0.1, 0.2, 0.7], [-0.4, 0.2, 0.7]];
     let (mut scored, mut expected) = ([0.0; 2], [0.0; 2]);
     let points = rows.slice(s![.., ..1]);
-    Scorer::new(&gp, &acquisition, &[0.2, 0.7]).values(points, &mut scored);
+    let mut scorer = Sum::of(Scorer::new(&gp, &acquisition, &[0.2, 0.7]), None);
+    scorer.values(points, &mut scored);
     Scorer::new(&gp, &acquisition, &[]).values(rows.view(), &mut expected);
     assert_eq!(scored, expected);
+    assert_eq!(scorer.lengthscales(), Some(&[0.7][..]));
 }
