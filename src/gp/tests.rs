@@ -3,7 +3,7 @@
 
 mod limits;
 
-use ndarray::Array2;
+use ndarray::{Array2, Axis};
 
 use super::kernel::{InputWarp, KernelFamily, Kumaraswamy};
 use super::posterior::dot_row;
@@ -95,6 +95,33 @@ fn hallucinated_rows_keep_the_mean_and_reduce_the_variance() {
         assert!(variance_after.iter().sum::<f64>() < variance.iter().sum::<f64>());
         let tail_means = gp.targets();
         assert!((tail_means[20] - gp.mean(tail.view())[0]).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn means_at_rows_equal_predictions() {
+    for family in KernelFamily::ALL {
+        let mut gp = model(family, 20);
+        // The second of two equal noiseless rows needs jitter.
+        let rows =
+            ndarray::concatenate![Axis(0), wave(1, 2, 8.8), wave(1, 2, 8.8), wave(1, 2, 5.0)];
+        gp.append_noisy_rows(rows.view(), &[Some(0.0), Some(0.0), None])
+            .unwrap();
+        assert!(gp.factor().jitter() > 0.0);
+        // Equal rows have equal targets. Otherwise, α would be very large, and rounding errors would be large.
+        let y: Vec<f64> = (0..23)
+            .map(|i| f64::from(if i == 21 { 20 } else { i }).sin())
+            .collect();
+        gp.set_targets(&y).unwrap();
+        for tail in [0, 3] {
+            gp.set_tail(wave(tail, 2, 1.7).view(), &vec![Target::Value(0.4); tail])
+                .unwrap();
+            let (means, expected) = (gp.means_at_rows(), gp.mean(gp.rows()));
+            assert_eq!(means.len(), 23 + tail);
+            for (mean, expected) in means.iter().zip(expected) {
+                assert!((mean - expected).abs() < 1e-9, "{mean} {expected}");
+            }
+        }
     }
 }
 

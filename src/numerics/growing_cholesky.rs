@@ -55,6 +55,11 @@ impl GrowingCholesky {
         self.jitter.iter().copied().fold(0.0, f64::max)
     }
 
+    /// The jitter that was added to the diagonal entry of each row.
+    pub fn jitters(&self) -> &[f64] {
+        &self.jitter
+    }
+
     /// Returns L[i, j] for i ≥ j.
     pub fn at(&self, i: usize, j: usize) -> f64 {
         self.buffer[i + j * self.capacity]

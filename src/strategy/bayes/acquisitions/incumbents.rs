@@ -47,7 +47,19 @@ pub fn largest_feasible(gp: &GaussianProcess, values: &[f64], query: Query) -> R
 pub fn incumbent(gp: &GaussianProcess, query: Query) -> Result<f64> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, query.context);
-    largest_feasible(gp, &gp.mean(points.view()), query)
+    largest_feasible(gp, &means_at(gp, points.view()), query)
+}
+
+/// The posterior means at the observed rows in a context. Evaluations of the kernel are not needed if the context of all
+/// rows is this context.
+fn means_at(gp: &GaussianProcess, points: ArrayView2<f64>) -> Vec<f64> {
+    let n = gp.n_observed();
+    if points != gp.rows().slice_move(ndarray::s![..n, ..]) {
+        return gp.mean(points);
+    }
+    let mut means = gp.means_at_rows();
+    means.truncate(n);
+    means
 }
 
 /// Copies the rows, and replaces the context of every row by `context`.
@@ -98,7 +110,7 @@ pub fn noisy_expected_improvement(
 fn baseline_points(gp: &GaussianProcess, query: Query) -> Result<Array2<f64>> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, query.context);
-    let mean = gp.mean(points.view());
+    let mean = means_at(gp, points.view());
     let order = feasible_rows(gp, &best_first(&mean), MAX_BASELINE, query)?;
     let (mean, variance) = gp.predict(points.select(Axis(0), &order).view());
     let upper = |i: usize| mean[i] + 2.0 * variance[i].sqrt();
