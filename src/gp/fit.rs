@@ -88,9 +88,10 @@ pub struct Found {
 }
 
 /// Fits θ as `fit` does, and also chooses a kernel and a variant of the values. Kernels, variants and starts are
-/// compared on the coarsest level. The kernels are compared first, on the first variant. A later kernel replaces an
-/// earlier kernel only with strong evidence. Then the other variants are compared under the best kernel. Finally, input
-/// warps of single columns are compared under the best variant.
+/// compared on the coarsest level. With several levels, the starts are first compared on half of the coarsest level. The
+/// kernels are compared first, on the first variant. A later kernel replaces an earlier kernel only with strong evidence.
+/// Then the other variants are compared under the best kernel. Finally, input warps of single columns are compared under
+/// the best variant.
 ///
 /// The first of the `known` θ is the main start. If the data are noiseless, only one row of each crowd is used, because
 /// the evidence of crowded rows depends on the last digits of the values of these rows. If all crowded rows were used,

@@ -57,9 +57,9 @@ const LEAST_CURVATURE: f64 = 0.03;
 /// Searches on each level after the coarsest level, whose rows are `coarsest`. Returns the end point on all rows.
 ///
 /// A search on a subset of the rows may lead to a poor θ. Therefore the first start is compared on each level with the
-/// other starts, until the evidence of a start is much too small. On the first level, a search also runs from the best
-/// other start. A fit to few rows often ends with a small λ. The derivative d log p(y) / d log λ is proportional to λ, so
-/// a search on many rows needs many steps to raise a small λ. Therefore a larger λ is also tried.
+/// other starts, until the evidence of a start is much too small. On the first level, searches run from all starts that
+/// were not dropped. A fit to few rows often ends with a small λ. The derivative d log p(y) / d log λ is proportional to
+/// λ, so a search on many rows needs many steps to raise a small λ. Therefore a larger λ is also tried.
 pub(super) fn refine(
     problem: Problem,
     levels: &[usize],
