@@ -98,15 +98,18 @@ pub fn multiply_transposed(
     );
 }
 
-/// Subtracts `rows` `rows`ᵀ from the symmetric matrix `out` (m, m), where `rows` has shape (m, n).
+/// Subtracts `rows` `rows`ᵀ from the entries [i, j] of `out` (m, m) with j ≥ i, where `rows` has shape (m, n). The other
+/// entries are unchanged.
 pub(crate) fn subtract_gram_of_rows(rows: ArrayView2<f64>, mut out: ArrayViewMut2<f64>) {
     let rows = as_columns(rows);
-    // `out` is symmetric, so it is the same matrix in row-major and in column-major order.
-    matmul(
+    triangular::matmul(
         as_columns_mut(out.view_mut()),
+        triangular::BlockStructure::TriangularLower,
         Accum::Add,
         rows.transpose(),
+        triangular::BlockStructure::Rectangular,
         rows,
+        triangular::BlockStructure::Rectangular,
         -1.0,
         Par::Seq,
     );
