@@ -6,7 +6,7 @@
 //! posterior mean is mu_i(x) = mu(x) + v(x)ᵀ(0, δ_i). The posterior variance does not depend on the values, so all
 //! fantasies have the same variance.
 
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, s};
 
 use super::{GaussianProcess, contiguous, dot_row};
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ impl GaussianProcess {
             )));
         }
         Ok(Fantasies {
-            shifts: z - ndarray::ArrayView1::from(tail),
+            shifts: z - ArrayView1::from(tail),
         })
     }
 }
@@ -72,6 +72,29 @@ impl Fantasies {
         (means, variance)
     }
 
+    /// Posterior means (m, p) at the p rows of the tail. They are computed from the rows of L, without new solves.
+    ///
+    /// (K + Λ)α = y = L z, where Λ contains the noise variances and the jitter of the rows. So the mean at row i is
+    /// (K α)_i = (L z)_i − Λ_ii α_i with α = L⁻ᵀz.
+    pub fn means_at_tail(&self, gp: &GaussianProcess) -> Array2<f64> {
+        let mut means = Array2::zeros(self.shifts.dim());
+        let (first, z) = (gp.n_observed(), gp.whitened_targets());
+        if first == gp.len() {
+            return means;
+        }
+        let block = gp.factor().trailing_factor(first);
+        block.multiply(self.shifts.view(), means.view_mut());
+        means += &ArrayView1::from(&gp.factor().multiply_from(first, z));
+        let (noise, jitter) = (&gp.row_noise()[first..], &gp.factor().jitters()[first..]);
+        let diagonal: Vec<f64> = noise.iter().zip(jitter).map(|(a, b)| a + b).collect();
+        if diagonal.iter().any(|d| *d > 0.0) {
+            let mut alpha = &self.shifts + &ArrayView1::from(&z[first..]);
+            block.backward_substitution(alpha.view_mut());
+            means -= &(alpha * &ArrayView1::from(&diagonal));
+        }
+        means
+    }
+
     /// The posterior means at one point, with one mean for each fantasy (see `means`).
     pub fn means_at(&self, mean: f64, v: &[f64], out: &mut [f64]) {
         let tail = &v[v.len() - self.shifts.ncols()..];
@@ -96,6 +119,39 @@ mod tests {
     use super::super::tests::{model, wave};
     use crate::gp::Target;
     use crate::gp::kernel::KernelFamily;
+
+    #[test]
+    fn means_at_the_tail_equal_predictions_at_its_points() {
+        for family in KernelFamily::ALL {
+            let mut points = wave(40, 2, 8.8);
+            let z = wave(5, 40, 2.2);
+            for repeats in [false, true] {
+                if repeats {
+                    let first = points.row(0).to_owned();
+                    points.row_mut(7).assign(&first);
+                }
+                let mut gp = model(family, 12);
+                gp.set_noiseless_tail(points.view()).unwrap();
+                // Repeated points need jitter.
+                assert!(!repeats || gp.factor().jitter() > 0.0);
+                let noiseless = gp.clone();
+                gp.set_tail(points.view(), &[Target::Value(0.8); 40])
+                    .unwrap();
+                for gp in [noiseless, gp] {
+                    let fantasies = gp.fantasies(z.clone()).unwrap();
+                    let (expected, _) = fantasies.predict(&gp, points.view());
+                    let means = fantasies.means_at_tail(&gp);
+                    // With a jitter of 1e-12, pivots are about 1e-6, so rounding errors of solves are 1e6 times larger.
+                    let tolerance = match gp.factor().jitter() > 0.0 {
+                        true => 1e-8,
+                        false => 1e-9,
+                    };
+                    let error = (means - expected.t()).fold(0.0, |m: f64, e| m.max(e.abs()));
+                    assert!(error < tolerance, "{family:?} {repeats} {error}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_fantasy_equals_the_posterior_given_its_values() {

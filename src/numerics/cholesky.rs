@@ -68,6 +68,21 @@ impl<'a> LowerFactor<'a> {
         solve_upper_triangular_in_place(self.0.transpose(), as_columns_mut(block), Par::Seq);
     }
 
+    /// Replaces every row r of `out` by L r, where r is the same row of `block`. Both have shape (N, n).
+    pub fn multiply(self, block: ArrayView2<f64>, mut out: ArrayViewMut2<f64>) {
+        triangular::matmul(
+            as_columns_mut(out.view_mut()),
+            triangular::BlockStructure::Rectangular,
+            Accum::Replace,
+            self.0,
+            triangular::BlockStructure::TriangularLower,
+            as_columns(block),
+            triangular::BlockStructure::Rectangular,
+            1.0,
+            Par::Seq,
+        );
+    }
+
     /// Writes the entries [i, j] of A⁻¹ with j ≥ i to `out`. The other entries are unchanged.
     pub fn invert_half(self, out: &mut Array2<f64>) {
         let n = self.0.nrows();

@@ -247,11 +247,17 @@ impl GrowingCholesky {
 
     /// Returns L ξ, where L contains the first ξ.len() rows of the factor.
     pub fn multiply(&self, xi: &[f64]) -> Vec<f64> {
+        self.multiply_from(0, xi)
+    }
+
+    /// Returns the entries of L ξ from entry `first`, where L contains the first ξ.len() rows of the factor.
+    pub fn multiply_from(&self, first: usize, xi: &[f64]) -> Vec<f64> {
         let m = xi.len();
-        let mut out = vec![0.0; m];
+        let mut out = vec![0.0; m - first];
         for (j, &x) in xi.iter().enumerate() {
-            let column = &self.buffer[j * self.capacity..j * self.capacity + m];
-            for (o, l) in out[j..].iter_mut().zip(&column[j..]) {
+            let start = j.max(first);
+            let column = &self.buffer[j * self.capacity + start..j * self.capacity + m];
+            for (o, l) in out[start - first..].iter_mut().zip(column) {
                 *o += l * x;
             }
         }
@@ -261,6 +267,12 @@ impl GrowingCholesky {
     /// Returns log det A.
     pub fn log_det(&self) -> f64 {
         2.0 * (0..self.n).map(|i| self.at(i, i).ln()).sum::<f64>()
+    }
+
+    /// Returns a view of the block of L whose rows and columns start at `first`. `first` must be less than n.
+    pub(crate) fn trailing_factor(&self, first: usize) -> LowerFactor<'_> {
+        let corner = &self.buffer[first * self.capacity + first..];
+        LowerFactor::in_columns(corner, self.n - first, self.capacity)
     }
 
     /// Returns a view of the first n rows of the factor.
@@ -370,6 +382,24 @@ pub(super) mod tests {
                     assert_eq!(l.at(i, j), raised[[j, i]]);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn products_with_the_last_rows_equal_sums_over_entries() {
+        let (n, first) = (70, 30);
+        let l = fresh(&positive_definite(n, 3));
+        let xi: Vec<f64> = (0..n).map(|j| (j as f64).sin()).collect();
+        let row = |i: usize, start: usize| (start..=i).map(|j| l.at(i, j) * xi[j]).sum::<f64>();
+        for (i, product) in (first..).zip(l.multiply_from(first, &xi)) {
+            assert!((product - row(i, 0)).abs() < 1e-10);
+        }
+        let block = Array2::from_shape_fn((3, n - first), |(k, j)| k as f64 * xi[first + j]);
+        let mut out = Array2::from_elem(block.dim(), f64::NAN);
+        l.trailing_factor(first)
+            .multiply(block.view(), out.view_mut());
+        for ((k, i), product) in out.indexed_iter() {
+            assert!((product - k as f64 * row(first + i, first)).abs() < 1e-10);
         }
     }
 

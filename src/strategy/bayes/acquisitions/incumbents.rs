@@ -7,6 +7,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
 use crate::error::Result;
 use crate::gp::GaussianProcess;
+use crate::gp::fantasies::Fantasies;
 use crate::numerics::order::best_first;
 use crate::problem::unit_sequence;
 use crate::random::Rng;
@@ -93,13 +94,31 @@ pub fn noisy_expected_improvement(
     // An incumbent is the value of a point in the context of the query, because the best point would be used in this
     // context.
     let in_context = rows_in_context(drawn.view(), query.context);
-    let (values, _) = fantasies.predict(gp, in_context.view());
-    let largest =
-        |column: ArrayView1<f64>| column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let values = values(gp, &fantasies, drawn.view(), in_context.view());
+    let largest = |draw: ArrayView1<f64>| draw.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     Ok(LogNoisyExpectedImprovement {
-        incumbents: values.columns().into_iter().map(largest).collect(),
+        incumbents: values.rows().into_iter().map(largest).collect(),
         fantasies,
     })
+}
+
+/// The posterior means (m fantasies, p) at the rows of `points` (p, d). The rows of `tail` (p, d) are the tail of the
+/// model. Only the points that differ from their rows of the tail need solves.
+fn values(
+    gp: &GaussianProcess,
+    fantasies: &Fantasies,
+    tail: ArrayView2<f64>,
+    points: ArrayView2<f64>,
+) -> Array2<f64> {
+    let mut values = fantasies.means_at_tail(gp);
+    let moved: Vec<usize> = (0..tail.nrows())
+        .filter(|&i| tail.row(i) != points.row(i))
+        .collect();
+    let (means, _) = fantasies.predict(gp, points.select(Axis(0), &moved).view());
+    for (&i, means) in moved.iter().zip(means.rows()) {
+        values.column_mut(i).assign(&means);
+    }
+    values
 }
 
 /// The baseline points, which are the observed points that may be the best points in this context. The points are
@@ -203,6 +222,21 @@ mod tests {
         // If all observed points violate the constraints, the largest value is still used.
         let feasible = Feasible::by(&nowhere);
         assert_eq!(largest(&values, feasible), Ok(best - 20.0));
+    }
+
+    #[test]
+    fn values_of_fantasies_equal_predictions_in_every_context() {
+        let mut gp = model(KernelFamily::Matern52, 15);
+        let tail = wave(4, 2, 5.0);
+        gp.set_noiseless_tail(tail.view()).unwrap();
+        let fantasies = gp.fantasies(wave(6, 4, 2.2)).unwrap();
+        // The second context equals the context of one row.
+        for context in [vec![], vec![tail[[2, 1]]]] {
+            let points = rows_in_context(tail.view(), &context);
+            let (expected, _) = fantasies.predict(&gp, points.view());
+            let values = values(&gp, &fantasies, tail.view(), points.view());
+            assert!((values - expected.t()).iter().all(|e| e.abs() < 1e-9));
+        }
     }
 
     #[test]
