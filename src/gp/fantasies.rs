@@ -90,7 +90,7 @@ impl Fantasies {
         if diagonal.iter().any(|d| *d > 0.0) {
             let mut alpha = &self.shifts + &ArrayView1::from(&z[first..]);
             block.backward_substitution(alpha.view_mut());
-            means -= &(alpha * &ArrayView1::from(&diagonal));
+            means -= &(alpha * ArrayView1::from(&diagonal));
         }
         means
     }
