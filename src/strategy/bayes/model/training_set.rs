@@ -46,6 +46,9 @@ const MAX_NOISE: f64 = 1e12;
 /// the earlier rows, and the unit of the limit is the predicted standard deviation.
 const MAX_SURPRISE: f64 = 8.0;
 
+/// If the last fit used at least this number of rows, a scheduled fit may wait.
+const MANY_ROWS: usize = 150;
+
 /// The posterior and the data from which it was computed.
 struct Kept {
     posterior: GaussianProcess,
@@ -160,7 +163,40 @@ impl TrainingSet {
 
     /// Whether θ should be fitted before the next suggestion.
     pub fn refit_due(&mut self, log: &Ledger, stop: &mut Stop) -> Result<bool> {
-        Ok(self.scheduled(log) || self.is_outdated(log, stop)?)
+        if self.is_outdated(log, stop)? {
+            return Ok(true);
+        }
+        Ok(self.scheduled(log) && !self.predicts_later_rows(log, stop)?)
+    }
+
+    /// Whether a scheduled fit can wait, because the last fit used many rows and predicts the later rows well.
+    ///
+    /// The later rows were predicted well if the mean of their squared whitened targets z² agrees with 1. If θ is
+    /// correct, z is standard normal, and the standard deviation of a mean over m rows is sqrt(2/m).
+    fn predicts_later_rows(&mut self, log: &Ledger, stop: &mut Stop) -> Result<bool> {
+        let fitted = self.fit().filter(|fit| fit.success.is_none());
+        let Some(first) = fitted.and_then(|fit| fit.rows) else {
+            return Ok(false);
+        };
+        let rows = self.fold.rows.len();
+        if !self.settings.gp().keeps_units() || first < MANY_ROWS || 4 * rows >= 5 * first {
+            return Ok(false);
+        }
+        let mut targets = self.targets(log);
+        self.update_posterior(log, &mut targets, stop)?;
+        let Some(kept) = &self.kept else {
+            return Ok(false);
+        };
+        let whitened = kept
+            .posterior
+            .whitened_targets()
+            .iter()
+            .zip(&self.fold.values);
+        let later = whitened.skip(first).filter(|(_, value)| value.is_some());
+        let squares: Vec<f64> = later.map(|(z, _)| z * z).collect();
+        let m = squares.len() as f64;
+        let mean_square = squares.iter().sum::<f64>() / m;
+        Ok((mean_square - 1.0).abs() < 2.0 * (2.0 / m).sqrt())
     }
 
     /// Whether a fit is due because of the number of rows or trials.

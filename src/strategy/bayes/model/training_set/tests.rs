@@ -1,7 +1,8 @@
 //! Tests of the rows computed from the log, and of the kept posterior.
 
 use super::*;
-use crate::gp::kernel::KernelFamily;
+use crate::gp::Hyperparameters;
+use crate::gp::kernel::{InputWarp, KernelFamily};
 use crate::gp::tests::wave;
 use crate::ledger::{Action, Again, Event, Observation};
 use crate::maximize::feasible::Feasible;
@@ -174,6 +175,45 @@ fn a_preview_is_dropped_at_the_next_event() {
     assert!(!set.refit_due(&log, &mut go_on).unwrap());
     set.catch_up(&log).unwrap();
     assert!(set.fit().is_none());
+}
+
+#[test]
+fn a_scheduled_fit_waits_while_later_rows_are_predicted_well() {
+    let columns = Columns::plain(1);
+    let mut log = started(212, None);
+    for number in 0..212 {
+        // Values without structure: their quantiles are spread evenly.
+        let value = ((number * 89 % 212) as f64 / 212.0 - 0.5) * 12f64.sqrt();
+        observe(&mut log, number, value, 300.0 + number as f64);
+    }
+    // All values are noise, so a correct θ has the noise variance 1 in the units of the targets.
+    for (fitted, noise_variance, due) in [
+        (200, 1.0, false),
+        (200, 0.3, true),
+        (200, 12.0, true),
+        (201, 0.3, true),
+        (205, 0.3, false),
+        (100, 1.0, true),
+        (160, 1.0, true),
+    ] {
+        let mut set = TrainingSet::new(Settings::default(), &columns);
+        set.catch_up(&log).unwrap();
+        let theta = Hyperparameters {
+            lengthscale: vec![0.3],
+            signal_variance: 1e-3,
+            noise_variance,
+            input_warp: InputWarp::default(),
+        };
+        let units = set.warped_targets(&log, None).units;
+        set.fold.preview(Arc::new(Fit {
+            rows: Some(fitted),
+            units,
+            ..Fit::given(KernelFamily::Matern52, theta)
+        }));
+        let mut go_on = || ControlFlow::Continue(());
+        let found = set.refit_due(&log, &mut go_on).unwrap();
+        assert_eq!(found, due, "{fitted} {noise_variance}");
+    }
 }
 
 /// The posterior mean and variance at some points. The posterior does not include the tail.
