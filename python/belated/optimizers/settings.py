@@ -361,7 +361,7 @@ class GP(Surrogate, name="gp"):
     refit_every : int, default 10
         The model is fitted again after this number of new observations. It is fitted more often while it has few
         observations. If 5 % of the observations are more than `refit_every`, it is fitted again after as many new
-        observations as these 5 %.
+        observations as these 5 %. From 150 observations on, a fit waits while later values are predicted well.
     """
 
     _: KW_ONLY
