@@ -161,7 +161,8 @@ def search(
             # Evaluations are still running when a run ends by its timeout, so the warning about running evaluations is
             # ignored.
             warnings.filterwarnings("ignore", message=".*at the timeout", category=bl.BelatedWarning)
-            timeout = None if n_trials is not None else end - monotonic()
+            # The time may have ended since the loop checked it, and a timeout must be positive.
+            timeout = None if n_trials is not None else max(end - monotonic(), 1e-3)
             ends: dict[str, Any] = {"n_trials": batch, "n_trials_total": n_trials, "timeout": timeout}
             bl.maximize(train, optimizer=optimizer, executor=pool, callbacks=[found.take], progress=False, **ends)
     if found.values:
