@@ -169,12 +169,11 @@ def restart(running, kills, clients, calls, seed, failures, deadline, place):
         thread.start()
     killed = 0
     while killed < kills and any(thread.is_alive() for thread in crowd) and not deadline.over():
-        # Wait until several calls have been answered: on a busy machine the server would otherwise be killed before it
-        # answers any call.
-        wanted = len(done) + 2 * clients
-        time.sleep(chance.uniform(0.1, 1.0))
+        # The server is killed after a random number of answered calls, and not after a time. Every kill then interrupts
+        # calls, on fast and on slow machines.
+        wanted = len(done) + chance.randint(clients, max(clients, clients * calls // (kills + 1)))
         while len(done) < wanted and any(thread.is_alive() for thread in crowd):
-            time.sleep(0.02)
+            time.sleep(0.005)
         if killed % 5 == 4:
             code, said = running.stop()
             if code != 0:
