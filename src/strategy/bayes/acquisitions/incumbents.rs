@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::gp::GaussianProcess;
 use crate::gp::fantasies::Fantasies;
 use crate::numerics::order::best_first;
+use crate::numerics::special::normal_quantile;
 use crate::problem::unit_sequence;
 use crate::random::Rng;
 use crate::strategy::Query;
@@ -87,9 +88,7 @@ pub fn noisy_expected_improvement(
     let drawn = concatenate![Axis(0), baseline_points, tail];
     gp.set_noiseless_tail(drawn.view())?;
     let uniform = unit_sequence(n, drawn.nrows(), rng);
-    // The standard normal quantile is Φ⁻¹(u) = −√2 erfc⁻¹(2u).
-    let normal =
-        |u: f64| -std::f64::consts::SQRT_2 * puruspe::inverfc(2.0 * u.clamp(1e-12, 1.0 - 1e-12));
+    let normal = |u: f64| normal_quantile(u.clamp(1e-12, 1.0 - 1e-12));
     let fantasies = gp.fantasies(uniform.mapv(normal))?;
     // An incumbent is the value of a point in the context of the query, because the best point would be used in this
     // context.
