@@ -14,10 +14,16 @@ The runs do not include the held-out tables.
 import argparse
 import gzip
 import json
+import os
 import sys
 
-import compare
-import tables
+if __name__ == "__main__":
+    # As in compare.py. With one thread, the results do not depend on the number of processors.
+    for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BELATED_NUM_THREADS"):
+        os.environ.setdefault(_name, "1")
+
+import compare  # noqa: E402
+import tables  # noqa: E402
 
 GP = 'optuna-gp=optuna-gp:{"deterministic_objective": false}'
 TPE = 'optuna-tpe=optuna-tpe:{"multivariate": true}'
