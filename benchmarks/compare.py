@@ -10,11 +10,16 @@ among the trials whose results have arrived. Regret is recorded from the first r
 evaluation in settings with workers, and after each suggestion in other settings. The score of a run is the mean of the
 logarithm (base 10) of the recorded regrets. Lower is better.
 
+In settings with a horizon, every optimizer gets the same simulated time. Regret is then recorded at 100 equally spaced
+times, and is 1 before the first result.
+
 Runs on tables of real tuning experiments follow the rules in tables.py. The folder data/ contains the runs of the other
 optimizers on these tables, so only the runs of belated have to be made:
 
     python benchmarks/compare.py run --optimizers belated --settings tables --seeds 0:20 --out results.jsonl
     python benchmarks/compare.py table results.jsonl --settings tables --against optuna-gp --all-seeds
+
+The groups "tables-time" and "ours-time" contain the same tables with a horizon.
 
 The group "dimension" contains the problems with many dimensions (dimension.py). On these problems, the initial design
 of BoTorch has 20 points instead of 2d:
@@ -52,7 +57,14 @@ import tables  # noqa: E402
 
 from belated.simulate import simple_regret, simulate, simulate_workers  # noqa: E402
 
-SETTINGS = {**problems.SETTINGS, **tables.SETTINGS, **sklearn_tables.SETTINGS, **dimension.SETTINGS}
+SETTINGS = {
+    **problems.SETTINGS,
+    **tables.SETTINGS,
+    **tables.TIME,
+    **sklearn_tables.SETTINGS,
+    **sklearn_tables.TIME,
+    **dimension.SETTINGS,
+}
 GROUPS = {
     "listed": problems.LISTED,
     "held-out": problems.HELD_OUT,
@@ -60,6 +72,7 @@ GROUPS = {
     **sklearn_tables.GROUPS,
     **dimension.GROUPS,
 }
+N_READINGS = 100  # the number of times at which regret is recorded in a setting with a horizon
 
 
 class Measured:
@@ -67,11 +80,21 @@ class Measured:
     and measures the real time of each call.
 
     ``outcome(k, params, value)`` is the observation of the k-th trial, whose value of f is ``value``; NaN is a failure.
+    ``duration(params)`` is the simulated duration of an evaluation. If ``duration`` is None, the optimizer is not told
+    durations.
     """
 
-    def __init__(self, peer, outcome, n):
-        self.peer, self.outcome = peer, outcome
+    def __init__(self, peer, outcome, n, duration=None):
+        self.peer, self.outcome, self.duration = peer, outcome, duration
         self.n_trials, self.seconds = 0, np.zeros(n)
+
+    @property
+    def clock(self):
+        """The optimizer's clock, which `simulate_workers` sets to the simulated time if the clock is "seconds"."""
+        return getattr(self.peer, "clock", "iterations")
+
+    def set_params(self, **settings):
+        self.peer.set_params(**settings)
 
     def suggest(self):
         begin = time.perf_counter()
@@ -82,11 +105,12 @@ class Measured:
 
     def observe(self, trial, value):
         observed = float(self.outcome(trial.number, trial.params, value))
+        told = {} if self.duration is None else {"duration": self.duration(trial.params)}
         begin = time.perf_counter()
         if math.isnan(observed):
-            self.peer.fail(trial.handle)
+            self.peer.fail(trial.handle, **told)
         else:
-            self.peer.observe(trial.handle, observed)
+            self.peer.observe(trial.handle, observed, **told)
         self.seconds[trial.number] += time.perf_counter() - begin
 
 
@@ -98,23 +122,28 @@ def run_one(optimizer, function, setting, seed):
     History
         ``seconds`` is the real time of each trial's `suggest` and `observe`.
     """
-    # In a setting with workers, trials are still running at the end, so more trials are started than completed.
-    n = setting.n_evaluations + max(0, setting.workers - 1)
+    timed = setting.horizon is not None
+    # If a number of completed evaluations ends the run, trials are still running at the end, so more trials are started
+    # than completed.
+    n = setting.n_evaluations + (0 if timed else max(0, setting.workers - 1))
     _, noise_stream = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
     outcome = setting.outcomes(function, noise_stream, n)
-    measured = Measured(optimizer, outcome, n)
+    measured = Measured(optimizer, outcome, n, setting.law if timed else None)
     if setting.workers:
-        history = simulate_workers(
-            measured, function, workers=setting.workers, times=setting.law, n_trials=n, seed=seed
-        )
+        limits = {"duration": setting.horizon, "n_trials": n}
+        history = simulate_workers(measured, function, workers=setting.workers, times=setting.law, **limits, seed=seed)
     else:
         history = simulate(measured, function, n, setting.law, seed=seed)
     trials = zip(range(n), history.points, history.values, strict=False)
-    return replace(history, observed=np.array([outcome(*trial) for trial in trials]), seconds=measured.seconds)
+    observed = np.array([outcome(*trial) for trial in trials])
+    return replace(history, observed=observed, seconds=measured.seconds[: len(history)])
 
 
 def readings(setting, arrivals):
-    """Return the times at which regret is recorded, from the first result on."""
+    """Return the times at which regret is recorded. Without a horizon, the first time is not before the first
+    result."""
+    if setting.horizon is not None:
+        return setting.horizon * np.arange(1, N_READINGS + 1) / N_READINGS
     if setting.workers:
         return np.sort(arrivals)[: setting.n_evaluations]
     steps = np.arange(setting.n_evaluations + 1, dtype=float)
@@ -128,6 +157,7 @@ def measure(text, name, seed):
     history = run_one(peers.make(text, function.space, seed), function, setting, seed)
     at = readings(setting, history.arrivals)
     regret = setting.regret(function, simple_regret(history, function.optimum, at=at))
+    regret = np.where(at < history.arrivals.min(), 1.0, regret)
     score = log10(regret, setting.smallest)
     return {
         "setting": name,
@@ -136,7 +166,8 @@ def measure(text, name, seed):
         "score": round(float(score.mean()), 6),
         "final": round(float(score[-1]), 6),
         "seconds": round(float(history.seconds.mean()), 6),
-        "regret": [float(f"{r:.6g}") for r in regret],  # the last n_evaluations readings
+        "results": int(np.sum(history.arrivals <= at[-1])),
+        "regret": [float(f"{r:.6g}") for r in regret],  # the last readings
         "spec": text,
         "versions": peers.versions(text),
     }
@@ -214,7 +245,7 @@ def key(record):
 def collect(arguments):
     """Return a dict setting → optimizer → records. The records are for all seeds, or only for the seeds with which
     every shown optimizer was run."""
-    records = read([tables.PEERS, *arguments.results])
+    records = read([tables.PEERS, tables.TIME_PEERS, *arguments.results])
     records = {key(record): record for record in records if record["setting"] in arguments.settings}
     optimizers = arguments.optimizers or list(dict.fromkeys(record["optimizer"] for record in records.values()))
     shown = {}
@@ -297,7 +328,8 @@ def draw(arguments):
     columns = min(3, len(shown))
     figure, axes = plotting.grid(math.ceil(len(shown) / columns), columns)
     for ax, (name, by_optimizer) in zip(axes, shown.items(), strict=False):
-        n, workers, smallest = SETTINGS[name].n_evaluations, SETTINGS[name].workers, SETTINGS[name].smallest
+        n, xlabel = axis(SETTINGS[name])
+        smallest = SETTINGS[name].smallest
         curves = [
             (o, *mean_stderr([padded(r["regret"], n, smallest) for r in records]))
             for o, records in by_optimizer.items()
@@ -307,10 +339,17 @@ def draw(arguments):
             ax,
             x=np.arange(1, n + 1),
             title=name,
-            xlabel=f"Evaluations by {workers} workers" if workers else "Suggestions",
+            xlabel=xlabel,
             ylabel="log10 regret",
         )
     plotting.save(figure, arguments.out)
+
+
+def axis(setting):
+    """Return the number of readings of a run, and the label of their axis."""
+    if isinstance(setting, tables.TimeSetting):
+        return N_READINGS, "Time (percent of the horizon)"
+    return setting.n_evaluations, f"Evaluations by {setting.workers} workers" if setting.workers else "Suggestions"
 
 
 def padded(regret, n, smallest):

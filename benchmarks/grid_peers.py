@@ -51,10 +51,10 @@ class BoTorchGrid:
         self.rows.append(self._initial() if initial else self._propose())
         return len(self.rows) - 1, self.grid.params(self.rows[-1])
 
-    def observe(self, number, value):
+    def observe(self, number, value, duration=None):
         self.values[number] = value
 
-    def fail(self, number):
+    def fail(self, number, duration=None):
         self.failed.add(number)
 
     def _initial(self):

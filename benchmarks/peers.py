@@ -1,5 +1,6 @@
 """Optimizers behind one interface: The method `suggest` returns a handle and parameters; `observe` takes the handle and
-a value.
+a value. In settings with a horizon, `observe` and `fail` also get the simulated duration of the evaluation, which only
+the optimizers of this package use.
 
 All optimizers maximise, and each optimizer keeps track of its pending points.
 """
@@ -31,15 +32,22 @@ class Belated:
         settings = json.loads(settings) if settings else {}
         self.optimizer = self.make(space, seed, settings)
 
+    @property
+    def clock(self):
+        return self.optimizer.clock
+
+    def set_params(self, **settings):
+        self.optimizer.set_params(**settings)
+
     def suggest(self):
         trial = self.optimizer.suggest()
         return trial, trial.params
 
-    def observe(self, trial, value):
-        self.optimizer.observe(trial, value)
+    def observe(self, trial, value, duration=None):
+        self.optimizer.observe(trial, value, duration=duration)
 
-    def fail(self, trial):
-        self.optimizer.fail(trial)
+    def fail(self, trial, duration=None):
+        self.optimizer.fail(trial)  # without the duration, which only `observe` takes
 
     def add(self, points, values):
         """Add points that another program has started. Points without a value are pending; for each pending point, the
@@ -107,7 +115,7 @@ class BoTorch:
         self.points.append(point)
         return len(self.points) - 1, self.space.decode(point.numpy())
 
-    def observe(self, number, value):
+    def observe(self, number, value, duration=None):
         self.values[number] = value
 
     def add(self, points, values):
@@ -191,10 +199,10 @@ class Optuna:
         kind = trial.suggest_int if isinstance(distribution.low, int) else trial.suggest_float
         return kind(name, distribution.low, distribution.high, log=distribution.log)
 
-    def observe(self, trial, value):
+    def observe(self, trial, value, duration=None):
         self.study.tell(trial, value)
 
-    def fail(self, trial):
+    def fail(self, trial, duration=None):
         import optuna
 
         self.study.tell(trial, state=optuna.trial.TrialState.FAIL)
@@ -264,7 +272,7 @@ class CMAES:
         self.points.append(self.waiting.pop(0))
         return len(self.points) - 1, self.space.decode(self.points[-1])
 
-    def observe(self, number, value):
+    def observe(self, number, value, duration=None):
         if number < self.first:
             return
         self.values[number] = -value  # pycma minimises

@@ -48,6 +48,8 @@ class Setting:
     noise: Noise = Noise(0.2)
     smallest: float = 1e-6  # all regrets below this value are treated as equal
 
+    horizon = None  # simulated time does not end a run
+
     def outcomes(self, function, rng, n):
         """Return a function that gives the observed value of an evaluation. The arguments of the function are the
         number k of the evaluation, the point, and f at the point."""

