@@ -19,7 +19,8 @@ optimizers on these tables, so only the runs of belated have to be made:
     python benchmarks/compare.py run --optimizers belated --settings tables --seeds 0:20 --out results.jsonl
     python benchmarks/compare.py table results.jsonl --settings tables --against optuna-gp --all-seeds
 
-The groups "tables-time" and "ours-time" contain the same tables with a horizon.
+The groups "tables-time" and "ours-time" contain the same tables with a horizon. The group "durations" contains settings
+with a horizon and simulated durations (durations.py).
 
 The group "dimension" contains the problems with many dimensions (dimension.py). On these problems, the initial design
 of BoTorch has 20 points instead of 2d:
@@ -49,6 +50,7 @@ if __name__ == "__main__":
         os.environ.setdefault(_name, "1")
 
 import dimension  # noqa: E402
+import durations  # noqa: E402
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
 import problems  # noqa: E402
@@ -64,6 +66,7 @@ SETTINGS = {
     **sklearn_tables.SETTINGS,
     **sklearn_tables.TIME,
     **dimension.SETTINGS,
+    **durations.SETTINGS,
 }
 GROUPS = {
     "listed": problems.LISTED,
@@ -71,6 +74,7 @@ GROUPS = {
     **tables.GROUPS,
     **sklearn_tables.GROUPS,
     **dimension.GROUPS,
+    **durations.GROUPS,
 }
 N_READINGS = 100  # the number of times at which regret is recorded in a setting with a horizon
 
@@ -347,7 +351,7 @@ def draw(arguments):
 
 def axis(setting):
     """Return the number of readings of a run, and the label of their axis."""
-    if isinstance(setting, tables.TimeSetting):
+    if setting.horizon is not None:
         return N_READINGS, "Time (percent of the horizon)"
     return setting.n_evaluations, f"Evaluations by {setting.workers} workers" if setting.workers else "Suggestions"
 

@@ -47,7 +47,7 @@ class Belated:
         self.optimizer.observe(trial, value, duration=duration)
 
     def fail(self, trial, duration=None):
-        self.optimizer.fail(trial)  # without the duration, which only `observe` takes
+        self.optimizer.fail(trial, duration=duration)
 
     def add(self, points, values):
         """Add points that another program has started. Points without a value are pending; for each pending point, the

@@ -16,7 +16,7 @@ use crate::random::Call;
 use crate::random::{RECOMMENDATION, SETUP, stream};
 use crate::strategy::model_based::Surrogate;
 use crate::strategy::registry;
-use crate::strategy::{Proposal, Query, Setup, Strategy};
+use crate::strategy::{Limit, Proposal, Query, Setup, Strategy};
 
 /// The definition of an optimizer. The definition does not change after the optimizer is created.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,6 +72,8 @@ pub struct Request<'a> {
     pub lease: Option<f64>,
     /// The constraints. Enqueued points are not checked against the constraints.
     pub feasible: Feasible<'a>,
+    /// The limit that ends the run, if a limit on time or cost does.
+    pub limit: Option<Limit>,
 }
 
 /// The recommended point, and the posterior of f at this point.
@@ -202,6 +204,7 @@ impl Optimizer {
                     context: encoded_context,
                     fidelity: problem.z(fidelity),
                     feasible: request.feasible,
+                    limit: request.limit,
                 };
                 self.strategy.catch_up(ledger)?;
                 let Proposal {

@@ -7,7 +7,7 @@ Events and trials are in the user's units. Models take points as rows of float64
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias, final
+from typing import Literal, Protocol, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -274,7 +274,9 @@ class Action:
         value replaces the old value. With `replicate`, the value is added as a new trial at the same point."""
 
     @staticmethod
-    def fail(number: int, error: tuple[str, str, str | None] | None, attrs: str | None) -> Action:
+    def fail(
+        number: int, error: tuple[str, str, str | None] | None, attrs: str | None, duration: float | None = None
+    ) -> Action:
         """A failure. ``error`` is (type, message, traceback)."""
 
     @staticmethod
@@ -373,6 +375,7 @@ class Optimizer:
         time: float | None,
         feasible: _Feasible | None = None,
         fidelity: float | None = None,
+        limit: tuple[Literal["time", "cost"], float] | None = None,
     ) -> list[int]:
         """Start n trials and return their numbers. If an error occurs, the log is unchanged.
 
@@ -387,6 +390,7 @@ class Optimizer:
         expires_after: float | None = None,
         feasible: _Feasible | None = None,
         fidelity: float | None = None,
+        limit: tuple[Literal["time", "cost"], float] | None = None,
     ) -> list[str]:
         """Return the events, as JSON, that would start n trials. ``extend`` logs the events.
 

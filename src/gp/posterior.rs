@@ -231,6 +231,16 @@ impl GaussianProcess {
         points.rows().into_iter().map(row).collect()
     }
 
+    /// Posterior mean at one point. The cost is O(n). The workspace stores the vectors that `gradient` needs if the
+    /// derivative by the variance is 0.
+    pub(crate) fn mean_at(&self, x: &[f64], workspace: &mut Workspace) -> f64 {
+        let Workspace { v, slope, .. } = workspace;
+        v.resize(self.len(), 0.0);
+        slope.resize(self.len(), 0.0);
+        self.kernel.row_with_slope(x, &self.scaled, v, slope);
+        dot(v, &self.alpha)
+    }
+
     /// Posterior means (n,) at all rows, including the tail. The cost is O(n²), without evaluations of the kernel.
     ///
     /// Let Λ be the diagonal matrix of the noise variances and jitters. Then Kα = y − Λα, because (K + Λ)α = y.

@@ -109,10 +109,15 @@ impl Ledger {
                 now,
                 at: _,
                 error,
+                duration,
                 attrs,
             } => {
                 self.end(number, State::Failed, now);
-                let fault = Fault { error, attrs };
+                let fault = Fault {
+                    error,
+                    duration,
+                    attrs,
+                };
                 self.trials[number].set_fault(&fault);
                 Entry::Failed {
                     number: number as u32,

@@ -46,5 +46,6 @@ pub enum Entry {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fault {
     pub error: Option<Failure>,
+    pub duration: Option<f64>,
     pub attrs: Option<String>,
 }

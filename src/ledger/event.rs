@@ -139,6 +139,9 @@ pub enum Event {
         at: Option<f64>,
         #[serde(default, deserialize_with = "json::named_if_any")]
         error: Option<Failure>,
+        /// The duration of the evaluation in seconds, until it failed.
+        #[serde(default)]
+        duration: Option<f64>,
         #[serde(default)]
         attrs: Option<String>,
     },
@@ -269,6 +272,8 @@ pub enum Action {
         number: TrialNumber,
         /// The error, if known.
         error: Option<Failure>,
+        /// The duration of the evaluation in seconds, until it failed.
+        duration: Option<f64>,
         /// The user's attributes, as JSON.
         attrs: Option<String>,
     },
@@ -318,6 +323,7 @@ impl Action {
         Action::Fail {
             number,
             error: None,
+            duration: None,
             attrs: None,
         }
     }

@@ -79,12 +79,17 @@ impl Ledger {
                 at,
             },
             Entry::Failed { number, now, fault } => {
-                let Fault { error, attrs } = fault.as_deref().cloned().unwrap_or_default();
+                let Fault {
+                    error,
+                    duration,
+                    attrs,
+                } = fault.as_deref().cloned().unwrap_or_default();
                 Event::Failed {
                     number: *number as usize,
                     now: *now,
                     at,
                     error,
+                    duration,
                     attrs,
                 }
             }

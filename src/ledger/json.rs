@@ -129,7 +129,7 @@ mod tests {
             for event in [
                 Event::Observed { number: n, observation: full_observation.clone(), now: -x, at: or },
                 Event::Amended { number: n, observation: full_observation.clone(), at: or },
-                Event::Failed { number: n, now: x, error, attrs: text.clone(), at: None },
+                Event::Failed { number: n, now: x, error, duration: Some(x), attrs: text.clone(), at: None },
                 Event::Abandoned { number: n, now: x, at: None },
                 Event::Enqueued { point: point.clone(), fidelity: or, attrs: text.clone(), at: None },
                 Event::Added {

@@ -55,17 +55,23 @@ impl Ledger {
             Action::Fail {
                 number,
                 error,
+                duration,
                 attrs,
             } => {
                 let failed = self.state_without_value(number)? == State::Failed;
+                check_duration(number, duration)?;
                 check_attrs(attrs.as_deref())?;
-                // The error may be reported later than the failure.
-                let news = !failed || (error.is_some() && self.trial(number)?.error().is_none());
+                // The error and the duration may be reported later than the failure.
+                let trial = self.trial(number)?;
+                let news = !failed
+                    || (error.is_some() && trial.error().is_none())
+                    || (duration.is_some() && trial.duration().is_none());
                 news.then_some(Event::Failed {
                     number,
                     now,
                     at,
                     error,
+                    duration,
                     attrs,
                 })
             }
@@ -214,8 +220,17 @@ impl Ledger {
                 ..
             } => valid(*number, observation) && has_value(number)?,
             Event::Failed {
-                number, now, attrs, ..
-            } => now.is_finite() && data(attrs) && !has_value(number)?,
+                number,
+                now,
+                duration,
+                attrs,
+                ..
+            } => {
+                now.is_finite()
+                    && check_duration(*number, *duration).is_ok()
+                    && data(attrs)
+                    && !has_value(number)?
+            }
             Event::Abandoned { number, now, .. } => now.is_finite() && !has_value(number)?,
         })
     }
@@ -226,20 +241,29 @@ impl Ledger {
         if !got.is_finite() {
             return Err(Error::InvalidValue { number, got });
         }
-        let wrong = |amount: Option<f64>| amount.filter(|x| !(*x >= 0.0 && x.is_finite()));
         if let Some(got) = wrong(observation.std) {
             return Err(Error::InvalidDeviation { number, got });
         }
         if let Some(got) = wrong(observation.cost) {
             return Err(Error::InvalidCost { number, got });
         }
-        if let Some(got) = wrong(observation.duration) {
-            return Err(Error::InvalidDuration { number, got });
-        }
+        check_duration(number, observation.duration)?;
         if let Some(point) = &observation.point {
             self.problem.check_point(point)?;
         }
         check_attrs(observation.attrs.as_deref())
+    }
+}
+
+/// The amount, if it is not a finite number of at least 0.
+fn wrong(amount: Option<f64>) -> Option<f64> {
+    amount.filter(|x| !(*x >= 0.0 && x.is_finite()))
+}
+
+fn check_duration(number: TrialNumber, duration: Option<f64>) -> Result<()> {
+    match wrong(duration) {
+        Some(got) => Err(Error::InvalidDuration { number, got }),
+        None => Ok(()),
     }
 }
 

@@ -260,7 +260,7 @@ proptest! {
         let mut started: Vec<Point> = Vec::new();
         for (kind, number, observation) in steps {
             let now = ledger.now(None).unwrap();
-            let (value, attrs) = (observation.value, observation.attrs.clone());
+            let (value, duration, attrs) = (observation.value, observation.duration, observation.attrs.clone());
             match kind {
                 0 => act(&mut ledger, Action::enqueue(point(value.abs() / 4.0)), now).unwrap(),
                 1 | 6 => {
@@ -269,7 +269,7 @@ proptest! {
                 }
                 2 => {
                     let error = (value > 0.0).then(|| failure("bad"));
-                    act(&mut ledger, Action::Fail { number, error, attrs }, now).ok();
+                    act(&mut ledger, Action::Fail { number, error, duration, attrs }, now).ok();
                 }
                 3 => { act(&mut ledger, Action::Abandon { number }, now).ok(); }
                 4 => {
@@ -379,6 +379,7 @@ fn invalid_events_are_refused() {
             number: 0,
             now: 2.0,
             error: None,
+            duration: None,
             attrs: None,
             at: None,
         },
@@ -386,6 +387,15 @@ fn invalid_events_are_refused() {
             number: 1,
             now: 2.0,
             error: None,
+            duration: Some(-1.0),
+            attrs: None,
+            at: None,
+        },
+        Event::Failed {
+            number: 1,
+            now: 2.0,
+            error: None,
+            duration: None,
             attrs: Some("[]".to_string()),
             at: None,
         },

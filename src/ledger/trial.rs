@@ -204,10 +204,13 @@ impl Trial {
         }
     }
 
-    /// Stores the error of a failure. If the failure does not have an error, the earlier error is kept.
+    /// Stores the error and the duration of a failure. An earlier error or duration is kept if the failure has none.
     pub(super) fn set_fault(&mut self, fault: &Fault) {
         if let Some(error) = &fault.error {
             self.reported_mut().error = Some(error.clone());
+        }
+        if fault.duration.is_some() {
+            self.reported_mut().duration = fault.duration;
         }
         if let Some(attrs) = &fault.attrs {
             self.reported_mut().attrs.push(attrs.clone());

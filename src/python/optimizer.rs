@@ -20,6 +20,7 @@ use crate::python::problem::Problem;
 use crate::python::trial::{Action as PyAction, TrialRecord};
 use crate::python::{Vector, owned2};
 use crate::strategy::units::Units;
+use crate::strategy::{Limit, Resource};
 
 const BETWEEN_TRIES: Duration = Duration::from_micros(200);
 
@@ -117,7 +118,11 @@ impl Optimizer {
         .map(Self::from_core)
     }
 
-    #[pyo3(signature = (n, context, time, feasible=None, fidelity=None))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the arguments of a suggestion, as Python passes them"
+    )]
+    #[pyo3(signature = (n, context, time, feasible=None, fidelity=None, limit=None))]
     fn suggest(
         &self,
         py: Python<'_>,
@@ -126,8 +131,10 @@ impl Optimizer {
         time: Option<f64>,
         feasible: Option<Py<PyAny>>,
         fidelity: Option<f64>,
+        limit: Option<(String, f64)>,
     ) -> PyResult<Vec<usize>> {
         let context = context.unwrap_or_default();
+        let limit = limit_of(limit);
         let (numbers, warnings) =
             self.under_constraints(py, feasible, |core, feasible, stop| {
                 let request = Request {
@@ -135,6 +142,7 @@ impl Optimizer {
                     fidelity,
                     time,
                     feasible,
+                    limit,
                     ..Request::default()
                 };
                 core.suggest(n, request, stop)
@@ -158,7 +166,7 @@ impl Optimizer {
         clippy::too_many_arguments,
         reason = "the arguments of a suggestion, as Python passes them"
     )]
-    #[pyo3(signature = (n, context, time, expires_after=None, feasible=None, fidelity=None))]
+    #[pyo3(signature = (n, context, time, expires_after=None, feasible=None, fidelity=None, limit=None))]
     fn propose(
         &self,
         py: Python<'_>,
@@ -168,8 +176,10 @@ impl Optimizer {
         expires_after: Option<f64>,
         feasible: Option<Py<PyAny>>,
         fidelity: Option<f64>,
+        limit: Option<(String, f64)>,
     ) -> PyResult<Vec<String>> {
         let context = context.unwrap_or_default();
+        let limit = limit_of(limit);
         let (events, warnings) = self.under_constraints(py, feasible, |core, feasible, stop| {
             let request = Request {
                 context: &context,
@@ -177,6 +187,7 @@ impl Optimizer {
                 time,
                 lease: expires_after,
                 feasible,
+                limit,
             };
             let (events, warnings) = core.propose(n, request, stop)?;
             let events: Result<Vec<_>> = events.iter().map(Event::to_json).collect();
@@ -428,4 +439,14 @@ impl Optimizer {
         let restore = slf.get_type().getattr("from_bytes")?;
         Ok((restore, (slf.get().to_bytes(py)?,)))
     }
+}
+
+/// The limit of a run, from ("time" or "cost", used share).
+fn limit_of(limit: Option<(String, f64)>) -> Option<Limit> {
+    let (of, used) = limit?;
+    let of = match of.as_str() {
+        "time" => Resource::Time,
+        _ => Resource::Cost,
+    };
+    Some(Limit { of, used })
 }

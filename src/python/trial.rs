@@ -83,7 +83,13 @@ impl Action {
     }
 
     #[staticmethod]
-    fn fail(number: usize, error: Option<ErrorFacts>, attrs: Option<String>) -> Self {
+    #[pyo3(signature = (number, error, attrs, duration=None))]
+    fn fail(
+        number: usize,
+        error: Option<ErrorFacts>,
+        attrs: Option<String>,
+        duration: Option<f64>,
+    ) -> Self {
         let error = error.map(|(kind, message, traceback)| Failure {
             kind,
             message,
@@ -92,6 +98,7 @@ impl Action {
         let core = ledger::Action::Fail {
             number,
             error,
+            duration,
             attrs,
         };
         Self { core }

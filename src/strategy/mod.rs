@@ -27,7 +27,7 @@ pub mod tree;
 pub mod units;
 pub mod warp;
 
-pub use query::Query;
+pub use query::{Limit, Query, Resource};
 
 use std::sync::Arc;
 

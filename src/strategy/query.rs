@@ -15,4 +15,23 @@ pub struct Query<'a> {
     pub fidelity: Option<f64>,
     /// The constraints that the point must satisfy.
     pub feasible: Feasible<'a>,
+    /// The limit that ends the run, if a limit on time or cost does.
+    pub limit: Option<Limit>,
+}
+
+/// What an evaluation uses up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// The duration of the evaluation.
+    Time,
+    /// The cost of the evaluation.
+    Cost,
+}
+
+/// The limit that ends the run for which a trial is suggested.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limit {
+    pub of: Resource,
+    /// The share of the limit that has been used, from 0 to 1.
+    pub used: f64,
 }

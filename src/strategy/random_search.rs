@@ -257,7 +257,7 @@ mod tests {
                         None
                     }
                     3 => Some(Action::Abandon { number }),
-                    4 => Some(Action::Fail { number, error: None, attrs: None }),
+                    4 => Some(Action::Fail { number, error: None, duration: None, attrs: None }),
                     _ => Some(Action::Observe {
                         number,
                         observation: Observation { point: moved, ..Observation::new(row as f64, None) },

@@ -58,8 +58,8 @@ def added_actions(
 ) -> tuple[list[Action], bool]:
     """Return the actions that `add` logs, one for each point; also return whether the points were given as a list.
 
-    `facts` has the entries std, cost, attrs and fidelity; each is a single value for all points or a list of values.
-    All arguments are checked before an action is returned.
+    `facts` has the entries std, cost, duration, attrs and fidelity; each is a single value for all points or a
+    list of values. All arguments are checked before an action is returned.
     """
     several = problem.domain.several(params, listed=is_list(value))
     points = [params] if several is None else several
@@ -67,14 +67,15 @@ def added_actions(
     if several is not None and value is not None and not is_list(value):
         raise InvalidValue(f"value={short_repr(value)} for {n} points: pass one value for each")
     values = [value] if several is None else _for_each("value", value, n, "pass one for each")
-    stds, costs, attrs, fidelities = (_for_each(name, facts[name], n) for name in ("std", "cost", "attrs", "fidelity"))
+    amounts = {name: _for_each(name, facts[name], n) for name in ("std", "cost", "duration")}
+    attrs, fidelities = (_for_each(name, facts[name], n) for name in ("attrs", "fidelity"))
     contexts = problem.contexts(context, n)
     actions = []
     for i, point in enumerate(points):
         what = "params" if several is None else f"params[{i}]"
         place = _place_of(problem, point)
-        amounts = check_amount("std", stds[i], what), check_amount("cost", costs[i], what)
-        observation = None if values[i] is None else Observation(problem.check_value(values[i], what), *amounts)
+        checked = [check_amount(name, each[i], what) for name, each in amounts.items()]
+        observation = None if values[i] is None else Observation(problem.check_value(values[i], what), *checked)
         # If no fidelity is given, the value is assumed to come from an evaluation at the highest fidelity.
         fidelity = problem.check_fidelity(fidelities[i])
         if fidelity is None and problem.fidelity is not None:

@@ -14,7 +14,7 @@ from belated.optimizers.log import Log
 from belated.optimizers.names import checks_arguments
 from belated.optimizers.problem import Problem
 from belated.optimizers.read_access import ReadAccess
-from belated.optimizers.report import attrs_as_json, error_facts
+from belated.optimizers.report import attrs_as_json, check_amount, error_facts
 from belated.optimizers.table import add_trials_table, is_trials_table
 from belated.optimizers.trial import Trial, trials_html
 from belated.short_repr import short_repr
@@ -208,11 +208,12 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         trial: Trial | int,
         *,
         error: BaseException | str | None = None,
+        duration: float | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
         """Report that the evaluation of a trial failed; later suggestions avoid the point.
 
-        If the trial has already failed, the call only adds the error, and only if the trial does not have an error yet.
+        If the trial has already failed, the call only adds an error or a duration that the trial does not have yet.
 
         Parameters
         ----------
@@ -221,6 +222,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         error : exception or str, optional
             The cause of the failure. `Trial.error` stores the type, the message and the last 8 kB of the traceback. If
             the message is longer than 2 kB, only the beginning and the end of the message are stored.
+        duration : float, optional
+            The seconds that the evaluation took until it failed.
         attrs : mapping, optional
             Further data to store with the trial; see `observe`.
 
@@ -231,7 +234,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         AlreadyObserved
             The trial has a value.
         InvalidValue
-            The error is neither an exception nor a string, or attrs are not JSON data.
+            The error is neither an exception nor a string, the duration is negative or not finite, or attrs are not
+            JSON data.
 
         Examples
         --------
@@ -247,7 +251,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         """
         facts, text = error_facts(error), attrs_as_json(attrs)
         number = self._number_of(trial)
-        self._resolve(Action.fail(number, facts, text), number, "fail")
+        seconds = check_amount("duration", duration, f"trial {number}")
+        self._resolve(Action.fail(number, facts, text, seconds), number, "fail")
 
     def abandon(self, trial: Trial | int) -> None:
         """Abandon a trial. The trial does not count as a failure, and the model leaves it out.
@@ -280,6 +285,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         *,
         std: Any = None,
         cost: Any = None,
+        duration: Any = None,
         attrs: Any = None,
         fidelity: Any = None,
     ) -> Any:
@@ -303,6 +309,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         cost : float or sequence of float, optional
             The cost of an evaluation: one number for all trials, or one number for each trial. A cost is stored only
             together with a value.
+        duration : float or sequence of float, optional
+            The seconds that an evaluation took: one number for all trials, or one number for each trial. A duration is
+            stored only together with a value.
         attrs : mapping or sequence of mappings, optional
             Further data to store: the same data for all trials, or data for each trial; see `observe`.
         fidelity : int, float or sequence of these, optional
@@ -329,10 +338,10 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         2
         """
         if is_trials_table(params):
-            if any(each is not None for each in (value, context, std, cost, attrs, fidelity)):
+            if any(each is not None for each in (value, context, std, cost, duration, attrs, fidelity)):
                 raise InvalidValue("params is a table of trials, which has values and contexts: pass it alone")
             return add_trials_table(self, params)
-        facts = {"std": std, "cost": cost, "attrs": attrs, "fidelity": fidelity}
+        facts = {"std": std, "cost": cost, "duration": duration, "attrs": attrs, "fidelity": fidelity}
         actions, several = added_actions(self._problem, params, value, context, facts)
         numbers = self._record_all(actions)
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given

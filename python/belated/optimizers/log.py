@@ -1,7 +1,7 @@
 """The interface of a log, which `_core.Optimizer` and the shared log of studies implement."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,10 @@ Array = NDArray[np.float64]
 # A function that returns whether the constraints hold at each point. A point is a list of the numbers of all
 # parameters.
 Feasible = Callable[[list[list[float | None]]], NDArray[np.bool_]]
+
+
+# The limit that ends a run, and the share of the limit that has been used, from 0 to 1.
+Limit: TypeAlias = tuple[Literal["time", "cost"], float]
 
 
 class Observation(NamedTuple):

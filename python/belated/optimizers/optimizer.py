@@ -12,6 +12,7 @@ from belated import _core
 from belated._core import InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints
 from belated.optimizers.life_cycle import LifeCycle
+from belated.optimizers.log import Limit
 from belated.optimizers.names import ChecksKeywords, checks_arguments, unknown_argument
 from belated.optimizers.problem import Problem, SpaceLike
 from belated.optimizers.trial import Trial
@@ -148,8 +149,11 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         """
         return self._start(n, context, fidelity, self._start_trials)
 
-    def _start_trials(self, n: int, context: list[float] | None, fidelity: float | None) -> list[int]:
-        return self._log.suggest(n, context, self._problem.wall_time(), self._constraints, fidelity)
+    def _start_trials(
+        self, n: int, context: list[float] | None, fidelity: float | None, *, limit: Limit | None = None
+    ) -> list[int]:
+        """Start trials. `limit` is the limit of the run, and the share of it that has been used."""
+        return self._log.suggest(n, context, self._problem.wall_time(), self._constraints, fidelity, limit)
 
     def _next_fidelity(self) -> float | None:
         return self._log.next_fidelity(self._problem.wall_time(), self._constraints)

@@ -104,10 +104,21 @@ class LogEI(Acquisition, name="log_ei"):
     incumbent : {"posterior_mean", "best_value"}, default "posterior_mean"
         With pending policies other than `Integrate`, improvement is measured from the largest posterior mean at an
         observed point, or from the largest observed value, which includes noise.
+    per : {"auto", "trial", "time", "cost"}, default "auto"
+        The resource per unit of which improvement is maximised. With "time" and "cost", the expected improvement is
+        divided by a power of the expected duration or cost of the evaluation, which is learnt from reported durations
+        or costs: log EI(x) - power E[log d(x)] is maximised. "auto" is "time" in a run that ends after ``timeout``
+        seconds, "cost" in a run that ends with ``budget``, and "trial" otherwise. The durations of a run in real time
+        differ from run to run, so the trials of such a run are not determined by the seed.
+    power : float or "cooled", default 1.0
+        The power of the duration or cost, from 0 to 10. "cooled" is the share of ``timeout`` or ``budget`` that is
+        left, and falls from 1 to 0 during a run (Lee et al. 2020).
     """
 
     _: KW_ONLY
     incumbent: Literal["posterior_mean", "best_value"] = "posterior_mean"
+    per: Literal["auto", "trial", "time", "cost"] = "auto"
+    power: float | Literal["cooled"] = 1.0
 
 
 @dataclass(frozen=True, repr=False)

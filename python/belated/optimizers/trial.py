@@ -200,9 +200,15 @@ class Trial:
         facts: dict[str, Any] = {"std": std, "cost": cost, "duration": duration, "params": params, "attrs": attrs}
         self._owner.observe(self, value, **facts, fidelity=fidelity, amend=amend, replicate=replicate)
 
-    def fail(self, *, error: BaseException | str | None = None, attrs: Mapping[str, Any] | None = None) -> None:
+    def fail(
+        self,
+        *,
+        error: BaseException | str | None = None,
+        duration: float | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> None:
         """Report that the evaluation failed; see `Optimizer.fail`."""
-        self._owner.fail(self, error=error, attrs=attrs)
+        self._owner.fail(self, error=error, duration=duration, attrs=attrs)
 
     def abandon(self) -> None:
         """Leave the trial out of the model; see `Optimizer.abandon`."""

@@ -39,6 +39,11 @@ class Budget:
             return False
         return left + self._slack >= (self._next_cost() if trial is None else declared_cost(self._fidelity, trial))
 
+    @property
+    def used(self) -> float:
+        """The share of the budget that ended trials have used, from 0 to 1."""
+        return min(self._spent / self._limit, 1.0)
+
     def start(self, trial: Trial) -> None:
         """Reserve the declared cost of a trial."""
         self._declared[trial.number] = declared_cost(self._fidelity, trial)

@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Any, Literal
 
 from belated._core import AlreadyObserved, BelatedError, InvalidValue
+from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import format_error
 from belated.optimizers.trial import Trial
@@ -81,6 +82,8 @@ class Evaluations:
     retries: int
     callbacks: list[Callable[[Any, Trial], object]]
     progress: Progress | None
+    # The limit on time or cost that ends the run. None: a number of trials ends the run.
+    limit: Callable[[], Limit] | None = None
     # Trials that were pending before the run; these trials are evaluated first.
     waiting: list[Trial] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
@@ -126,7 +129,7 @@ class Evaluations:
         """
         trial = self.next_waiting()
         if trial is None and len(self.trials) < self.n_trials:
-            trial = self.optimizer.suggest() if self.total is None else self.total.suggest()
+            trial = self.suggest() if self.total is None else self.total.suggest()
         if trial is None:
             self.n_trials = len(self.trials)
             return
@@ -134,6 +137,13 @@ class Evaluations:
         if self.budget is not None:
             self.budget.start(trial)
         self.submit(trial)
+
+    def suggest(self) -> Trial:
+        """Start a new trial. If a limit on time or cost alone ends the run, the optimizer is told which share of the
+        limit has been used."""
+        if self.limit is None:
+            return self.optimizer.suggest()
+        return Trial(self.optimizer, self.optimizer._start_trials(1, None, None, limit=self.limit())[0])
 
     def next_waiting(self) -> Trial | None:
         """Return the next waiting trial that is still pending, or None."""
@@ -261,9 +271,9 @@ class Evaluations:
             failure, kind = f"f raised {format_error(outcome.error)}", "raised"
         reason = outcome.problem if outcome.error is None else outcome.error
         try:
-            trial.fail(error=reason, attrs=outcome.attrs)
+            trial.fail(error=reason, duration=outcome.duration, attrs=outcome.attrs)
         except InvalidValue as error:
-            trial.fail(error=reason)
+            trial.fail(error=reason, duration=outcome.duration)
             self.warn_once("attrs", f"attrs of trial {trial.number} were not kept: {error}")
         self.n_failed += 1
         self.failure, self.error = failure, outcome.error

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
+from functools import partial
+from operator import itemgetter
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias
 
@@ -15,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from belated._core import InvalidSetting, add_busy_workers
 from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import SpaceLike
 from belated.optimizers.trial import Trial
@@ -82,6 +85,9 @@ def _optimize(
     start = monotonic()
     seconds = arguments.positive("timeout", timeout, "seconds")
     deadline = math.inf if seconds is None else start + seconds
+    used = None
+    if n_trials is None and total is None:
+        used = partial(_used, start, seconds, spending)
     size = arguments.size(n_workers, executor)
     n_retries = arguments.count("retries", retries, 0)
     arguments.check_processes(processes, executor)
@@ -95,7 +101,7 @@ def _optimize(
     # While one worker waits for a trial, the other workers are busy. Workers of a given executor may run elsewhere.
     busy = size - 1 if executor is None else 0
     evaluations = Evaluations(
-        function, chosen, pool, size, limit, total, spending, deadline, n_retries, functions, bar, waiting
+        function, chosen, pool, size, limit, total, spending, deadline, n_retries, functions, bar, used, waiting
     )
 
     def result(stop_reason: StopReason) -> Result:
@@ -145,6 +151,16 @@ def _optimize(
         failed.result = outcome
         raise failed from evaluations.error
     return outcome
+
+
+def _used(start: float, seconds: float | None, budget: Budget | None) -> Limit:
+    """Return the limit of which the larger share has been used, and this share."""
+    shares: list[Limit] = []
+    if seconds is not None:
+        shares.append(("time", min((monotonic() - start) / seconds, 1.0)))
+    if budget is not None:
+        shares.append(("cost", budget.used))
+    return max(shares, key=itemgetter(1))
 
 
 def _attach(error: BaseException, result: Result) -> None:

@@ -257,7 +257,8 @@ async def observe(report: OnTrial, body: messages.Observe) -> Response:
 
 @_post("/{name}/trials/{number}/fail", messages.TrialAnswer, "Report that a trial crashed", _REPORT)
 async def fail(report: OnTrial, body: messages.Fail = messages.Fail()) -> Response:  # noqa: B008
-    return await report(body.now, lambda study, number: study.fail(number, error=body.error, attrs=body.attrs))
+    facts = body.model_dump(exclude={"now"})
+    return await report(body.now, lambda study, number: study.fail(number, **facts))
 
 
 @_post("/{name}/trials/{number}/abandon", messages.TrialAnswer, "Abandon a trial without judging its point", _REPORT)

@@ -77,6 +77,7 @@ class Fail(Timed):
     """Report that a trial crashed."""
 
     error: str | None = Field(default=None, description="The error: 2 kB are kept, the beginning and the end.")
+    duration: Amount | None = Field(default=None, description="The seconds that the evaluation took until it failed.")
     attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
 
 

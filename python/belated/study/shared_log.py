@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar
 
 from belated import _core
 from belated._core import Action, BelatedError, InvalidSetting
-from belated.optimizers.log import Feasible
+from belated.optimizers.log import Feasible, Limit
 from belated.store import Store, StoreError
 from belated.store.checksums import verified, with_checksum
 from belated.store.interface import EventsGone, NotWritten, Record
@@ -224,6 +224,7 @@ class SharedLog:
         feasible: Feasible | None = None,
         fidelity: float | None = None,
         may_start: Callable[[], bool] | None = None,
+        limit: Limit | None = None,
     ) -> list[int]:
         """Start n trials, or find the trials of an earlier call with this key; return the numbers of the trials.
 
@@ -231,7 +232,7 @@ class SharedLog:
         """
 
         def proposal() -> list[str]:
-            return self.core.propose(n, context, time(), expires_after, feasible, fidelity)
+            return self.core.propose(n, context, time(), expires_after, feasible, fidelity, limit)
 
         def start(proposed: list[str], made_for: tuple[int, int], again: bool, events: Events) -> list[int] | None:
             """Return the numbers of the trials. Return None if the proposal is outdated and is not repeated here."""

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard, overload
 from belated._core import Action, InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
 from belated.optimizers.life_cycle import LifeCycle
+from belated.optimizers.log import Limit
 from belated.optimizers.names import checks_arguments
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import LATEST, seconds
@@ -288,11 +289,12 @@ class Study(LifeCycle[SharedLog]):
         key: str | None = None,
         expires_after: float | None = None,
         may_start: Callable[[], bool] | None = None,
+        limit: Limit | None = None,
     ) -> list[int]:
         """Start trials; see `SharedLog.suggest` for the other arguments."""
         constraints = self._constraints_for("suggest")
         time = self._problem.wall_time
-        return self._log.suggest(n, context, time, key, expires_after, constraints, fidelity, may_start)
+        return self._log.suggest(n, context, time, key, expires_after, constraints, fidelity, may_start, limit)
 
     def _next_fidelity(self) -> float | None:
         self.sync()

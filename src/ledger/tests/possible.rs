@@ -47,6 +47,7 @@ fn an_event_that_violates_one_condition_is_refused() {
         at: None,
     };
     let failed = |number, now, attrs| Event::Failed {
+        duration: None,
         number,
         now,
         error: None,

@@ -45,6 +45,7 @@ fn a_value_belongs_to_the_point_where_the_trial_was_run() {
 #[test]
 fn a_failure_keeps_its_error_after_later_events() {
     let fail = |error: Option<&str>| Action::Fail {
+        duration: None,
         number: 0,
         error: error.map(failure),
         attrs: error.map(|text| format!("{{\"{text}\":1}}")),
@@ -147,6 +148,7 @@ fn the_fields_of_a_report_are_checked() {
         }
     }
     let fail = Action::Fail {
+        duration: None,
         number: 0,
         error: None,
         attrs: Some("null".to_string()),

@@ -25,6 +25,7 @@ use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
 use crate::strategy::bayes::choose::search::{MEAN, Scope, Search};
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::candidates::{SolvedCandidates, can_be_kept};
+use crate::strategy::bayes::model::expense::{ExpenseTerm, Residuals};
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::refit::refit;
 use crate::strategy::bayes::model::success::Success;
@@ -59,6 +60,8 @@ pub struct BayesOpt {
     pub(super) training: TrainingSet,
     /// The model of success, if any trial has failed.
     pub(super) success: Option<Success>,
+    /// The model of durations or costs, if choices depend on these.
+    pub(super) expense: Option<Residuals>,
     candidates: Option<SolvedCandidates>,
     information: Option<InformationGain>,
     /// The length of the log at the time of the last preview, and the fit of this preview. A preview is a fit that is
@@ -75,6 +78,8 @@ pub(super) struct Prepared<'a> {
     pub(super) maximand: Maximand,
     /// The term that the model of success adds to the acquisition.
     pub(super) success: Option<Addition<'a>>,
+    /// The term by which the acquisition is chosen per unit of time or cost.
+    pub(super) expense: Option<ExpenseTerm<'a>>,
     scope: Scope<'a>,
     candidates: &'a mut Option<SolvedCandidates>,
 }
@@ -207,12 +212,13 @@ impl BayesOpt {
             nu,
             maximand,
             success,
+            expense,
             scope,
             candidates,
         } = self.prepare(log, query, call)?;
-        let maximand = match exhausted {
-            true => Maximand::Formula(Box::new(MEAN)),
-            false => maximand,
+        let (maximand, expense) = match exhausted {
+            true => (Maximand::Formula(Box::new(MEAN)), None),
+            false => (maximand, expense),
         };
         let mut search = Search {
             excluded,
@@ -223,9 +229,9 @@ impl BayesOpt {
         let draws = matches!(maximand, Maximand::Draw(_));
         let point = match scope.domain {
             Domain::Candidates(list) if can_be_kept(list, n, draws) => {
-                search.candidates(candidates, list, &posterior, maximand, success)?
+                search.candidates(candidates, list, &posterior, maximand, (success, expense))?
             }
-            _ => search.functions(&posterior, maximand, success)?,
+            _ => search.functions(&posterior, maximand, (success, expense))?,
         };
         Ok((point, warning))
     }
@@ -242,6 +248,15 @@ impl BayesOpt {
         let recent = self.training.encode(log, &recent);
         let (kept, columns) = (&mut self.success, &self.columns);
         let mut success = Success::update(kept, &self.training, columns, log, call.stop)?;
+        let expense = ExpenseTerm::update(
+            &mut self.expense,
+            settings,
+            columns,
+            &self.training,
+            log,
+            query,
+            call.stop,
+        )?;
         let mut posterior =
             self.training
                 .posterior(log, query, call.stop)?
@@ -305,6 +320,7 @@ impl BayesOpt {
             nu,
             maximand,
             success,
+            expense,
             scope,
             candidates: &mut self.candidates,
         })
@@ -338,6 +354,7 @@ impl FromSettings for BayesOpt {
             columns,
             d,
             success: None,
+            expense: None,
             candidates: None,
             information: None,
             preview: None,

@@ -100,6 +100,11 @@ impl ModelBased for BayesOpt {
         for value in &mut values {
             *value = acquisition.in_units_of_f(*value, units.scale, &|t| units.value(t));
         }
+        if let Some(mut expense) = prepared.expense {
+            let mut added = vec![0.0; points.nrows()];
+            expense.values(points, &mut added);
+            values.iter_mut().zip(added).for_each(|(a, b)| *a += b);
+        }
         if let Some(success) = prepared.success {
             let mut added = vec![0.0; points.nrows()];
             success.scorer(context).values(points, &mut added);

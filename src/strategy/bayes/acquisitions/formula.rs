@@ -225,19 +225,19 @@ impl Objective for Scorer<'_> {
     }
 }
 
-/// The sum of an acquisition and an optional second acquisition. The second acquisition uses another posterior.
+/// The sum of an acquisition and further terms.
 pub struct Sum<'a> {
     first: Scorer<'a>,
-    second: Option<Scorer<'a>>,
-    /// Values of the second acquisition.
+    terms: Vec<Box<dyn Objective + 'a>>,
+    /// Values of a term.
     buffer: Vec<f64>,
 }
 
 impl<'a> Sum<'a> {
-    pub fn of(first: Scorer<'a>, second: Option<Scorer<'a>>) -> Self {
+    pub fn of(first: Scorer<'a>, terms: Vec<Box<dyn Objective + 'a>>) -> Self {
         Self {
             first,
-            second,
+            terms,
             buffer: Vec::new(),
         }
     }
@@ -246,18 +246,18 @@ impl<'a> Sum<'a> {
 impl Objective for Sum<'_> {
     fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]) {
         self.first.values(points, out);
-        if let Some(second) = &mut self.second {
+        for term in &mut self.terms {
             self.buffer.resize(out.len(), 0.0);
-            second.values(points, &mut self.buffer);
+            term.values(points, &mut self.buffer);
             out.iter_mut().zip(&self.buffer).for_each(|(a, b)| *a += b);
         }
     }
 
     fn value_and_gradient(&mut self, x: &[f64], gradient: &mut [f64]) -> f64 {
         let mut value = self.first.value_and_gradient(x, gradient);
-        if let Some(second) = &mut self.second {
+        for term in &mut self.terms {
             self.buffer.resize(x.len(), 0.0);
-            value += second.value_and_gradient(x, &mut self.buffer);
+            value += term.value_and_gradient(x, &mut self.buffer);
             gradient
                 .iter_mut()
                 .zip(&self.buffer)

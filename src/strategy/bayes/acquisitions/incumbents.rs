@@ -158,6 +158,7 @@ mod tests {
             context: &[],
             fidelity: None,
             feasible,
+            limit: None,
         }
     }
 

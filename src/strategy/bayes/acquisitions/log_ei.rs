@@ -7,7 +7,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::numerics::special::mills_ratio;
 use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::formula::{Moments, OfMoments};
@@ -15,6 +15,8 @@ use crate::strategy::bayes::acquisitions::incumbents::{
     incumbent, largest_feasible, noisy_expected_improvement,
 };
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
+use crate::strategy::checks::check;
+use crate::strategy::{Query, Resource};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -22,7 +24,47 @@ pub struct LogEI {
     /// The incumbent. The setting `incumbent` is ignored if the improvement is averaged over sampled outcomes of
     /// pending trials.
     pub incumbent: Incumbent,
+    /// The resource per unit of which improvement is maximised.
+    pub per: Per,
+    /// The exponent of the expected expense by which the improvement is divided.
+    pub power: Power,
 }
+
+/// The resource per unit of which improvement is maximised.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Per {
+    /// The resource whose limit ends the run. By hand, improvement per trial.
+    #[default]
+    Auto,
+    Trial,
+    Time,
+    Cost,
+}
+
+/// An exponent of the expected expense.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Power {
+    Number(f64),
+    Named(NamedPower),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NamedPower {
+    /// The share of the limit that is left, which falls from 1 to 0 (Lee et al. 2020, "EI cooling").
+    Cooled,
+}
+
+impl Default for Power {
+    fn default() -> Self {
+        Power::Number(DEFAULT_POWER)
+    }
+}
+
+/// The default exponent. With 1, cheap points are preferred too strongly at the end of a run.
+const DEFAULT_POWER: f64 = 1.0;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -49,6 +91,48 @@ impl Rule for LogEI {
                 },
             }),
         }))
+    }
+
+    fn per(&self, query: Query) -> Result<Option<(Resource, f64)>> {
+        let resource = match self.per {
+            Per::Auto => query.limit.map(|limit| limit.of),
+            Per::Trial => None,
+            Per::Time => Some(Resource::Time),
+            Per::Cost => Some(Resource::Cost),
+        };
+        let Some(resource) = resource else {
+            return Ok(None);
+        };
+        let power = match (self.power, query.limit) {
+            (Power::Number(power), _) => power,
+            (Power::Named(NamedPower::Cooled), Some(limit)) if limit.of == resource => {
+                (1.0 - limit.used).clamp(0.0, 1.0)
+            }
+            (Power::Named(NamedPower::Cooled), _) => {
+                return Err(Error::InvalidSetting {
+                    name: "acquisition.power",
+                    got: "\"cooled\"".to_string(),
+                    expected: "it falls with the time or cost that is left: run maximize with timeout= or budget=, or \
+                               give a number",
+                });
+            }
+        };
+        Ok(Some((resource, power)))
+    }
+
+    fn check(&self, _candidates: bool) -> Result<()> {
+        match self.power {
+            Power::Number(power) => {
+                let valid = (0.0..=10.0).contains(&power);
+                check(
+                    valid,
+                    "acquisition.power",
+                    power,
+                    "give a number from 0 to 10, or \"cooled\"",
+                )
+            }
+            Power::Named(_) => Ok(()),
+        }
     }
 
     fn averages_outcomes(&self) -> bool {

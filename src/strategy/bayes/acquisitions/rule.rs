@@ -5,10 +5,10 @@ use ndarray::ArrayView2;
 use crate::error::Result;
 use crate::gp::GaussianProcess;
 use crate::random::Rng;
-use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::bound::Bound;
 use crate::strategy::bayes::acquisitions::draws::Draws;
 use crate::strategy::bayes::acquisitions::formula::Formula;
+use crate::strategy::{Query, Resource};
 
 /// The posterior from which a point is chosen, and the treatment of pending trials.
 pub struct Situation<'a> {
@@ -48,6 +48,12 @@ pub trait Rule {
     /// The settings that determine the multiplier of sigma in upper confidence bounds and in widened draws.
     fn bound(&self) -> Option<Bound> {
         None
+    }
+
+    /// The resource per unit of which the acquisition is chosen, and the power of the expected expense by which the
+    /// acquisition is divided. `None` if only trials count.
+    fn per(&self, _query: Query) -> Result<Option<(Resource, f64)>> {
+        Ok(None)
     }
 
     /// Whether the acquisition can be averaged over outcomes of pending trials.

@@ -159,9 +159,12 @@ fn a_sum_adds_values_and_gradients_on_two_posteriors() {
         penalty: ShortfallOfSuccess { weight: 3.0 },
     };
     let rows = wave(300, 2, 7.7);
-    let chance = || Scorer::new(&other, &log_success, &[]);
+    let chance = || -> Box<dyn Objective> { Box::new(Scorer::new(&other, &log_success, &[])) };
     for second in [false, true] {
-        let mut sum = Sum::of(Scorer::new(&gp, &log_ei, &[]), second.then(chance));
+        let mut sum = Sum::of(
+            Scorer::new(&gp, &log_ei, &[]),
+            second.then(chance).into_iter().collect(),
+        );
         let mut found = vec![0.0; 300];
         sum.values(rows.view(), &mut found);
         for (i, found) in found.into_iter().enumerate() {
@@ -209,7 +212,7 @@ fn a_context_of_several_columns_follows_the_columns_of_a_point() {
     let rows = ndarray::array![[0.1, 0.2, 0.7], [-0.4, 0.2, 0.7]];
     let (mut scored, mut expected) = ([0.0; 2], [0.0; 2]);
     let points = rows.slice(s![.., ..1]);
-    let mut scorer = Sum::of(Scorer::new(&gp, &acquisition, &[0.2, 0.7]), None);
+    let mut scorer = Sum::of(Scorer::new(&gp, &acquisition, &[0.2, 0.7]), Vec::new());
     scorer.values(points, &mut scored);
     Scorer::new(&gp, &acquisition, &[]).values(rows.view(), &mut expected);
     assert_eq!(scored, expected);

@@ -17,6 +17,7 @@ const QUERY: Query<'static> = Query {
     context: &[],
     fidelity: None,
     feasible: Feasible::EVERYWHERE,
+    limit: None,
 };
 
 /// Creates a strategy on the unit square, with three initial points and given hyperparameters θ.

@@ -4,6 +4,7 @@ use ndarray::Array2;
 
 use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
+use crate::problem::Objective;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
 use crate::strategy::bayes::acquisitions::log_success_probability::{
@@ -85,8 +86,9 @@ impl<'a> Addition<'a> {
     }
 
     /// The added term as an objective.
-    pub fn scorer<'b>(&'b self, context: &'b [f64]) -> Scorer<'b> {
-        Scorer::new(&self.model.gp, self.formula.as_ref(), context)
+    pub fn scorer<'b>(&'b self, context: &'b [f64]) -> Box<dyn Objective + 'b> {
+        let scorer = Scorer::new(&self.model.gp, self.formula.as_ref(), context);
+        Box::new(scorer)
     }
 
     /// The added term at every candidate.

@@ -86,6 +86,7 @@ mod tests {
             context: &[],
             fidelity: None,
             feasible: Feasible::EVERYWHERE,
+            limit: None,
         }
     }
 

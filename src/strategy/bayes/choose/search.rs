@@ -23,6 +23,7 @@ use crate::strategy::bayes::choose::best_observed::best_observed;
 use crate::strategy::bayes::choose::repeats::{least_std, repeats_exact_value};
 use crate::strategy::bayes::choose::spacing::enforce_separation;
 use crate::strategy::bayes::model::candidates::{SolvedCandidates, in_context, solved};
+use crate::strategy::bayes::model::expense::ExpenseTerm;
 use crate::strategy::bayes::model::training_set::Posterior;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::pending::Pending;
@@ -118,7 +119,7 @@ impl<'a, 'c> Search<'a, 'c> {
         list: &Array2<f64>,
         posterior: &Posterior,
         maximand: Maximand,
-        success: Option<Addition>,
+        (success, expense): (Option<Addition>, Option<ExpenseTerm>),
     ) -> Result<Member> {
         let gp = &*posterior.gp;
         let solved = solved(
@@ -142,6 +143,12 @@ impl<'a, 'c> Search<'a, 'c> {
             let both = scores.iter_mut().zip(added);
             both.for_each(|(score, added)| *score += added);
         }
+        if let Some(mut expense) = expense {
+            let mut added = vec![0.0; scores.len()];
+            expense.values(list.view(), &mut added);
+            let both = scores.iter_mut().zip(added);
+            both.for_each(|(score, added)| *score += added);
+        }
         let best = self.best(&mut Scores::new(scores), &Maximizer::default())?;
         Ok(best.member())
     }
@@ -152,7 +159,7 @@ impl<'a, 'c> Search<'a, 'c> {
         &mut self,
         posterior: &Posterior,
         maximand: Maximand,
-        success: Option<Addition>,
+        (success, expense): (Option<Addition>, Option<ExpenseTerm>),
     ) -> Result<Member> {
         let gp = &*posterior.gp;
         let acquisition = match maximand {
@@ -162,21 +169,23 @@ impl<'a, 'c> Search<'a, 'c> {
         let search = self.scope.settings.search();
         let maximizer = search.maximizer(acquisition.effort(gp.len()));
         let context = self.query.context;
-        let mut scorer = Sum::of(
-            Scorer::new(gp, acquisition.as_ref(), context),
-            success.as_ref().map(|success| success.scorer(context)),
-        );
-        // The result of a search from the literature is returned unchanged.
-        if search.is_literature() {
-            return Ok(self.best(&mut scorer, &maximizer)?.member());
-        }
         let ignores = self.scope.settings.pending() == (Pending::Ignore {});
         let mut avoided = self.log.recently_abandoned();
         if !ignores {
             avoided.extend(&posterior.tail.trials);
         }
         let out = points_out(self.scope.domain, self.log, &avoided, context);
+        let mut terms = terms(success.as_ref(), context);
+        if let Some(expense) = expense {
+            terms.push(Box::new(expense));
+        }
+        let mut scorer = Sum::of(Scorer::new(gp, acquisition.as_ref(), context), terms);
+        // The result of a search from the literature is returned unchanged.
+        if search.is_literature() {
+            return Ok(self.best(&mut scorer, &maximizer)?.member());
+        }
         let point = self.best_separated(&mut scorer, &maximizer, out.view())?;
+        drop(scorer);
         if !ignores && self.is_repeat(gp, &point.x) {
             return self.most_uncertain(gp, success, &maximizer, out.view());
         }
@@ -206,7 +215,7 @@ impl<'a, 'c> Search<'a, 'c> {
         let penalty = success.map(|success| success.into_penalty(gp));
         let mut scorer = Sum::of(
             Scorer::new(gp, &variance, context),
-            penalty.as_ref().map(|penalty| penalty.scorer(context)),
+            terms(penalty.as_ref(), context),
         );
         let best = self.best_separated(&mut scorer, maximizer, out)?;
         if !self.is_repeat(gp, &best.x) {
@@ -251,8 +260,8 @@ impl<'a, 'c> Search<'a, 'c> {
         };
         let effort = lower_bound.effort(gp.len());
         let context = self.query.context;
-        let success = success.as_ref().map(|success| success.scorer(context));
-        let mut scorer = Sum::of(Scorer::new(gp, &lower_bound, context), success);
+        let terms = terms(success.as_ref(), context);
+        let mut scorer = Sum::of(Scorer::new(gp, &lower_bound, context), terms);
         let maximizer = self.scope.settings.search().maximizer(effort);
         Ok(self.best(&mut scorer, &maximizer)?.value)
     }
@@ -264,11 +273,11 @@ impl<'a, 'c> Search<'a, 'c> {
         success: Option<Addition>,
     ) -> Result<Member> {
         let context = self.query.context;
-        let mut shortfall = success.as_ref().map(|success| success.scorer(context));
+        let mut shortfall = terms(success.as_ref(), context);
         let mut objective: Box<dyn Objective> = match self.scope.domain {
             Domain::Candidates(list) => {
                 let mut means = gp.mean(in_context(list, context).view());
-                if let Some(shortfall) = &mut shortfall {
+                for shortfall in &mut shortfall {
                     let mut missing = vec![0.0; means.len()];
                     shortfall.values(list.view(), &mut missing);
                     means.iter_mut().zip(missing).for_each(|(m, s)| *m += s);
@@ -289,6 +298,12 @@ impl<'a, 'c> Search<'a, 'c> {
             DrawMethod::WeightSpace => Path::weight_space(gp, n, self.call),
         }
     }
+}
+
+/// The terms that are added to an acquisition.
+fn terms<'a>(success: Option<&'a Addition>, context: &'a [f64]) -> Vec<Box<dyn Objective + 'a>> {
+    let success = success.map(|success| success.scorer(context));
+    success.into_iter().collect()
 }
 
 /// The points of the trials in `numbers` that have the given context.

@@ -5,10 +5,12 @@
 //! * [`note`]: the text in which the log stores a fit; [`expiry`]: whether the lease or window of a trial has passed
 //! * [`training_set`]: the rows and their cached posterior
 //! * [`candidates`]: solutions that are kept for the candidates of a finite domain
+//! * [`expense`]: the durations or costs of evaluations
 //! * [`success`]: the probability that a trial succeeds, if any trial has failed
 //! * [`refit`]: the fit of the hyperparameters
 
 pub mod candidates;
+pub mod expense;
 pub mod expiry;
 pub mod note;
 pub mod refit;

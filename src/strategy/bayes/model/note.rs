@@ -20,6 +20,31 @@ pub struct Fit {
     pub units: Units,
     /// The fit of the model of success, if any trial had failed before the fit.
     pub success: Option<SuccessFit>,
+    /// The fit of the model of durations or costs, if choices depend on these.
+    pub expense: Option<ExpenseFit>,
+}
+
+/// The fit of the Gaussian process in the model of expenses. The rows are the ended trials whose expense is known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpenseFit {
+    pub lengthscale: Vec<f64>,
+    pub signal_variance: f64,
+    pub noise_variance: f64,
+    /// The share of the variance of log d that the model explains, from 0 to 1.
+    pub explained: f64,
+    pub rows: usize,
+}
+
+impl ExpenseFit {
+    pub fn theta(&self) -> Hyperparameters {
+        Hyperparameters {
+            lengthscale: self.lengthscale.clone(),
+            signal_variance: self.signal_variance,
+            noise_variance: self.noise_variance,
+            input_warp: InputWarp::default(),
+        }
+    }
 }
 
 /// The fit of the model of success: one lengthscale per column, and the number of rows in the fit. The rows are the
@@ -48,6 +73,8 @@ struct Note {
     warp: Option<Warp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     success: Option<SuccessFit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expense: Option<ExpenseFit>,
 }
 
 impl Fit {
@@ -63,6 +90,7 @@ impl Fit {
                 warp: None,
             },
             success: None,
+            expense: None,
         }
     }
 
@@ -78,6 +106,7 @@ impl Fit {
             scale: self.units.scale,
             warp: self.units.warp,
             success: self.success.clone(),
+            expense: self.expense.clone(),
         };
         Ok(serde_json::to_string(&note)?)
     }
@@ -87,9 +116,22 @@ impl Fit {
         let note: Note = serde_json::from_str(text)?;
         let rest = [note.signal_variance, note.noise_variance, note.scale];
         let success = note.success.iter().flat_map(|fit| &fit.lengthscale);
-        let mut all = note.lengthscale.iter().chain(&rest).chain(success);
+        let expense = note.expense.iter().flat_map(|fit| {
+            let variances = [&fit.signal_variance, &fit.noise_variance];
+            fit.lengthscale.iter().chain(variances)
+        });
+        let mut all = note
+            .lengthscale
+            .iter()
+            .chain(&rest)
+            .chain(success)
+            .chain(expense);
+        let positive = all.all(|p| *p > 0.0 && p.is_finite());
+        drop(all);
+        let explained = note.expense.as_ref().map_or(0.0, |fit| fit.explained);
         if note.lengthscale.is_empty()
-            || !all.all(|p| *p > 0.0 && p.is_finite())
+            || !(0.0..=1.0).contains(&explained)
+            || !positive
             || !note.center.is_finite()
             || note.warp.is_some_and(|warp| !warp.is_valid())
             || !note.input_warp.is_valid(note.lengthscale.len())
@@ -111,18 +153,21 @@ impl Fit {
                 warp: note.warp,
             },
             success: note.success,
+            expense: note.expense,
         })
     }
 
     /// Returns an error if the note cannot belong to a model with `width` columns after `n_trials` trials.
     pub fn check_note(text: &str, n_trials: usize, width: usize) -> Result<()> {
         let fit = Self::from_note(text)?;
-        let other_rows = |success: &SuccessFit| {
-            success.rows == 0 || success.rows > n_trials || success.lengthscale.len() != width
+        let is_other = |rows: usize, lengthscale: &[f64]| {
+            rows == 0 || rows > n_trials || lengthscale.len() != width
         };
+        let (success, expense) = (fit.success.as_ref(), fit.expense.as_ref());
         if fit.rows > Some(n_trials)
             || fit.theta.lengthscale.len() != width
-            || fit.success.as_ref().is_some_and(other_rows)
+            || success.is_some_and(|fit| is_other(fit.rows, &fit.lengthscale))
+            || expense.is_some_and(|fit| is_other(fit.rows, &fit.lengthscale))
         {
             return Err(Error::Corrupt(format!(
                 "the note {text} is of a fit to other rows"
@@ -148,10 +193,12 @@ mod tests {
             let theta = Hyperparameters { lengthscale, signal_variance: variance, noise_variance: 1e-300, input_warp };
             let warp = warp.map(|(knee, width)| Warp { knee, width, diverging: f64::MIN, limit: f64::MIN });
             let units = Units { center: -a, scale: variance, warp };
-            let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), units, success: None };
+            let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), units, success: None, expense: None };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit.clone());
             let success = Some(SuccessFit { lengthscale: fit.theta.lengthscale.clone(), rows });
-            let fit = Fit { success, ..fit };
+            let lengthscale = fit.theta.lengthscale.clone();
+            let expense = Some(ExpenseFit { lengthscale, signal_variance: a, noise_variance: variance, explained: 0.25, rows });
+            let fit = Fit { success, expense, ..fit };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit);
         }
     }

@@ -12,6 +12,7 @@ use crate::ledger::Ledger;
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::columns::Columns;
+use crate::strategy::bayes::model::expense::fit_expense;
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::success::fit_success;
 use crate::strategy::bayes::model::targets::Targets;
@@ -138,6 +139,7 @@ pub fn refit(
         rows: Some(training.fold.rows.len()),
         units,
         success: fit_success(settings, columns, training, log, call)?,
+        expense: fit_expense(settings, columns, training, log, query, call)?,
     })
 }
 

@@ -21,6 +21,7 @@ const QUERY: Query<'static> = Query {
     context: &[],
     fidelity: None,
     feasible: Feasible::EVERYWHERE,
+    limit: None,
 };
 
 fn go_on() -> ControlFlow<()> {

@@ -17,6 +17,7 @@ fn query(now: f64) -> Query<'static> {
         context: &[],
         fidelity: None,
         feasible: Feasible::EVERYWHERE,
+        limit: None,
     }
 }
 

@@ -1,0 +1,470 @@
+//! The model of expenses. The expense d of an evaluation is its duration or its cost. An acquisition per unit of expense
+//! needs the expected log d at every point.
+//!
+//! The expected log d is the sum of a [`linear`] model and of a Gaussian process, which is fitted to the residuals of the
+//! linear model. With few rows, the linear model predicts well. With many rows, the Gaussian process adds what is not
+//! linear.
+//!
+//! The expense of a failed trial is as good as the expense of an observed trial, because both evaluations have ended.
+//! Trials that have not ended are right-censored at their age a: log d is replaced by E[log d | d > a] (the EM algorithm
+//! of Schmee & Hahn 1979).
+
+mod linear;
+
+use std::f64::consts::{FRAC_1_SQRT_2, PI};
+
+use ndarray::{ArrayView2, Axis, s};
+
+use crate::error::{Error, Result, Stop, check};
+use crate::gp::fit::{Draws, FitSettings, fit};
+use crate::gp::kernel::{InputWarp, KernelFamily};
+use crate::gp::{GaussianProcess, Target, Workspace};
+use crate::ledger::{Ledger, State, TrialNumber};
+use crate::numerics::special::mills_ratio;
+use crate::problem::Objective;
+use crate::random::Call;
+use crate::strategy::bayes::columns::Columns;
+use crate::strategy::bayes::model::note::ExpenseFit;
+use crate::strategy::bayes::model::training_set::TrainingSet;
+use crate::strategy::bayes::settings::Settings;
+use crate::strategy::{Query, Resource};
+use linear::Linear;
+
+/// The smallest number of known expenses for which residuals are modelled.
+const MIN_ROWS: usize = 5;
+
+/// The number of rounds of the EM algorithm.
+const ROUNDS: usize = 10;
+
+/// An expense of 0 counts as this share of the smallest positive expense.
+const SMALLEST: f64 = 0.1;
+
+/// A trial that has not ended is a row of the Gaussian process if its log age is above the expected log d minus this
+/// number of standard deviations. At a smaller age, E[log d | d > a] is nearly the expected log d.
+const SURPRISE: f64 = -1.0;
+
+/// The largest number of such rows. The rows with the most surprising ages are used.
+const MAX_CENSORED: usize = 32;
+
+/// The smallest noise variance of the residuals, in units of their variance. With less noise, the factor of rows that lie
+/// near each other would be inaccurate.
+const MIN_NOISE: f64 = 1e-4;
+
+/// Residuals with a smaller variance are not modelled.
+const MIN_VARIANCE: f64 = 1e-12;
+
+/// The kernel of the residuals.
+const FAMILY: KernelFamily = KernelFamily::Matern52;
+
+/// The exponent is multiplied by s²/(s² + SPREAD²), where s² is the part of the variance of log d that the model
+/// explains. If durations do not depend on the point, choices therefore do not depend on durations. Expected improvement looks only one trial ahead, so preferring points that are a little cheaper loses more than it saves. The
+/// number was chosen on the tables of `benchmarks/tables.py` (docs/defaults.md).
+const SPREAD: f64 = 0.7;
+
+/// The trials whose expense is known, in the order in which they ended, and the trials that have not ended.
+struct Expenses {
+    known: Vec<TrialNumber>,
+    log_expenses: Vec<f64>,
+    out: Vec<TrialNumber>,
+    log_ages: Vec<f64>,
+}
+
+impl Expenses {
+    /// Returns `None` if fewer than two positive expenses are known.
+    fn of(log: &Ledger, ended: &[TrialNumber], query: Query, resource: Resource) -> Option<Self> {
+        let expense = |number: &TrialNumber| {
+            let trial = &log.trials()[*number];
+            let expense = match resource {
+                Resource::Time => trial.duration(),
+                Resource::Cost => trial.cost(),
+            };
+            Some((*number, expense?))
+        };
+        let (known, expenses): (Vec<_>, Vec<f64>) = ended.iter().filter_map(expense).unzip();
+        let positive = expenses.iter().copied().filter(|d| *d > 0.0);
+        if positive.clone().count() < 2 {
+            return None;
+        }
+        let smallest = SMALLEST * positive.fold(f64::INFINITY, f64::min);
+        let age = |number: TrialNumber| {
+            let end = match log.trials()[number].state {
+                State::Pending => query.wall_time,
+                State::Abandoned => log.finished_at(number),
+                State::Observed | State::Failed => None,
+            };
+            let age = end? - log.started_at(number)?;
+            (age > 0.0).then(|| (number, age.ln()))
+        };
+        let (out, log_ages) = match resource {
+            Resource::Time => (0..log.trials().len()).filter_map(age).unzip(),
+            Resource::Cost => (Vec::new(), Vec::new()),
+        };
+        let logs = expenses.iter().map(|d| d.max(smallest).ln());
+        Some(Self {
+            known,
+            log_expenses: logs.collect(),
+            out,
+            log_ages,
+        })
+    }
+
+    /// The variance of the known log d.
+    fn variance(&self) -> f64 {
+        let n = self.log_expenses.len() as f64;
+        let mean = self.log_expenses.iter().sum::<f64>() / n;
+        let squares = self.log_expenses.iter().map(|y| (y - mean).powi(2));
+        squares.sum::<f64>() / n
+    }
+
+    /// The linear model, fitted by the EM algorithm. `x` has the rows of the known trials, followed by the rows of the
+    /// trials that have not ended.
+    fn linear(&self, x: ArrayView2<f64>) -> Linear {
+        let n = self.known.len();
+        let mut y = [&self.log_expenses[..], &self.log_ages].concat();
+        let mut model = Linear::fit(x.slice(s![..n, ..]), &y[..n]);
+        let rounds = if self.out.is_empty() { 0 } else { ROUNDS };
+        for _ in 0..rounds {
+            for (i, log_age) in self.log_ages.iter().enumerate() {
+                let mean = model.mean(&x.row(n + i).to_vec());
+                y[n + i] = mean_above(mean, model.variance.sqrt(), *log_age);
+            }
+            model = Linear::fit(x, &y);
+        }
+        model
+    }
+
+    /// The share of the variance of the known log d that a model explains, if its squared residuals have this mean. The
+    /// mean is corrected for the degrees of freedom, as in generalised cross-validation.
+    fn explained(&self, mean_square: f64, freedom: f64) -> f64 {
+        let left = 1.0 - freedom / self.known.len() as f64;
+        if left <= 0.0 || self.variance() == 0.0 {
+            return 0.0;
+        }
+        let share = mean_square / (left * left) / self.variance();
+        (1.0 - share).clamp(0.0, 1.0)
+    }
+
+    /// The residuals of the known log d, and their root mean square.
+    fn residuals(&self, x: ArrayView2<f64>, model: &Linear) -> (Vec<f64>, f64) {
+        let known = self.log_expenses.iter().zip(x.rows());
+        let residuals: Vec<f64> = known.map(|(y, x)| y - model.mean(&x.to_vec())).collect();
+        let squares = residuals.iter().map(|r| r * r);
+        let scale = (squares.sum::<f64>() / residuals.len() as f64).sqrt();
+        (residuals, scale)
+    }
+}
+
+/// E[Y | Y > y] for Y ~ N(mean, std²).
+fn mean_above(mean: f64, std: f64, y: f64) -> f64 {
+    if std == 0.0 {
+        return mean.max(y);
+    }
+    let z = (y - mean) / std;
+    let hazard = if z > 1.0 {
+        1.0 / mills_ratio(z).0
+    } else {
+        let density = (-0.5 * z * z).exp() / (2.0 * PI).sqrt();
+        density / (0.5 * libm::erfc(z * FRAC_1_SQRT_2))
+    };
+    mean + std * hazard
+}
+
+/// The Gaussian process of the residuals, which is kept between suggestions. The rows of the last fit are factorised
+/// together, and later rows are appended one by one.
+pub struct Residuals {
+    gp: GaussianProcess,
+    fit: ExpenseFit,
+    rows: Vec<TrialNumber>,
+    n_moves: usize,
+    /// One unit of the targets, as a log expense.
+    scale: f64,
+}
+
+fn fit_settings(columns: &Columns, n_restarts: usize) -> FitSettings {
+    FitSettings {
+        family: FAMILY,
+        groups: columns.dimension.clone(),
+        categories: columns.categories.clone(),
+        lengthscale: None,
+        signal_variance: None,
+        noise_variance: None,
+        priors: true,
+        n_restarts,
+        draws: Draws::Unit,
+        dimensions: columns.dimensions,
+        spreads: columns.spreads.clone(),
+        input_warp: InputWarp::default(),
+        warpable: Vec::new(),
+    }
+}
+
+/// Fits the hyperparameters of the residuals. Returns `None` if only trials count, or if few expenses are known.
+pub fn fit_expense(
+    settings: &Settings,
+    columns: &Columns,
+    training: &TrainingSet,
+    log: &Ledger,
+    query: Query,
+    call: &mut Call,
+) -> Result<Option<ExpenseFit>> {
+    match fit_residuals(settings, columns, training, log, query, call) {
+        // Without a model of the residuals, the linear model is used.
+        Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => Ok(None),
+        found => found,
+    }
+}
+
+fn fit_residuals(
+    settings: &Settings,
+    columns: &Columns,
+    training: &TrainingSet,
+    log: &Ledger,
+    query: Query,
+    call: &mut Call,
+) -> Result<Option<ExpenseFit>> {
+    let Some((resource, _)) = settings.acquisition.rule().per(query)? else {
+        return Ok(None);
+    };
+    let expenses = Expenses::of(log, &training.fold.ended, query, resource);
+    let Some(expenses) = expenses.filter(|expenses| expenses.known.len() >= MIN_ROWS) else {
+        return Ok(None);
+    };
+    let x = training.encode(log, &[&expenses.known[..], &expenses.out].concat());
+    let linear = expenses.linear(x.view());
+    let x = x.slice(s![..expenses.known.len(), ..]);
+    let (residuals, scale) = expenses.residuals(x, &linear);
+    if scale * scale < MIN_VARIANCE {
+        return Ok(None);
+    }
+    let targets: Vec<f64> = residuals.iter().map(|r| r / scale).collect();
+    let last = training.fit().and_then(|fit| fit.expense.as_ref());
+    let gp = settings.gp();
+    let n_restarts = match last {
+        Some(_) => gp.n_refit_restarts,
+        None => gp.n_restarts,
+    };
+    let fitted = fit_settings(columns, n_restarts);
+    let start = last.map_or_else(|| fitted.prior_mode(), ExpenseFit::theta);
+    let mut theta = fit(x, &targets, &start, &fitted, call)?;
+    theta.noise_variance = theta.noise_variance.max(MIN_NOISE);
+    let mut model = GaussianProcess::new(FAMILY, &theta)?.with_categories(&columns.categories);
+    model.append_rows(x)?;
+    model.set_targets(&targets)?;
+    let (means, _) = model.leave_one_out(call.stop)?;
+    let errors = targets
+        .iter()
+        .zip(means)
+        .map(|(y, mean)| (y - mean).powi(2));
+    let mean_square = scale * scale * errors.sum::<f64>() / targets.len() as f64;
+    Ok(Some(ExpenseFit {
+        lengthscale: theta.lengthscale,
+        signal_variance: theta.signal_variance,
+        noise_variance: theta.noise_variance,
+        explained: expenses.explained(mean_square, linear.freedom),
+        rows: targets.len(),
+    }))
+}
+
+impl Residuals {
+    /// Returns the kept model with all known rows, or a new model if the kept model does not have the same first rows.
+    fn update(
+        kept: Option<Self>,
+        fit: &ExpenseFit,
+        x: ArrayView2<f64>,
+        known: &[TrialNumber],
+        (columns, n_moves): (&Columns, usize),
+        stop: &mut Stop,
+    ) -> Result<Self> {
+        let base = fit.rows.min(known.len());
+        let is_same = |kept: &Self| {
+            kept.fit == *fit && kept.n_moves == n_moves && known.starts_with(&kept.rows)
+        };
+        let mut model = match kept {
+            Some(kept) if is_same(&kept) => kept,
+            _ => {
+                let mut gp = GaussianProcess::new(FAMILY, &fit.theta())?
+                    .with_categories(&columns.categories);
+                gp.append_rows(x.slice(s![..base, ..]))?;
+                Self {
+                    gp,
+                    fit: fit.clone(),
+                    rows: known[..base].to_vec(),
+                    n_moves,
+                    scale: 1.0,
+                }
+            }
+        };
+        for i in model.rows.len()..known.len() {
+            check(stop)?;
+            model.gp.append_rows(x.slice(s![i..=i, ..]))?;
+            model.rows.push(known[i]);
+        }
+        Ok(model)
+    }
+}
+
+/// The term −c·E[log d(x)], which is added to an acquisition in a context.
+pub struct ExpenseTerm<'a> {
+    exponent: f64,
+    linear: Linear,
+    residuals: Option<&'a Residuals>,
+    /// A row of the model. The columns of the context follow the columns of the point.
+    row: Vec<f64>,
+    gradient: Vec<f64>,
+    width: usize,
+    workspace: Workspace,
+}
+
+impl<'a> ExpenseTerm<'a> {
+    /// Fits the linear model and updates the kept model of the residuals. Returns `None` if only trials count, or if
+    /// fewer than two expenses are known.
+    pub fn update(
+        kept: &'a mut Option<Residuals>,
+        settings: &Settings,
+        columns: &Columns,
+        training: &TrainingSet,
+        log: &Ledger,
+        query: Query,
+        stop: &mut Stop,
+    ) -> Result<Option<Self>> {
+        let Some((resource, power)) = settings.acquisition.rule().per(query)? else {
+            return Ok(None);
+        };
+        let Some(expenses) = Expenses::of(log, &training.fold.ended, query, resource) else {
+            return Ok(None);
+        };
+        let variance = expenses.variance();
+        let x = training.encode(log, &[&expenses.known[..], &expenses.out].concat());
+        let linear = expenses.linear(x.view());
+        let n = expenses.known.len();
+        let fit = training.fit().and_then(|fit| fit.expense.as_ref());
+        let (targets, scale) = expenses.residuals(x.slice(s![..n, ..]), &linear);
+        let residuals = match fit.filter(|_| scale * scale >= MIN_VARIANCE) {
+            None => None,
+            Some(fit) => {
+                let context = (columns, training.fold.n_moves);
+                let (numbers, out) = (&expenses.known, x.slice(s![n.., ..]));
+                let found = Residuals::update(kept.take(), fit, x.view(), numbers, context, stop)
+                    .and_then(|model| {
+                        model.with_targets(&targets, scale, out, &expenses.log_ages, &linear)
+                    });
+                match found {
+                    Ok(model) => Some(&*kept.insert(model)),
+                    Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => None,
+                    Err(error) => return Err(error),
+                }
+            }
+        };
+        let explained = match fit {
+            Some(fit) => fit.explained,
+            None => expenses.explained(scale * scale, linear.freedom),
+        };
+        let variance = variance * explained;
+        let width = columns.width();
+        let mut row = vec![0.0; width];
+        row[width - query.context.len()..].copy_from_slice(query.context);
+        Ok(Some(Self {
+            exponent: power * variance / (variance + SPREAD * SPREAD),
+            linear,
+            residuals,
+            row,
+            gradient: vec![0.0; width],
+            width: width - query.context.len(),
+            workspace: Workspace::default(),
+        }))
+    }
+
+    /// The expected log d of the row in `self.row`.
+    fn mean(&mut self) -> f64 {
+        let residual = self.residuals.map_or(0.0, |model| {
+            model.scale * model.gp.mean_at(&self.row, &mut self.workspace)
+        });
+        self.linear.mean(&self.row) + residual
+    }
+}
+
+impl Residuals {
+    /// Sets the residuals as targets. The trials that have not ended are the rows of `x`.
+    fn with_targets(
+        mut self,
+        residuals: &[f64],
+        scale: f64,
+        x: ArrayView2<f64>,
+        log_ages: &[f64],
+        linear: &Linear,
+    ) -> Result<Self> {
+        self.scale = scale;
+        let targets: Vec<f64> = residuals.iter().map(|r| r / scale).collect();
+        self.gp.set_targets(&targets)?;
+        self.add_censored(x, log_ages, linear)?;
+        Ok(self)
+    }
+
+    /// Replaces the tail by the trials that have not ended and whose age is surprising.
+    fn add_censored(
+        &mut self,
+        x: ArrayView2<f64>,
+        log_ages: &[f64],
+        linear: &Linear,
+    ) -> Result<()> {
+        let theta = self.gp.hyperparameters();
+        let (noise, scale) = (theta.noise_variance, self.scale);
+        let largest = scale * (theta.signal_variance + noise).sqrt();
+        self.gp.set_tail(x.slice(s![..0, ..]), &[])?;
+        let prior: Vec<f64> = x
+            .rows()
+            .into_iter()
+            .map(|x| linear.mean(&x.to_vec()))
+            .collect();
+        let means = self.gp.mean(x);
+        let surprise = |i: usize| (log_ages[i] - prior[i] - scale * means[i]) / largest;
+        let mut chosen: Vec<usize> = (0..log_ages.len())
+            .filter(|&i| surprise(i) > SURPRISE)
+            .collect();
+        chosen.sort_by(|&i, &j| surprise(j).total_cmp(&surprise(i)));
+        chosen.truncate(MAX_CENSORED);
+        chosen.sort_unstable();
+        let x = x.select(Axis(0), &chosen);
+        let (means, variances) = self.gp.predict(x.view());
+        let rows = chosen.iter().zip(means).zip(variances);
+        let targets: Vec<Target> = rows
+            .map(|((&i, mean), variance)| {
+                let std = scale * (variance + noise).sqrt();
+                let expected = mean_above(prior[i] + scale * mean, std, log_ages[i]);
+                Target::Value((expected - prior[i]) / scale)
+            })
+            .collect();
+        self.gp.set_tail(x.view(), &targets)
+    }
+}
+
+impl Objective for ExpenseTerm<'_> {
+    fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]) {
+        for (x, out) in points.rows().into_iter().zip(out) {
+            self.row.iter_mut().zip(x).for_each(|(r, x)| *r = *x);
+            *out = -self.exponent * self.mean();
+        }
+    }
+
+    fn value_and_gradient(&mut self, x: &[f64], gradient: &mut [f64]) -> f64 {
+        self.row[..x.len()].copy_from_slice(x);
+        let mean = self.mean();
+        self.gradient.fill(0.0);
+        if let Some(model) = self.residuals {
+            let (gradient, workspace) = (&mut self.gradient, &mut self.workspace);
+            model
+                .gp
+                .gradient(&self.row, model.scale, 0.0, &[], workspace, gradient);
+        }
+        let both = self.gradient[..self.width].iter().zip(self.linear.slope());
+        let slopes = both.map(|(residual, linear)| residual + linear);
+        gradient
+            .iter_mut()
+            .zip(slopes)
+            .for_each(|(g, slope)| *g = -self.exponent * slope);
+        -self.exponent * mean
+    }
+}
+
+#[cfg(test)]
+mod tests;

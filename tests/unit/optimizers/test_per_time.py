@@ -1,0 +1,118 @@
+"""Tests of choices per unit of time or cost."""
+
+import numpy as np
+import pytest
+
+import belated as bl
+
+CANDIDATES = np.random.default_rng(0).random((60, 2))
+
+
+def value(x):
+    return float(np.sin(9 * x[1]) + 0.1 * np.sin(20 * x[0]))
+
+
+def seconds(x):
+    return float(np.exp(4 * x[0]))
+
+
+def chosen(n, *, told=seconds, unit=1.0, limit=None, **acquisition):
+    """Return the indices of n suggestions, each of which is observed with its duration and cost."""
+    optimizer = bl.BayesOpt(candidates=CANDIDATES, seed=1, acquisition=bl.LogEI(**acquisition))
+    indices = []
+    for _ in range(n):
+        trial = bl.Trial(optimizer, optimizer._start_trials(1, None, None, limit=limit)[0])
+        x = CANDIDATES[trial.index]
+        amount = None if told is None else unit * told(x)
+        optimizer.observe(trial, value(x), duration=amount, cost=amount)
+        indices.append(trial.index)
+    return indices
+
+
+def test_by_hand_auto_is_per_trial():
+    assert chosen(15) == chosen(15, per="trial")
+    assert chosen(15, per="trial", power=3.0) == chosen(15, per="trial")
+
+
+@pytest.mark.parametrize("per", ["time", "cost"])
+def test_without_amounts_choices_are_per_trial(per):
+    assert chosen(15, told=None, per=per) == chosen(15, told=None, per="trial")
+
+
+@pytest.mark.parametrize("per", ["time", "cost"])
+def test_equal_amounts_do_not_change_choices(per):
+    assert chosen(15, told=lambda x: 7.0, per=per) == chosen(15, per="trial")
+
+
+@pytest.mark.parametrize("per", ["time", "cost"])
+def test_choices_per_amount_are_cheaper_and_do_not_depend_on_the_unit(per):
+    per_trial, per_amount = chosen(20, per="trial"), chosen(20, per=per)
+    mean = [np.mean([seconds(CANDIDATES[i]) for i in indices[4:12]]) for indices in (per_trial, per_amount)]
+    assert mean[1] < mean[0]
+    assert chosen(20, per=per, unit=1 / 86400) == per_amount
+
+
+def test_auto_follows_the_limit_of_the_run():
+    for of in ("time", "cost"):
+        assert chosen(15, limit=(of, 0.5)) == chosen(15, per=of)
+
+
+def test_a_cooled_power_falls_to_zero():
+    assert chosen(15, limit=("time", 1.0), power="cooled") == chosen(15, per="trial")
+    assert chosen(15, limit=("time", 0.0), power="cooled") == chosen(15, per="time", power=1.0)
+
+
+def test_a_cooled_power_needs_a_limit():
+    with pytest.raises(bl.InvalidSetting, match="timeout= or budget="):
+        chosen(15, per="time", power="cooled")
+    with pytest.raises(bl.InvalidSetting, match="timeout= or budget="):
+        chosen(15, per="cost", power="cooled", limit=("time", 0.5))
+
+
+@pytest.mark.parametrize("wrong", [{"per": "second"}, {"power": -0.1}, {"power": float("nan")}, {"power": "hot"}])
+def test_invalid_settings_are_refused(wrong):
+    with pytest.raises(bl.InvalidSetting):
+        bl.BayesOpt({"x": (0.0, 1.0)}, acquisition=bl.LogEI(**wrong))
+
+
+def test_other_acquisitions_have_no_such_setting():
+    with pytest.raises(bl.BelatedError, match="per"):
+        bl.UCB(per="time")
+
+
+def test_a_failure_keeps_its_duration():
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+    trial = optimizer.suggest()
+    with pytest.raises(bl.InvalidValue, match="duration"):
+        trial.fail(duration=-1.0)
+    assert trial.state == "pending"
+    trial.fail()
+    trial.fail(duration=2.5)  # the duration may be reported later than the failure
+    trial.fail(duration=3.5)
+    assert (trial.state, trial.duration) == ("failed", 2.5)
+
+
+def test_added_trials_have_durations():
+    optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
+    trials = optimizer.add([{"x": 0.1}, {"x": 0.2}], [1.0, 2.0], duration=[3.0, None])
+    assert [trial.duration for trial in trials] == [3.0, None]
+    with pytest.raises(bl.InvalidValue, match="duration"):
+        optimizer.add({"x": 0.3}, 1.0, duration=float("inf"))
+
+
+def test_a_run_tells_how_much_time_or_budget_has_been_used():
+    used = []
+
+    class Listening(bl.BayesOpt):
+        def _start_trials(self, *arguments, limit=None):
+            used.append(limit)
+            return super()._start_trials(*arguments, limit=limit)
+
+    def run(**limits):
+        used.clear()
+        bl.maximize(lambda params: {"value": params["x"], "cost": 1.0}, optimizer=Listening({"x": (0.0, 1.0)}), **limits)
+        return list(used)
+
+    assert run(budget=4.0) == [("cost", share) for share in (0.0, 0.25, 0.5, 0.75)]
+    assert {of for of, _ in run(timeout=0.2)} == {"time"}
+    assert run(n_trials=3, timeout=100.0) == [None] * 3
