@@ -443,6 +443,7 @@ impl Step {
             }
             Step::Fail(which) => report(which, &|optimizer, number| {
                 let action = Action::Fail {
+                    duration: None,
                     number,
                     error: which.is_multiple_of(2).then(|| Failure {
                         kind: "ValueError".to_string(),

@@ -74,8 +74,9 @@ def added_actions(
     for i, point in enumerate(points):
         what = "params" if several is None else f"params[{i}]"
         place = _place_of(problem, point)
-        checked = [check_amount(name, each[i], what) for name, each in amounts.items()]
-        observation = None if values[i] is None else Observation(problem.check_value(values[i], what), *checked)
+        std, cost, duration = (check_amount(name, each[i], what) for name, each in amounts.items())
+        checked = None if values[i] is None else problem.check_value(values[i], what)
+        observation = None if checked is None else Observation(checked, std, cost, duration)
         # If no fidelity is given, the value is assumed to come from an evaluation at the highest fidelity.
         fidelity = problem.check_fidelity(fidelities[i])
         if fidelity is None and problem.fidelity is not None:

@@ -110,7 +110,8 @@ def test_a_run_tells_how_much_time_or_budget_has_been_used():
 
     def run(**limits):
         used.clear()
-        bl.maximize(lambda params: {"value": params["x"], "cost": 1.0}, optimizer=Listening({"x": (0.0, 1.0)}), **limits)
+        optimizer = Listening({"x": (0.0, 1.0)})
+        bl.maximize(lambda params: {"value": params["x"], "cost": 1.0}, optimizer=optimizer, **limits)
         return list(used)
 
     assert run(budget=4.0) == [("cost", share) for share in (0.0, 0.25, 0.5, 0.75)]

@@ -294,10 +294,10 @@ impl Residuals {
                 }
             }
         };
-        for i in model.rows.len()..known.len() {
+        for (i, &number) in known.iter().enumerate().skip(model.rows.len()) {
             check(stop)?;
             model.gp.append_rows(x.slice(s![i..=i, ..]))?;
-            model.rows.push(known[i]);
+            model.rows.push(number);
         }
         Ok(model)
     }

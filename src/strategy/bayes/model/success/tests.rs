@@ -4,7 +4,7 @@
 use super::*;
 use crate::ledger::{Action, Event, Observation};
 use crate::maximize::feasible::Feasible;
-use crate::problem::{Clock, Objective, Point};
+use crate::problem::{Clock, Point};
 use crate::random::Rng;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::bayes_opt::tests::on_square;
