@@ -1,0 +1,203 @@
+//! The records of trials, sorted by age, with equal records grouped.
+
+use super::{Outcome, Unknown};
+use crate::error::{Error, Result};
+
+/// The meaning of an age in numbers of continuous time t. Fits at a resolution use the probabilities of intervals, so
+/// the likelihoods of discrete and continuous distributions are comparable.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Resolution {
+    /// Ages are exact. A delay of 0 means an interval from 0 to the smallest positive delay.
+    Exact,
+    /// Delays d are rounded to multiples of this number Δ: t is in [d − Δ/2, d + Δ/2].
+    Rounded(f64),
+    /// Ages are whole numbers of iterations, from 1. A result that arrives before the next suggestion has delay 1, so a
+    /// delay k means that t is in [k − 1, k). A trial in flight at age k may still arrive with delay k: t ≥ k − 1. With
+    /// an exponential t, the delay is geometric.
+    Iterations,
+}
+
+impl Resolution {
+    /// Returns the time t that has certainly passed at an age.
+    pub fn elapsed(self, age: f64) -> f64 {
+        match self {
+            Resolution::Exact | Resolution::Rounded(_) => age,
+            Resolution::Iterations => (age - 1.0).max(0.0),
+        }
+    }
+
+    /// Returns the delay that is recorded for an event at time t.
+    pub fn delay(self, t: f64) -> f64 {
+        match self {
+            Resolution::Exact | Resolution::Rounded(_) => t,
+            Resolution::Iterations => t.floor() + 1.0,
+        }
+    }
+
+    fn interval(self, delay: f64, smallest: f64) -> (f64, f64) {
+        match self {
+            Resolution::Exact if delay == 0.0 => (0.0, smallest),
+            Resolution::Exact => (delay, delay),
+            Resolution::Rounded(step) => ((delay - 0.5 * step).max(0.0), delay + 0.5 * step),
+            Resolution::Iterations => (self.elapsed(delay), self.elapsed(delay) + 1.0),
+        }
+    }
+}
+
+/// Grouped delays of one outcome. `low` and `high` are log(t/scale) at the ends of intervals. They are equal for exact
+/// delays.
+#[derive(Default)]
+pub struct Cells {
+    pub low: Vec<f64>,
+    pub high: Vec<f64>,
+    pub weight: Vec<f64>,
+}
+
+impl Cells {
+    fn push(&mut self, low: f64, high: f64, weight: f64) {
+        self.low.push(low);
+        self.high.push(high);
+        self.weight.push(weight);
+    }
+
+    pub fn len(&self) -> usize {
+        self.weight.len()
+    }
+
+    pub fn total(&self) -> f64 {
+        self.weight.iter().sum()
+    }
+}
+
+/// The data of a fit. Trials in flight with an elapsed time of 0 have the likelihood 1 and are left out of `censored`.
+pub struct Records {
+    /// Groups of equal records (age, outcome, number of records), sorted.
+    pub groups: Vec<(f64, Outcome, f64)>,
+    pub resolution: Resolution,
+    pub arrived: Cells,
+    pub failed: Cells,
+    pub censored: Cells,
+    /// The unit of time: the median of the delays above 0.
+    pub scale: f64,
+    pub follow_up: f64,
+    /// Σ log t over exact delays. A density of t is a density of log t divided by t.
+    pub log_jacobian: f64,
+}
+
+impl Records {
+    /// Sorts, groups and standardises records. Returns a reason if there is nothing to fit.
+    pub fn new(
+        ages: &[f64],
+        outcomes: &[Outcome],
+        resolution: Resolution,
+    ) -> Result<std::result::Result<Self, Unknown>> {
+        check(ages, outcomes.len(), resolution)?;
+        let mut sorted: Vec<(f64, Outcome)> =
+            ages.iter().copied().zip(outcomes.iter().copied()).collect();
+        // Adding 0 replaces −0.
+        sorted.iter_mut().for_each(|record| record.0 += 0.0);
+        sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let mut groups: Vec<(f64, Outcome, f64)> = Vec::new();
+        for (age, outcome) in sorted {
+            match groups.last_mut() {
+                Some(last) if last.0 == age && last.1 == outcome => last.2 += 1.0,
+                _ => groups.push((age, outcome, 1.0)),
+            }
+        }
+        let Some(&(follow_up, _, _)) = groups.last() else {
+            return Ok(Err(Unknown::NoRecords));
+        };
+        let Some(scale) = median_delay(&groups, resolution) else {
+            return Ok(Err(Unknown::NoArrivals));
+        };
+        let ends = groups.iter().filter(|g| g.1 != Outcome::Censored);
+        let smallest = ends.map(|g| g.0).find(|&d| d > 0.0).unwrap_or(scale);
+        let mut records = Self {
+            resolution,
+            arrived: Cells::default(),
+            failed: Cells::default(),
+            censored: Cells::default(),
+            scale,
+            follow_up,
+            log_jacobian: 0.0,
+            groups: Vec::new(),
+        };
+        for &(age, outcome, weight) in &groups {
+            let cells = match outcome {
+                Outcome::Censored => {
+                    let x = (resolution.elapsed(age) / scale).ln();
+                    if x > f64::NEG_INFINITY {
+                        records.censored.push(x, x, weight);
+                    }
+                    continue;
+                }
+                Outcome::Arrived => &mut records.arrived,
+                Outcome::Failed => &mut records.failed,
+            };
+            let (low, high) = resolution.interval(age, smallest);
+            cells.push((low / scale).ln(), (high / scale).ln(), weight);
+            if low == high {
+                records.log_jacobian += weight * low.ln();
+            }
+        }
+        records.groups = groups;
+        Ok(Ok(records))
+    }
+}
+
+fn check(ages: &[f64], n_outcomes: usize, resolution: Resolution) -> Result<()> {
+    if ages.len() != n_outcomes {
+        return Err(Error::Shape(format!(
+            "{} ages for {n_outcomes} outcomes; give one outcome per age",
+            ages.len()
+        )));
+    }
+    let refused = |name, got: f64, expected| {
+        Err(Error::InvalidSetting {
+            name,
+            got: got.to_string(),
+            expected,
+        })
+    };
+    if let Resolution::Rounded(step) = resolution
+        && !(step > 0.0 && step.is_finite())
+    {
+        return refused("resolution", step, "give a finite number above 0");
+    }
+    if let Some(&bad) = ages.iter().find(|a| !(**a >= 0.0 && a.is_finite())) {
+        return refused("ages", bad, "give finite numbers of 0 or above");
+    }
+    if resolution == Resolution::Iterations
+        && let Some(&bad) = ages.iter().find(|a| a.fract() != 0.0)
+    {
+        return refused("ages", bad, "give whole numbers of iterations");
+    }
+    Ok(())
+}
+
+/// Returns the median of the delays of arrivals above 0, or None without arrivals. If all delays are 0, the unit of
+/// time is the smallest age above 0, or 1.
+fn median_delay(groups: &[(f64, Outcome, f64)], resolution: Resolution) -> Option<f64> {
+    let arrived = || groups.iter().filter(|g| g.1 == Outcome::Arrived);
+    arrived().next()?;
+    if resolution == Resolution::Iterations {
+        // Delays of 0 do not exist.
+        let half = 0.5 * arrived().map(|g| g.2).sum::<f64>();
+        return weighted_median(arrived().map(|g| (g.0.max(1.0), g.2)), half);
+    }
+    let half = 0.5 * arrived().filter(|g| g.0 > 0.0).map(|g| g.2).sum::<f64>();
+    let median = weighted_median(arrived().filter(|g| g.0 > 0.0).map(|g| (g.0, g.2)), half);
+    let positive = groups.iter().map(|g| g.0).find(|&a| a > 0.0);
+    Some(median.or(positive).unwrap_or(1.0))
+}
+
+fn weighted_median(sorted: impl Iterator<Item = (f64, f64)>, half: f64) -> Option<f64> {
+    let (mut below, mut median) = (0.0, None);
+    for (value, weight) in sorted {
+        if below < half {
+            median = Some(value);
+        }
+        below += weight;
+    }
+    median
+}
