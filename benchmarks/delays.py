@@ -151,7 +151,7 @@ def describe_few(rng, simulations):
     result = {}
     for arrivals in (3, 5, 10, 20):
         shares = [
-            bias(rng, law, never, fails, simulations, arrivals)[2] for law in LAWS for never, fails in SHARES
+            bias(rng, law, never, fails, simulations, arrivals)[2] for law in LAWS for never, fails in SHARES[1:]
         ]
         result[arrivals] = {
             "coverage": [round(float(c), 3) for c in np.mean(shares, 0)],

@@ -4,8 +4,8 @@
 use ndarray::Array2;
 
 use super::family::Family;
-use super::fit::{Fit, Options, factor, probabilities};
-use super::likelihood::{FAIL_LOCATION, FAIL_SPREAD, FAILURES, LOCATION, SPREAD, negative_log};
+use super::fit::{Fit, LOWER, Options, UPPER, factor, probabilities};
+use super::likelihood::{FAIL_LOCATION, FAILURES, LOCATION, negative_log};
 use super::records::Records;
 use crate::error::{Result, Stop, check};
 use crate::numerics::cholesky::LowerFactor;
@@ -19,6 +19,15 @@ const SMALLEST_WEIGHT: f64 = 1e-3;
 /// The largest number of groups of records for which importance weights are computed. With more records, the posterior
 /// is close to normal.
 const MAX_WEIGHTED: usize = 4096;
+
+/// The factor by which the draws are wider than the normal approximation, if they have importance weights. The posterior
+/// has longer tails than the approximation.
+const PROPOSAL: f64 = 1.4;
+
+/// Deviations from the maximum are multiplied by √(1 + this number / number of arrivals). Without this factor, 80 %
+/// intervals after 3 to 20 arrivals contain the truth in 72 to 79 % of the cases (benchmarks/delays.py), because no
+/// family is exact.
+const SMALL_SAMPLE: f64 = 4.0;
 
 /// Delays of one outcome in units of the scale: with probability `probability` the log of the delay is `location` +
 /// `spread` Z.
@@ -90,6 +99,11 @@ fn draws_of(fit: &Fit, records: &Records, options: &Options) -> Vec<Draw> {
         }
     }
     let squares: Vec<f64> = standard.rows().into_iter().map(|r| r.dot(&r)).collect();
+    let n_groups = records.arrived.len() + records.failed.len() + records.censored.len();
+    let weighted = n_groups <= MAX_WEIGHTED;
+    if weighted {
+        standard *= PROPOSAL;
+    }
     let mut damping = 0.0;
     let l = loop {
         match factor(&fit.minimum, &fit.free, damping) {
@@ -103,29 +117,27 @@ fn draws_of(fit: &Fit, records: &Records, options: &Options) -> Vec<Draw> {
         Some(l) => LowerFactor::of(l).backward_substitution(standard.view_mut()),
         None => standard.fill(0.0),
     }
-    let n_groups = records.arrived.len() + records.failed.len() + records.censored.len();
-    let weighted = l.is_some() && n_groups <= MAX_WEIGHTED;
+    let widening = (1.0 + SMALL_SAMPLE / records.arrived.total()).sqrt();
     let mut log_weights = vec![0.0; N_DRAWS];
     let mut draws = Vec::new();
     for (k, row) in standard.rows().into_iter().enumerate() {
-        let mut theta = fit.theta;
-        for (&i, step) in fit.free.iter().zip(row) {
-            let bound = if i == SPREAD || i == FAIL_SPREAD {
-                4.0
-            } else {
-                100.0
-            };
-            theta[i] = (theta[i] + step).clamp(-bound - 4.0, bound);
-        }
+        let moved = |factor: f64| {
+            let mut theta = fit.theta;
+            for (&i, step) in fit.free.iter().zip(row) {
+                theta[i] = (theta[i] + factor * step).clamp(2.0 * LOWER[i], 2.0 * UPPER[i]);
+            }
+            theta
+        };
         if weighted {
-            let at = negative_log(records, fit.family, &theta, &fit.free, options.priors).value;
+            let (theta, free) = (moved(1.0), &fit.free);
+            let at = negative_log(records, fit.family, &theta, free, options.priors).value;
             let log_ratio = fit.minimum.value - at + 0.5 * squares[k];
-            log_weights[k] = if log_ratio.is_finite() {
-                log_ratio
-            } else {
-                f64::NEG_INFINITY
+            log_weights[k] = match log_ratio.is_finite() {
+                true => log_ratio,
+                false => f64::NEG_INFINITY,
             };
         }
+        let theta = moved(widening);
         let [arrives, fails, never] = probabilities(&theta);
         let law = |family, probability, location: usize| Law {
             family,

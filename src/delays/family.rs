@@ -41,6 +41,15 @@ impl Family {
         }
     }
 
+    /// The standard deviation of Z.
+    pub fn std(self) -> f64 {
+        match self {
+            Family::Exponential | Family::Weibull => PI / 6f64.sqrt(),
+            Family::LogNormal => 1.0,
+            Family::LogLogistic => PI / 3f64.sqrt(),
+        }
+    }
+
     /// Returns log f(z) and its first two derivatives.
     #[inline(always)]
     pub fn log_density(self, z: f64) -> (f64, f64, f64) {

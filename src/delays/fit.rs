@@ -11,8 +11,11 @@ use crate::error::{Result, Stop, check};
 use crate::numerics::cholesky::{LowerFactor, factor_in_place};
 
 /// The bounds of θ. A spread of 0.001 means delays that are equal to one part in a thousand.
-const LOWER: [f64; P] = [-60.0, -6.9, -25.0, -25.0, -60.0, -6.9];
-const UPPER: [f64; P] = [60.0, 3.0, 25.0, 25.0, 60.0, 3.0];
+pub const LOWER: [f64; P] = [-60.0, -6.9, -25.0, -25.0, -60.0, -6.9];
+pub const UPPER: [f64; P] = [60.0, 3.0, 25.0, 25.0, 60.0, 3.0];
+
+/// With more groups of records, a fit starts at the maximum for a sample of about this size per outcome.
+const SAMPLE: usize = 2048;
 
 /// The settings of a fit.
 #[derive(Clone, Debug)]
@@ -63,16 +66,18 @@ pub fn probabilities(theta: &[f64; P]) -> [f64; 3] {
 
 /// Fits all families.
 pub fn fit_families(records: &Records, options: &Options, stop: &mut Stop) -> Result<Vec<Fit>> {
+    let sample = records.sample(SAMPLE);
     let mut fits = Vec::new();
     for &family in &options.families {
-        fits.push(fit_family(records, family, options, stop)?);
+        fits.push(fit_family(records, sample.as_ref(), family, options, stop)?);
     }
     // AICc = −2 log L + 2k + 2k(k + 1)/(n − k − 1) (Hurvich and Tsai 1989), where n counts arrivals, and k counts the
     // parameters of the delays of arrivals and of the probabilities. The other parameters are the same in all families.
+    // The denominator is at least 4, because the priors make large penalties unnecessary.
     let n = records.arrived.total();
     let criterion = |fit: &Fit| {
         let k = fit.free.iter().filter(|&&i| i < FAIL_LOCATION).count() as f64;
-        let correction = k * (k + 1.0) / (n - k - 1.0).max(1.0);
+        let correction = k * (k + 1.0) / (n - k - 1.0).max(4.0);
         fit.log_likelihood - k - correction
     };
     let scores: Vec<f64> = fits.iter().map(criterion).collect();
@@ -86,6 +91,7 @@ pub fn fit_families(records: &Records, options: &Options, stop: &mut Stop) -> Re
 
 fn fit_family(
     records: &Records,
+    sample: Option<&Records>,
     family: Family,
     options: &Options,
     stop: &mut Stop,
@@ -100,12 +106,16 @@ fn fit_family(
     if records.failed.len() > 0 {
         free.extend([FAILS, FAIL_LOCATION, FAIL_SPREAD]);
     }
-    let mut objective =
-        |theta: &[f64; P]| negative_log(records, family, theta, &free, options.priors);
+    let on = |records, start, stop: &mut Stop| {
+        let mut objective =
+            |theta: &[f64; P]| negative_log(records, family, theta, &free, options.priors);
+        minimize(&mut objective, start, &free, stop)
+    };
+    let rough = sample.unwrap_or(records);
     let mut best: Option<([f64; P], Expansion)> = None;
-    for start in starts(records, family, options) {
-        let found = minimize(&mut objective, start, &free, stop)?;
-        // The second start matters only if it is clearly better, so that ties do not depend on rounding.
+    for start in starts(rough, family, options) {
+        let found = on(rough, start, stop)?;
+        // The second start must be clearly better, so that rounding does not decide between equal maxima.
         if best
             .as_ref()
             .is_none_or(|b| found.1.value < b.1.value - 1e-9)
@@ -113,7 +123,10 @@ fn fit_family(
             best = Some(found);
         }
     }
-    let (theta, minimum) = best.expect("there is at least one start");
+    let (mut theta, mut minimum) = best.expect("there is at least one start");
+    if sample.is_some() {
+        (theta, minimum) = on(records, theta, stop)?;
+    }
     let likelihood = negative_log(records, family, &theta, &free, false).value;
     Ok(Fit {
         family,

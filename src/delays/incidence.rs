@@ -76,17 +76,4 @@ impl Incidence {
         }
         estimate
     }
-
-    /// Returns the probability of an arrival by a time and its variance, or None beyond the last arrival.
-    pub fn at(&self, time: f64) -> Option<(f64, f64)> {
-        let last = *self.times.last()?;
-        if time > last {
-            return None;
-        }
-        let after = self.times.partition_point(|&t| t <= time);
-        Some(match after.checked_sub(1) {
-            None => (0.0, 0.0),
-            Some(j) => (self.arrived[j], self.arrived_variance[j]),
-        })
-    }
 }

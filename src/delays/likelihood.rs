@@ -22,11 +22,13 @@ pub const FAIL_SPREAD: usize = 5;
 /// The family of the delays of failures.
 pub const FAILURES: Family = Family::Weibull;
 
-/// Weak priors: locations are normal around a typical delay with this standard deviation, and so are the logs of the
-/// spreads around `TYPICAL_SPREAD`. The probabilities have a Dirichlet prior with this concentration.
-const LOCATION_STD: f64 = 3.0;
-const TYPICAL_SPREAD: f64 = 0.7;
-const SPREAD_STD: f64 = 1.0;
+/// Weak priors. Locations are normal around a typical delay with this standard deviation. The log of the spread is
+/// normal such that the log of the delay has a standard deviation of about `TYPICAL_LOG_STD`. The probabilities have a
+/// Dirichlet prior with this concentration. benchmarks/delays.py measured these values: wider spreads mistake Weibull
+/// delays of trials that may never end for log-normal delays with a long tail.
+const LOCATION_STD: f64 = 1.5;
+const TYPICAL_LOG_STD: f64 = 0.7;
+const SPREAD_STD: f64 = 0.4;
 const CONCENTRATION: f64 = 0.5;
 
 /// A value with its gradient and Hessian.
@@ -141,12 +143,14 @@ impl Expansion {
         }
     }
 
-    fn add_priors(&mut self, theta: &[f64; P], free: &[usize]) {
+    fn add_priors(&mut self, family: Family, theta: &[f64; P], free: &[usize]) {
+        let typical = |family: Family| (TYPICAL_LOG_STD / family.std()).ln();
         let mut concentration = CONCENTRATION;
         for &i in free {
             let (centre, std) = match i {
                 LOCATION | FAIL_LOCATION => (0.0, LOCATION_STD),
-                SPREAD | FAIL_SPREAD => (TYPICAL_SPREAD.ln(), SPREAD_STD),
+                SPREAD => (typical(family), SPREAD_STD),
+                FAIL_SPREAD => (typical(FAILURES), SPREAD_STD),
                 _ => {
                     // α log π_i, without the normalisation.
                     self.value += CONCENTRATION * theta[i];
@@ -191,7 +195,7 @@ pub fn negative_log(
     let total = records.arrived.total() + records.failed.total() + records.censored.total();
     sum.add_normalisation(total, theta);
     if priors {
-        sum.add_priors(theta, free);
+        sum.add_priors(family, theta, free);
     }
     sum.negate();
     sum

@@ -24,7 +24,6 @@ mod tests;
 
 use crate::error::{Result, Stop};
 use draws::Draw;
-use family::Family;
 use fit::{Fit, Options};
 use incidence::Incidence;
 use records::{Records, Resolution};
@@ -110,11 +109,6 @@ impl DelayDistribution {
     pub fn location_and_spread(&self, fit: &Fit) -> (f64, f64) {
         let location = fit.theta[likelihood::LOCATION] + self.scale.ln();
         (location, fit.theta[likelihood::SPREAD].exp())
-    }
-
-    /// The families that take part in the average.
-    pub fn families() -> &'static [Family] {
-        &Family::ALL
     }
 
     /// The largest age of a record.

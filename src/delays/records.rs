@@ -60,6 +60,16 @@ impl Cells {
         self.weight.push(weight);
     }
 
+    /// Returns every k-th cell with k times its weight, such that about `size` cells remain.
+    fn sample(&self, size: usize) -> Self {
+        let k = (self.len() / size).max(1);
+        let mut sample = Self::default();
+        for i in (k / 2..self.len()).step_by(k) {
+            sample.push(self.low[i], self.high[i], self.weight[i] * k as f64);
+        }
+        sample
+    }
+
     pub fn len(&self) -> usize {
         self.weight.len()
     }
@@ -142,6 +152,22 @@ impl Records {
         }
         records.groups = groups;
         Ok(Ok(records))
+    }
+
+    /// Returns a sample with about `size` cells per outcome, or None if the records are few.
+    pub fn sample(&self, size: usize) -> Option<Self> {
+        let all = [&self.arrived, &self.failed, &self.censored];
+        if all.iter().all(|cells| cells.len() < 2 * size) {
+            return None;
+        }
+        let [arrived, failed, censored] = all.map(|cells| cells.sample(size));
+        Some(Self {
+            groups: Vec::new(),
+            arrived,
+            failed,
+            censored,
+            ..*self
+        })
     }
 }
 

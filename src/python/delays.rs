@@ -16,7 +16,7 @@ use crate::python::{Vector, owned1};
 type Numbers = (f64, f64, f64, bool);
 
 /// A fitted family: (name, weight, log-likelihood, location, spread, (arrives, fails, never)).
-type Family1 = (&'static str, f64, f64, f64, f64, [f64; 3]);
+type FitNumbers = (&'static str, f64, f64, f64, f64, [f64; 3]);
 
 /// The distribution of delays, with the probabilities that a trial arrives, fails or never ends.
 #[pyclass(frozen, module = "belated._core")]
@@ -142,7 +142,7 @@ impl DelayDistribution {
     }
 
     #[getter]
-    fn fits(&self) -> Vec<Family1> {
+    fn fits(&self) -> Vec<FitNumbers> {
         let Ok(core) = &self.core else {
             return Vec::new();
         };
