@@ -1,17 +1,17 @@
 """Accuracy of the delay distribution on simulated trials; prints JSON.
 
 *bias*: a study has enough trials for about 60 arrivals (`--arrivals`), all observed up to the 99 % quantile of the
-delays. Up to 60 % of the trials never end or fail. The program prints the average error of the probability that a trial
-arrives, of the log of the median and 80 % quantile of the delay, and whether each average is within its bound (0.03, and
-0.1 for the quantiles) plus three standard errors.
+delays. Up to 60 % of the trials never end or fail. The program prints the average errors of the probability that a
+trial arrives and of the logs of the median and the 80 % quantile of the delay. It also prints whether each average is
+within its bound (0.03, and 0.1 for the quantiles) plus three standard errors.
 
-*few*: the same studies with 3, 5 and 10 arrivals. The program prints the shares of 80 % intervals that contain the
-truth.
+*few*: similar studies with about 3, 5, 10 and 20 arrivals. The program prints the shares of the 80 % intervals that
+contain the truth, on average and for the worst distribution.
 
 *counts*: trials start at random times, at least 10 are in flight, and the number of arrivals in the next period is
 forecast. The program prints the share of counts in the 80 % interval, the share of randomised probability integral
 transforms (PIT) between 0.1 and 0.9, and the Kolmogorov–Smirnov distance of the PIT from the uniform distribution,
-multiplied by the root of the number of studies (the 1 % critical value is 1.63).
+multiplied by the root of the number of studies. For one study design, the 1 % critical value is 1.63.
 
 Usage: python benchmarks/delays.py [--simulations 200] [--arrivals 60]
 """
@@ -150,9 +150,9 @@ def describe_bias(rng, law, simulations, arrivals):
 def describe_few(rng, simulations):
     result = {}
     for arrivals in (3, 5, 10, 20):
-        shares = [
-            bias(rng, law, never, fails, simulations, arrivals)[2] for law in LAWS for never, fails in SHARES[1:]
-        ]
+        # Intervals inside (0, 1) cannot contain a probability of 1.
+        cases = [(law, *shares) for law in LAWS for shares in SHARES[1:]]
+        shares = [bias(rng, *case, simulations, arrivals)[2] for case in cases]
         result[arrivals] = {
             "coverage": [round(float(c), 3) for c in np.mean(shares, 0)],
             "lowest": [round(float(c), 3) for c in np.min(shares, 0)],

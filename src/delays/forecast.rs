@@ -85,11 +85,12 @@ impl DelayDistribution {
 
     /// The mean delay of trials that arrive. The mean is infinite if most draws have an infinite mean.
     pub fn mean(&self, level: f64) -> Result<Forecast> {
+        // On the clock of iterations, delays are rounded up by half an iteration on average.
         let shift = self.resolution.delay(0.5) - 0.5;
         self.average(Average::Median, level, self.tail_matters(0.0), |draw| {
             let law = &draw.arrives;
             let mean = law.location.exp() * law.family.mean(law.spread);
-            0.5 * shift + mean * self.scale
+            shift + mean * self.scale
         })
     }
 

@@ -5,8 +5,7 @@
 //! S_j² Σ_{i≤j} d_i/(n_i (n_i − d_i)). The cumulative incidence of arrivals is I_j = Σ_{i≤j} S_{i−1} a_i/n_i (Aalen and
 //! Johansen 1978).
 
-use super::Outcome;
-use super::records::{Records, Resolution};
+use super::records::{Outcome, Records, Resolution};
 
 /// The estimates at the distinct times of arrivals and failures, up to the last arrival. Beyond the last arrival the
 /// data do not determine the estimate.

@@ -26,36 +26,8 @@ use crate::error::{Result, Stop};
 use draws::Draw;
 use fit::{Fit, Options};
 use incidence::Incidence;
+pub use records::{Outcome, Unknown};
 use records::{Records, Resolution};
-
-/// The end of a trial at its age.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
-    /// The result arrived. The age is the delay.
-    Arrived,
-    /// The trial failed.
-    Failed,
-    /// The trial is in flight, or was abandoned or cancelled. A result would have come later.
-    Censored,
-}
-
-/// The reason for which a delay distribution is unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unknown {
-    /// There are no trials.
-    NoRecords,
-    /// No trial has arrived.
-    NoArrivals,
-}
-
-impl Unknown {
-    pub fn reason(self) -> &'static str {
-        match self {
-            Unknown::NoRecords => "there are no trials",
-            Unknown::NoArrivals => "no trial has arrived",
-        }
-    }
-}
 
 /// The posterior of the delay distribution, as weighted draws. Times are in units of `scale` inside, and in the units
 /// of the clock in arguments and results.

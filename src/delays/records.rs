@@ -1,7 +1,35 @@
 //! The records of trials, sorted by age, with equal records grouped.
 
-use super::{Outcome, Unknown};
 use crate::error::{Error, Result};
+
+/// The end of a trial at its age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// The result arrived. The age is the delay.
+    Arrived,
+    /// The trial failed.
+    Failed,
+    /// The trial is in flight, or was abandoned or cancelled. A result would have come later.
+    Censored,
+}
+
+/// The reason for which a delay distribution is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// There are no trials.
+    NoRecords,
+    /// No trial has arrived.
+    NoArrivals,
+}
+
+impl Unknown {
+    pub fn reason(self) -> &'static str {
+        match self {
+            Unknown::NoRecords => "there are no trials",
+            Unknown::NoArrivals => "no trial has arrived",
+        }
+    }
+}
 
 /// The meaning of an age in numbers of continuous time t. Fits at a resolution use the probabilities of intervals, so
 /// the likelihoods of discrete and continuous distributions are comparable.
