@@ -104,15 +104,7 @@ fn draws_of(fit: &Fit, records: &Records, options: &Options) -> Vec<Draw> {
     if weighted {
         standard *= PROPOSAL;
     }
-    let mut damping = 0.0;
-    let l = loop {
-        match factor(&fit.minimum, &fit.free, damping) {
-            Some(l) => break Some(l),
-            None if damping > 1e9 => break None,
-            None => damping = (8.0 * damping).max(1e-3),
-        }
-    };
-    match &l {
+    match &factor(&fit.minimum, &fit.free, &mut 0.0) {
         // If ξ has unit covariance, L⁻ᵀ ξ has the covariance H⁻¹.
         Some(l) => LowerFactor::of(l).backward_substitution(standard.view_mut()),
         None => standard.fill(0.0),

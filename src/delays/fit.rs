@@ -17,6 +17,9 @@ pub const UPPER: [f64; P] = [60.0, 3.0, 25.0, 25.0, 60.0, 3.0];
 /// With more groups of records, a fit starts at the maximum for a sample of about this size per outcome.
 const SAMPLE: usize = 2048;
 
+/// With a larger damping λ, steps are too small to change θ.
+const MAX_DAMPING: f64 = 1e12;
+
 /// The settings of a fit.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -249,44 +252,48 @@ fn minimize(
         } else if converged {
             break;
         } else {
-            damping = (8.0 * damping).max(1e-3);
+            damping = increased(damping);
         }
-        if converged || damping > 1e12 {
+        if converged || damping > MAX_DAMPING {
             break;
         }
     }
     Ok((theta, here))
 }
 
-/// Returns −(H + λ D)⁻¹ g over some coordinates, where D is the diagonal of |H|. Increases the damping λ until the
-/// matrix is positive definite.
+/// Returns −(H + λ D)⁻¹ g over some coordinates. The damping is increased until the matrix is positive definite.
 fn newton_step(at: &Expansion, moving: &[usize], damping: &mut f64) -> Option<Vec<f64>> {
-    loop {
-        if let Some(l) = factor(at, moving, *damping) {
-            let gradient = moving.iter().map(|&i| -at.gradient[i]).collect();
-            let mut step = Array2::from_shape_vec((1, moving.len()), gradient).ok()?;
-            let l = LowerFactor::of(&l);
-            l.forward_substitution(step.view_mut());
-            l.backward_substitution(step.view_mut());
-            let step = step.into_raw_vec_and_offset().0;
-            return step.iter().all(|s| s.is_finite()).then_some(step);
-        }
-        *damping = (8.0 * *damping).max(1e-3);
-        if *damping > 1e12 {
-            return None;
-        }
-    }
+    let l = factor(at, moving, damping)?;
+    let gradient = moving.iter().map(|&i| -at.gradient[i]).collect();
+    let mut step = Array2::from_shape_vec((1, moving.len()), gradient).ok()?;
+    let l = LowerFactor::of(&l);
+    l.forward_substitution(step.view_mut());
+    l.backward_substitution(step.view_mut());
+    let step = step.into_raw_vec_and_offset().0;
+    step.iter().all(|s| s.is_finite()).then_some(step)
 }
 
-/// Returns the Cholesky factor of H + λ D over some coordinates.
-pub fn factor(at: &Expansion, moving: &[usize], damping: f64) -> Option<Array2<f64>> {
+/// Returns the Cholesky factor of H + λ D over some coordinates, where D is the diagonal of |H|. Increases the damping
+/// λ until the matrix is positive definite.
+pub fn factor(at: &Expansion, moving: &[usize], damping: &mut f64) -> Option<Array2<f64>> {
     let n = moving.len();
-    let mut a = Array2::from_shape_fn((n, n), |(i, j)| at.hessian[moving[i]][moving[j]]);
-    if n == 0 || !a.iter().all(|v| v.is_finite()) {
+    let h = Array2::from_shape_fn((n, n), |(i, j)| at.hessian[moving[i]][moving[j]]);
+    if n == 0 || !h.iter().all(|v| v.is_finite()) {
         return None;
     }
-    for i in 0..n {
-        a[[i, i]] += damping * (a[[i, i]].abs() + 1e-6);
+    while *damping <= MAX_DAMPING {
+        let mut a = h.clone();
+        for i in 0..n {
+            a[[i, i]] += *damping * (h[[i, i]].abs() + 1e-6);
+        }
+        if factor_in_place(&mut a).is_ok() {
+            return Some(a);
+        }
+        *damping = increased(*damping);
     }
-    factor_in_place(&mut a).ok().map(|()| a)
+    None
+}
+
+fn increased(damping: f64) -> f64 {
+    (8.0 * damping).max(1e-3)
 }

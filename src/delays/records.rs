@@ -232,26 +232,24 @@ fn check(ages: &[f64], n_outcomes: usize, resolution: Resolution) -> Result<()> 
 /// Returns the median of the delays of arrivals above 0, or None without arrivals. If all delays are 0, the unit of
 /// time is the smallest age above 0, or 1.
 fn median_delay(groups: &[(f64, Outcome, f64)], resolution: Resolution) -> Option<f64> {
-    let arrived = || groups.iter().filter(|g| g.1 == Outcome::Arrived);
-    arrived().next()?;
-    if resolution == Resolution::Iterations {
-        // Delays of 0 do not exist.
-        let half = 0.5 * arrived().map(|g| g.2).sum::<f64>();
-        return weighted_median(arrived().map(|g| (g.0.max(1.0), g.2)), half);
-    }
-    let half = 0.5 * arrived().filter(|g| g.0 > 0.0).map(|g| g.2).sum::<f64>();
-    let median = weighted_median(arrived().filter(|g| g.0 > 0.0).map(|g| (g.0, g.2)), half);
-    let positive = groups.iter().map(|g| g.0).find(|&a| a > 0.0);
-    Some(median.or(positive).unwrap_or(1.0))
-}
-
-fn weighted_median(sorted: impl Iterator<Item = (f64, f64)>, half: f64) -> Option<f64> {
-    let (mut below, mut median) = (0.0, None);
-    for (value, weight) in sorted {
-        if below < half {
-            median = Some(value);
-        }
+    let mut delays = groups.iter().filter(|g| g.1 == Outcome::Arrived).peekable();
+    delays.peek()?;
+    let least = match resolution {
+        Resolution::Iterations => 1.0,
+        Resolution::Exact | Resolution::Rounded(_) => 0.0,
+    };
+    let delays: Vec<(f64, f64)> = delays
+        .map(|g| (g.0.max(least), g.2))
+        .filter(|g| g.0 > 0.0)
+        .collect();
+    let half = 0.5 * delays.iter().map(|g| g.1).sum::<f64>();
+    let mut below = 0.0;
+    for (delay, weight) in delays {
         below += weight;
+        if below >= half {
+            return Some(delay);
+        }
     }
-    median
+    let positive = groups.iter().map(|g| g.0).find(|&a| a > 0.0);
+    Some(positive.unwrap_or(1.0))
 }
