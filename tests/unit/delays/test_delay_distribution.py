@@ -99,6 +99,21 @@ def test_fits_agree_with_lifelines(name, age, event):
     assert np.allclose(variance, expected**2 * greenwood, rtol=0, atol=1e-12)
 
 
+def test_incidence_agrees_with_lifelines():
+    lifelines = pytest.importorskip("lifelines")
+    rng = np.random.default_rng(0)
+    kind = rng.choice(3, 300, p=[0.2, 0.5, 0.3])
+    delays = np.where(kind == ARRIVED, rng.lognormal(3, 0.7, 300), rng.exponential(15, 300))
+    limits = rng.uniform(0, 80, 300)
+    ages = np.where(kind == CENSORED, limits, np.minimum(delays, limits))
+    outcomes = np.where(delays <= limits, kind, CENSORED)
+    times, _, _, arrived, variance = DelayDistribution(ages, outcomes).incidence()
+    reference = lifelines.AalenJohansenFitter(calculate_variance=True).fit(ages, outcomes, event_of_interest=ARRIVED)
+    expected = reference.cumulative_density_.iloc[:, 0].loc[times].to_numpy()
+    assert np.allclose(arrived, expected, rtol=0, atol=1e-12)
+    assert np.allclose(variance, reference.variance_.loc[times].to_numpy().ravel(), rtol=0, atol=1e-12)
+
+
 def test_estimates_have_small_bias():
     rng, errors = np.random.default_rng(0), []
     for _ in range(60):
