@@ -1,7 +1,8 @@
 //! Gaussian-process regression on observed rows and a tail of pending rows.
 //!
 //! * [`posterior`]: the posterior of rows and targets; [`hyperparameters`]: θ
-//! * [`tail`]: rows of pending trials; [`fantasies`]: sampled values of pending trials
+//! * [`tail`]: rows of pending trials; [`solved_tail`]: the solutions of these rows, which are kept between suggestions;
+//!   [`fantasies`]: sampled values of pending trials
 //! * `leave_one_out`: the prediction of each target from the other targets; [`calibration`]: a larger signal variance
 //!   if predictions are overconfident
 //! * [`spread`]: a subset of rows without crowded rows
@@ -27,6 +28,7 @@ mod posterior;
 mod priors;
 mod refine;
 mod search;
+mod solved_tail;
 pub mod spread;
 mod starts;
 mod tail;

@@ -5,14 +5,16 @@
 //!
 //! mu(x) = kᵀα = vᵀz,  var(x) = k(x, x) − |v|²  (Rasmussen & Williams 2006, eqs. 2.25–2.26).
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 
 use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::{Kernel, KernelFamily, ScaledPoints};
-use crate::numerics::growing_cholesky::GrowingCholesky;
+use crate::gp::solved_tail::SolvedTail;
+use crate::numerics::cholesky::subtract_gram_of_rows;
+use crate::numerics::growing_cholesky::{GrowingCholesky, slices};
 use crate::numerics::simd::{add_multiple, dot};
 
 /// The number of test points in a block. A block and its triangular solve fit in the cache.
@@ -30,7 +32,8 @@ pub struct GaussianProcess {
     factor: GrowingCholesky,
     n_observed: usize,
     pub(super) z: Vec<f64>,
-    alpha: Vec<f64>,
+    pub(super) alpha: Vec<f64>,
+    pub(super) solved_tail: SolvedTail,
 }
 
 impl GaussianProcess {
@@ -48,6 +51,7 @@ impl GaussianProcess {
             n_observed: 0,
             z: Vec::new(),
             alpha: Vec::new(),
+            solved_tail: SolvedTail::default(),
         })
     }
 
@@ -299,14 +303,8 @@ impl GaussianProcess {
         &self.alpha
     }
 
-    pub(super) fn extend(&mut self, x: ArrayView2<f64>, noise: &[f64]) -> Result<()> {
-        if x.ncols() != self.kernel.width() {
-            return Err(Error::Shape(format!(
-                "points of {} columns for a kernel of {}",
-                x.ncols(),
-                self.kernel.width()
-            )));
-        }
+    fn extend(&mut self, x: ArrayView2<f64>, noise: &[f64]) -> Result<()> {
+        self.check_width(x)?;
         let mut cross = Array2::zeros((x.nrows(), self.len()));
         self.kernel.cross(x, &self.scaled, cross.view_mut());
         let mut block = self.kernel.gram(x);
@@ -316,10 +314,78 @@ impl GaussianProcess {
         let diagonal = block.diag_mut().into_iter().zip(noise);
         diagonal.for_each(|(k, noise)| *k += noise);
         self.factor.extend_scaled(cross.view(), block, scale)?;
+        self.record_rows(x, noise);
+        Ok(())
+    }
+
+    /// Replaces the tail by the noiseless rows of `baseline` (m, d), followed by the rows of `pending` (p, d) with the
+    /// given noise variance. The numbers that the last tail and this tail have in common are not computed again.
+    pub(super) fn replace_tail(
+        &mut self,
+        baseline: ArrayView2<f64>,
+        pending: ArrayView2<f64>,
+        noise: f64,
+    ) -> Result<()> {
+        self.drop_tail();
+        self.check_width(pending)?;
+        let solved = &mut self.solved_tail;
+        solved.update(pending, &self.kernel, &self.scaled, &self.factor)?;
+        self.extend(baseline, &vec![0.0; baseline.nrows()])?;
+        let extended = self.extend_by_solved(pending, noise);
+        if extended.is_err() {
+            self.drop_tail();
+        }
+        extended
+    }
+
+    /// Appends the rows of the solved tail.
+    fn extend_by_solved(&mut self, pending: ArrayView2<f64>, noise: f64) -> Result<()> {
+        if pending.nrows() == 0 {
+            return Ok(());
+        }
+        let (p, n) = (pending.nrows(), self.len());
+        let mut l21 = Array2::zeros((p, n));
+        let mut rows = slices(l21.view_mut());
+        let solutions = self.solved_tail.solutions().iter();
+        for ((row, v), x) in rows.iter_mut().zip(solutions).zip(pending.rows()) {
+            row[..v.len()].copy_from_slice(v);
+            let rest = &mut row[v.len()..];
+            self.kernel
+                .row_from(contiguous(x), &self.scaled, v.len(), rest);
+        }
+        let mut go_on = || ControlFlow::Continue(());
+        self.factor
+            .forward_substitution_singly(self.n_observed, &mut rows, &mut go_on)?;
+        let (mut schur, first) = self.solved_tail.covariances();
+        let prior = pending
+            .rows()
+            .into_iter()
+            .map(|x| self.kernel.prior_variance(x));
+        let scale = prior.sum::<f64>() / p as f64 + noise;
+        schur.diag_mut().iter_mut().for_each(|k| *k += noise);
+        if first < n {
+            subtract_gram_of_rows(l21.slice(s![.., first..]), schur.view_mut());
+        }
+        self.factor.extend_solved(l21.view(), schur, scale)?;
+        self.record_rows(pending, &vec![noise; p]);
+        Ok(())
+    }
+
+    fn check_width(&self, x: ArrayView2<f64>) -> Result<()> {
+        if x.ncols() == self.kernel.width() {
+            return Ok(());
+        }
+        Err(Error::Shape(format!(
+            "points of {} columns for a kernel of {}",
+            x.ncols(),
+            self.kernel.width()
+        )))
+    }
+
+    fn record_rows(&mut self, x: ArrayView2<f64>, noise: &[f64]) {
         self.scaled.append(&self.kernel, x);
         self.rows.append(Axis(0), x).expect("widths agree");
         self.row_noise.extend(noise);
-        Ok(())
     }
 
     pub(super) fn drop_tail(&mut self) {

@@ -2,7 +2,7 @@
 //!
 //! Notation: L z = y, where y contains the targets of the observed rows, followed by the targets of the tail.
 
-use ndarray::{ArrayView1, ArrayView2};
+use ndarray::{ArrayView1, ArrayView2, s};
 
 use super::GaussianProcess;
 use crate::error::{Error, Result};
@@ -34,7 +34,7 @@ impl GaussianProcess {
             return Ok(());
         }
         let targets = self.resolved(x, targets);
-        self.extend(x, &vec![self.noise_variance(); x.nrows()])?;
+        self.replace_tail(x.slice(s![..0, ..]), x, self.noise_variance())?;
         for (i, target) in (self.n_observed()..).zip(&targets) {
             // Row i of L z = y determines z_i.
             let z = match target {
@@ -58,12 +58,17 @@ impl GaussianProcess {
         means.map(|(value, mean)| value.unwrap_or(mean)).collect()
     }
 
-    /// Replaces the tail by noiseless observations that equal the posterior mean.
-    pub(crate) fn set_noiseless_tail(&mut self, x: ArrayView2<f64>) -> Result<()> {
-        self.drop_tail();
-        self.extend(x, &vec![0.0; x.nrows()])?;
+    /// Replaces the tail by noiseless observations that equal the posterior mean. The rows are `baseline` (m, d),
+    /// followed by `pending` (p, d).
+    pub(crate) fn set_noiseless_tail(
+        &mut self,
+        baseline: ArrayView2<f64>,
+        pending: ArrayView2<f64>,
+    ) -> Result<()> {
+        self.replace_tail(baseline, pending, 0.0)?;
+        // α = L⁻ᵀz is 0 at the tail and unchanged at the observed rows.
         self.z.resize(self.len(), 0.0);
-        self.update_alpha();
+        self.alpha.resize(self.len(), 0.0);
         Ok(())
     }
 

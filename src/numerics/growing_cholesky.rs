@@ -3,10 +3,10 @@
 //! Notation: A = L Lᵀ is n × n. A *block of right-hand sides* is an array with one row per right-hand side, shape (N,
 //! n).
 
-use ndarray::{Array2, ArrayView2, ArrayViewMut2};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 
 use super::cholesky::{LowerFactor, factor_in_place, subtract_gram_of_rows};
-use super::simd::{dot, substitute_backward, substitute_forward};
+use super::simd::{dot, dot_four, substitute_backward, substitute_forward};
 use crate::error::{Error, Result, Stop, check};
 
 /// The jitters, as multiples of the mean diagonal entry. The jitters are tried in this order until the factorisation
@@ -20,6 +20,9 @@ const MIN_PIVOT: f64 = 1e-13;
 /// The number of rows of L per tile. A tile fits in the cache while many right-hand sides are solved.
 const TILE: usize = 32;
 
+/// The number of rows that are transposed together.
+const TRANSPOSED: usize = 8;
+
 /// The number of right-hand sides between two checks of `stop`.
 const STOP_INTERVAL: usize = 256;
 
@@ -27,6 +30,13 @@ const STOP_INTERVAL: usize = 256;
 /// Lᵀ.
 pub(crate) fn tiny_pivot(l: &Array2<f64>, scale: f64) -> Option<usize> {
     l.diag().iter().position(|l| l * l < MIN_PIVOT * scale)
+}
+
+/// The rows of a block as slices.
+pub(crate) fn slices(block: ArrayViewMut2<'_, f64>) -> Vec<&mut [f64]> {
+    let rows = block.into_outer_iter_mut().map(|row| row.into_slice());
+    rows.map(|row| row.expect("blocks have contiguous rows"))
+        .collect()
 }
 
 /// The lower factor L of A = L Lᵀ, stored column-major in a buffer with spare capacity.
@@ -100,21 +110,45 @@ impl GrowingCholesky {
         if m == 0 {
             return Ok(());
         }
-        self.reserve(n + m);
         let mut l21 = cross.as_standard_layout().into_owned();
         self.forward_substitution(l21.view_mut());
         let mut schur = block;
         if n > 0 {
             subtract_gram_of_rows(l21.view(), schur.view_mut());
         }
+        self.extend_solved(l21.view(), schur, scale)
+    }
+
+    /// Appends rows as [`Self::extend_scaled`] does, given `l21` (m, n) and the Schur complement (m, m). Only the
+    /// entries [i, j] of the Schur complement with j ≥ i are read.
+    pub fn extend_solved(
+        &mut self,
+        l21: ArrayView2<f64>,
+        mut schur: Array2<f64>,
+        scale: f64,
+    ) -> Result<()> {
+        let (m, n) = (schur.nrows(), self.n);
+        assert_eq!(
+            l21.dim(),
+            (m, n),
+            "one row per new row, one column per old row"
+        );
+        let entries = l21.to_slice().expect("rows are contiguous");
+        self.reserve(n + m);
         // The new corner of the buffer holds the Schur complement while a copy of it is factorised. The factor of the
         // copy then replaces the Schur complement.
         self.write_corner(n, &schur);
         let jitter = self.factor_with_jitter(n, &mut schur, scale)?;
         self.write_corner(n, &schur);
-        for j in 0..n {
-            for i in 0..m {
-                self.buffer[n + i + j * self.capacity] = l21[[i, j]];
+        // Groups of rows are transposed together, so that every read and write uses whole cache lines.
+        for first in (0..m).step_by(TRANSPOSED) {
+            let last = m.min(first + TRANSPOSED);
+            for j in 0..n {
+                let start = n + j * self.capacity;
+                let targets = &mut self.buffer[start + first..start + last];
+                for (target, i) in targets.iter_mut().zip(first..) {
+                    *target = entries[i * n + j];
+                }
             }
         }
         self.n = n + m;
@@ -127,13 +161,11 @@ impl GrowingCholesky {
     /// The upper triangle is never read. It is not written either, so that the memory pages of the triangle are not
     /// allocated.
     fn write_corner(&mut self, n: usize, a: &Array2<f64>) {
-        for (j, column) in a.rows().into_iter().enumerate() {
+        for j in 0..a.nrows() {
             let start = (n + j) * self.capacity + n;
             let target = &mut self.buffer[start + j..start + a.nrows()];
-            target
-                .iter_mut()
-                .zip(column.iter().skip(j))
-                .for_each(|(t, v)| *t = *v);
+            let source = a.slice(s![j, j..]);
+            target.copy_from_slice(source.as_slice().expect("rows are contiguous"));
         }
     }
 
@@ -203,28 +235,36 @@ impl GrowingCholesky {
 
     /// Completes the solve of `forward_substitution_leading` if the first `start` entries of each row are already
     /// solved. The remaining entries are solved one by one, so that the result does not depend, bit for bit, on the
-    /// number of calls.
+    /// number of calls. The result for a row does not depend on the other rows either.
     pub fn forward_substitution_singly(
         &self,
         start: usize,
-        mut block: ArrayViewMut2<f64>,
+        rows: &mut [&mut [f64]],
         stop: &mut Stop,
     ) -> Result<()> {
-        let end = block.ncols();
+        let end = rows.first().map_or(start, |row| row.len());
         assert!(end <= self.n, "at most one column per row of the factor");
         let mut tile: Vec<Vec<f64>> = Vec::new();
         for first in (start..end).step_by(TILE) {
-            let rows = first..end.min(first + TILE);
+            let entries = first..end.min(first + TILE);
             // b_i = (b_i − Σ_{j<i} L_ij b_j) / L_ii, with row i of L copied to contiguous memory.
             tile.clear();
-            tile.extend(rows.map(|i| (0..=i).map(|j| self.at(i, j)).collect()));
-            for (k, mut b) in block.rows_mut().into_iter().enumerate() {
-                if k.is_multiple_of(STOP_INTERVAL) {
+            tile.extend(entries.map(|i| (0..=i).map(|j| self.at(i, j)).collect()));
+            for (k, rows) in rows.chunks_mut(4).enumerate() {
+                if (4 * k).is_multiple_of(STOP_INTERVAL) {
                     check(stop)?;
                 }
-                let b = b.as_slice_mut().expect("blocks have contiguous rows");
                 for (i, l) in (first..).zip(&tile) {
-                    b[i] = (b[i] - dot(&l[..i], &b[..i])) / l[i];
+                    if let [b0, b1, b2, b3] = rows {
+                        let sums = dot_four([&b0[..i], &b1[..i], &b2[..i], &b3[..i]], &l[..i]);
+                        for (b, sum) in rows.iter_mut().zip(sums) {
+                            b[i] = (b[i] - sum) / l[i];
+                        }
+                    } else {
+                        for b in rows.iter_mut() {
+                            b[i] = (b[i] - dot(&l[..i], &b[..i])) / l[i];
+                        }
+                    }
                 }
             }
         }
@@ -254,7 +294,8 @@ impl GrowingCholesky {
     pub fn multiply_from(&self, first: usize, xi: &[f64]) -> Vec<f64> {
         let m = xi.len();
         let mut out = vec![0.0; m - first];
-        for (j, &x) in xi.iter().enumerate() {
+        // Many entries are 0 if the rows at the end are hallucinated.
+        for (j, &x) in xi.iter().enumerate().filter(|(_, x)| **x != 0.0) {
             let start = j.max(first);
             let column = &self.buffer[j * self.capacity + start..j * self.capacity + m];
             for (o, l) in out[start - first..].iter_mut().zip(column) {
@@ -358,9 +399,12 @@ pub(super) mod tests {
             let mut head = b.clone();
             l.forward_substitution_leading(head.slice_mut(s![.., ..start]));
             let (mut together, mut one_by_one) = (head.clone(), head);
-            l.forward_substitution_singly(start, together.view_mut(), &mut go_on).unwrap();
-            for i in start..n {
-                l.forward_substitution_singly(i, one_by_one.slice_mut(s![.., ..=i]), &mut go_on).unwrap();
+            l.forward_substitution_singly(start, &mut slices(together.view_mut()), &mut go_on).unwrap();
+            for mut row in one_by_one.rows_mut() {
+                for i in start..n {
+                    let row = row.slice_mut(s![..=i]).into_slice().unwrap();
+                    l.forward_substitution_singly(i, &mut [row], &mut go_on).unwrap();
+                }
             }
             prop_assert_eq!(&together, &one_by_one);
             let mut at_once = b;

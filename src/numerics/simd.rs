@@ -21,6 +21,33 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
+/// Returns Σ_i a_i b_i for four vectors a. The bits are the bits of [`dot`], and b is read once.
+#[multiversion(targets = "simd")]
+pub fn dot_four(a: [&[f64]; 4], b: &[f64]) -> [f64; 4] {
+    let mut sums = [[0.0; 8]; 4];
+    let (b8, b_rest) = b.as_chunks::<8>();
+    let (a0, a0_rest) = a[0].as_chunks::<8>();
+    let (a1, a1_rest) = a[1].as_chunks::<8>();
+    let (a2, a2_rest) = a[2].as_chunks::<8>();
+    let (a3, a3_rest) = a[3].as_chunks::<8>();
+    let vectors = a0.iter().zip(a1).zip(a2).zip(a3);
+    for (b, (((a0, a1), a2), a3)) in b8.iter().zip(vectors) {
+        for i in 0..8 {
+            sums[0][i] += a0[i] * b[i];
+            sums[1][i] += a1[i] * b[i];
+            sums[2][i] += a2[i] * b[i];
+            sums[3][i] += a3[i] * b[i];
+        }
+    }
+    let mut totals = [0.0; 4];
+    let rests = [a0_rest, a1_rest, a2_rest, a3_rest];
+    for ((total, sums), rest) in totals.iter_mut().zip(sums).zip(rests) {
+        let rest: f64 = rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+        *total = sums.iter().sum::<f64>() + rest;
+    }
+    totals
+}
+
 /// Returns Σ_i a_i.
 #[multiversion(targets = "simd")]
 pub fn sum(a: &[f64]) -> f64 {
@@ -201,4 +228,22 @@ fn four_columns(l: &[f64], stride: usize, first: usize, n: usize) -> [&[f64]; CO
         &columns[2 * stride + first..2 * stride + n],
         &columns[3 * stride + first..3 * stride + n],
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_dot_products_have_the_bits_of_single_ones() {
+        let vector = |k: usize, n: usize| -> Vec<f64> {
+            (0..n).map(|i| ((7 * i + 31 * k) as f64).sin()).collect()
+        };
+        for n in [0, 5, 8, 131] {
+            let a = [0, 1, 2, 3].map(|k| vector(k, n));
+            let b = vector(4, n);
+            let single = [0, 1, 2, 3].map(|k| dot(&a[k], &b));
+            assert_eq!(dot_four([&a[0], &a[1], &a[2], &a[3]], &b), single);
+        }
+    }
 }

@@ -159,6 +159,98 @@ pub(crate) fn log_cdf(u: f64) -> (f64, f64) {
     }
 }
 
+/// Returns the standard normal quantile Φ⁻¹(u) for 0 < u < 1, with a relative error of about 1e-16 (algorithm AS 241,
+/// PPND16, of Wichura 1988).
+pub(crate) fn normal_quantile(u: f64) -> f64 {
+    let q = u - 0.5;
+    if q.abs() <= 0.425 {
+        let r = 0.180625 - q * q;
+        let [numerator, denominator] = &CENTRE;
+        return q * polynomial(numerator, r) / polynomial(denominator, r);
+    }
+    let r = (-libm::log(u.min(1.0 - u))).sqrt();
+    let ([numerator, denominator], shift) = match r <= 5.0 {
+        true => (&SIDES, 1.6),
+        false => (&TAILS, 5.0),
+    };
+    let r = r - shift;
+    (polynomial(numerator, r) / polynomial(denominator, r)).copysign(q)
+}
+
+/// Returns Σ_k c_k r^k by Horner's rule.
+fn polynomial(coefficients: &[f64; 8], r: f64) -> f64 {
+    coefficients.iter().rev().fold(0.0, |sum, c| sum * r + c)
+}
+
+/// The coefficients of the three rational functions of AS 241: the numerator and the denominator, from the constant
+/// term on.
+const CENTRE: [[f64; 8]; 2] = [
+    [
+        3.387_132_872_796_366_5,
+        1.331_416_678_917_843_8e2,
+        1.971_590_950_306_551_3e3,
+        1.373_169_376_550_946e4,
+        4.592_195_393_154_987e4,
+        6.726_577_092_700_87e4,
+        3.343_057_558_358_813e4,
+        2.509_080_928_730_122_7e3,
+    ],
+    [
+        1.0,
+        4.231_333_070_160_091e1,
+        6.871_870_074_920_579e2,
+        5.394_196_021_424_751e3,
+        2.121_379_430_158_659_7e4,
+        3.930_789_580_009_271e4,
+        2.872_908_573_572_194_3e4,
+        5.226_495_278_852_854e3,
+    ],
+];
+const SIDES: [[f64; 8]; 2] = [
+    [
+        1.423_437_110_749_683_5,
+        4.630_337_846_156_546,
+        5.769_497_221_460_691,
+        3.647_848_324_763_204_5,
+        1.270_458_252_452_368_4,
+        2.417_807_251_774_506e-1,
+        2.272_384_498_926_918_4e-2,
+        7.745_450_142_783_414e-4,
+    ],
+    [
+        1.0,
+        2.053_191_626_637_759,
+        1.676_384_830_183_803_8,
+        6.897_673_349_851e-1,
+        1.481_039_764_274_800_8e-1,
+        1.519_866_656_361_645_7e-2,
+        5.475_938_084_995_345e-4,
+        1.050_750_071_644_416_8e-9,
+    ],
+];
+const TAILS: [[f64; 8]; 2] = [
+    [
+        6.657_904_643_501_103,
+        5.463_784_911_164_114,
+        1.784_826_539_917_291_3,
+        2.965_605_718_285_048_7e-1,
+        2.653_218_952_657_612_4e-2,
+        1.242_660_947_388_078_4e-3,
+        2.711_555_568_743_487_6e-5,
+        2.010_334_399_292_288_1e-7,
+    ],
+    [
+        1.0,
+        5.998_322_065_558_88e-1,
+        1.369_298_809_227_358e-1,
+        1.487_536_129_085_061_5e-2,
+        7.868_691_311_456_133e-4,
+        1.846_318_317_510_054_7e-5,
+        1.421_511_758_316_446e-7,
+        2.044_263_103_389_939_8e-15,
+    ],
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,6 +316,27 @@ mod tests {
                 prop_assert!((sin - x.sin()).abs() < 1e-6 && (cos - x.cos()).abs() < 1e-6);
             }
         }
+    }
+
+    #[test]
+    fn normal_quantiles_invert_the_distribution_function() {
+        // The smallest u has the tolerance of the error function.
+        let probabilities = (1..2000).map(|i| f64::from(i) / 2000.0);
+        let small = (2..300).map(|k| 10f64.powi(-k));
+        for u in probabilities.chain(small) {
+            let x = normal_quantile(u);
+            let back = 0.5 * libm::erfc(-x * FRAC_1_SQRT_2);
+            assert!((back / u - 1.0).abs() < 1e-14 * (1.0 + x * x), "{u}");
+            if u > 1e-12 {
+                let other = -std::f64::consts::SQRT_2 * puruspe::inverfc(2.0 * u);
+                assert!((x - other).abs() < 1e-12, "{u} {x} {other}");
+            }
+        }
+        assert_eq!(normal_quantile(0.75), -normal_quantile(0.25));
+        assert_eq!(
+            normal_quantile(1.0 - 1e-10),
+            -normal_quantile(1.0 - (1.0 - 1e-10))
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::gp::GaussianProcess;
 use crate::gp::fantasies::Fantasies;
 use crate::numerics::order::best_first;
+use crate::numerics::special::normal_quantile;
 use crate::problem::unit_sequence;
 use crate::random::Rng;
 use crate::strategy::Query;
@@ -85,11 +86,9 @@ pub fn noisy_expected_improvement(
 ) -> Result<LogNoisyExpectedImprovement> {
     let baseline_points = baseline_points(gp, query)?;
     let drawn = concatenate![Axis(0), baseline_points, tail];
-    gp.set_noiseless_tail(drawn.view())?;
+    gp.set_noiseless_tail(baseline_points.view(), tail)?;
     let uniform = unit_sequence(n, drawn.nrows(), rng);
-    // The standard normal quantile is Φ⁻¹(u) = −√2 erfc⁻¹(2u).
-    let normal =
-        |u: f64| -std::f64::consts::SQRT_2 * puruspe::inverfc(2.0 * u.clamp(1e-12, 1.0 - 1e-12));
+    let normal = |u: f64| normal_quantile(u.clamp(1e-12, 1.0 - 1e-12));
     let fantasies = gp.fantasies(uniform.mapv(normal))?;
     // An incumbent is the value of a point in the context of the query, because the best point would be used in this
     // context.
@@ -149,6 +148,7 @@ mod tests {
     use crate::gp::kernel::KernelFamily;
     use crate::gp::tests::{model, wave};
     use crate::maximize::feasible::Feasible;
+    use ndarray::s;
     use rand::SeedableRng;
 
     fn query(feasible: Feasible) -> Query {
@@ -228,7 +228,8 @@ mod tests {
     fn values_of_fantasies_equal_predictions_in_every_context() {
         let mut gp = model(KernelFamily::Matern52, 15);
         let tail = wave(4, 2, 5.0);
-        gp.set_noiseless_tail(tail.view()).unwrap();
+        gp.set_noiseless_tail(tail.slice(s![..2, ..]), tail.slice(s![2.., ..]))
+            .unwrap();
         let fantasies = gp.fantasies(wave(6, 4, 2.2)).unwrap();
         // The second context equals the context of one row.
         for context in [vec![], vec![tail[[2, 1]]]] {

@@ -18,6 +18,7 @@ use crate::gp::draw::exact::PriorFactor;
 use crate::gp::{BLOCK, GaussianProcess};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::numerics::cholesky::dot;
+use crate::numerics::growing_cholesky::slices;
 use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::formula::{Formula, values_of_solved};
@@ -123,7 +124,7 @@ impl SolvedCandidates {
         }
         gp.factor().forward_substitution_singly(
             self.solved.max(base),
-            self.v.slice_mut(s![.., ..n]),
+            &mut slices(self.v.slice_mut(s![.., ..n])),
             stop,
         )?;
         self.solved = gp.n_observed();
