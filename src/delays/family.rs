@@ -3,9 +3,9 @@
 //! * exponential and Weibull (shape 1/σ): F(z) = 1 − exp(−e^z); σ = 1 for the exponential family
 //! * log-normal: F = Φ; log-logistic (shape 1/σ): F(z) = 1/(1 + e^−z)
 
-use std::f64::consts::{FRAC_1_SQRT_2, LN_2, PI, SQRT_2};
+use std::f64::consts::{FRAC_1_SQRT_2, LN_2, PI};
 
-use crate::numerics::special::log_cdf;
+use crate::numerics::special::{log_cdf, normal_quantile};
 
 /// A family of distributions of delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl Family {
     pub fn quantile(self, q: f64) -> f64 {
         match self {
             Family::Exponential | Family::Weibull => (-(-q).ln_1p()).ln(),
-            Family::LogNormal => -SQRT_2 * puruspe::inverfc(2.0 * q),
+            Family::LogNormal => normal_quantile(q),
             Family::LogLogistic => q.ln() - (-q).ln_1p(),
         }
     }
