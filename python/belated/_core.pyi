@@ -41,6 +41,7 @@ __all__ = [
     "TrialRecord",
     "GaussianProcess",
     "Acquisition",
+    "DelayDistribution",
 ]
 __version__: str
 
@@ -555,3 +556,100 @@ class Acquisition:
     def gradient(self, z: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]: ...
     def maximize(self, domain: Domain, seed: int = 0) -> tuple[NDArray[np.float64], int | None, float]:
         """The maximum that the search finds on the domain, as (point, candidate index or None, value)."""
+
+@final
+class DelayDistribution:
+    """The distribution of delays, with the probabilities that a trial arrives, fails or never ends.
+
+    Families of distributions (exponential, Weibull, log-normal and log-logistic) are fitted to the trials and averaged.
+    The order of the trials does not matter.
+
+    Parameters
+    ----------
+    ages : array of shape (n,)
+        The delay of each trial that arrived or failed, and the age of each other trial.
+    outcomes : array of shape (n,)
+        0 for a trial in flight or an abandoned trial, 1 for a trial that arrived, 2 for a failed trial.
+    clock : {"seconds", "iterations"}
+        On the clock of iterations, ages are whole numbers. A result that arrives before the next suggestion has
+        delay 1, so a trial in flight at age k may still arrive with delay k.
+    resolution : float, optional
+        The delays in seconds are multiples of this number. By default they are exact.
+    families : list of str, optional
+        The families: "exponential", "weibull", "log-normal" and "log-logistic". On the clock of iterations,
+        "exponential" is the geometric distribution. The default is all four.
+    priors : bool
+        Whether weak priors are used. Few arrivals need priors.
+    cure : bool
+        Whether some trials may never end.
+
+    Notes
+    -----
+    Forecasts are tuples (value, low, high, extrapolated), where (low, high) is a central interval of probability
+    ``level``. ``extrapolated`` is true if the forecast depends on the distribution beyond the largest age of a trial.
+    Without an arrival, all forecasts are None and ``unknown`` is the reason.
+    """
+
+    def __new__(
+        cls,
+        ages: NDArray[np.float64],
+        outcomes: NDArray[np.int64],
+        *,
+        clock: str = "seconds",
+        resolution: float | None = None,
+        families: list[str] | None = None,
+        priors: bool = True,
+        cure: bool = True,
+    ) -> DelayDistribution: ...
+    @property
+    def unknown(self) -> str | None:
+        """The reason for which the distribution is unknown, or None."""
+
+    @property
+    def follow_up(self) -> float | None:
+        """The largest age of a trial."""
+
+    @property
+    def fits(self) -> list[tuple[str, float, float, float, float, list[float]]]:
+        """The fitted families as (name, weight, log-likelihood, location, spread, probabilities).
+
+        The log of a delay is location + spread · Z. The probabilities are those of an arrival, a failure, and neither.
+        """
+
+    def incidence(self) -> list[NDArray[np.float64]] | None:
+        """The Kaplan–Meier and Aalen–Johansen estimates, up to the last arrival.
+
+        Returns the distinct times of arrivals and failures, the probability that a trial has neither arrived nor failed
+        and its variance, and the probability that a trial has arrived and its variance."""
+
+    def arrival_probability(
+        self, age: float, within: float, level: float = 0.8
+    ) -> tuple[float, float, float, bool] | None:
+        """The probability that a trial in flight at ``age`` arrives within another ``within``."""
+
+    def failure_probability(
+        self, age: float, within: float, level: float = 0.8
+    ) -> tuple[float, float, float, bool] | None:
+        """The probability that a trial in flight at ``age`` fails within another ``within``."""
+
+    def arrives_ever(self, age: float = 0.0, level: float = 0.8) -> tuple[float, float, float, bool] | None:
+        """The probability that a trial in flight at ``age`` ever arrives."""
+
+    def remaining(self, age: float = 0.0, level: float = 0.8) -> tuple[float, float, float, bool] | None:
+        """The median time until the arrival of a trial in flight at ``age``, if it arrives."""
+
+    def quantile(self, q: float, level: float = 0.8) -> tuple[float, float, float, bool] | None:
+        """The quantile ``q`` of the delays of trials that arrive."""
+
+    def mean(self, level: float = 0.8) -> tuple[float, float, float, bool] | None:
+        """The mean delay of trials that arrive. The mean is infinite for some log-logistic distributions."""
+
+    def count(
+        self, ages: NDArray[np.float64], within: float, level: float = 0.8
+    ) -> tuple[float, float, float, bool] | None:
+        """The number of arrivals within another ``within`` among trials in flight at ``ages``.
+
+        The probability of the interval, whose ends are included, is as close to ``level`` as possible."""
+
+    def count_distribution(self, ages: NDArray[np.float64], within: float) -> NDArray[np.float64] | None:
+        """The probabilities of 0, 1, … arrivals within another ``within`` among trials in flight at ``ages``."""

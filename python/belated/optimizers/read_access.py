@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import BelatedError, GaussianProcess, InvalidSetting
+from belated.optimizers.delays import Delays, Forecast, Overdue, delays_of
 from belated.optimizers.log import Array, Log
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import trials_dataframe
@@ -151,6 +153,62 @@ class ReadAccess(ABC):
         """
         log = self._source._current_log()
         return trials_dataframe(self._source._problem, [log.trial(number) for number in self._numbers(None)])
+
+    # Delays.
+
+    @property
+    def delays_(self) -> Delays:
+        """The distribution of delays, estimated from all suggested trials up to now."""
+        return delays_of(self._source)
+
+    def forecast(self, by: float | datetime | timedelta | None = None) -> Forecast:
+        """Return how many results of the trials in flight arrive up to a time. Added trials are left out.
+
+        Parameters
+        ----------
+        by : float, datetime or timedelta, optional
+            A time on the optimizer's clock. If the clock is "seconds", also a datetime, or a timedelta from now.
+            Default None: the median delay from now.
+
+        Returns
+        -------
+        Forecast
+            `expected`, `low` and `high` (a central 80 % interval), `n_pending`, and `never`, the expected number of
+            results that never arrive. `str` returns a sentence. Before the first result, the numbers are None, and
+            `unknown` is the reason.
+
+        Raises
+        ------
+        InvalidValue
+            `by` is not a time on the clock, or has passed.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+        >>> trials = optimizer.suggest(n=8)
+        >>> str(optimizer.forecast(by=20))
+        '8 pending, no forecast: no trial has arrived'
+        """
+        return self.delays_.forecast(by)
+
+    def overdue(self) -> list[Overdue]:
+        """Return the trials in flight whose age exceeds the 95 % quantile of the delays of trials that arrive.
+
+        The trials are sorted by the probability that their results arrive; the least likely result comes first. The
+        list is empty before the first result.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+        >>> lost = optimizer.suggest()
+        >>> for _ in range(20):
+        ...     optimizer.suggest().observe(0.5)
+        >>> [(late.trial.number, late.age) for late in optimizer.overdue()]
+        [(0, 21.0)]
+        """
+        return [Overdue(Trial(self._source, number), age, arrives) for number, age, arrives in self.delays_.overdue()]
 
     # The model.
 

@@ -17,10 +17,11 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
 
     The delay of a trial is known if it ended with a value or a failure. The delay of a trial in flight is *censored*:
     it is longer than the current age of the trial. A cross marks this age. An abandoned trial is censored at the time
-    when it was abandoned. The curve is 1 - S(t) with the estimator of Kaplan and Meier (1958), S(t) = Π (1 - d_i/n_i)
-    over the delays t_i <= t. Here d_i trials had the delay t_i, and n_i trials were in flight for at least t_i. The
-    standard error follows from Greenwood's formula, Var S(t) = S(t)² Σ d_i / (n_i (n_i - d_i)). A vertical line shows
-    the window of the optimizer, if the window has the same unit as the axis.
+    when it was abandoned. The step curve is 1 - S(t) with the estimator of Kaplan and Meier (1958), S(t) = Π (1 -
+    d_i/n_i) over the delays t_i <= t. Here d_i trials had the delay t_i, and n_i trials were in flight for at least
+    t_i. The standard error follows from Greenwood's formula, Var S(t) = S(t)² Σ d_i / (n_i (n_i - d_i)). A vertical
+    line shows the window of the optimizer, if the window has the same unit as the axis. If the axis has the optimizer's
+    clock, a smooth curve shows the fitted distribution of `delays_`.
 
     Parameters
     ----------
@@ -57,6 +58,9 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     ax.step(at, arrived, where="post", color=figures.BLUE, label=f"ended ({len(known)})")
     low, high = np.clip(arrived - error, 0, 1), np.clip(arrived + error, 0, 1)
     ax.fill_between(at, low, high, step="post", color=figures.BLUE, alpha=0.2, linewidth=0)
+    share = fitted_share(search, at[-1]) if clock == search.clock else None
+    if share is not None:
+        ax.plot(*share, color=figures.ORANGE, label="fitted")
     if ages:
         heights = arrived[np.searchsorted(at, ages, side="right") - 1]
         ax.plot(ages, heights, "+", color=figures.GREEN, label=f"in flight ({len(ages)})")
@@ -67,6 +71,21 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     return figures.finished(
         ax, xlabel=figures.time_label(clock, "Delay"), ylabel="Share of trials ended", ylim=(0, 1.05)
     )
+
+
+def fitted_share(search: ReadAccess, last: float) -> tuple[Array, Array] | None:
+    """Return delays up to `last`, and the probability that a trial ends within each delay; None if it is unknown."""
+    law = search.delays_._distribution
+    start = 0.0
+    if search.clock == "iterations":
+        # Delays are at least 1, so a trial of age 1 may still have any delay.
+        start = 1.0
+        at = np.arange(0.0, last + 1, max(1.0, last // 100))
+    else:
+        at = np.linspace(0.0, last, 101)
+    found = [(law.arrival_probability(start, t), law.failure_probability(start, t)) for t in at]
+    shares = [arrives[0] + fails[0] for arrives, fails in found if arrives is not None and fails is not None]
+    return (at, np.array(shares)) if shares else None
 
 
 def arrived_within(known: ArrayLike, censored: ArrayLike) -> tuple[Array, Array, Array]:

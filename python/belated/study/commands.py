@@ -94,6 +94,9 @@ def show_command(arguments: argparse.Namespace) -> None:
         study = Study.load(name, store)
         trials = study.trials
         print(f"{study!r}\n{len(trials)} trials, {len(study.pending_)} pending\nbest: {study.best_trial_}")
+        forecast = study.forecast()
+        if forecast.n_pending:
+            print(f"forecast: {forecast}")
         for trial in trials[-_TRIALS_SHOWN:]:
             print(f"  {trial}")
 

@@ -10,6 +10,8 @@ ROUNDS = ["round_", "rounds_", "surviving_"]
 MEMBERS = [name for name in vars(ReadAccess) if not name.startswith("_")]
 CALLS = {
     "acquisition_at": lambda member: member({"x": 0.5}).tolist(),
+    "forecast": lambda member: member(),
+    "overdue": lambda member: member(),
     "predict": lambda member: [each.tolist() for each in member([{"x": 0.5}])],
     "recommend": lambda member: member(),
     "trial": lambda member: member(0).params,

@@ -200,6 +200,19 @@ def test_delays_with_trials_in_flight(opt):
     assert drawn(plotting.plot_delays(windowed, clock="iterations"))["window"].get_xdata() == [7.0, 7.0]
 
 
+def test_the_fitted_distribution_is_drawn_if_the_axis_has_the_clock_of_the_search():
+    opt = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+    for _ in range(200):
+        first, second = opt.suggest(n=2)  # the delays are 2 and 1
+        opt.observe(first, 1.0)
+        opt.observe(second, 1.0)
+    at, share = drawn(plotting.plot_delays(opt, clock="iterations"))["fitted"].get_data()
+    assert at.tolist() == [0, 1, 2]
+    assert share == pytest.approx([0, 0.5, 1], abs=0.1)
+    assert "fitted" not in drawn(plotting.plot_delays(opt))
+    assert "fitted" not in drawn(plotting.plot_delays(bl.RandomSearch({"x": (0.0, 1.0)}), clock="iterations"))
+
+
 def test_times_are_seconds_by_default_and_unknown_times_are_left_out():
     now = [100.0]
     opt = bl.RandomSearch({"x": (0.0, 1.0)}, time=lambda: now[0], seed=0)

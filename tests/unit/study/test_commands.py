@@ -117,6 +117,7 @@ def test_show_has_the_settings_the_best_and_the_last_trials(path, capsys):
     study.suggest(n=13)
     study.observe(2, 5.0)
     expected = [repr(study), "13 trials, 12 pending", f"best: {study.trial(2)!r}"]
+    expected.append(f"forecast: {study.forecast()}")
     expected += [f"  {trial!r}" for trial in study.trials[3:]]
     assert run(capsys, "show", path, "third") == (cli.DONE, expected)
     code, lines = run(capsys, "show", path)

@@ -1,0 +1,404 @@
+"""The delay distribution of an optimizer, and forecasts of the results of trials in flight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated._core import DelayDistribution, InvalidValue
+from belated.optimizers.log import Array, Log
+from belated.optimizers.trial import Trial
+from belated.short_repr import short_repr
+from belated.space.arguments import finite, whole_number
+
+if TYPE_CHECKING:
+    from belated.optimizers.life_cycle import LifeCycle
+
+# The codes of the core: in flight or abandoned, arrived, failed.
+_CENSORED, _ARRIVED, _FAILED = 0, 1, 2
+_OUTCOMES = {"abandoned": _CENSORED, "observed": _ARRIVED, "failed": _FAILED}
+
+# The longest time that the core takes. A trial that does not arrive within this time never arrives.
+_FOREVER = 1e300
+
+# On the clock of seconds, the ages of trials in flight grow between events. The distribution is fitted again after this
+# share of the median delay.
+_REFIT_AFTER = 0.1
+
+
+class Estimate(NamedTuple):
+    """An estimate with a central 80 % interval.
+
+    `extrapolated` is true if the estimate depends on delays that are longer than the largest age of a trial.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    extrapolated: bool
+
+
+class Overdue(NamedTuple):
+    """A trial whose age exceeds the 95 % quantile of delays, and the probability that its result ever arrives."""
+
+    trial: Trial
+    age: float
+    arrives: Estimate
+
+
+class Forecast(NamedTuple):
+    """The number of results that arrive up to a time, among the trials in flight. `str` returns a sentence.
+
+    Attributes
+    ----------
+    by : float or None
+        The time on the optimizer's clock. On the clock of iterations, results count that are reported before the clock
+        shows this number.
+    expected, low, high : float or None
+        The expected number of results, and a central 80 % interval of this number. None if the delay distribution is
+        unknown.
+    n_pending : int
+        Number of trials in flight.
+    never : float or None
+        The expected number of trials in flight whose results never arrive, because the trials fail or stay silent.
+    unknown : str or None
+        The reason for which the distribution is unknown.
+    when : str
+        The time, as text.
+    """
+
+    by: float | None
+    expected: float | None
+    low: float | None
+    high: float | None
+    n_pending: int
+    never: float | None
+    unknown: str | None
+    when: str
+
+    def __str__(self) -> str:
+        if not self.n_pending:
+            return "no results are pending"
+        if self.expected is None or self.never is None:
+            return f"{self.n_pending} pending, no forecast: {self.unknown}"
+        text = f"{self.expected:.0f} of {self.n_pending} results by {self.when} ({self.low:.0f} to {self.high:.0f})"
+        return text if round(self.never) == 0 else f"{text}, {self.never:.0f} probably never"
+
+
+class Delays:
+    """The delay distribution of an optimizer at a point in time; `delays_` of optimizers and studies returns it.
+
+    The distribution is estimated from the trials that the optimizer suggested. Added trials do not have delays. The
+    delay of an observed trial is its time from suggestion to observation, on the optimizer's clock. Trials in flight
+    are censored at their age, and abandoned trials at the time when they were abandoned. A trial whose lease has passed
+    is treated as if it were abandoned at the end of the lease. If a trial was run again, its delay starts at its
+    suggestion, because the log does not store later starts. Negative delays, which occur if a clock was set back, are
+    replaced by 0.
+
+    Methods return an `Estimate`, or None if `unknown` is not None. The object does not change afterwards.
+
+    Attributes
+    ----------
+    clock : {"iterations", "seconds"}
+        The unit of delays. On the clock of iterations, a result that is reported before the next suggestion has delay
+        1.
+    now : float
+        The time on the optimizer's clock.
+    n_arrived, n_failed, n_pending, n_abandoned : int
+        Numbers of suggested trials. Trials whose lease has passed count as abandoned.
+    unknown : str or None
+        The reason for which the distribution is unknown; None if a result has arrived.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+    >>> optimizer.delays_.unknown
+    'there are no trials'
+    >>> for _ in range(12):
+    ...     first, second = optimizer.suggest(n=2)
+    ...     optimizer.observe(first, 0.5)
+    >>> optimizer.delays_
+    Delays(12 arrived, 0 failed, 12 pending, 0 abandoned, clock='iterations')
+    >>> optimizer.delays_.quantile(0.5).estimate
+    2.0
+    >>> optimizer.delays_.arrival_probability(1).estimate < 0.2
+    True
+    >>> str(optimizer.forecast(by=30))
+    '1 of 12 results by suggestion 30 (0 to 1), 11 probably never'
+    """
+
+    __slots__ = ("_ages", "_distribution", "_outcomes", "_pending", "clock", "now")
+
+    def __init__(
+        self,
+        clock: Literal["iterations", "seconds"],
+        now: float,
+        ages: Array,
+        outcomes: NDArray[np.int64],
+        pending: Mapping[int, float],
+        distribution: DelayDistribution | None = None,
+    ) -> None:
+        self.clock = clock
+        self.now = now
+        # The data that the distribution was fitted to, and the ages of trials in flight by number.
+        self._ages, self._outcomes, self._pending = ages, outcomes, pending
+        self._distribution = distribution or DelayDistribution(ages, outcomes, clock=clock)
+
+    @property
+    def unknown(self) -> str | None:
+        """The reason for which the distribution is unknown; None if a result has arrived."""
+        return self._distribution.unknown
+
+    @property
+    def n_arrived(self) -> int:
+        """Number of suggested trials that were observed."""
+        return int((self._outcomes == _ARRIVED).sum())
+
+    @property
+    def n_failed(self) -> int:
+        """Number of suggested trials that failed."""
+        return int((self._outcomes == _FAILED).sum())
+
+    @property
+    def n_pending(self) -> int:
+        """Number of suggested trials in flight."""
+        return len(self._pending)
+
+    @property
+    def n_abandoned(self) -> int:
+        """Number of suggested trials that were abandoned, or whose lease has passed."""
+        return int((self._outcomes == _CENSORED).sum()) - self.n_pending
+
+    def mean(self) -> Estimate | None:
+        """Return the mean delay of trials that arrive. It is infinite if delays have a very long tail."""
+        return _estimate(self._distribution.mean())
+
+    def quantile(self, q: float) -> Estimate | None:
+        """Return the quantile of the delays of trials that arrive, for 0 < q < 1."""
+        share = finite(q)
+        if share is None or not 0 < share < 1:
+            raise InvalidValue(f"q={short_repr(q)} is not a share: pass a number between 0 and 1, such as 0.9")
+        return _estimate(self._distribution.quantile(share))
+
+    def arrival_probability(self, trial: Trial | int, within: float | timedelta | None = None) -> Estimate | None:
+        """Return the probability that the result of a trial in flight arrives.
+
+        Parameters
+        ----------
+        trial : Trial or int
+            A trial in flight, or its number.
+        within : float or timedelta, optional
+            The time from now, on the optimizer's clock. Default None: at any time.
+
+        Raises
+        ------
+        InvalidValue
+            The trial is not in flight, or `within` is not a number >= 0.
+        """
+        age = self._age(trial)
+        if within is None:
+            return _estimate(self._distribution.arrives_ever(age))
+        return _estimate(self._distribution.arrival_probability(age, self._duration("within", within)))
+
+    def expected_remaining(self, trial: Trial | int) -> Estimate | None:
+        """Return the median time until the result of a trial in flight arrives, given that it arrives.
+
+        Raises
+        ------
+        InvalidValue
+            The trial is not in flight.
+        """
+        return _estimate(self._distribution.remaining(self._age(trial)))
+
+    def forecast(self, by: float | datetime | timedelta | None = None) -> Forecast:
+        """Return the number of results that arrive up to a time; see `Optimizer.forecast`."""
+        unknown = self.unknown
+        if by is None:
+            median = self.quantile(0.5)
+            time = None if median is None else min(self.now + median.estimate, _FOREVER)
+        else:
+            time = self._time(by)
+        when = "" if time is None else self._when(time, by)
+        ages = np.array(list(self._pending.values()), dtype=float)
+        if time is None or unknown is not None:
+            return Forecast(time, None, None, None, len(ages), None, unknown, when)
+        count = _estimate(self._distribution.count(ages, min(max(time - self.now, 0.0), _FOREVER)))
+        assert count is not None  # the distribution is known
+        never = len(ages) - sum(self._arrives(age) for age in ages)
+        return Forecast(time, count.estimate, count.low, count.high, len(ages), max(never, 0.0), None, when)
+
+    def overdue(self) -> list[tuple[int, float, Estimate]]:
+        """Return (number, age, probability of arrival) of each overdue trial; see `Optimizer.overdue`."""
+        limit = self.quantile(0.95)
+        late = [] if limit is None else [item for item in self._pending.items() if item[1] > limit.estimate]
+        found = []
+        for number, age in late:
+            arrives = _estimate(self._distribution.arrives_ever(age))
+            assert arrives is not None  # the distribution is known
+            found.append((number, age, arrives))
+        return sorted(found, key=lambda each: (each[2].estimate, each[0]))
+
+    def _arrives(self, age: float) -> float:
+        found = self._distribution.arrives_ever(age)
+        return 0.0 if found is None else found[0]
+
+    def _age(self, trial: Trial | int) -> float:
+        number = trial.number if isinstance(trial, Trial) else whole_number(trial)
+        if number is None or number not in self._pending:
+            raise InvalidValue(
+                f"trial={short_repr(trial)} is not in flight: pass a pending trial that was suggested, or its number"
+            )
+        return self._pending[number]
+
+    def _duration(self, name: str, given: Any) -> float:
+        """Convert a duration from now to the unit of the clock."""
+        if isinstance(given, timedelta) and self.clock == "seconds":
+            given = given.total_seconds()
+        number = finite(given)
+        if number is None or not 0 <= number <= _FOREVER:
+            raise InvalidValue(f"{name}={short_repr(given)} is not usable: pass a number >= 0{self._or_time(False)}")
+        return number
+
+    def _time(self, by: Any) -> float:
+        """Convert a time to the optimizer's clock."""
+        if isinstance(by, timedelta) and self.clock == "seconds":
+            return self.now + self._duration("by", by)
+        time = finite(by.timestamp() if isinstance(by, datetime) and self.clock == "seconds" else by)
+        if time is None or not self.now <= time <= _FOREVER:
+            raise InvalidValue(
+                f"by={short_repr(by)} is not usable: pass a time on the clock that is not before {self.now:.10g}"
+                f"{self._or_time(True)}"
+            )
+        return time
+
+    def _or_time(self, both: bool) -> str:
+        if self.clock != "seconds":
+            return ", counted in suggestions"
+        return ", in seconds, a datetime or a timedelta" if both else ", in seconds, or a timedelta"
+
+    def _when(self, time: float, by: Any) -> str:
+        if self.clock == "iterations":
+            return f"suggestion {time:g}"
+        if isinstance(by, datetime):
+            return f"{by:%Y-%m-%d %H:%M}"
+        try:
+            at = datetime.fromtimestamp(time, timezone.utc)
+        except (OverflowError, ValueError, OSError):
+            return f"second {time:g}"
+        # A clock that does not start in 1970, such as a simulated clock, shows small numbers.
+        return f"{at:%Y-%m-%d %H:%M} UTC" if at.year > 1970 else f"second {time:g}"
+
+    def _data(self) -> tuple[Any, ...]:
+        return self.clock, self.now, self._ages.tobytes(), self._outcomes.tobytes(), self._pending
+
+    def __eq__(self, other: object) -> bool:
+        return self._data() == other._data() if isinstance(other, Delays) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._data()[:-1])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Delays, (self.clock, self.now, self._ages, self._outcomes, self._pending)
+
+    def __repr__(self) -> str:
+        return (
+            f"Delays({self.n_arrived} arrived, {self.n_failed} failed, {self.n_pending} pending, "
+            f"{self.n_abandoned} abandoned, clock={self.clock!r})"
+        )
+
+
+def _estimate(found: tuple[float, float, float, bool] | None) -> Estimate | None:
+    return None if found is None else Estimate(*found)
+
+
+class _Trials(NamedTuple):
+    """The data of suggested trials, in the form that changes only with the log."""
+
+    key: tuple[int, list[str]]
+    # The trials that ended.
+    ages: Array
+    outcomes: NDArray[np.int64]
+    # (number, start, end of the lease) of each pending trial.
+    pending: list[tuple[int, float, float | None]]
+    # The sorted wall-clock times of all suggestions.
+    started: Array
+    # The latest time in the log, and the median delay of arrivals.
+    latest: float
+    median: float
+
+
+class _Fit(NamedTuple):
+    time: float
+    n_lapsed: int
+    ages: Array
+    outcomes: NDArray[np.int64]
+    distribution: DelayDistribution
+
+
+# The data and the last fit of each optimizer or study.
+_CACHE: WeakKeyDictionary[LifeCycle[Any], tuple[_Trials, _Fit | None]] = WeakKeyDictionary()
+
+
+def delays_of(source: LifeCycle[Any]) -> Delays:
+    """Return the delay distribution of an optimizer or study at the current time."""
+    log, wall_time = source._current_log(), source._problem.wall_time()
+    clock, now = source._problem.clock, log.now(wall_time)
+    n_events = log.n_events()
+    # If a study was read anew, the last event may differ although the number of events is the same.
+    key = (n_events, log.events(max(n_events - 1, 0)))
+    trials, fit = _CACHE.get(source, (None, None))
+    if trials is None or trials.key != key:
+        trials, fit = _trials(log, key), None
+    # Fit at the last multiple of a step after the latest event. The fit then depends only on the log and the time.
+    step = _REFIT_AFTER * trials.median
+    passed = max(now - trials.latest, 0.0)
+    steps = clock == "seconds" and 0 < step < np.inf
+    at = min(now, trials.latest + step * (passed // step)) if steps else now
+    lapsed = {number for number, _, lease in trials.pending if lease is not None and lease < wall_time}
+    if fit is None or fit.time != at or fit.n_lapsed != len(lapsed):
+        ages, outcomes = list(trials.ages), list(trials.outcomes)
+        for number, start, lease in trials.pending:
+            end = at
+            if number in lapsed and lease is not None:
+                # On the clock of iterations, count the suggestions before the end of the lease.
+                reading = lease if clock == "seconds" else float(np.searchsorted(trials.started, lease, side="right"))
+                end = min(at, max(reading, start + (clock == "iterations")))
+            ages.append(max(end - start, 0.0))
+            outcomes.append(_CENSORED)
+        fitted = np.array(ages, dtype=float), np.array(outcomes, dtype=np.int64)
+        fit = _Fit(at, len(lapsed), *fitted, DelayDistribution(*fitted, clock=clock))
+    _CACHE[source] = (trials, fit)
+    in_flight = {number: max(now - start, 0.0) for number, start, _ in trials.pending if number not in lapsed}
+    return Delays(clock, now, fit.ages, fit.outcomes, in_flight, fit.distribution)
+
+
+def _trials(log: Log, key: tuple[int, list[str]]) -> _Trials:
+    """Read the suggested trials of a log."""
+    ages: list[float] = []
+    outcomes: list[int] = []
+    pending: list[tuple[int, float, float | None]] = []
+    started: list[float] = []
+    latest = -np.inf
+    for number in log.numbers(None):
+        record = log.trial(number)
+        if not record.suggested:
+            continue
+        start, end = record.suggested_at, record.ended_at
+        if record.started_at is not None:
+            started.append(record.started_at)
+        if end is None:
+            pending.append((number, start, record.expires_at))
+        else:
+            ages.append(max(end - start, 0.0))
+            outcomes.append(_OUTCOMES[record.state])
+        latest = max(latest, start if end is None else max(start, end))
+    delays, codes = np.array(ages, dtype=float), np.array(outcomes, dtype=np.int64)
+    arrived = delays[codes == _ARRIVED]
+    median = float(np.median(arrived)) if len(arrived) else 0.0
+    return _Trials(key, delays, codes, pending, np.sort(started), float(latest), median)

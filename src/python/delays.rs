@@ -1,0 +1,248 @@
+//! The Python class `DelayDistribution`, on numpy arrays.
+
+use numpy::{IntoPyArray, PyReadonlyArray1};
+use pyo3::prelude::*;
+
+use crate::delays::family::Family;
+use crate::delays::fit::Options;
+use crate::delays::forecast::Forecast;
+use crate::delays::records::Resolution;
+use crate::delays::{DelayDistribution as Core, Outcome, Unknown};
+use crate::error::{Error, Result};
+use crate::python::interrupt::detached;
+use crate::python::{Vector, owned1};
+
+/// (value, low, high, extrapolated).
+type Numbers = (f64, f64, f64, bool);
+
+/// A fitted family: (name, weight, log-likelihood, location, spread, (arrives, fails, never)).
+type FitNumbers = (&'static str, f64, f64, f64, f64, [f64; 3]);
+
+/// The distribution of delays, with the probabilities that a trial arrives, fails or never ends.
+#[pyclass(frozen, module = "belated._core")]
+pub struct DelayDistribution {
+    core: std::result::Result<Core, Unknown>,
+}
+
+impl DelayDistribution {
+    fn forecast(
+        &self,
+        py: Python<'_>,
+        compute: impl FnOnce(&Core) -> Result<Forecast> + Send,
+    ) -> PyResult<Option<Numbers>> {
+        let Ok(core) = &self.core else {
+            return Ok(None);
+        };
+        let forecast = detached(py, |_| compute(core))?;
+        Ok(Some(numbers(forecast)))
+    }
+}
+
+fn numbers(forecast: Forecast) -> Numbers {
+    let Forecast {
+        value,
+        low,
+        high,
+        extrapolated,
+    } = forecast;
+    (value, low, high, extrapolated)
+}
+
+fn invalid(name: &'static str, got: String, expected: &'static str) -> Error {
+    Error::InvalidSetting {
+        name,
+        got,
+        expected,
+    }
+}
+
+fn outcome(code: i64) -> Result<Outcome> {
+    match code {
+        0 => Ok(Outcome::Censored),
+        1 => Ok(Outcome::Arrived),
+        2 => Ok(Outcome::Failed),
+        _ => Err(invalid(
+            "outcomes",
+            code.to_string(),
+            "give 0 (in flight or abandoned), 1 (arrived) or 2 (failed)",
+        )),
+    }
+}
+
+fn resolution(clock: &str, step: Option<f64>) -> Result<Resolution> {
+    match (clock, step) {
+        ("seconds", None) => Ok(Resolution::Exact),
+        ("seconds", Some(step)) => Ok(Resolution::Rounded(step)),
+        ("iterations", None) => Ok(Resolution::Iterations),
+        ("iterations", Some(step)) => Err(invalid(
+            "resolution",
+            step.to_string(),
+            "leave it out if the clock counts iterations",
+        )),
+        _ => Err(invalid(
+            "clock",
+            format!("{clock:?}"),
+            "give \"seconds\" or \"iterations\"",
+        )),
+    }
+}
+
+fn families(names: Option<Vec<String>>) -> Result<Vec<Family>> {
+    let Some(names) = names else {
+        return Ok(Family::ALL.to_vec());
+    };
+    let named = |name: &String| Family::ALL.into_iter().find(|f| f.name() == name);
+    match names.iter().map(named).collect::<Option<Vec<Family>>>() {
+        Some(families) if !families.is_empty() => Ok(families),
+        _ => Err(invalid(
+            "families",
+            format!("{names:?}"),
+            "give a list of \"exponential\", \"weibull\", \"log-normal\" or \"log-logistic\"",
+        )),
+    }
+}
+
+#[pymethods]
+impl DelayDistribution {
+    #[new]
+    #[pyo3(signature = (ages, outcomes, *, clock="seconds", resolution=None, families=None, priors=true, cure=true))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        ages: PyReadonlyArray1<'_, f64>,
+        outcomes: PyReadonlyArray1<'_, i64>,
+        clock: &str,
+        resolution: Option<f64>,
+        families: Option<Vec<String>>,
+        priors: bool,
+        cure: bool,
+    ) -> PyResult<Self> {
+        let resolution = self::resolution(clock, resolution)?;
+        let options = Options {
+            families: self::families(families)?,
+            priors,
+            cure,
+        };
+        let (ages, outcomes) = (owned1(ages).to_vec(), outcomes.as_array().to_vec());
+        let core = detached(py, |stop| {
+            let outcomes: Result<Vec<Outcome>> = outcomes.into_iter().map(outcome).collect();
+            Core::fit(&ages, &outcomes?, resolution, &options, stop)
+        })?;
+        Ok(Self { core })
+    }
+
+    #[getter]
+    fn unknown(&self) -> Option<&'static str> {
+        self.core.as_ref().err().map(|unknown| unknown.reason())
+    }
+
+    #[getter]
+    fn follow_up(&self) -> Option<f64> {
+        self.core.as_ref().ok().map(Core::follow_up)
+    }
+
+    #[getter]
+    fn fits(&self) -> Vec<FitNumbers> {
+        let Ok(core) = &self.core else {
+            return Vec::new();
+        };
+        let describe = |fit| {
+            let (location, spread) = core.location_and_spread(fit);
+            let name = fit.family.name();
+            let probabilities = fit.probabilities();
+            (
+                name,
+                fit.weight,
+                fit.log_likelihood,
+                location,
+                spread,
+                probabilities,
+            )
+        };
+        core.fits().iter().map(describe).collect()
+    }
+
+    fn incidence<'py>(&self, py: Python<'py>) -> Option<[Vector<'py>; 5]> {
+        let estimate = self.core.as_ref().ok()?.incidence();
+        let columns = [
+            &estimate.times,
+            &estimate.survival,
+            &estimate.survival_variance,
+            &estimate.arrived,
+            &estimate.arrived_variance,
+        ];
+        Some(columns.map(|column| column.clone().into_pyarray(py)))
+    }
+
+    #[pyo3(signature = (age, within, level=0.8))]
+    fn arrival_probability(
+        &self,
+        py: Python<'_>,
+        age: f64,
+        within: f64,
+        level: f64,
+    ) -> PyResult<Option<Numbers>> {
+        self.forecast(py, |core| core.arrival_probability(age, within, level))
+    }
+
+    #[pyo3(signature = (age, within, level=0.8))]
+    fn failure_probability(
+        &self,
+        py: Python<'_>,
+        age: f64,
+        within: f64,
+        level: f64,
+    ) -> PyResult<Option<Numbers>> {
+        self.forecast(py, |core| core.failure_probability(age, within, level))
+    }
+
+    #[pyo3(signature = (age=0.0, level=0.8))]
+    fn arrives_ever(&self, py: Python<'_>, age: f64, level: f64) -> PyResult<Option<Numbers>> {
+        self.forecast(py, |core| core.arrives_ever(age, level))
+    }
+
+    #[pyo3(signature = (age=0.0, level=0.8))]
+    fn remaining(&self, py: Python<'_>, age: f64, level: f64) -> PyResult<Option<Numbers>> {
+        self.forecast(py, |core| core.remaining(age, level))
+    }
+
+    #[pyo3(signature = (q, level=0.8))]
+    fn quantile(&self, py: Python<'_>, q: f64, level: f64) -> PyResult<Option<Numbers>> {
+        self.forecast(py, |core| core.quantile(q, level))
+    }
+
+    #[pyo3(signature = (level=0.8))]
+    fn mean(&self, py: Python<'_>, level: f64) -> PyResult<Option<Numbers>> {
+        self.forecast(py, |core| core.mean(level))
+    }
+
+    #[pyo3(signature = (ages, within, level=0.8))]
+    fn count(
+        &self,
+        py: Python<'_>,
+        ages: PyReadonlyArray1<'_, f64>,
+        within: f64,
+        level: f64,
+    ) -> PyResult<Option<Numbers>> {
+        let Ok(core) = &self.core else {
+            return Ok(None);
+        };
+        let ages = owned1(ages).to_vec();
+        let forecast = detached(py, |stop| core.count(&ages, within, level, stop))?;
+        Ok(Some(numbers(forecast)))
+    }
+
+    fn count_distribution<'py>(
+        &self,
+        py: Python<'py>,
+        ages: PyReadonlyArray1<'_, f64>,
+        within: f64,
+    ) -> PyResult<Option<Vector<'py>>> {
+        let Ok(core) = &self.core else {
+            return Ok(None);
+        };
+        let ages = owned1(ages).to_vec();
+        let probabilities = detached(py, |stop| core.count_distribution(&ages, within, stop))?;
+        Ok(Some(probabilities.into_pyarray(py)))
+    }
+}
