@@ -76,5 +76,8 @@ class Log(Protocol):
     def n_events(self) -> int:
         """Return the number of events in the log."""
 
+    def events(self, start: int, end: int | None = None) -> list[str]:
+        """Return the events from number `start` to number `end` (exclusive), as JSON."""
+
     def __len__(self) -> int:
         """Return the number of trials."""
