@@ -29,7 +29,7 @@ pub(super) fn levels(n: usize, d: usize) -> Vec<usize> {
 }
 
 /// The indices of n out of `rows` rows, evenly spread over the order of arrival.
-pub(super) fn chosen(rows: usize, n: usize) -> Vec<usize> {
+pub(crate) fn chosen(rows: usize, n: usize) -> Vec<usize> {
     (0..n).map(|i| i * rows / n).collect()
 }
 

@@ -23,7 +23,7 @@ mod hyperparameters;
 mod input_warps;
 pub mod kernel;
 mod leave_one_out;
-mod levels;
+pub(crate) mod levels;
 mod posterior;
 mod priors;
 mod refine;

@@ -1,5 +1,7 @@
 //! The arguments of a proposal.
 
+use serde::{Deserialize, Serialize};
+
 use crate::maximize::feasible::Feasible;
 
 /// The request for a proposal.
@@ -20,7 +22,8 @@ pub struct Query<'a> {
 }
 
 /// What an evaluation uses up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Resource {
     /// The duration of the evaluation.
     Time,

@@ -13,11 +13,12 @@ mod linear;
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
-use ndarray::{ArrayView2, Axis, s};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 
 use crate::error::{Error, Result, Stop, check};
-use crate::gp::fit::{Draws, FitSettings, fit};
-use crate::gp::kernel::{InputWarp, KernelFamily};
+use crate::gp::fit::fit;
+use crate::gp::kernel::KernelFamily;
+use crate::gp::levels::chosen;
 use crate::gp::{GaussianProcess, Target, Workspace};
 use crate::ledger::{Ledger, State, TrialNumber};
 use crate::numerics::special::mills_ratio;
@@ -32,6 +33,10 @@ use linear::Linear;
 
 /// The smallest number of known expenses for which residuals are modelled.
 const MIN_ROWS: usize = 5;
+
+/// The largest number of rows to which the hyperparameters of the residuals are fitted. The rows are evenly spread over
+/// the order in which the trials ended. All rows are used for predictions.
+const MAX_FIT_ROWS: usize = 150;
 
 /// The number of rounds of the EM algorithm.
 const ROUNDS: usize = 10;
@@ -57,8 +62,9 @@ const MIN_VARIANCE: f64 = 1e-12;
 const FAMILY: KernelFamily = KernelFamily::Matern52;
 
 /// The exponent is multiplied by s²/(s² + SPREAD²), where s² is the part of the variance of log d that the model
-/// explains. If durations do not depend on the point, choices therefore do not depend on durations. Expected improvement looks only one trial ahead, so preferring points that are a little cheaper loses more than it saves. The
-/// number was chosen on the tables of `benchmarks/tables.py` (docs/defaults.md).
+/// explains. Therefore, choices do not depend on durations if durations do not depend on the point. Expected improvement
+/// looks only one trial ahead, so preferring points that are a little cheaper loses more than it saves. The number was
+/// chosen on the tables of `benchmarks/tables.py` (docs/defaults.md).
 const SPREAD: f64 = 0.7;
 
 /// The trials whose expense is known, in the order in which they ended, and the trials that have not ended.
@@ -125,32 +131,71 @@ impl Expenses {
         let rounds = if self.out.is_empty() { 0 } else { ROUNDS };
         for _ in 0..rounds {
             for (i, log_age) in self.log_ages.iter().enumerate() {
-                let mean = model.mean(&x.row(n + i).to_vec());
+                let mean = model.mean(x.row(n + i));
                 y[n + i] = mean_above(mean, model.variance.sqrt(), *log_age);
             }
             model = Linear::fit(x, &y);
         }
         model
     }
+}
 
-    /// The share of the variance of the known log d that a model explains, if its squared residuals have this mean. The
-    /// mean is corrected for the degrees of freedom, as in generalised cross-validation.
-    fn explained(&self, mean_square: f64, freedom: f64) -> f64 {
-        let left = 1.0 - freedom / self.known.len() as f64;
-        if left <= 0.0 || self.variance() == 0.0 {
-            return 0.0;
-        }
-        let share = mean_square / (left * left) / self.variance();
-        (1.0 - share).clamp(0.0, 1.0)
-    }
+/// The expenses with their rows and the linear model.
+struct Data {
+    expenses: Expenses,
+    /// The rows of the known trials, followed by the rows of the trials that have not ended.
+    x: Array2<f64>,
+    linear: Linear,
+    /// The residuals of the known log d.
+    residuals: Vec<f64>,
+    /// The root mean square of the residuals.
+    scale: f64,
+}
 
-    /// The residuals of the known log d, and their root mean square.
-    fn residuals(&self, x: ArrayView2<f64>, model: &Linear) -> (Vec<f64>, f64) {
-        let known = self.log_expenses.iter().zip(x.rows());
-        let residuals: Vec<f64> = known.map(|(y, x)| y - model.mean(&x.to_vec())).collect();
+impl Data {
+    fn of(training: &TrainingSet, log: &Ledger, query: Query, resource: Resource) -> Option<Self> {
+        let expenses = Expenses::of(log, &training.fold.ended, query, resource)?;
+        let x = training.encode(log, &[&expenses.known[..], &expenses.out].concat());
+        let linear = expenses.linear(x.view());
+        let known = expenses.log_expenses.iter().zip(x.rows());
+        let residuals: Vec<f64> = known.map(|(y, x)| y - linear.mean(x)).collect();
         let squares = residuals.iter().map(|r| r * r);
         let scale = (squares.sum::<f64>() / residuals.len() as f64).sqrt();
-        (residuals, scale)
+        Some(Self {
+            expenses,
+            x,
+            linear,
+            residuals,
+            scale,
+        })
+    }
+
+    fn n_known(&self) -> usize {
+        self.residuals.len()
+    }
+
+    fn known_rows(&self) -> ArrayView2<'_, f64> {
+        self.x.slice(s![..self.n_known(), ..])
+    }
+
+    fn has_residuals(&self) -> bool {
+        self.scale * self.scale >= MIN_VARIANCE
+    }
+
+    /// The residuals in units of their root mean square.
+    fn targets(&self) -> Vec<f64> {
+        self.residuals.iter().map(|r| r / self.scale).collect()
+    }
+
+    /// The share of the variance of the known log d that a model explains, if its squared residuals have this mean. The
+    /// mean is corrected for the degrees of freedom of the linear model, as in generalised cross-validation.
+    fn explained(&self, mean_square: f64) -> f64 {
+        let left = 1.0 - self.linear.freedom / self.n_known() as f64;
+        let variance = self.expenses.variance();
+        if left <= 0.0 || variance == 0.0 {
+            return 0.0;
+        }
+        (1.0 - mean_square / (left * left) / variance).clamp(0.0, 1.0)
     }
 }
 
@@ -180,41 +225,8 @@ pub struct Residuals {
     scale: f64,
 }
 
-fn fit_settings(columns: &Columns, n_restarts: usize) -> FitSettings {
-    FitSettings {
-        family: FAMILY,
-        groups: columns.dimension.clone(),
-        categories: columns.categories.clone(),
-        lengthscale: None,
-        signal_variance: None,
-        noise_variance: None,
-        priors: true,
-        n_restarts,
-        draws: Draws::Unit,
-        dimensions: columns.dimensions,
-        spreads: columns.spreads.clone(),
-        input_warp: InputWarp::default(),
-        warpable: Vec::new(),
-    }
-}
-
 /// Fits the hyperparameters of the residuals. Returns `None` if only trials count, or if few expenses are known.
 pub fn fit_expense(
-    settings: &Settings,
-    columns: &Columns,
-    training: &TrainingSet,
-    log: &Ledger,
-    query: Query,
-    call: &mut Call,
-) -> Result<Option<ExpenseFit>> {
-    match fit_residuals(settings, columns, training, log, query, call) {
-        // Without a model of the residuals, the linear model is used.
-        Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => Ok(None),
-        found => found,
-    }
-}
-
-fn fit_residuals(
     settings: &Settings,
     columns: &Columns,
     training: &TrainingSet,
@@ -225,56 +237,64 @@ fn fit_residuals(
     let Some((resource, _)) = settings.acquisition.rule().per(query)? else {
         return Ok(None);
     };
-    let expenses = Expenses::of(log, &training.fold.ended, query, resource);
-    let Some(expenses) = expenses.filter(|expenses| expenses.known.len() >= MIN_ROWS) else {
+    let data = Data::of(training, log, query, resource);
+    let data = data.filter(|data| data.n_known() >= MIN_ROWS && data.has_residuals());
+    let Some(data) = data else {
         return Ok(None);
     };
-    let x = training.encode(log, &[&expenses.known[..], &expenses.out].concat());
-    let linear = expenses.linear(x.view());
-    let x = x.slice(s![..expenses.known.len(), ..]);
-    let (residuals, scale) = expenses.residuals(x, &linear);
-    if scale * scale < MIN_VARIANCE {
-        return Ok(None);
-    }
-    let targets: Vec<f64> = residuals.iter().map(|r| r / scale).collect();
-    let last = training.fit().and_then(|fit| fit.expense.as_ref());
+    let last = last_fit(training, resource);
     let gp = settings.gp();
     let n_restarts = match last {
         Some(_) => gp.n_refit_restarts,
         None => gp.n_restarts,
     };
-    let fitted = fit_settings(columns, n_restarts);
+    let fitted = columns.fit_settings(FAMILY, n_restarts);
     let start = last.map_or_else(|| fitted.prior_mode(), ExpenseFit::theta);
-    let mut theta = fit(x, &targets, &start, &fitted, call)?;
+    let rows = chosen(data.n_known(), data.n_known().min(MAX_FIT_ROWS));
+    let targets = data.targets();
+    let x = data.known_rows().select(Axis(0), &rows);
+    let y: Vec<f64> = rows.iter().map(|&i| targets[i]).collect();
+    let mut theta = fit(x.view(), &y, &start, &fitted, call)?;
     theta.noise_variance = theta.noise_variance.max(MIN_NOISE);
     let mut model = GaussianProcess::new(FAMILY, &theta)?.with_categories(&columns.categories);
-    model.append_rows(x)?;
-    model.set_targets(&targets)?;
-    let (means, _) = model.leave_one_out(call.stop)?;
-    let errors = targets
-        .iter()
-        .zip(means)
-        .map(|(y, mean)| (y - mean).powi(2));
-    let mean_square = scale * scale * errors.sum::<f64>() / targets.len() as f64;
+    let means = model
+        .append_rows(x.view())
+        .and_then(|()| model.set_targets(&y))
+        .and_then(|()| model.leave_one_out(call.stop));
+    let means = match means {
+        // Without a model of the residuals, the linear model is used.
+        Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => return Ok(None),
+        found => found?.0,
+    };
+    let errors = y.iter().zip(means).map(|(y, mean)| (y - mean).powi(2));
+    let mean_square = data.scale * data.scale * errors.sum::<f64>() / y.len() as f64;
     Ok(Some(ExpenseFit {
+        per: resource,
         lengthscale: theta.lengthscale,
         signal_variance: theta.signal_variance,
         noise_variance: theta.noise_variance,
-        explained: expenses.explained(mean_square, linear.freedom),
-        rows: targets.len(),
+        explained: data.explained(mean_square),
+        rows: data.n_known(),
     }))
 }
 
+/// The last fit to expenses of this kind.
+fn last_fit(training: &TrainingSet, resource: Resource) -> Option<&ExpenseFit> {
+    let fit = training.fit()?.expense.as_ref();
+    fit.filter(|fit| fit.per == resource)
+}
+
 impl Residuals {
-    /// Returns the kept model with all known rows, or a new model if the kept model does not have the same first rows.
+    /// Returns the kept model, updated for these data. The model is new if the kept model does not have the same first
+    /// rows.
     fn update(
         kept: Option<Self>,
         fit: &ExpenseFit,
-        x: ArrayView2<f64>,
-        known: &[TrialNumber],
+        data: &Data,
         (columns, n_moves): (&Columns, usize),
         stop: &mut Stop,
     ) -> Result<Self> {
+        let (known, x) = (&data.expenses.known, data.known_rows());
         let base = fit.rows.min(known.len());
         let is_same = |kept: &Self| {
             kept.fit == *fit && kept.n_moves == n_moves && known.starts_with(&kept.rows)
@@ -299,7 +319,39 @@ impl Residuals {
             model.gp.append_rows(x.slice(s![i..=i, ..]))?;
             model.rows.push(number);
         }
+        model.scale = data.scale;
+        model.gp.set_targets(&data.targets())?;
+        model.add_censored(data)?;
         Ok(model)
+    }
+
+    /// Replaces the tail by the trials that have not ended and whose age is surprising.
+    fn add_censored(&mut self, data: &Data) -> Result<()> {
+        let (scale, log_ages) = (self.scale, &data.expenses.log_ages);
+        let theta = self.gp.hyperparameters();
+        let noise = theta.noise_variance;
+        let largest = scale * (theta.signal_variance + noise).sqrt();
+        let x = data.x.slice(s![data.n_known().., ..]);
+        self.gp.set_tail(x.slice(s![..0, ..]), &[])?;
+        let linear: Vec<f64> = x.rows().into_iter().map(|x| data.linear.mean(x)).collect();
+        let means = self.gp.mean(x);
+        let surprise = |i: usize| (log_ages[i] - linear[i] - scale * means[i]) / largest;
+        let mut chosen: Vec<usize> = (0..log_ages.len()).collect();
+        chosen.retain(|&i| surprise(i) > SURPRISE);
+        chosen.sort_by(|&i, &j| surprise(j).total_cmp(&surprise(i)));
+        chosen.truncate(MAX_CENSORED);
+        chosen.sort_unstable();
+        let x = x.select(Axis(0), &chosen);
+        let (means, variances) = self.gp.predict(x.view());
+        let rows = chosen.iter().zip(means).zip(variances);
+        let targets: Vec<Target> = rows
+            .map(|((&i, mean), variance)| {
+                let std = scale * (variance + noise).sqrt();
+                let expected = mean_above(linear[i] + scale * mean, std, log_ages[i]);
+                Target::Value((expected - linear[i]) / scale)
+            })
+            .collect();
+        self.gp.set_tail(x.view(), &targets)
     }
 }
 
@@ -330,26 +382,17 @@ impl<'a> ExpenseTerm<'a> {
         let Some((resource, power)) = settings.acquisition.rule().per(query)? else {
             return Ok(None);
         };
-        let Some(expenses) = Expenses::of(log, &training.fold.ended, query, resource) else {
+        let Some(data) = Data::of(training, log, query, resource) else {
             return Ok(None);
         };
-        let variance = expenses.variance();
-        let x = training.encode(log, &[&expenses.known[..], &expenses.out].concat());
-        let linear = expenses.linear(x.view());
-        let n = expenses.known.len();
-        let fit = training.fit().and_then(|fit| fit.expense.as_ref());
-        let (targets, scale) = expenses.residuals(x.slice(s![..n, ..]), &linear);
-        let residuals = match fit.filter(|_| scale * scale >= MIN_VARIANCE) {
+        let fit = last_fit(training, resource);
+        let residuals = match fit.filter(|_| data.has_residuals()) {
             None => None,
             Some(fit) => {
                 let context = (columns, training.fold.n_moves);
-                let (numbers, out) = (&expenses.known, x.slice(s![n.., ..]));
-                let found = Residuals::update(kept.take(), fit, x.view(), numbers, context, stop)
-                    .and_then(|model| {
-                        model.with_targets(&targets, scale, out, &expenses.log_ages, &linear)
-                    });
-                match found {
+                match Residuals::update(kept.take(), fit, &data, context, stop) {
                     Ok(model) => Some(&*kept.insert(model)),
+                    // Without a model of the residuals, the linear model is used.
                     Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => None,
                     Err(error) => return Err(error),
                 }
@@ -357,15 +400,15 @@ impl<'a> ExpenseTerm<'a> {
         };
         let explained = match fit {
             Some(fit) => fit.explained,
-            None => expenses.explained(scale * scale, linear.freedom),
+            None => data.explained(data.scale * data.scale),
         };
-        let variance = variance * explained;
+        let variance = explained * data.expenses.variance();
         let width = columns.width();
         let mut row = vec![0.0; width];
         row[width - query.context.len()..].copy_from_slice(query.context);
         Ok(Some(Self {
             exponent: power * variance / (variance + SPREAD * SPREAD),
-            linear,
+            linear: data.linear,
             residuals,
             row,
             gradient: vec![0.0; width],
@@ -379,62 +422,7 @@ impl<'a> ExpenseTerm<'a> {
         let residual = self.residuals.map_or(0.0, |model| {
             model.scale * model.gp.mean_at(&self.row, &mut self.workspace)
         });
-        self.linear.mean(&self.row) + residual
-    }
-}
-
-impl Residuals {
-    /// Sets the residuals as targets. The trials that have not ended are the rows of `x`.
-    fn with_targets(
-        mut self,
-        residuals: &[f64],
-        scale: f64,
-        x: ArrayView2<f64>,
-        log_ages: &[f64],
-        linear: &Linear,
-    ) -> Result<Self> {
-        self.scale = scale;
-        let targets: Vec<f64> = residuals.iter().map(|r| r / scale).collect();
-        self.gp.set_targets(&targets)?;
-        self.add_censored(x, log_ages, linear)?;
-        Ok(self)
-    }
-
-    /// Replaces the tail by the trials that have not ended and whose age is surprising.
-    fn add_censored(
-        &mut self,
-        x: ArrayView2<f64>,
-        log_ages: &[f64],
-        linear: &Linear,
-    ) -> Result<()> {
-        let theta = self.gp.hyperparameters();
-        let (noise, scale) = (theta.noise_variance, self.scale);
-        let largest = scale * (theta.signal_variance + noise).sqrt();
-        self.gp.set_tail(x.slice(s![..0, ..]), &[])?;
-        let prior: Vec<f64> = x
-            .rows()
-            .into_iter()
-            .map(|x| linear.mean(&x.to_vec()))
-            .collect();
-        let means = self.gp.mean(x);
-        let surprise = |i: usize| (log_ages[i] - prior[i] - scale * means[i]) / largest;
-        let mut chosen: Vec<usize> = (0..log_ages.len())
-            .filter(|&i| surprise(i) > SURPRISE)
-            .collect();
-        chosen.sort_by(|&i, &j| surprise(j).total_cmp(&surprise(i)));
-        chosen.truncate(MAX_CENSORED);
-        chosen.sort_unstable();
-        let x = x.select(Axis(0), &chosen);
-        let (means, variances) = self.gp.predict(x.view());
-        let rows = chosen.iter().zip(means).zip(variances);
-        let targets: Vec<Target> = rows
-            .map(|((&i, mean), variance)| {
-                let std = scale * (variance + noise).sqrt();
-                let expected = mean_above(prior[i] + scale * mean, std, log_ages[i]);
-                Target::Value((expected - prior[i]) / scale)
-            })
-            .collect();
-        self.gp.set_tail(x.view(), &targets)
+        self.linear.mean(ArrayView1::from(&self.row)) + residual
     }
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::{InputWarp, KernelFamily};
+use crate::strategy::Resource;
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
 
@@ -28,6 +29,7 @@ pub struct Fit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpenseFit {
+    pub per: Resource,
     pub lengthscale: Vec<f64>,
     pub signal_variance: f64,
     pub noise_variance: f64,
@@ -197,7 +199,7 @@ mod tests {
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit.clone());
             let success = Some(SuccessFit { lengthscale: fit.theta.lengthscale.clone(), rows });
             let lengthscale = fit.theta.lengthscale.clone();
-            let expense = Some(ExpenseFit { lengthscale, signal_variance: a, noise_variance: variance, explained: 0.25, rows });
+            let expense = Some(ExpenseFit { per: Resource::Cost, lengthscale, signal_variance: a, noise_variance: variance, explained: 0.25, rows });
             let fit = Fit { success, expense, ..fit };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit);
         }

@@ -10,8 +10,8 @@ use ndarray::ArrayView2;
 
 use crate::error::{Result, Stop, check};
 use crate::gp::GaussianProcess;
-use crate::gp::fit::{Draws, FitSettings, fit};
-use crate::gp::kernel::{InputWarp, KernelFamily};
+use crate::gp::fit::{FitSettings, fit};
+use crate::gp::kernel::KernelFamily;
 use crate::ledger::{Ledger, State, TrialNumber};
 use crate::random::Call;
 use crate::strategy::bayes::columns::Columns;
@@ -120,19 +120,9 @@ pub struct Success {
 /// The settings for fitting the model of success. Only the lengthscales are fitted.
 fn fit_settings(columns: &Columns, n_failed: usize, n_restarts: usize) -> FitSettings {
     FitSettings {
-        family: KernelFamily::Matern52,
-        groups: columns.dimension.clone(),
-        categories: columns.categories.clone(),
-        lengthscale: None,
         signal_variance: Some(SIGNAL_VARIANCE),
         noise_variance: Some(Failures::Scattered.noise_variance(n_failed)),
-        priors: true,
-        n_restarts,
-        draws: Draws::Unit,
-        dimensions: columns.dimensions,
-        spreads: columns.spreads.clone(),
-        input_warp: InputWarp::default(),
-        warpable: Vec::new(),
+        ..columns.fit_settings(KernelFamily::Matern52, n_restarts)
     }
 }
 
