@@ -1,7 +1,10 @@
 """Complete runs of Ray Tune with `BelatedSearch`: results, restored runs, failed trials, missing metrics."""
 
+import json
 import os
 import signal
+import time
+from pathlib import Path
 
 import pytest
 
@@ -39,8 +42,24 @@ class StopsAfter(tune.Callback):
     n = None
 
     def on_step_begin(self, iteration, trials, **info):
-        if self.n is not None and sum(trial.status == "TERMINATED" for trial in trials) >= self.n:
-            raise Stop
+        if self.n is None or sum(trial.status == "TERMINATED" for trial in trials) < self.n:
+            return
+        # Tune copies the state of the run to the storage in a thread, while later steps write the original: a copy may
+        # be empty or cut off. Such a session goes on, because Tune could not restore it.
+        deadline = time.monotonic() + 1.0
+        while time.monotonic() < deadline:
+            if state_is_stored(Path(trials[0].storage.experiment_fs_path)):
+                raise Stop
+            time.sleep(0.01)
+
+
+def state_is_stored(run):
+    """Return True if the newest state of the run in the storage is complete."""
+    files = sorted(run.glob("experiment_state-*.json"))
+    try:
+        return bool(files) and bool(json.loads(files[-1].read_text()))
+    except json.JSONDecodeError:
+        return False
 
 
 def tuner_of(train, search, folder, n, callbacks=(), metric="loss", **space):
