@@ -80,6 +80,47 @@ def test_other_acquisitions_have_no_such_setting():
         bl.UCB(per="time")
 
 
+def chosen_in_study(store, clock, *, reopens):
+    """Return the indices of 15 suggestions of a study, of which every fifth fails. `clock` returns the time."""
+    indices = []
+    study = bl.Study("s", store, bl.BayesOpt(candidates=CANDIDATES, seed=1, acquisition=bl.LogEI(per="time")), clock)
+    for i in range(15):
+        trial = study.suggest()
+        x = CANDIDATES[trial.index]
+        indices.append(trial.index)
+        trial.fail(duration=seconds(x)) if i % 5 == 4 else study.observe(trial, value(x), duration=seconds(x))
+        if reopens:
+            study = bl.Study.load("s", store, time=clock)
+    return indices
+
+
+def test_a_study_that_is_opened_again_with_another_clock_chooses_the_same(tmp_path):
+    times = iter(np.random.default_rng(0).uniform(-1e6, 1e9, 10_000))
+    again = chosen_in_study(f"sqlite:///{tmp_path}/s.db", lambda: float(next(times)), reopens=True)
+    assert again == chosen_in_study(f"sqlite:///{tmp_path}/t.db", lambda: 5.0, reopens=False)
+
+
+@pytest.mark.parametrize("amounts", [[0.0], [1e-300, 1e300], [0.0, 1.0, 1e9]], ids=str)
+@pytest.mark.parametrize("per", ["time", "cost"])
+def test_unusual_amounts_give_finite_choices(per, amounts):
+    optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0, acquisition=bl.LogEI(per=per))
+    for i in range(12):
+        trial = optimizer.suggest()
+        assert 0.0 <= trial.params["x"] <= 1.0
+        amount = amounts[i % len(amounts)]
+        optimizer.observe(trial, trial.params["x"], duration=amount, cost=amount)
+
+
+def test_ages_of_a_clock_that_runs_backwards_are_not_used():
+    now = iter(range(1000, 0, -1))
+    optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0, time=lambda: next(now), acquisition=bl.LogEI(per="time"))
+    in_flight = optimizer.suggest(n=3)
+    for _ in range(8):
+        trial = optimizer.suggest()
+        optimizer.observe(trial, trial.params["x"], duration=1.0 + trial.params["x"])
+    assert {trial.state for trial in in_flight} == {"pending"}
+
+
 def test_a_failure_keeps_its_duration():
     optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
     trial = optimizer.suggest()

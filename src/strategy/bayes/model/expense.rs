@@ -29,14 +29,14 @@ use crate::strategy::bayes::model::note::ExpenseFit;
 use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::{Query, Resource};
-use linear::Linear;
+use linear::{Design, Linear};
 
 /// The smallest number of known expenses for which residuals are modelled.
 const MIN_ROWS: usize = 5;
 
-/// The largest number of rows to which the hyperparameters of the residuals are fitted. The rows are evenly spread over
-/// the order in which the trials ended. All rows are used for predictions.
-const MAX_FIT_ROWS: usize = 150;
+/// The largest number of rows of the Gaussian process at a fit. The rows are evenly spread over the order in which the
+/// trials ended. Rows that are known after the fit are added. The linear model uses all rows.
+const MAX_ROWS: usize = 150;
 
 /// The number of rounds of the EM algorithm.
 const ROUNDS: usize = 10;
@@ -128,13 +128,16 @@ impl Expenses {
         let n = self.known.len();
         let mut y = [&self.log_expenses[..], &self.log_ages].concat();
         let mut model = Linear::fit(x.slice(s![..n, ..]), &y[..n]);
-        let rounds = if self.out.is_empty() { 0 } else { ROUNDS };
-        for _ in 0..rounds {
+        if self.out.is_empty() {
+            return model;
+        }
+        let design = Design::of(x);
+        for _ in 0..ROUNDS {
             for (i, log_age) in self.log_ages.iter().enumerate() {
                 let mean = model.mean(x.row(n + i));
                 y[n + i] = mean_above(mean, model.variance.sqrt(), *log_age);
             }
-            model = Linear::fit(x, &y);
+            model = design.fit(&y);
         }
         model
     }
@@ -174,17 +177,14 @@ impl Data {
         self.residuals.len()
     }
 
-    fn known_rows(&self) -> ArrayView2<'_, f64> {
-        self.x.slice(s![..self.n_known(), ..])
-    }
-
     fn has_residuals(&self) -> bool {
         self.scale * self.scale >= MIN_VARIANCE
     }
 
-    /// The residuals in units of their root mean square.
-    fn targets(&self) -> Vec<f64> {
-        self.residuals.iter().map(|r| r / self.scale).collect()
+    /// The chosen rows of the known trials, and their residuals in units of the root mean square of all residuals.
+    fn rows(&self, chosen: &[usize]) -> (Array2<f64>, Vec<f64>) {
+        let targets = chosen.iter().map(|&i| self.residuals[i] / self.scale);
+        (self.x.select(Axis(0), chosen), targets.collect())
     }
 
     /// The share of the variance of the known log d that a model explains, if its squared residuals have this mean. The
@@ -219,7 +219,8 @@ fn mean_above(mean: f64, std: f64, y: f64) -> f64 {
 pub struct Residuals {
     gp: GaussianProcess,
     fit: ExpenseFit,
-    rows: Vec<TrialNumber>,
+    /// The trials of the rows.
+    trials: Vec<TrialNumber>,
     n_moves: usize,
     /// One unit of the targets, as a log expense.
     scale: f64,
@@ -243,17 +244,9 @@ pub fn fit_expense(
         return Ok(None);
     };
     let last = last_fit(training, resource);
-    let gp = settings.gp();
-    let n_restarts = match last {
-        Some(_) => gp.n_refit_restarts,
-        None => gp.n_restarts,
-    };
-    let fitted = columns.fit_settings(FAMILY, n_restarts);
+    let fitted = columns.fit_settings(FAMILY, settings.gp().n_refit_restarts);
     let start = last.map_or_else(|| fitted.prior_mode(), ExpenseFit::theta);
-    let rows = chosen(data.n_known(), data.n_known().min(MAX_FIT_ROWS));
-    let targets = data.targets();
-    let x = data.known_rows().select(Axis(0), &rows);
-    let y: Vec<f64> = rows.iter().map(|&i| targets[i]).collect();
+    let (x, y) = data.rows(&rows_of_fit(data.n_known()));
     let mut theta = fit(x.view(), &y, &start, &fitted, call)?;
     theta.noise_variance = theta.noise_variance.max(MIN_NOISE);
     let mut model = GaussianProcess::new(FAMILY, &theta)?.with_categories(&columns.categories);
@@ -278,6 +271,11 @@ pub fn fit_expense(
     }))
 }
 
+/// The rows that a fit uses, if n expenses are known.
+fn rows_of_fit(n: usize) -> Vec<usize> {
+    chosen(n, n.min(MAX_ROWS))
+}
+
 /// The last fit to expenses of this kind.
 fn last_fit(training: &TrainingSet, resource: Resource) -> Option<&ExpenseFit> {
     let fit = training.fit()?.expense.as_ref();
@@ -294,10 +292,13 @@ impl Residuals {
         (columns, n_moves): (&Columns, usize),
         stop: &mut Stop,
     ) -> Result<Self> {
-        let (known, x) = (&data.expenses.known, data.known_rows());
-        let base = fit.rows.min(known.len());
+        let mut rows = rows_of_fit(fit.rows.min(data.n_known()));
+        let base = rows.len();
+        rows.extend(fit.rows..data.n_known());
+        let (x, targets) = data.rows(&rows);
+        let trials: Vec<TrialNumber> = rows.iter().map(|&i| data.expenses.known[i]).collect();
         let is_same = |kept: &Self| {
-            kept.fit == *fit && kept.n_moves == n_moves && known.starts_with(&kept.rows)
+            kept.fit == *fit && kept.n_moves == n_moves && trials.starts_with(&kept.trials)
         };
         let mut model = match kept {
             Some(kept) if is_same(&kept) => kept,
@@ -308,19 +309,19 @@ impl Residuals {
                 Self {
                     gp,
                     fit: fit.clone(),
-                    rows: known[..base].to_vec(),
+                    trials: trials[..base].to_vec(),
                     n_moves,
                     scale: 1.0,
                 }
             }
         };
-        for (i, &number) in known.iter().enumerate().skip(model.rows.len()) {
+        for i in model.trials.len()..trials.len() {
             check(stop)?;
             model.gp.append_rows(x.slice(s![i..=i, ..]))?;
-            model.rows.push(number);
         }
+        model.trials = trials;
         model.scale = data.scale;
-        model.gp.set_targets(&data.targets())?;
+        model.gp.set_targets(&targets)?;
         model.add_censored(data)?;
         Ok(model)
     }
@@ -428,10 +429,18 @@ impl<'a> ExpenseTerm<'a> {
 
 impl Objective for ExpenseTerm<'_> {
     fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]) {
-        for (x, out) in points.rows().into_iter().zip(out) {
-            self.row.iter_mut().zip(x).for_each(|(r, x)| *r = *x);
-            *out = -self.exponent * self.mean();
+        let mut rows = Array2::zeros((points.nrows(), self.row.len()));
+        rows.slice_mut(s![.., ..self.width]).assign(&points);
+        let context = ArrayView1::from(&self.row[self.width..]);
+        rows.slice_mut(s![.., self.width..]).assign(&context);
+        let linear = rows.rows().into_iter().map(|x| self.linear.mean(x));
+        out.iter_mut().zip(linear).for_each(|(out, y)| *out = y);
+        if let Some(model) = self.residuals {
+            let means = model.gp.mean(rows.view());
+            let both = out.iter_mut().zip(means);
+            both.for_each(|(out, mean)| *out += model.scale * mean);
         }
+        out.iter_mut().for_each(|out| *out *= -self.exponent);
     }
 
     fn value_and_gradient(&mut self, x: &[f64], gradient: &mut [f64]) -> f64 {

@@ -17,6 +17,80 @@ const PSEUDO_RESIDUAL: f64 = 0.1;
 /// A variance of log d below this number counts as 0.
 const MIN_VARIANCE: f64 = 1e-12;
 
+/// The rows with what does not depend on y, so that many y are fitted at a small cost.
+pub struct Design {
+    center: Array1<f64>,
+    /// The rows φ(x).
+    phi: Array2<f64>,
+    /// For each κ, the factor of G + κI with G = φᵀφ, the logarithm of its determinant, and the degrees of freedom.
+    factors: Vec<(f64, Array2<f64>, f64, f64)>,
+}
+
+impl Design {
+    /// Factorises G + κI for every κ at which the matrix is positive definite. There must be at least one row.
+    pub fn of(x: ArrayView2<f64>) -> Self {
+        let center = x.sum_axis(Axis(0)) / x.nrows() as f64;
+        let phi = &x - &center;
+        let gram = phi.t().dot(&phi);
+        let factor = |ratio: f64| {
+            let mut factor = gram.clone();
+            factor.diag_mut().iter_mut().for_each(|g| *g += ratio);
+            factor_in_place(&mut factor).ok()?;
+            let log_det = 2.0 * factor.diag().iter().map(|l| l.ln()).sum::<f64>();
+            // The trace of G(G + κI)⁻¹ is w − κ tr((G + κI)⁻¹), and tr(A⁻¹) is the squared norm of L⁻¹.
+            let mut inverse = Array2::eye(gram.nrows());
+            LowerFactor::of(&factor).forward_substitution(inverse.view_mut());
+            let trace = inverse.iter().map(|l| l * l).sum::<f64>();
+            let freedom = 1.0 + gram.nrows() as f64 - ratio * trace;
+            Some((ratio, factor, log_det, freedom))
+        };
+        Self {
+            factors: RATIOS.into_iter().filter_map(factor).collect(),
+            center,
+            phi,
+        }
+    }
+
+    /// Fits the model to y. For each κ, the estimates of w and σ² maximise their density.
+    pub fn fit(&self, y: &[f64]) -> Linear {
+        let n = y.len() as f64;
+        let intercept = y.iter().sum::<f64>() / n;
+        let y: Array1<f64> = y.iter().map(|y| y - intercept).collect();
+        let (product, total) = (self.phi.t().dot(&y), y.dot(&y));
+        let constant = Linear {
+            weights: Array1::zeros(self.center.len()),
+            center: self.center.clone(),
+            intercept,
+            variance: total / n,
+            freedom: 1.0,
+        };
+        if constant.variance < MIN_VARIANCE {
+            return constant;
+        }
+        let pseudo = PSEUDO_RESIDUAL * total / n;
+        let mut best = (f64::NEG_INFINITY, constant);
+        for (ratio, factor, log_det, freedom) in &self.factors {
+            let mut solved = product.clone().insert_axis(Axis(0));
+            LowerFactor::of(factor).forward_substitution(solved.view_mut());
+            LowerFactor::of(factor).backward_substitution(solved.view_mut());
+            let weights = solved.remove_axis(Axis(0));
+            let variance = (total - product.dot(&weights) + pseudo) / n;
+            let width = weights.len() as f64;
+            let evidence = -0.5 * (n * variance.ln() + log_det - width * ratio.ln());
+            if evidence > best.0 {
+                let fitted = Linear {
+                    weights,
+                    variance,
+                    freedom: *freedom,
+                    ..best.1
+                };
+                best = (evidence, fitted);
+            }
+        }
+        best.1
+    }
+}
+
 /// The fitted model.
 #[derive(Debug, Clone)]
 pub struct Linear {
@@ -30,55 +104,9 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// Fits the model to at least one row. For each κ, the estimates of w and σ² maximise their density.
+    /// Fits the model to at least one row.
     pub fn fit(x: ArrayView2<f64>, y: &[f64]) -> Self {
-        let n = y.len() as f64;
-        let center = x.sum_axis(Axis(0)) / n;
-        let intercept = y.iter().sum::<f64>() / n;
-        let x = &x - &center;
-        let y: Array1<f64> = y.iter().map(|y| y - intercept).collect();
-        let (gram, product, total) = (x.t().dot(&x), x.t().dot(&y), y.dot(&y));
-        let constant = Self {
-            weights: Array1::zeros(center.len()),
-            center,
-            intercept,
-            variance: total / n,
-            freedom: 1.0,
-        };
-        if constant.variance < MIN_VARIANCE {
-            return constant;
-        }
-        let pseudo = PSEUDO_RESIDUAL * total / n;
-        let mut best = (f64::NEG_INFINITY, constant.clone());
-        for ratio in RATIOS {
-            let mut factor = gram.clone();
-            factor.diag_mut().iter_mut().for_each(|g| *g += ratio);
-            if factor_in_place(&mut factor).is_err() {
-                continue;
-            }
-            let log_det = 2.0 * factor.diag().iter().map(|l| l.ln()).sum::<f64>();
-            let mut solved = product.clone().insert_axis(Axis(0));
-            LowerFactor::of(&factor).forward_substitution(solved.view_mut());
-            LowerFactor::of(&factor).backward_substitution(solved.view_mut());
-            let weights = solved.remove_axis(Axis(0));
-            let variance = (total - product.dot(&weights) + pseudo) / n;
-            let width = weights.len() as f64;
-            let evidence = -0.5 * (n * variance.ln() + log_det - width * ratio.ln());
-            if evidence > best.0 {
-                // The trace of G(G + κI)⁻¹ is w − κ tr((G + κI)⁻¹), and tr(A⁻¹) is the squared norm of L⁻¹.
-                let mut inverse = Array2::eye(weights.len());
-                LowerFactor::of(&factor).forward_substitution(inverse.view_mut());
-                let trace = inverse.iter().map(|l| l * l).sum::<f64>();
-                let fitted = Self {
-                    weights,
-                    variance,
-                    freedom: 1.0 + width - ratio * trace,
-                    ..constant.clone()
-                };
-                best = (evidence, fitted);
-            }
-        }
-        best.1
+        Design::of(x).fit(y)
     }
 
     /// The expected log d at x.

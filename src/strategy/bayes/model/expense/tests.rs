@@ -138,8 +138,17 @@ fn expected_log_durations_approach_the_log_durations() {
 
 #[test]
 fn a_kept_model_gives_the_same_suggestions_as_a_new_model() {
-    let (mut bayes, mut log) = (strategy(0), log_of(12, 0));
-    for i in 0..25 {
+    check_kept_model(12, 25);
+}
+
+#[test]
+fn a_kept_model_that_does_not_use_all_rows_gives_the_same_suggestions_as_a_new_model() {
+    check_kept_model(MAX_ROWS + 10, 4);
+}
+
+fn check_kept_model(rows: usize, suggestions: usize) {
+    let (mut bayes, mut log) = (strategy(0), log_of(rows, 0));
+    for i in 0..suggestions {
         let x = suggest(&mut bayes, &mut log, &[]);
         let mut shorter = Ledger::in_unit_cube(Clock::Iterations, 2, 0);
         let events: Vec<Event> = log.events(0).collect();
