@@ -11,7 +11,8 @@ contain the truth, on average and for the worst distribution.
 *counts*: trials start at random times, at least 10 are in flight, and the number of arrivals in the next period is
 forecast. The program prints the share of counts in the 80 % interval, the share of randomised probability integral
 transforms (PIT) between 0.1 and 0.9, and the Kolmogorov–Smirnov distance of the PIT from the uniform distribution,
-multiplied by the root of the number of studies. For one study design, the 1 % critical value is 1.63.
+multiplied by the root of the number of studies, for all studies and for each pair of shares. For one study design, the
+1 % critical value is 1.63.
 
 Usage: python benchmarks/delays.py [--simulations 200] [--arrivals 60]
 """
@@ -164,6 +165,10 @@ def describe_counts(rng, simulations, clock):
     inside, transforms = zip(
         *(counts(rng, law, never, fails, simulations, clock) for law in LAWS for never, fails in SHARES), strict=True
     )
+    by_shares = {
+        f"never {never}, fails {fails}": round(float(distance(np.concatenate(transforms[i :: len(SHARES)]))), 2)
+        for i, (never, fails) in enumerate(SHARES)
+    }
     inside, transforms = np.concatenate(inside), np.concatenate(transforms)
     return {
         "studies": len(inside),
@@ -171,6 +176,7 @@ def describe_counts(rng, simulations, clock):
         "PIT in 0.1 to 0.9": round(float(np.mean((transforms > 0.1) & (transforms < 0.9))), 3),
         "PIT, deciles": [round(float(share), 3) for share in np.histogram(transforms, 10, (0, 1))[0] / len(inside)],
         "distance": round(float(distance(transforms)), 2),
+        "distance by shares": by_shares,
     }
 
 
