@@ -34,7 +34,8 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
         The result of a pending trial is expected for at most this time, in units of the clock. Twice the expected delay
         is a good choice. A window that is too large is safe, but a window that is too small is harmful. "auto", which
         requires `Censor`, is the time within which 99.5 % of the results arrive, estimated from the delays so far; see
-        `window_`. Default None: results are expected without a time limit.
+        `window_`. Default None: results are expected without a time limit. Once 20 results have arrived, a number below
+        the 25 % quantile of their delays gives a `BelatedWarning`.
     search : Search, optional
         The search for the maximum of the acquisition. Default None: ``Search()``.
 
