@@ -20,7 +20,9 @@ const KERNELS: [&str; 5] = [
 
 /// Generates settings of Bayesian optimisation. If the domain does not allow a setting, the setting is replaced.
 pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Value> {
-    let window = option::weighted(0.6, select(vec![1e-300, 1.0, 3.5, 20.0, f64::MAX]));
+    let lengths = [1e-300, 1.0, 3.5, 20.0, f64::MAX].map(Value::from);
+    let windows = [&lengths[..], &[json!("auto")]].concat();
+    let window = option::weighted(0.6, select(windows));
     let how = select(vec!["quasi_random", "uniform", "uncertainty"]);
     let design = (option::weighted(0.9, 0..3usize), how);
     (
@@ -32,13 +34,16 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Value> {
         design,
     )
         .prop_map(
-            move |(gp, mut acquisition, search, mut pending, window, (n, how))| {
+            move |(gp, mut acquisition, search, mut pending, mut window, (n, how))| {
                 if acquisition["kind"] == "UCBPE" {
                     pending = json!({"kind": "Hallucinate", "repeats": false});
                 } else if pending["kind"] == "Censor" && window.is_none() {
                     pending["late"] = "accept".into();
                 } else if pending["kind"] == "Integrate" {
                     acquisition = json!({"kind": "LogEI"});
+                }
+                if window == Some(json!("auto")) && pending["kind"] != "Censor" {
+                    window = Some(json!(10.0));
                 }
                 if acquisition["kind"] == "ThompsonSampling" && candidates {
                     acquisition["draws"] = "pathwise".into();

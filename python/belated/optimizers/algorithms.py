@@ -36,7 +36,7 @@ _JONES = "Jones, Schonlau & Welch 1998, Efficient global optimization of expensi
 
 # Arguments that some algorithms require, each with the reason for the requirement.
 _NEEDED = {
-    "window": "{} keeps a trial at the floor if its result comes later; pass twice the expected delay",
+    "window": "{} keeps a trial at the floor if its result comes later; pass twice the expected delay, or \"auto\"",
     "horizon": "{} computes the number of values of rho from it; pass the total number of trials",
     "fidelity": "{} evaluates large cells at low fidelity; pass bl.Fidelity(low, high, cost=…)",
     "bound__noise_std": "the bound of {} depends on it; pass the standard deviation of the noise, in units of f",

@@ -1,7 +1,8 @@
 """Bayesian optimisation."""
 
+import json
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from belated.optimizers import settings
 from belated.optimizers.optimizer import Optimizer
@@ -29,10 +30,12 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     initial : Initial or int, optional
         The suggestions before the model is used; a number n means ``Initial(n)``. Default None: ``Initial()``, which
         suggests twice as many points as there are parameters, but at least 4 and at most 10.
-    window : float, optional
+    window : float or "auto", optional
         The result of a pending trial is expected for at most this time, in units of the clock. Twice the expected delay
-        is a good choice. A window that is too large is safe, but a window that is too small is harmful. Default None:
-        results are expected without a time limit.
+        is a good choice. A window that is too large is safe, but a window that is too small is harmful. "auto", which
+        requires `Censor`, is the time within which 99.5 % of the results arrive, estimated from the delays so far; see
+        `window_`. Default None: results are expected without a time limit. Once 20 results have arrived, a number below
+        the 25 % quantile of their delays gives a `BelatedWarning`.
     search : Search, optional
         The search for the maximum of the acquisition. Default None: ``Search()``.
 
@@ -59,7 +62,23 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     pending: settings.PendingPolicy | settings.PendingName | None = None
     surrogate: settings.Surrogate | Literal["gp"] = "gp"
     initial: settings.Initial | int | None = None
-    window: float | None = None
+    window: float | Literal["auto"] | None = None
     search: settings.Search | None = None
 
     _has_model = True
+
+    @property
+    def window_(self) -> float | None:
+        """The window that is in force, in units of the clock; None without a time limit.
+
+        With ``window="auto"``, there is no limit until ten results have arrived. The window is then the 99.5 % quantile
+        of the fitted delays of trials that arrive (see `delays_`), and is chosen again when the number of results has
+        grown by a quarter. If late results are discarded, each trial keeps the window in force at its suggestion.
+        """
+        if self.window != "auto":
+            return self.window
+        log = self._current_log()
+        notes = (log.trial(number).note for number in reversed(log.numbers(None)))
+        chosen = (json.loads(note).get("window") for note in notes if note is not None)
+        window: dict[str, Any] | None = next(chosen, None)
+        return None if window is None else window["length"]

@@ -15,6 +15,7 @@ from belated.optimizers.names import checks_arguments
 from belated.optimizers.problem import Problem
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.report import attrs_as_json, check_amount, error_facts
+from belated.optimizers.short_limits import check_window
 from belated.optimizers.table import add_trials_table, is_trials_table
 from belated.optimizers.trial import Trial, trials_html
 from belated.short_repr import short_repr
@@ -167,6 +168,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             )
         numbers, checked = self._problem.context_numbers(context), self._problem.check_fidelity(fidelity)
         trials = [Trial(self, number) for number in (start(wanted, numbers, checked) if wanted else [])]
+        check_window(self)
         return trials[0] if n is None else trials
 
     def _observe(

@@ -145,7 +145,7 @@ def spans_of(search: ReadAccess, clock: str) -> list[tuple[Trial, float, float]]
 
 def window_of(search: ReadAccess) -> float | None:
     """Return the window of the optimizer; None without a limit."""
-    window: float | None = search._source._optimizer.get_params(deep=False).get("window")
+    window: float | None = getattr(search, "window_", None)
     return window
 
 

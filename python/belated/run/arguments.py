@@ -43,7 +43,7 @@ class BayesOptSettings(TypedDict, total=False):
     pending: PendingPolicy | PendingName | None
     surrogate: Surrogate | Literal["gp"]
     initial: Initial | int | None
-    window: float | None
+    window: float | Literal["auto"] | None
     search: Search | None
     clock: Literal["iterations", "seconds"]
     seed: int | None

@@ -15,6 +15,7 @@ from belated.optimizers.log import Limit
 from belated.optimizers.names import checks_arguments
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import LATEST, seconds
+from belated.optimizers.short_limits import check_lease
 from belated.optimizers.trial import Trial
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
@@ -361,7 +362,8 @@ class Study(LifeCycle[SharedLog]):
             A name for this request. If a request is repeated with the same key, for example after a crash, the same
             trials are returned.
         expires_after : float, optional
-            The model counts the trial as pending for this number of seconds. A later result is still accepted.
+            The model counts the trial as pending for this number of seconds. A later result is still accepted. Once 20
+            results have arrived, a lease below their median delay gives a `BelatedWarning`.
         """
         _check_key(key)
         lease = None if expires_after is None else finite(expires_after)
@@ -370,8 +372,10 @@ class Study(LifeCycle[SharedLog]):
                 f"expires_after={short_repr(expires_after)} is not usable: pass seconds >= 0, at most {LATEST:g}, "
                 "or None"
             )
-
-        return self._start(n, context, fidelity, partial(self._start_trials, key=key, expires_after=lease))
+        started = self._start(n, context, fidelity, partial(self._start_trials, key=key, expires_after=lease))
+        if lease is not None:
+            check_lease(self, lease)
+        return started
 
     @checks_arguments
     def observe(

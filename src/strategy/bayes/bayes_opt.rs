@@ -150,6 +150,32 @@ impl BayesOpt {
         refit(settings, columns, &mut self.training, log, query, call)
     }
 
+    /// Fits θ and chooses the window, if these are due. Returns the new fit, which is used from now on.
+    pub(super) fn fit_if_due(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        call: &mut Call,
+    ) -> Result<Option<Arc<Fit>>> {
+        let mut fit = match self.training.refit_due(log, call.stop)? {
+            true => Some(self.refit(log, query, call)?),
+            false => None,
+        };
+        if let Some(window) = self.training.new_window(log, query, call.stop)? {
+            fit = fit.or(self.training.fit().cloned());
+            if let Some(fit) = &mut fit {
+                fit.window = Some(window);
+                // A note has a number of rows, also if θ is given.
+                fit.rows = fit.rows.or(Some(0));
+            }
+        }
+        let fit = fit.map(Arc::new);
+        if let Some(fit) = &fit {
+            self.training.fold.adopt(fit.clone(), log.trials().len());
+        }
+        Ok(fit)
+    }
+
     /// The rules that exclude points from suggestions.
     fn repeats(&self) -> Repeats<'_> {
         Repeats {
@@ -193,11 +219,7 @@ impl BayesOpt {
         fitted: &mut Option<Arc<Fit>>,
         call: &mut Call,
     ) -> Result<(Member, Option<String>)> {
-        if self.training.refit_due(log, call.stop)? {
-            let fit = Arc::new(self.refit(log, query, call)?);
-            self.training.fold.adopt(fit.clone());
-            *fitted = Some(fit);
-        }
+        *fitted = self.fit_if_due(log, query, call)?;
         check(call.stop)?;
         let repeats = self.repeats();
         let mut excluded = repeats.excluded(log, query, false);
@@ -244,7 +266,7 @@ impl BayesOpt {
         call: &mut Call,
     ) -> Result<Prepared<'_>> {
         let settings = &self.settings;
-        let recent = recent_trials(log, query, settings);
+        let recent = recent_trials(log, query, settings, self.training.window());
         let recent = self.training.encode(log, &recent);
         let (kept, columns) = (&mut self.success, &self.columns);
         let mut success = Success::update(kept, &self.training, columns, log, call.stop)?;

@@ -36,7 +36,7 @@ impl BayesOpt {
             }
         };
         self.preview = Some((log.len(), fit.clone()));
-        self.training.fold.preview(fit);
+        self.training.fold.preview(fit, log.trials().len());
         Ok(())
     }
 }
@@ -80,10 +80,7 @@ impl ModelBased for BayesOpt {
             return Ok(None);
         }
         self.training.before_suggestion(query.now);
-        if self.training.refit_due(log, call.stop)? {
-            let fit = Arc::new(self.refit(log, query, call)?);
-            self.training.fold.adopt(fit);
-        }
+        self.fit_if_due(log, query, call)?;
         let prepared = self.prepare(log, query, call)?;
         let (gp, units) = (&*prepared.posterior.gp, prepared.posterior.targets.units);
         let Maximand::Formula(acquisition) = prepared.maximand else {

@@ -38,9 +38,24 @@ pub struct Settings {
     pub pending: Option<Pending>,
     pub surrogate: Surrogate,
     pub initial: Initial,
-    /// The window m: a pending trial counts as arriving for this time, in units of the clock. `None` means that there
-    /// is no limit.
-    pub window: Option<f64>,
+    /// The window m: a pending trial counts as arriving for this time. `None` means that there is no limit.
+    pub window: Option<Window>,
+}
+
+/// The window m.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected a number or \"auto\"")]
+pub enum Window {
+    /// A time in units of the clock.
+    Length(f64),
+    Named(NamedWindow),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NamedWindow {
+    /// A quantile of the delays so far (`model/window.rs`).
+    Auto,
 }
 
 /// The design of the trials that start before the model has data.
@@ -90,8 +105,15 @@ impl Settings {
         self.search().check(candidates)?;
         let has_window = self.window.is_some();
         self.pending().check(&self.acquisition, has_window)?;
-        if let Some(window) = self.window {
-            check(window > 0.0, "window", window, "give a number above 0")?;
+        match self.window {
+            Some(Window::Length(m)) => check(m > 0.0, "window", m, "give a number above 0")?,
+            Some(Window::Named(NamedWindow::Auto)) => check(
+                self.pending().is_censor(),
+                "window",
+                "auto",
+                "it needs pending=\"censor\"; give a number, or leave it out",
+            )?,
+            None => {}
         }
         let n = self.design().n.unwrap_or(0);
         check(n <= MAX_COUNT, "initial.n", n, COUNT_OR_NONE)
@@ -133,8 +155,13 @@ impl Settings {
         design
     }
 
-    pub fn window_or_infinite(&self) -> f64 {
-        self.window.unwrap_or(f64::INFINITY)
+    /// The window, or `None` if no window is set. `chosen` is the last window that was chosen from delays. Before the
+    /// first choice, the window has no end: all trials are within the window.
+    pub fn window(&self, chosen: Option<f64>) -> Option<f64> {
+        Some(match self.window? {
+            Window::Length(m) => m,
+            Window::Named(NamedWindow::Auto) => chosen.unwrap_or(f64::INFINITY),
+        })
     }
 
     /// Whether a warp may be applied to shorten a long tail of bad values.

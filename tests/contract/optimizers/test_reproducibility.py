@@ -174,7 +174,7 @@ def plans(draw):
         "surrogate__n_restarts": draw(st.integers(1, 2)),
         "clock": draw(st.sampled_from(["iterations", "seconds"])),
         "direction": draw(st.sampled_from(["maximize", "minimize"])),
-        "window": draw(st.sampled_from([None, 1.5, 4.0])),
+        "window": draw(st.sampled_from([None, 1.5, 4.0, "auto"])),
         "surrogate__fit_rows": draw(st.sampled_from(["policy", "observed", "all"])),
         "surrogate__refit_clock": draw(st.sampled_from(["observations", "trials"])),
         "surrogate__refit_every": draw(st.sampled_from([1, 4, 50])),
@@ -188,6 +188,8 @@ def plans(draw):
         arguments["acquisition__beta"] = draw(st.sampled_from([1.0, "kandasamy", "kandasamy_code", "theory"]))
     if arguments["acquisition"] == "ucb":
         arguments["acquisition__per_batch"] = draw(st.booleans())
+    if arguments["pending"] != "censor" and arguments["window"] == "auto":
+        arguments["window"] = None
     if arguments["pending"] == "censor" and arguments["window"] is not None:
         arguments["pending__late"] = draw(st.sampled_from(["accept", "discard"]))
     if arguments["pending"] == "censor":

@@ -338,3 +338,11 @@ def test_convergence_of_a_run_shows_its_trials_only(direction, best, kind, tmp_p
     values = iter([1.0, 3.0, 0.0])
     run = bl.maximize if direction == "maximize" else bl.minimize
     assert plotted(run(lambda params: next(values), optimizer=search, n_trials=3)) == [[1, 2, 3], [1, 3, 0], best]
+
+
+def test_the_window_may_be_chosen_from_the_delays():
+    """Every result counts, because the window changes. The first window is chosen after ten results."""
+    options = Options(iterations=40, given=True)
+    chosen, open_ = (sdf_synthetic.run_task(sdf_synthetic.sdf(5, window), 0, options) for window in ("auto", 1000))
+    assert np.array_equal(chosen["regret"], chosen["regret_late_too"])
+    assert np.array_equal(chosen["regret"][:10], open_["regret"][:10])

@@ -16,20 +16,22 @@ use crate::strategy::bayes::settings::Settings;
 /// The trials over which the formula of nu_t sums. In Algorithm 1 of Verma et al. 2022, the sum includes the last m
 /// trials, whether observed or pending.
 ///
-/// If no window is set, the sum includes only pending trials, because only pending trials are censored, and a sum over
+/// If there is no window, the sum includes only pending trials, because only pending trials are censored, and a sum over
 /// all trials would grow without bound. A pending trial is included as long as the trial counts as arriving.
-pub fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> Vec<TrialNumber> {
+pub fn recent_trials(
+    log: &Ledger,
+    query: Query,
+    settings: &Settings,
+    window: Option<f64>,
+) -> Vec<TrialNumber> {
     if !settings.pending().is_censor() {
         return Vec::new();
     }
     let counts = |(_, trial): &(usize, &Trial)| match trial.state {
-        State::Pending => is_arriving(trial, query, settings),
+        State::Pending => is_arriving(trial, query, window),
         State::Abandoned => false,
         State::Observed | State::Failed => {
-            trial.suggested
-                && settings
-                    .window
-                    .is_some_and(|m| query.now - trial.suggested_at <= m)
+            trial.suggested && window.is_some_and(|m| query.now - trial.suggested_at <= m)
         }
     };
     let trials = log.trials().iter().enumerate();
@@ -133,12 +135,13 @@ mod tests {
             (Some(10.0), vec![1, 3, 4, 6]),
             (Some(10.5), vec![1, 3, 4]),
         ] {
-            assert_eq!(recent_trials(&log, query(wall_time), &windowed), expected);
+            let found = recent_trials(&log, query(wall_time), &windowed, Some(5.0));
+            assert_eq!(found, expected);
         }
         let open = settings(censor, None);
-        assert_eq!(recent_trials(&log, query(None), &open), [0, 1, 6]);
+        assert_eq!(recent_trials(&log, query(None), &open, None), [0, 1, 6]);
         let other = settings(json!({"kind": "Hallucinate"}), Some(5.0));
-        assert!(recent_trials(&log, query(None), &other).is_empty());
+        assert!(recent_trials(&log, query(None), &other, Some(5.0)).is_empty());
     }
 
     fn bound(beta: Beta, draws: bool) -> Bound {

@@ -100,8 +100,9 @@ impl Repeats<'_> {
         }
         let mut excluded = self.members(log, query, log.recently_abandoned().into_iter());
         if !self.settings.pending().repeats() {
+            let window = self.training.window();
             let arriving =
-                |number: &TrialNumber| is_arriving(&log.trials()[*number], query, self.settings);
+                |number: &TrialNumber| is_arriving(&log.trials()[*number], query, window);
             let pending = log.pending().iter().copied().filter(arriving);
             excluded.extend(self.members(log, query, pending));
         }

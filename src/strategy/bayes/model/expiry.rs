@@ -5,24 +5,28 @@ use crate::ledger::{State, Trial};
 use crate::strategy::Query;
 use crate::strategy::bayes::settings::Settings;
 
-/// Whether the model discards the value of this trial and uses the floor. For a pending trial, call this function only
-/// after the window of the trial has passed.
-pub fn discarded(trial: &Trial, settings: &Settings) -> bool {
+/// Whether the model discards the value of a trial with this window and uses the floor. For a pending trial, call this
+/// function only after the window of the trial has passed.
+pub fn discarded(trial: &Trial, settings: &Settings, window: Option<f64>) -> bool {
     settings.pending().discards_late()
         && trial.suggested
         && match trial.delay() {
-            Some(delay) => delay > settings.window_or_infinite(),
+            Some(delay) => is_beyond(delay, window),
             None => trial.state == State::Pending,
         }
 }
 
 /// Whether a pending trial still counts as arriving. A trial counts as arriving until its window has passed or its
 /// lease, if any, has ended.
-pub fn is_arriving(trial: &Trial, query: Query, settings: &Settings) -> bool {
+pub fn is_arriving(trial: &Trial, query: Query, window: Option<f64>) -> bool {
     let lease_expired = trial
         .expires_at()
         .zip(query.wall_time)
         .is_some_and(|(at, now)| now > at);
-    let window_passed = query.now - trial.suggested_at > settings.window_or_infinite();
-    !lease_expired && !window_passed
+    !lease_expired && !is_beyond(query.now - trial.suggested_at, window)
+}
+
+/// Whether an age is beyond the window. A trial whose age equals the window may still arrive.
+pub fn is_beyond(age: f64, window: Option<f64>) -> bool {
+    window.is_some_and(|m| age > m)
 }

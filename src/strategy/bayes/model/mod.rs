@@ -2,7 +2,8 @@
 //! posterior.
 //!
 //! * [`targets`]: the targets computed from observed values
-//! * [`note`]: the text in which the log stores a fit; [`expiry`]: whether the lease or window of a trial has passed
+//! * [`note`]: the text in which the log stores a fit
+//! * [`expiry`]: whether the lease or window of a trial has passed; [`window`]: the window that is chosen from delays
 //! * [`training_set`]: the rows and their cached posterior
 //! * [`candidates`]: solutions that are kept for the candidates of a finite domain
 //! * [`expense`]: the durations or costs of evaluations
@@ -17,3 +18,4 @@ pub mod refit;
 pub mod success;
 pub mod targets;
 pub mod training_set;
+pub mod window;

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::{InputWarp, KernelFamily};
 use crate::strategy::Resource;
+use crate::strategy::bayes::model::window::ChosenWindow;
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
 
@@ -23,6 +24,8 @@ pub struct Fit {
     pub success: Option<SuccessFit>,
     /// The fit of the model of durations or costs, if choices depend on these.
     pub expense: Option<ExpenseFit>,
+    /// The window that is in force, if it is chosen from delays.
+    pub window: Option<ChosenWindow>,
 }
 
 /// The fit of the Gaussian process in the model of expenses. The rows are the ended trials whose expense is known.
@@ -77,6 +80,8 @@ struct Note {
     success: Option<SuccessFit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expense: Option<ExpenseFit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    window: Option<ChosenWindow>,
 }
 
 impl Fit {
@@ -93,6 +98,7 @@ impl Fit {
             },
             success: None,
             expense: None,
+            window: None,
         }
     }
 
@@ -109,6 +115,7 @@ impl Fit {
             warp: self.units.warp,
             success: self.success.clone(),
             expense: self.expense.clone(),
+            window: self.window,
         };
         Ok(serde_json::to_string(&note)?)
     }
@@ -127,7 +134,8 @@ impl Fit {
             .iter()
             .chain(&rest)
             .chain(success)
-            .chain(expense);
+            .chain(expense)
+            .chain(note.window.iter().map(|window| &window.length));
         let positive = all.all(|p| *p > 0.0 && p.is_finite());
         drop(all);
         let explained = note.expense.as_ref().map_or(0.0, |fit| fit.explained);
@@ -156,6 +164,7 @@ impl Fit {
             },
             success: note.success,
             expense: note.expense,
+            window: note.window,
         })
     }
 
@@ -170,6 +179,7 @@ impl Fit {
             || fit.theta.lengthscale.len() != width
             || success.is_some_and(|fit| is_other(fit.rows, &fit.lengthscale))
             || expense.is_some_and(|fit| is_other(fit.rows, &fit.lengthscale))
+            || fit.window.is_some_and(|window| window.arrivals > n_trials)
         {
             return Err(Error::Corrupt(format!(
                 "the note {text} is of a fit to other rows"
@@ -195,12 +205,13 @@ mod tests {
             let theta = Hyperparameters { lengthscale, signal_variance: variance, noise_variance: 1e-300, input_warp };
             let warp = warp.map(|(knee, width)| Warp { knee, width, diverging: f64::MIN, limit: f64::MIN });
             let units = Units { center: -a, scale: variance, warp };
-            let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), units, success: None, expense: None };
+            let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), units, success: None, expense: None, window: None };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit.clone());
             let success = Some(SuccessFit { lengthscale: fit.theta.lengthscale.clone(), rows });
             let lengthscale = fit.theta.lengthscale.clone();
             let expense = Some(ExpenseFit { per: Resource::Cost, lengthscale, signal_variance: a, noise_variance: variance, explained: 0.25, rows });
-            let fit = Fit { success, expense, ..fit };
+            let window = Some(ChosenWindow { length: a, arrivals: rows });
+            let fit = Fit { success, expense, window, ..fit };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit);
         }
     }
@@ -241,6 +252,20 @@ mod tests {
         ] {
             let bad = good.replacen(from, to, 1);
             assert!(Fit::from_note(&bad).is_err(), "{bad}");
+        }
+        let windowed = |window: &str| good.replace('}', &format!(r#","window":{window}}}"#));
+        let good_window = windowed(r#"{"length":7.5,"arrivals":4}"#);
+        assert!(Fit::check_note(&good_window, 4, 2).is_ok());
+        for window in [
+            r#"{"length":0.0,"arrivals":4}"#,
+            r#"{"length":1e999,"arrivals":4}"#,
+            r#"{"length":7.5,"arrivals":5}"#,
+            r#"{"length":7.5}"#,
+        ] {
+            assert!(
+                Fit::check_note(&windowed(window), 4, 2).is_err(),
+                "{window}"
+            );
         }
         let failures = |success: &str| good.replace('}', &format!(r#","success":{success}}}"#));
         let good = failures(r#"{"lengthscale":[0.25,3.0],"rows":6}"#);

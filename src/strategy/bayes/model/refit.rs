@@ -140,6 +140,7 @@ pub fn refit(
         units,
         success: fit_success(settings, columns, training, log, call)?,
         expense: fit_expense(settings, columns, training, log, query, call)?,
+        window: training.fit().and_then(|fit| fit.window),
     })
 }
 

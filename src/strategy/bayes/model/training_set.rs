@@ -21,9 +21,10 @@ use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::expiry::{discarded, is_arriving};
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::targets::Targets;
-use crate::strategy::bayes::settings::Settings;
+use crate::strategy::bayes::model::window::{ChosenWindow, choose_window};
 use crate::strategy::bayes::settings::pending::Levels;
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
+use crate::strategy::bayes::settings::{NamedWindow, Settings, Window};
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
 
@@ -147,12 +148,34 @@ impl TrainingSet {
     /// Prepares a suggestion at time `now`. If late values are discarded, trials whose window has passed become rows.
     /// `rewind` undoes this change.
     pub fn before_suggestion(&mut self, now: f64) {
-        self.fold.before_suggestion(now, &self.settings);
+        self.fold.before_suggestion(now);
     }
 
     /// The last fit, or the given θ.
     pub fn fit(&self) -> Option<&Fit> {
         self.fold.fit.as_deref()
+    }
+
+    /// The window that is in force. If the window is chosen from delays, all pending trials count as arriving for this
+    /// window. For discarding a value, the window at the time of the suggestion counts instead.
+    pub fn window(&self) -> Option<f64> {
+        self.fold.window_of(TrialNumber::MAX, &self.settings)
+    }
+
+    /// The window that is chosen from delays before the next suggestion, if a choice is due.
+    pub fn new_window(
+        &self,
+        log: &Ledger,
+        query: Query,
+        stop: &mut Stop,
+    ) -> Result<Option<ChosenWindow>> {
+        match self.settings.window {
+            Some(Window::Named(NamedWindow::Auto)) => {
+                let last = self.fit().and_then(|fit| fit.window);
+                choose_window(last, log, query, stop)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// The number of failed trials. Failed trials are rows of the model of success, and not of the model of f.
@@ -267,7 +290,8 @@ impl TrainingSet {
     ) -> impl Iterator<Item = (&'a Trial, bool)> + Clone {
         self.fold.rows.iter().map(|&number| {
             let trial = &log.trials()[number];
-            (trial, discarded(trial, &self.settings))
+            let window = self.fold.window_of(number, &self.settings);
+            (trial, discarded(trial, &self.settings, window))
         })
     }
 
@@ -291,13 +315,13 @@ impl TrainingSet {
 
     /// Returns the pending trials that the policy adds to the model, and their targets.
     pub fn tail(&self, log: &Ledger, query: Query, levels: Levels) -> Tail {
-        let pending = self.settings.pending();
+        let (pending, window) = (self.settings.pending(), self.window());
         let (trials, targets): (Vec<_>, Vec<_>) = log
             .pending()
             .iter()
             .filter(|number| !self.fold.rows.contains(number))
             .filter_map(|&number| {
-                let arriving = is_arriving(&log.trials()[number], query, &self.settings);
+                let arriving = is_arriving(&log.trials()[number], query, window);
                 Some((number, pending.target(arriving, levels)?))
             })
             .unzip();

@@ -41,6 +41,11 @@ fn each_bad_setting_is_refused_by_name() {
         ("surrogate.n_restarts", gp("n_restarts", json!(many))),
         ("surrogate.refit_every", gp("refit_every", json!(0))),
         ("window", json!({"window": 0.0})),
+        ("window", json!({"window": "auto"})),
+        (
+            "window",
+            json!({"window": "auto", "pending": {"kind": "Ignore"}}),
+        ),
         (
             "initial.n",
             json!({"initial": {"kind": "Initial", "n": usize::MAX}}),
@@ -95,7 +100,7 @@ fn each_bad_setting_is_refused_by_name() {
     for (name, change) in [
         (
             "window",
-            (|s| s.window = Some(f64::NAN)) as fn(&mut Settings),
+            (|s| s.window = Some(Window::Length(f64::NAN))) as fn(&mut Settings),
         ),
         ("pending.floor", |s| {
             let floor = Some(f64::INFINITY);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::ledger::{Entry, Ledger, TrialNumber};
-use crate::strategy::bayes::model::expiry::discarded;
+use crate::strategy::bayes::model::expiry::{discarded, is_beyond};
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::units::Units;
@@ -25,13 +25,15 @@ pub struct Fold {
     /// counts.
     pub ended: Vec<TrialNumber>,
     /// Pending trials whose values will be discarded if the values arrive after the window. For each trial, the map
-    /// contains the time of the suggestion.
-    pub(super) waiting: BTreeMap<TrialNumber, f64>,
+    /// contains the time of the suggestion and the window.
+    pub(super) waiting: BTreeMap<TrialNumber, (f64, Option<f64>)>,
     /// Whether a row was removed or changed since the last suggestion. After such a change, all rows are factorised
     /// again.
     pub(super) reordered: bool,
     /// The number of times that the point of an ended trial was corrected to the point that was actually run.
     pub n_moves: usize,
+    /// The windows that were chosen from delays, each with the number of the first trial that has the window.
+    pub(super) windows: Vec<(TrialNumber, f64)>,
     /// The last fit of θ.
     pub(super) fit: Option<Arc<Fit>>,
     /// Whether any row of the last fit has been removed since the fit, or has a new value or a new point.
@@ -48,12 +50,13 @@ pub struct Fold {
 pub(super) struct Checkpoint {
     cursor: usize,
     n_rows: usize,
+    n_windows: usize,
     reordered: bool,
     fit: Option<Arc<Fit>>,
     revised: bool,
     base: usize,
     /// The trials that the suggestion removed from `waiting`.
-    stopped_waiting: Vec<(TrialNumber, f64)>,
+    stopped_waiting: Vec<(TrialNumber, (f64, Option<f64>))>,
     /// The trial that the suggestion added to `waiting`.
     started_waiting: Option<TrialNumber>,
 }
@@ -85,12 +88,13 @@ impl Fold {
     ) -> Result<()> {
         let trial = &log.trials()[number];
         let fit = trial.note().map(Fit::from_note).transpose()?;
-        self.before_suggestion(trial.suggested_at, settings);
+        self.before_suggestion(trial.suggested_at);
         if let Some(fit) = fit {
-            self.adopt(Arc::new(fit));
+            self.adopt(Arc::new(fit), number);
         }
         if settings.pending().discards_late() {
-            self.waiting.insert(number, trial.suggested_at);
+            let window = self.window_of(number, settings);
+            self.waiting.insert(number, (trial.suggested_at, window));
             if let Some(checkpoint) = self.checkpoints.last_mut() {
                 checkpoint.started_waiting = Some(number);
             }
@@ -129,7 +133,8 @@ impl Fold {
                     self.move_row(number);
                 }
                 self.add_ended(number);
-                let discarded = discarded(&log.trials()[number], settings);
+                let window = self.window_of(number, settings);
+                let discarded = discarded(&log.trials()[number], settings, window);
                 let std = full.as_ref().and_then(|full| full.std);
                 let value = Some(*value).filter(|_| !discarded);
                 self.set_row(number, value, std.filter(|_| !discarded));
@@ -166,13 +171,13 @@ impl Fold {
     /// Prepares a suggestion at time `now`. If late values are discarded, trials whose window has passed become rows
     /// permanently. If a row was removed or changed, all current rows are then factorised together. `rewind` undoes
     /// both changes.
-    pub(super) fn before_suggestion(&mut self, now: f64, settings: &Settings) {
+    pub(super) fn before_suggestion(&mut self, now: f64) {
         let mut checkpoint = self.checkpoint();
-        let window = settings.window_or_infinite();
-        self.waiting.retain(|number, suggested_at| {
-            let stays = now - *suggested_at <= window;
+        self.waiting.retain(|number, (suggested_at, window)| {
+            let stays = !is_beyond(now - *suggested_at, *window);
             if !stays {
-                checkpoint.stopped_waiting.push((*number, *suggested_at));
+                let waited = (*number, (*suggested_at, *window));
+                checkpoint.stopped_waiting.push(waited);
             }
             stays
         });
@@ -186,8 +191,18 @@ impl Fold {
         self.checkpoints.push(checkpoint);
     }
 
-    /// Uses a fit from now on. The fit may come from this process or from another process.
-    pub fn adopt(&mut self, fit: Arc<Fit>) {
+    /// The window of a trial. A trial keeps the window that is in force when it is suggested.
+    pub fn window_of(&self, number: TrialNumber, settings: &Settings) -> Option<f64> {
+        let n = self.windows.partition_point(|(first, _)| *first <= number);
+        settings.window(n.checked_sub(1).map(|i| self.windows[i].1))
+    }
+
+    /// Uses a fit from now on. The fit may come from this process or from another process. `number` is the number of
+    /// the next trial.
+    pub fn adopt(&mut self, fit: Arc<Fit>, number: TrialNumber) {
+        if let Some(window) = fit.window {
+            self.windows.push((number, window.length));
+        }
         let known = self.fit.as_ref().filter(|known| known.rows.is_some());
         if known != Some(&fit) {
             self.base = fit.rows.unwrap_or(0).min(self.rows.len());
@@ -197,9 +212,9 @@ impl Fold {
     }
 
     /// Uses a fit that is not logged, until the next `catch_up`.
-    pub fn preview(&mut self, fit: Arc<Fit>) {
+    pub fn preview(&mut self, fit: Arc<Fit>, number: TrialNumber) {
         self.checkpoints.push(self.checkpoint());
-        self.adopt(fit);
+        self.adopt(fit, number);
     }
 
     /// Adds a row for a trial. If the row exists, its value and noise are updated. If the noise changes, all rows will
@@ -261,6 +276,7 @@ impl Fold {
         Checkpoint {
             cursor: self.cursor,
             n_rows: self.rows.len(),
+            n_windows: self.windows.len(),
             reordered: self.reordered,
             fit: self.fit.clone(),
             revised: self.revised,
@@ -273,6 +289,7 @@ impl Fold {
     fn restore(&mut self, checkpoint: Checkpoint) {
         self.cursor = checkpoint.cursor;
         self.rows.truncate(checkpoint.n_rows);
+        self.windows.truncate(checkpoint.n_windows);
         self.stds.truncate(checkpoint.n_rows);
         self.values.truncate(checkpoint.n_rows);
         self.reordered = checkpoint.reordered;

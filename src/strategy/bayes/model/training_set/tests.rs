@@ -129,7 +129,7 @@ fn late_values_are_discarded_but_added_and_failed_trials_are_kept() {
     let all: Vec<bool> = log
         .trials()
         .iter()
-        .map(|trial| discarded(trial, &settings))
+        .map(|trial| discarded(trial, &settings, Some(5.0)))
         .collect();
     assert_eq!(all, [false, true, false, true, false]);
     // After the window of a pending trial has passed, the next suggestion adds a row for the trial. The value of the
@@ -171,7 +171,7 @@ fn a_preview_is_dropped_at_the_next_event() {
         units: set.warped_targets(&log, None).units,
         ..Fit::given(KernelFamily::Matern52, theta)
     };
-    set.fold.preview(Arc::new(fit.clone()));
+    set.fold.preview(Arc::new(fit.clone()), 0);
     assert_eq!(set.fit(), Some(&fit));
     assert!(!set.refit_due(&log, &mut go_on).unwrap());
     set.catch_up(&log).unwrap();
@@ -206,11 +206,12 @@ fn a_scheduled_fit_waits_while_later_rows_are_predicted_well() {
             input_warp: InputWarp::default(),
         };
         let units = set.warped_targets(&log, None).units;
-        set.fold.preview(Arc::new(Fit {
+        let fit = Fit {
             rows: Some(fitted),
             units,
             ..Fit::given(KernelFamily::Matern52, theta)
-        }));
+        };
+        set.fold.preview(Arc::new(fit), 0);
         let mut go_on = || ControlFlow::Continue(());
         let found = set.refit_due(&log, &mut go_on).unwrap();
         assert_eq!(found, due, "{fitted} {noise_variance}");
@@ -347,4 +348,42 @@ fn a_row_at_the_floor_moves_to_the_reported_point_of_its_trial() {
     suggest(&mut log, 5.0, None);
     let now = moments(&mut kept, &log);
     assert!(now != before && now == moments(&mut fresh(), &log));
+}
+
+#[test]
+fn trials_keep_their_windows_and_undoing_a_suggestion_undoes_its_window() {
+    let censor = json!({"kind": "Censor", "late": "discard", "floor": 0.0});
+    let settings =
+        settings(json!({"acquisition": {"kind": "UCB"}, "pending": censor, "window": "auto"}));
+    let mut set = TrainingSet::new(settings, &Columns::plain(1));
+    let mut log = started(1, None);
+    let note = |length: f64| {
+        let theta = set.settings.gp().first_theta(&Columns::plain(1));
+        let window = Some(ChosenWindow {
+            length,
+            arrivals: 0,
+        });
+        let fit = Fit {
+            window,
+            ..Fit::given(KernelFamily::Matern52, theta)
+        };
+        fit.to_note().unwrap()
+    };
+    let (short, long) = (note(2.0), note(8.0));
+    suggest(&mut log, 1.0, Some(&short));
+    suggest(&mut log, 2.0, None);
+    let len = log.len();
+    suggest(&mut log, 3.0, Some(&long));
+    set.catch_up(&log).unwrap();
+    let windows = |set: &TrainingSet| [0, 1, 2, 3].map(|n| set.fold.window_of(n, &set.settings));
+    let (open, short, long) = (Some(f64::INFINITY), Some(2.0), Some(8.0));
+    assert_eq!(windows(&set), [open, short, short, long]);
+    assert_eq!(set.window(), long);
+    log.truncate(len);
+    set.fold.rewind(&log);
+    assert_eq!(windows(&set), [open, short, short, short]);
+    // At time 20, all windows have passed, except the window of the trial that started before the first choice.
+    suggest(&mut log, 20.0, None);
+    set.catch_up(&log).unwrap();
+    assert_eq!(set.fold.rows, [1, 2]);
 }
