@@ -107,4 +107,4 @@ FAMILIES = {
 def make(name):
     """Return the space, the values (N, 5, T), the durations of a step (N,), and the declared value of a family."""
     function, declared = FAMILIES[name]
-    return SPACE, function(np.random.default_rng(7)), np.ones(N), declared
+    return SPACE, function(np.random.default_rng([7, *name.encode()])), np.ones(N), declared
