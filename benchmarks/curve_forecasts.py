@@ -145,7 +145,9 @@ class Curves:
         Whether curves have random sizes: m is replaced by m·(1 + v_i), v_i ~ N(0, ω²).
     shape : {"freeze-thaw", "walk", "empirical"}
         The covariance of g: as above; independent increments whose variances are those of the complete curves; or the
-        covariance of the complete curves, shrunk towards freeze-thaw with the weight of 20 curves.
+        covariance of the complete curves, shrunk towards freeze-thaw.
+    weight : float
+        The number of curves that have the weight of freeze-thaw in the empirical covariance.
     student : float
         If positive, the covariance of a curve is uncertain by a factor with an inverse chi-squared prior with this
         number of degrees of freedom.
@@ -159,9 +161,18 @@ class Curves:
     """
 
     def __init__(
-        self, n_known, slope=False, scale=False, shape="freeze-thaw", student=0, calibrate=False, inflate=0, use_x=True
+        self,
+        n_known,
+        slope=False,
+        scale=False,
+        shape="freeze-thaw",
+        weight=20,
+        student=0,
+        calibrate=False,
+        inflate=0,
+        use_x=True,
     ):
-        self.n_known, self.slope, self.scale, self.shape = n_known, slope, scale, shape
+        self.n_known, self.slope, self.scale, self.shape, self.weight = n_known, slope, scale, shape, weight
         self.student, self.calibrate, self.inflate, self.use_x = student, calibrate, inflate, use_x
 
     def fit(self, x, y, t):
@@ -211,7 +222,7 @@ class Curves:
         else:
             k = a * freeze_thaw(self.t, alpha, beta)
             if self.shape == "empirical" and self.fitted:
-                n, weight = len(self.x), 20
+                n, weight = len(self.x), self.weight
                 k = (n * self.moments + weight * (k + sigma**2 * np.eye(len(k)))) / (n + weight)
                 return k + 1e-6 * np.eye(len(k))
         if self.scale:
@@ -300,9 +311,12 @@ OPTIONS = {
     "scale": {"scale": True},
     "walk": {"shape": "walk"},
     "empirical": {"shape": "empirical"},
+    "weight5": {"weight": 5},
+    "weight60": {"weight": 60},
     "student": {"student": 4},
     "calibrated": {"calibrate": True},
     "inflated": {"inflate": 5},
+    "inflated10": {"inflate": 10},
     "warped": {"warp": True},
     "unseen": {"unseen": True},
 }

@@ -12,6 +12,8 @@ highest value. The policies are:
     The same with `Halving`. A stopped trial is observed with its last value, as if the curve were complete.
 ``bayes-asha-abandon``
     A stopped trial is abandoned, so that the model never uses it.
+``bayes-asha-3``
+    The first rung of ``bayes-asha`` is at step 3.
 ``tpe``, ``tpe-median``, ``tpe-hyperband``
     Optuna's multivariate TPE, with the pruner that the name gives. Pruned trials are told as pruned.
 """
@@ -145,19 +147,22 @@ def _optuna(pruner):
     return make
 
 
-def _belated(optimizer, stops=None, tell="observe"):
-    return lambda family, seed: Belated(
-        optimizer(family.space, seed=seed), Halving(family.n_steps) if stops else never, family, tell
-    )
+def _belated(optimizer, min_step=None, tell="observe"):
+    def make(family, seed):
+        stops = never if min_step is None else Halving(family.n_steps, min_step=min_step)
+        return Belated(optimizer(family.space, seed=seed), stops, family, tell)
+
+    return make
 
 
 #: Each entry is a function of the family and the seed that returns a policy.
 POLICIES = {
     "random": _belated(bl.RandomSearch),
-    "random-asha": _belated(bl.RandomSearch, "asha"),
+    "random-asha": _belated(bl.RandomSearch, 1),
     "bayes": _belated(bl.BayesOpt),
-    "bayes-asha": _belated(bl.BayesOpt, "asha"),
-    "bayes-asha-abandon": _belated(bl.BayesOpt, "asha", "abandon"),
+    "bayes-asha": _belated(bl.BayesOpt, 1),
+    "bayes-asha-abandon": _belated(bl.BayesOpt, 1, "abandon"),
+    "bayes-asha-3": _belated(bl.BayesOpt, 3),
     "tpe": _optuna("none"),
     "tpe-median": _optuna("median"),
     "tpe-hyperband": _optuna("hyperband"),
