@@ -1,0 +1,241 @@
+"""Policies that search a family of learning curves and stop trials early: runs, and a table of scores.
+
+    python benchmarks/curve_policies.py run results.jsonl --families open --seeds 0:5
+    python benchmarks/curve_policies.py table results.jsonl --families open
+
+The rules of a run are in curves.py. Stopping rules see the running maximum of a curve if the declared value is the
+highest value. The policies are:
+
+``random``, ``bayes``
+    `RandomSearch` and `BayesOpt` of this package, without stopping.
+``random-asha``, ``bayes-asha``
+    The same with `Halving`. A stopped trial is observed with its last value, as if the curve were complete.
+``bayes-asha-abandon``
+    A stopped trial is abandoned, so that the model never uses it.
+``bayes-asha-3``
+    The first rung of ``bayes-asha`` is at step 3.
+``tpe``, ``tpe-median``, ``tpe-hyperband``
+    Optuna's multivariate TPE, with the pruner that the name gives. Pruned trials are told as pruned.
+"""
+
+import argparse
+import json
+import math
+import os
+import sys
+from itertools import product
+from pathlib import Path
+
+if __name__ == "__main__":
+    for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BELATED_NUM_THREADS"):
+        os.environ.setdefault(_name, "1")
+
+import numpy as np
+from curves import GROUPS, family, simulate_curves
+
+import belated as bl
+
+
+class Halving:
+    """Asynchronous successive halving, the variant that stops trials (ASHA; Li et al. 2020, arXiv 1810.05934).
+
+    The rungs are the steps min_step·η^k below T. A trial that reaches a rung continues if its value is among the
+    max(1, floor(n/η)) highest of the n values that have been reported at the rung, including its own.
+    """
+
+    def __init__(self, n_steps, reduction=3, min_step=1):
+        self.reduction = reduction
+        n_rungs = math.ceil(math.log(n_steps / min_step, reduction) - 1e-9)
+        self.rungs = {min_step * reduction**k: [] for k in range(n_rungs)}
+
+    def __call__(self, step, value):
+        """Return whether the trial is stopped."""
+        if step not in self.rungs:
+            return False
+        seen = self.rungs[step]
+        seen.append(value)
+        return value < sorted(seen)[-max(1, len(seen) // self.reduction)]
+
+
+def never(step, value):
+    return False
+
+
+class Belated:
+    """An optimizer of this package with a stopping rule.
+
+    ``tell`` says what happens to a stopped trial: "observe" its last value, or "abandon" it.
+    """
+
+    def __init__(self, optimizer, stops, family, tell="observe"):
+        self.optimizer, self.stops, self.tell = optimizer, stops, tell
+        self.running_maximum = family.declared == "best"
+        self.trials, self.highest = [], {}
+
+    def ask(self):
+        self.trials.append(self.optimizer.suggest())
+        return self.trials[-1].params
+
+    def report(self, trial, step, value):
+        if self.running_maximum:
+            value = self.highest[trial] = max(value, self.highest.get(trial, -math.inf))
+        if not self.stops(step, value):
+            return False
+        if self.tell == "observe":
+            self.optimizer.observe(self.trials[trial], value)
+        else:
+            self.optimizer.abandon(self.trials[trial])
+        return True
+
+    def end(self, trial, value):
+        if math.isnan(value):
+            self.optimizer.fail(self.trials[trial])
+        else:
+            self.optimizer.observe(self.trials[trial], value)
+
+
+class Optuna:
+    """Optuna's TPE with one of its pruners."""
+
+    def __init__(self, family, seed, pruner):
+        import optuna
+        from peers import OptunaTPE
+
+        self.states = optuna.trial.TrialState
+        self.peer = OptunaTPE(family.space, seed, '{"multivariate": true}')
+        # The name of the study determines in which bracket Hyperband puts each trial.
+        self.peer.study = optuna.create_study(
+            study_name=f"{family.name}-{seed}", direction="maximize", sampler=self.peer.study.sampler, pruner=pruner
+        )
+        self.running_maximum = family.declared == "best"
+        self.trials, self.highest = [], {}
+
+    def ask(self):
+        trial, params = self.peer.suggest()
+        self.trials.append(trial)
+        return params
+
+    def report(self, trial, step, value):
+        if self.running_maximum:
+            value = self.highest[trial] = max(value, self.highest.get(trial, -math.inf))
+        self.trials[trial].report(value, step)
+        if not self.trials[trial].should_prune():
+            return False
+        self.peer.study.tell(self.trials[trial], state=self.states.PRUNED)
+        return True
+
+    def end(self, trial, value):
+        if self.trials[trial].storage.get_trial(self.trials[trial]._trial_id).state.is_finished():
+            return  # pruned at the last step
+        if math.isnan(value):
+            self.peer.fail(self.trials[trial])
+        else:
+            self.peer.observe(self.trials[trial], value)
+
+
+def _optuna(pruner):
+    def make(family, seed):
+        import optuna
+
+        pruners = {
+            "none": optuna.pruners.NopPruner,
+            "median": optuna.pruners.MedianPruner,
+            "hyperband": lambda: optuna.pruners.HyperbandPruner(1, family.n_steps, 3),
+        }
+        return Optuna(family, seed, pruners[pruner]())
+
+    return make
+
+
+def _belated(optimizer, min_step=None, tell="observe"):
+    def make(family, seed):
+        stops = never if min_step is None else Halving(family.n_steps, min_step=min_step)
+        return Belated(optimizer(family.space, seed=seed), stops, family, tell)
+
+    return make
+
+
+#: Each entry is a function of the family and the seed that returns a policy.
+POLICIES = {
+    "random": _belated(bl.RandomSearch),
+    "random-asha": _belated(bl.RandomSearch, 1),
+    "bayes": _belated(bl.BayesOpt),
+    "bayes-asha": _belated(bl.BayesOpt, 1),
+    "bayes-asha-abandon": _belated(bl.BayesOpt, 1, "abandon"),
+    "bayes-asha-3": _belated(bl.BayesOpt, 3),
+    "tpe": _optuna("none"),
+    "tpe-median": _optuna("median"),
+    "tpe-hyperband": _optuna("hyperband"),
+}
+
+
+def measure(policy, name, seed, real_seconds=False):
+    """Return the record of one run."""
+    of = family(name)
+    run = simulate_curves(POLICIES[policy](of, seed), of, seed, real_seconds=real_seconds)
+    return {
+        "family": name,
+        "policy": policy,
+        "seed": seed,
+        "real_seconds": real_seconds,
+        "score": round(run.score, 4),
+        "final": round(float(np.log10(np.clip(run.regret[-1], 1e-3, 10))), 4),
+        "trials": len(run.trials),
+        "complete": run.n_complete,
+        "seconds": round(run.seconds, 3),
+    }
+
+
+def read(path):
+    lines = Path(path).read_text().splitlines() if Path(path).exists() else []
+    records = map(json.loads, lines)
+    return {(r["family"], r["policy"], r["seed"], r["real_seconds"]): r for r in records}
+
+
+def run(arguments):
+    """Make the runs that are not in the file yet."""
+    done = read(arguments.results)
+    with open(arguments.results, "a") as file:
+        for seed, name, policy in product(arguments.seeds, arguments.families, arguments.policies):
+            if (name, policy, seed, arguments.real_seconds) not in done:
+                file.write(json.dumps(measure(policy, name, seed, arguments.real_seconds)) + "\n")
+                file.flush()
+
+
+def table(arguments):
+    """Print the mean score of each policy and its standard error, and the mean numbers of trials."""
+    done = read(arguments.results)
+    print(f"{'':24}" + "".join(f"{policy:>20}" for policy in arguments.policies))
+    means = {}
+    for name in arguments.families:
+        line = f"{name:24}"
+        for policy in arguments.policies:
+            keys = [(name, policy, seed, arguments.real_seconds) for seed in arguments.seeds]
+            x = np.array([done[key][arguments.column] for key in keys if key in done])
+            if len(x):
+                means.setdefault(policy, []).append(x.mean())
+            error = x.std(ddof=1) / math.sqrt(len(x)) if len(x) > 1 else math.nan
+            line += f"{x.mean():13.2f} ± {error:.2f}" if len(x) else f"{'':20}"
+        print(line)
+    means = [np.mean(means.get(policy, [math.nan])) for policy in arguments.policies]
+    print(f"{'mean':24}" + "".join(f"{mean:13.2f}       " for mean in means))
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=["run", "table"])
+    parser.add_argument("results")
+    parser.add_argument("--families", nargs="+", default=["open"], help="names of families or groups")
+    parser.add_argument("--policies", nargs="+", default=list(POLICIES), choices=POLICIES)
+    parser.add_argument("--seeds", default="0:5")
+    parser.add_argument("--real-seconds", action="store_true")
+    parser.add_argument("--column", default="score", choices=["score", "final", "trials", "complete", "seconds"])
+    arguments = parser.parse_args(argv)
+    first, last = map(int, arguments.seeds.split(":"))
+    arguments.seeds = range(first, last)
+    arguments.families = [name for each in arguments.families for name in GROUPS.get(each, [each])]
+    (run if arguments.command == "run" else table)(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
