@@ -1,0 +1,114 @@
+"""Simulated runs on learning curves agree with a loop over time steps; families are read as described."""
+
+import importlib
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import belated as bl
+
+_FOLDER = Path(__file__).parents[3] / "benchmarks"
+_SPACE = {"a": bl.Ordinal([1, 2, 4, 8]), "kind": bl.Categorical(["x", "y", "z"])}
+
+
+@pytest.fixture
+def curves(monkeypatch):
+    monkeypatch.syspath_prepend(_FOLDER)
+    return importlib.import_module("curves")
+
+
+def tiny(curves, declared="last", failing=0.0):
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(12, 3, 9)).cumsum(axis=-1)
+    if failing:
+        values[rng.random(values.shape) < failing] = np.nan
+        values = np.where(np.isnan(values).cumsum(axis=-1) > 0, np.nan, values)
+    return curves.Family("tiny", _SPACE, values, np.ones(12), declared)
+
+
+class Stops:
+    """A random search that stops trials by a random rule and records its calls."""
+
+    def __init__(self, seed):
+        self.search, self.rng, self.calls, self.n = bl.RandomSearch(_SPACE, seed=seed), np.random.default_rng(seed), [], 0
+
+    def ask(self):
+        self.n += 1
+        return self.search.suggest().params
+
+    def report(self, trial, step, value):
+        self.calls.append((trial, step, float(value)))
+        return bool(self.rng.random() < 0.1)
+
+    def end(self, trial, value):
+        self.calls.append((trial, "end", float(value)))
+
+
+@pytest.mark.parametrize("declared", ["last", "best"])
+@pytest.mark.parametrize("failing", [0.0, 0.05])
+@pytest.mark.parametrize("seed", range(6))
+def test_runs_agree_with_a_loop_over_steps(curves, declared, failing, seed):
+    family = tiny(curves, declared, failing)
+    policy, other = Stops(seed), Stops(seed)
+    run = curves.simulate_curves(policy, family, seed, workers=3, budget=10)
+    rng = np.random.default_rng(seed)
+    horizon = 10 * 9 // 3
+    running, best, regret, trace = [], None, 1.0, []
+
+    def start():
+        params = other.ask()
+        seed_ = int(rng.random() * 3)
+        running.append([other.n - 1, params, family.values[family.grid.find(params), seed_], 0])
+
+    for _ in range(3):
+        start()
+    for _ in range(horizon):
+        for job in sorted(running, key=lambda job: job[0]):
+            number, params, curve, step = job
+            job[3] = step = step + 1
+            value = curve[step - 1]
+            done = False
+            if math.isnan(value):
+                other.end(number, value)
+                done = True
+            else:
+                done = other.report(number, step, value)
+                if step == 9:
+                    done = True
+                    value = curve[-1] if declared == "last" else max(curve)
+                    other.end(number, value)
+                    if best is None or value > best:
+                        best = value
+                        ends = family.values[family.grid.find(params)]
+                        ends = ends[:, -1] if declared == "last" else ends.max(axis=1)
+                        f = ends.mean() if np.isfinite(ends).all() else -np.inf
+                        regret = (family.best - f) / (family.best - family.median)
+            if done:
+                running[:] = [j for j in running if j is not job]
+                start()
+        trace.append(regret)
+    assert str(policy.calls) == str(other.calls)
+    expected = [([1.0, *trace])[int(math.floor(horizon * k / 100 + 1e-9))] for k in range(1, 101)]
+    np.testing.assert_allclose(run.regret, expected)
+    assert len(run.trials) == other.n
+
+
+def test_halving_keeps_the_highest_third(monkeypatch):
+    monkeypatch.syspath_prepend(_FOLDER)
+    halving = importlib.import_module("curve_policies").Halving(27)
+    assert list(halving.rungs) == [1, 3, 9]
+    assert [halving(1, v) for v in [1.0, 0.0, 2.0, 1.5, 1.9, 1.95, 1.96]] == [False, True, False, True, True, False, False]
+    assert not halving(2, -9.0)
+
+
+@pytest.mark.parametrize("name", ["mlp-digits", "boosting-diabetes"])
+def test_a_table_contains_what_training_gives(curves, name):
+    pytest.importorskip("sklearn")
+    import curve_tables
+
+    task, family = curve_tables.TASKS[name], curves.family(name)
+    params = family.grid.params(77)
+    found = curve_tables.curve(task, curve_tables.data_of(task), params, 2)
+    np.testing.assert_allclose(family.curve(params, 2), found, atol=0.51 * task.quantum)
