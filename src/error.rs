@@ -41,6 +41,52 @@ pub enum Error {
         got: f64,
     },
 
+    /// A report of an optimizer that does not declare a learning curve.
+    #[error(
+        "trial {number} cannot have reports, because a curve is not declared; pass curve=bl.Curve(steps) to the optimizer"
+    )]
+    NoCurve {
+        /// The trial.
+        number: usize,
+    },
+
+    /// A step that the declared curve does not have.
+    #[error("step={got} for trial {number} is not in the curve; give an integer from 1 to {last}")]
+    InvalidStep {
+        /// The trial.
+        number: usize,
+        /// The step.
+        got: u32,
+        /// The last step of the declared curve.
+        last: u32,
+    },
+
+    /// A reported value that is infinite.
+    #[error(
+        "value={got} at step {step} of trial {number} is infinite; report a finite value, or NaN for a step that failed"
+    )]
+    InvalidReport {
+        /// The trial.
+        number: usize,
+        /// The step.
+        step: u32,
+        /// The value.
+        got: f64,
+    },
+
+    /// A step that has another value already.
+    #[error(
+        "step {step} of trial {number} has the value {value} already; a restarted evaluation reports with a larger attempt="
+    )]
+    AlreadyReported {
+        /// The trial.
+        number: usize,
+        /// The step.
+        step: u32,
+        /// The known value.
+        value: f64,
+    },
+
     /// A standard deviation of the noise that is negative or not finite.
     #[error(
         "std={got} for trial {number} is not a finite number of 0 or above; give the standard deviation of the value's noise (the trial is unchanged)"

@@ -132,6 +132,34 @@ impl Ledger {
                     now,
                 }
             }
+            Event::Reported {
+                number,
+                step,
+                value,
+                attempt,
+                at,
+            } => {
+                let value = value.map_or(f64::NAN, |y| self.problem.direction.oriented(y));
+                let started_at = self.started_at(number);
+                let trial = &mut self.trials[number];
+                trial.report(step, value, attempt);
+                if let (Some(started_at), Some(at)) = (started_at, at) {
+                    trial.renew_lease(started_at, at);
+                }
+                Entry::Reported {
+                    number: number as u32,
+                    step,
+                    attempt,
+                    value,
+                }
+            }
+            Event::Stopped { number, now, at: _ } => {
+                self.end(number, State::Stopped, now);
+                Entry::Stopped {
+                    number: number as u32,
+                    now,
+                }
+            }
         };
         Ok(entry)
     }

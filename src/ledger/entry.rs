@@ -40,6 +40,17 @@ pub enum Entry {
         number: u32,
         now: f64,
     },
+    /// A step of a curve. The value of a failed step is NaN.
+    Reported {
+        number: u32,
+        step: u32,
+        attempt: u32,
+        value: f64,
+    },
+    Stopped {
+        number: u32,
+        now: f64,
+    },
 }
 
 /// Optional data of a failure.

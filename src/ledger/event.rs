@@ -151,6 +151,25 @@ pub enum Event {
         #[serde(default)]
         at: Option<f64>,
     },
+    /// The value of the learning curve of a trial at a step. None means that the step failed.
+    Reported {
+        number: TrialNumber,
+        step: u32,
+        #[serde(default)]
+        value: Option<f64>,
+        /// The number of the attempt, counted from 0. An attempt is one start of the evaluation.
+        #[serde(default)]
+        attempt: u32,
+        #[serde(default)]
+        at: Option<f64>,
+    },
+    /// The evaluation was ended before the last step of its curve. The curve is still used.
+    Stopped {
+        number: TrialNumber,
+        now: f64,
+        #[serde(default)]
+        at: Option<f64>,
+    },
 }
 
 impl Event {
@@ -173,7 +192,9 @@ impl Event {
             Event::Observed { number, .. }
             | Event::Amended { number, .. }
             | Event::Failed { number, .. }
-            | Event::Abandoned { number, .. } => Some(*number),
+            | Event::Abandoned { number, .. }
+            | Event::Reported { number, .. }
+            | Event::Stopped { number, .. } => Some(*number),
         }
     }
 
@@ -186,7 +207,9 @@ impl Event {
             | Event::Observed { at, .. }
             | Event::Amended { at, .. }
             | Event::Failed { at, .. }
-            | Event::Abandoned { at, .. } => *at = None,
+            | Event::Abandoned { at, .. }
+            | Event::Reported { at, .. }
+            | Event::Stopped { at, .. } => *at = None,
         }
     }
 
@@ -199,7 +222,9 @@ impl Event {
             | Event::Observed { at, .. }
             | Event::Amended { at, .. }
             | Event::Failed { at, .. }
-            | Event::Abandoned { at, .. } => *at,
+            | Event::Abandoned { at, .. }
+            | Event::Reported { at, .. }
+            | Event::Stopped { at, .. } => *at,
         }
     }
 
@@ -279,6 +304,22 @@ pub enum Action {
     },
     /// The result of the trial is no longer expected. Models ignore its point.
     Abandon {
+        /// The trial.
+        number: TrialNumber,
+    },
+    /// The value of the learning curve at a step. Trials in every state accept reports.
+    Report {
+        /// The trial.
+        number: TrialNumber,
+        /// The step, from 1 to the last step of the declared curve.
+        step: u32,
+        /// The value, or NaN for a step that failed.
+        value: f64,
+        /// The number of the attempt, counted from 0.
+        attempt: u32,
+    },
+    /// The evaluation ends before the last step. Models use the curve.
+    Stop {
         /// The trial.
         number: TrialNumber,
     },

@@ -22,7 +22,7 @@ impl Ledger {
                     fidelity: trial.fidelity(),
                     now: trial.suggested_at,
                     at,
-                    expires_at: trial.expires_at(),
+                    expires_at: trial.first_lease(),
                     queued: *queued,
                     note: trial.note().map(str::to_string),
                     attrs: trial.started_attrs().map(str::to_string),
@@ -94,6 +94,23 @@ impl Ledger {
                 }
             }
             Entry::Abandoned { number, now } => Event::Abandoned {
+                number: *number as usize,
+                now: *now,
+                at,
+            },
+            Entry::Reported {
+                number,
+                step,
+                attempt,
+                value,
+            } => Event::Reported {
+                number: *number as usize,
+                step: *step,
+                value: (!value.is_nan()).then(|| self.problem.direction.oriented(*value)),
+                attempt: *attempt,
+                at,
+            },
+            Entry::Stopped { number, now } => Event::Stopped {
                 number: *number as usize,
                 now: *now,
                 at,

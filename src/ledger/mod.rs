@@ -248,11 +248,13 @@ impl Ledger {
                 Entry::Abandoned { number, .. } => numbers.push(*number as TrialNumber),
                 Entry::Suggested { .. }
                 | Entry::Enqueued { .. }
+                | Entry::Reported { .. }
                 | Entry::Added { value: None, .. } => {}
                 Entry::Added { .. }
                 | Entry::Observed { .. }
                 | Entry::Amended { .. }
-                | Entry::Failed { .. } => break,
+                | Entry::Failed { .. }
+                | Entry::Stopped { .. } => break,
             }
         }
         numbers

@@ -53,6 +53,13 @@ impl Ledger {
         }
     }
 
+    /// The reported steps of a trial and their values, in the user's sign. The value of a failed step is NaN.
+    pub(crate) fn curve(&self, number: TrialNumber) -> Vec<(u32, f64)> {
+        let oriented = |y| self.problem.direction.oriented(y);
+        let curve = self.trials[number].curve().iter();
+        curve.map(|&(step, y)| (step, oriented(y))).collect()
+    }
+
     /// The points where a trial was run, one for each report that has a point.
     fn points_run(&self, number: TrialNumber) -> impl Iterator<Item = &Point> {
         let of = move |own: &u32| *own as usize == number;

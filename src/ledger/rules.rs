@@ -79,6 +79,43 @@ impl Ledger {
                 let abandoned = self.state_without_value(number)? == State::Abandoned;
                 (!abandoned).then_some(Event::Abandoned { number, now, at })
             }
+            Action::Report {
+                number,
+                step,
+                value,
+                attempt,
+            } => {
+                let trial = self.trial(number)?;
+                self.check_report(number, step, value)?;
+                let known = self.reported(number, step);
+                if attempt < trial.attempt() {
+                    // A report of an attempt that has been replaced.
+                    None
+                } else if attempt == trial.attempt()
+                    && let Some(known) = known
+                {
+                    if known.to_bits() == value.to_bits() || known.is_nan() && value.is_nan() {
+                        return Ok(None);
+                    }
+                    return Err(Error::AlreadyReported {
+                        number,
+                        step,
+                        value: known,
+                    });
+                } else {
+                    Some(Event::Reported {
+                        number,
+                        step,
+                        value: (!value.is_nan()).then_some(value),
+                        attempt,
+                        at,
+                    })
+                }
+            }
+            Action::Stop { number } => {
+                let stopped = self.state_without_value(number)? == State::Stopped;
+                (!stopped).then_some(Event::Stopped { number, now, at })
+            }
             Action::Add {
                 point,
                 context,
@@ -231,8 +268,50 @@ impl Ledger {
                     && data(attrs)
                     && !has_value(number)?
             }
-            Event::Abandoned { number, now, .. } => now.is_finite() && !has_value(number)?,
+            Event::Abandoned { number, now, .. } | Event::Stopped { number, now, .. } => {
+                now.is_finite() && !has_value(number)?
+            }
+            Event::Reported {
+                number,
+                step,
+                value,
+                attempt,
+                ..
+            } => {
+                self.check_report(*number, *step, value.unwrap_or(f64::NAN))
+                    .is_ok()
+                    && *attempt >= self.trial(*number)?.attempt()
+            }
         })
+    }
+
+    /// The value that the current attempt reported at a step, in the user's sign.
+    fn reported(&self, number: TrialNumber, step: u32) -> Option<f64> {
+        let curve = self.trials()[number].curve();
+        let i = curve.binary_search_by_key(&step, |report| report.0).ok()?;
+        Some(self.problem.direction.oriented(curve[i].1))
+    }
+
+    /// Refuses a report without a declared curve, at a step outside the curve, or with an infinite value.
+    fn check_report(&self, number: TrialNumber, step: u32, value: f64) -> Result<()> {
+        let Some(curve) = self.problem.curve else {
+            return Err(Error::NoCurve { number });
+        };
+        if step < 1 || step > curve.steps {
+            return Err(Error::InvalidStep {
+                number,
+                got: step,
+                last: curve.steps,
+            });
+        }
+        match value.is_infinite() {
+            true => Err(Error::InvalidReport {
+                number,
+                step,
+                got: value,
+            }),
+            false => Ok(()),
+        }
     }
 
     /// Refuses an observation whose value, standard deviation, cost, duration, point or attributes are invalid.

@@ -8,7 +8,7 @@ use crate::ledger::event::{Failure, Observation, TrialNumber};
 use crate::problem::Point;
 use crate::problem::fidelity::TOLERANCE;
 
-/// The state of a trial. Pending, failed and abandoned trials can become `Observed`.
+/// The state of a trial. Pending, failed, abandoned and stopped trials can become `Observed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// The trial was started, and its result has not arrived.
@@ -19,14 +19,17 @@ pub enum State {
     Failed,
     /// The result is no longer expected.
     Abandoned,
+    /// The evaluation was ended before the last step of its curve.
+    Stopped,
 }
 
 impl State {
-    pub(crate) const ALL: [State; 4] = [
+    pub(crate) const ALL: [State; 5] = [
         State::Pending,
         State::Observed,
         State::Failed,
         State::Abandoned,
+        State::Stopped,
     ];
 
     /// The name of the state in Python and in messages.
@@ -36,6 +39,7 @@ impl State {
             State::Observed => "observed",
             State::Failed => "failed",
             State::Abandoned => "abandoned",
+            State::Stopped => "stopped",
         }
     }
 }
@@ -53,7 +57,7 @@ pub struct Trial {
     pub value: Option<f64>,
     /// The time when the trial was suggested or added, on the optimizer's clock.
     pub suggested_at: f64,
-    /// The time when the state last became observed, failed or abandoned, on the optimizer's clock. While the trial is
+    /// The time when the state last became another state than pending, on the optimizer's clock. While the trial is
     /// pending, this time equals `suggested_at`.
     pub(super) ended_at: f64,
     /// The numbers of the events that started and ended the trial.
@@ -75,6 +79,18 @@ pub(super) struct Details {
     pub std: Option<f64>,
     pub cost: Option<f64>,
     pub reported: Option<Box<Reported>>,
+    pub curve: Option<Box<Curve>>,
+}
+
+/// The learning curve of a trial.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Curve {
+    /// The attempt whose reports the curve contains from its first step on.
+    pub attempt: u32,
+    /// The steps in ascending order, with oriented values. The value of a failed step is NaN.
+    pub reports: Vec<(u32, f64)>,
+    /// The end of the lease after the last report.
+    pub expires_at: Option<f64>,
 }
 
 /// A fidelity in the user's units, and the same fidelity z in [0, 1].
@@ -103,7 +119,7 @@ impl Details {
 }
 
 impl Trial {
-    /// The time when the state last became observed, failed or abandoned, on the optimizer's clock.
+    /// The time when the state last became another state than pending, on the optimizer's clock.
     pub(crate) fn ended_at(&self) -> Option<f64> {
         (self.state != State::Pending).then_some(self.ended_at)
     }
@@ -146,9 +162,54 @@ impl Trial {
             .map_or(1.0, |fidelity| fidelity.z)
     }
 
-    /// The wall-clock time in seconds when the lease of the trial ends.
+    /// The wall-clock time in seconds when the lease of the trial ends. Each report renews the lease.
     pub fn expires_at(&self) -> Option<f64> {
+        let details = self.details.as_ref()?;
+        let renewed = details.curve.as_ref().and_then(|curve| curve.expires_at);
+        renewed.or(details.expires_at)
+    }
+
+    /// The end of the lease before any report.
+    pub(super) fn first_lease(&self) -> Option<f64> {
         self.details.as_ref()?.expires_at
+    }
+
+    /// The reported steps of the learning curve in ascending order, with oriented values. The value of a failed step is
+    /// NaN.
+    pub fn curve(&self) -> &[(u32, f64)] {
+        let curve = self.details.as_ref().and_then(|details| details.curve.as_ref());
+        curve.map_or(&[], |curve| &curve.reports)
+    }
+
+    /// The attempt that reported last.
+    pub(crate) fn attempt(&self) -> u32 {
+        let curve = self.details.as_ref().and_then(|details| details.curve.as_ref());
+        curve.map_or(0, |curve| curve.attempt)
+    }
+
+    /// Adds a step to the curve. A new attempt replaces the curve from its first step on.
+    pub(super) fn report(&mut self, step: u32, value: f64, attempt: u32) {
+        let details = self.details.get_or_insert_default();
+        let curve = details.curve.get_or_insert_default();
+        if attempt > curve.attempt {
+            curve.attempt = attempt;
+            curve.reports.retain(|report| report.0 < step);
+        }
+        match curve.reports.binary_search_by_key(&step, |report| report.0) {
+            Ok(i) => curve.reports[i].1 = value,
+            Err(i) => curve.reports.insert(i, (step, value)),
+        }
+    }
+
+    /// Moves the end of the lease, so that the lease has its first length from now on.
+    pub(super) fn renew_lease(&mut self, started_at: f64, at: f64) {
+        let Some(details) = self.details.as_mut() else {
+            return;
+        };
+        if let (Some(end), Some(curve)) = (details.expires_at, details.curve.as_mut()) {
+            let known = curve.expires_at.unwrap_or(end);
+            curve.expires_at = Some(known.max(at + (end - started_at)));
+        }
     }
 
     /// The note of the strategy that suggested the trial.

@@ -80,6 +80,25 @@ pub enum Members {
     Candidates(Candidates),
 }
 
+/// Which value of a learning curve is the value of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CurveValue {
+    /// The value at the last step.
+    Last,
+    /// The best value at any step.
+    Best,
+}
+
+/// The learning curve of each trial, which has a value at each of the steps 1, 2, …, `steps`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Curve {
+    /// The last step.
+    pub steps: u32,
+    /// Which value of the curve is the value of the trial.
+    pub value: CurveValue,
+}
+
 /// The optimisation problem. The problem does not depend on the strategy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Problem {
@@ -89,6 +108,9 @@ pub struct Problem {
     pub context: Option<Space>,
     /// The range of fidelities. None if every trial is a full evaluation.
     pub fidelity: Option<Fidelity>,
+    /// The learning curve of a trial. None if trials do not report steps.
+    #[serde(default)]
+    pub curve: Option<Curve>,
     /// Whether the problem is a maximisation or a minimisation.
     pub direction: Direction,
     /// The unit of the times of the log.
@@ -102,6 +124,7 @@ impl Problem {
             members: Members::Space(space),
             context: None,
             fidelity: None,
+            curve: None,
             direction: Direction::Maximize,
             clock: Clock::Iterations,
         }

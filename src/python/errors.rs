@@ -132,12 +132,15 @@ impl From<Error> for PyErr {
             | Error::InvalidDeviation { .. }
             | Error::InvalidCost { .. }
             | Error::InvalidDuration { .. }
+            | Error::NoCurve { .. }
+            | Error::InvalidStep { .. }
+            | Error::InvalidReport { .. }
             | Error::InvalidAttrs(_) => "InvalidValue",
             Error::InvalidPoint(_) | Error::Shape(_) => "InvalidPoint",
             Error::InvalidContext(_) => "InvalidContext",
             Error::InvalidFidelity(_) => "InvalidFidelity",
             Error::UnknownTrial { .. } => "UnknownTrial",
-            Error::AlreadyObserved { .. } => "AlreadyObserved",
+            Error::AlreadyObserved { .. } | Error::AlreadyReported { .. } => "AlreadyObserved",
             Error::NotPositiveDefinite { .. } | Error::Overflow { .. } => "NumericalError",
             Error::HorizonReached { .. } => "HorizonReached",
             Error::Corrupt(_) | Error::UnknownFormat { .. } => "BelatedError",

@@ -400,7 +400,7 @@ impl Optimizer {
                 .ok_or_else(|| Error::InvalidSetting {
                     name: "state",
                     got: format!("{name:?}"),
-                    expected: "\"pending\", \"observed\", \"failed\", \"abandoned\" or None",
+                    expected: "\"pending\", \"observed\", \"failed\", \"abandoned\", \"stopped\" or None",
                 })
         };
         let wanted = state.map(named).transpose()?;

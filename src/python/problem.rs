@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::problem::{
-    self, Choices, Clock, Declaration, Direction, Integer, Members, Point, PowerCost, Real, Role,
+    self, Choices, Clock, Curve, CurveValue, Declaration, Direction, Integer, Members, Point, PowerCost, Real, Role,
 };
 use crate::python::domain::Domain;
 use crate::python::owned2;
@@ -122,13 +122,14 @@ type DeclaredFidelity<'py> = (Bound<'py, Parameter>, Option<f64>, Option<(f64, f
 #[pymethods]
 impl Problem {
     #[new]
-    #[pyo3(signature = (members, context=None, fidelity=None, minimize=false, seconds=false))]
+    #[pyo3(signature = (members, context=None, fidelity=None, minimize=false, seconds=false, curve=None))]
     fn new(
         members: MembersOf<'_>,
         context: Option<Bound<'_, Space>>,
         fidelity: Option<DeclaredFidelity<'_>>,
         minimize: bool,
         seconds: bool,
+        curve: Option<(u32, bool)>,
     ) -> PyResult<Self> {
         let fidelity = fidelity.map(|(axis, bias, cost)| {
             let cost = cost.map(|(base, exponent, full)| PowerCost {
@@ -145,6 +146,13 @@ impl Problem {
             },
             context: context.map(|space| space.get().core.clone()),
             fidelity: fidelity.transpose()?,
+            curve: curve.map(|(steps, best)| Curve {
+                steps,
+                value: match best {
+                    true => CurveValue::Best,
+                    false => CurveValue::Last,
+                },
+            }),
             direction: match minimize {
                 true => Direction::Minimize,
                 false => Direction::Maximize,

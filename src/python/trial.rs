@@ -36,6 +36,9 @@ pub struct TrialRecord {
     observed_at: Option<f64>,
     ended_at: Option<f64>,
     expires_at: Option<f64>,
+    /// The reported steps and their values, in the user's sign. The value of a failed step is NaN.
+    curve: Vec<(u32, f64)>,
+    attempt: u32,
 }
 
 /// Returns the point in an event, or None if the event does not have a point.
@@ -111,6 +114,24 @@ impl Action {
     }
 
     #[staticmethod]
+    #[pyo3(signature = (number, step, value, attempt=0))]
+    fn report(number: usize, step: u32, value: f64, attempt: u32) -> Self {
+        let core = ledger::Action::Report {
+            number,
+            step,
+            value,
+            attempt,
+        };
+        Self { core }
+    }
+
+    #[staticmethod]
+    fn stop(number: usize) -> Self {
+        let core = ledger::Action::Stop { number };
+        Self { core }
+    }
+
+    #[staticmethod]
     #[pyo3(signature = (place, context, observation, fidelity=None, attrs=None))]
     fn add(
         place: Point,
@@ -166,6 +187,8 @@ impl TrialRecord {
             observed_at: trial.observed_at(),
             ended_at: trial.ended_at(),
             expires_at: trial.expires_at(),
+            curve: ledger.curve(number),
+            attempt: trial.attempt(),
         })
     }
 }

@@ -57,13 +57,14 @@ impl Tried {
         let mut changed = Vec::new();
         for entry in &log.entries()[self.n_folded..] {
             let (number, is_result) = match entry {
-                Entry::Enqueued { .. } => continue,
+                Entry::Enqueued { .. } | Entry::Reported { .. } => continue,
                 Entry::Suggested { number, .. } => (*number, false),
                 Entry::Added { number, value, .. } => (*number, value.is_some()),
                 Entry::Abandoned { number, .. } => (*number, false),
                 Entry::Observed { number, .. }
                 | Entry::Amended { number, .. }
-                | Entry::Failed { number, .. } => (*number, true),
+                | Entry::Failed { number, .. }
+                | Entry::Stopped { number, .. } => (*number, true),
             };
             let number = number as TrialNumber;
             changed.push(number);

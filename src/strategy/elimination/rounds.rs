@@ -112,12 +112,13 @@ impl Rounds {
                 Entry::Failed { number, .. } => {
                     self.failed.insert(*number as usize, self.steps());
                 }
-                Entry::Abandoned { number, .. } => {
+                Entry::Abandoned { number, .. } | Entry::Stopped { number, .. } => {
                     self.failed.remove(&(*number as usize));
                 }
                 Entry::Suggested { queued: true, .. }
                 | Entry::Added { .. }
-                | Entry::Enqueued { .. } => {}
+                | Entry::Enqueued { .. }
+                | Entry::Reported { .. } => {}
             }
             self.folded = i + 1;
         }

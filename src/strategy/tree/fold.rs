@@ -166,8 +166,10 @@ impl Forest {
                 self.update_bias(number, log);
             }
             Entry::Failed { number, .. } => self.set(*number as usize, State::Failed, log),
-            Entry::Abandoned { number, .. } => self.set(*number as usize, State::Abandoned, log),
-            Entry::Enqueued { .. } => {}
+            Entry::Abandoned { number, .. } | Entry::Stopped { number, .. } => {
+                self.set(*number as usize, State::Abandoned, log);
+            }
+            Entry::Enqueued { .. } | Entry::Reported { .. } => {}
         }
         Ok(())
     }

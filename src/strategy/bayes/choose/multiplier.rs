@@ -29,7 +29,7 @@ pub fn recent_trials(
     }
     let counts = |(_, trial): &(usize, &Trial)| match trial.state {
         State::Pending => is_arriving(trial, query, window),
-        State::Abandoned => false,
+        State::Abandoned | State::Stopped => false,
         State::Observed | State::Failed => {
             trial.suggested && window.is_some_and(|m| query.now - trial.suggested_at <= m)
         }

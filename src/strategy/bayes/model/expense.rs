@@ -95,7 +95,7 @@ impl Expenses {
         let age = |number: TrialNumber| {
             let end = match log.trials()[number].state {
                 State::Pending => query.wall_time,
-                State::Abandoned => log.finished_at(number),
+                State::Abandoned | State::Stopped => log.finished_at(number),
                 State::Observed | State::Failed => None,
             };
             let age = end? - log.started_at(number)?;

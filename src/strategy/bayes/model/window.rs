@@ -66,7 +66,7 @@ fn outcome(trial: &Trial) -> Outcome {
     match trial.state {
         State::Observed => Outcome::Arrived,
         State::Failed => Outcome::Failed,
-        State::Pending | State::Abandoned => Outcome::Censored,
+        State::Pending | State::Abandoned | State::Stopped => Outcome::Censored,
     }
 }
 

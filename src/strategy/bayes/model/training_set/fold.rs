@@ -104,7 +104,7 @@ impl Fold {
 
     fn fold_report(&mut self, log: &Ledger, entry: &Entry, settings: &Settings) {
         match entry {
-            Entry::Suggested { .. } | Entry::Enqueued { .. } => {}
+            Entry::Suggested { .. } | Entry::Enqueued { .. } | Entry::Reported { .. } => {}
             Entry::Added {
                 number,
                 value,
@@ -147,7 +147,7 @@ impl Fold {
                 // at the floor, and this row is removed.
                 self.remove_row(number);
             }
-            Entry::Abandoned { number, .. } => {
+            Entry::Abandoned { number, .. } | Entry::Stopped { number, .. } => {
                 let number = *number as usize;
                 self.waiting.remove(&number);
                 self.ended.retain(|ended| *ended != number);
