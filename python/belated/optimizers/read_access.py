@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from belated._core import BelatedError, GaussianProcess, InvalidSetting
 from belated.optimizers.delays import Delays, Forecast, Overdue, delays_of
+from belated.optimizers.durations import Durations, durations_of
 from belated.optimizers.log import Array, Log
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import trials_dataframe
@@ -352,6 +353,17 @@ class ReadAccess(ABC):
             The optimizer does not have a model, for example `RandomSearch`.
         """
         return surrogate_of(self._source._problem, *self._fitted("surrogate_"))
+
+    @property
+    def durations_(self) -> Durations:
+        """The model of the durations of trials, fitted to all durations up to now.
+
+        Raises
+        ------
+        InvalidSetting
+            The optimizer does not have a model, for example `RandomSearch`.
+        """
+        return durations_of(self._source._problem, self._model_log("durations_"))
 
     def _fitted(self, what: str) -> tuple[GaussianProcess, float, float, float]:
         """Return (model, mean, scale, log slope) of the core; `what` is the name of the caller, for messages."""

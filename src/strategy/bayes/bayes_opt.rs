@@ -26,7 +26,7 @@ use crate::strategy::bayes::choose::search::{MEAN, Scope, Search};
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::candidates::{SolvedCandidates, can_be_kept};
 use crate::strategy::bayes::model::expense::{ExpenseTerm, Residuals};
-use crate::strategy::bayes::model::note::Fit;
+use crate::strategy::bayes::model::note::{ExpenseFit, Fit};
 use crate::strategy::bayes::model::refit::refit;
 use crate::strategy::bayes::model::success::Success;
 use crate::strategy::bayes::model::training_set::{Posterior, TrainingSet};
@@ -67,6 +67,8 @@ pub struct BayesOpt {
     /// The length of the log at the time of the last preview, and the fit of this preview. A preview is a fit that is
     /// made only for predictions and is not logged.
     pub(super) preview: Option<(usize, Arc<Fit>)>,
+    /// The length of the log at the last fit of durations that was made only for predictions, and this fit.
+    pub(super) duration_fit: Option<(usize, Option<ExpenseFit>)>,
     /// Whether the domain has few members. Equal candidates count as one member.
     pub(super) has_few_members: bool,
 }
@@ -358,6 +360,7 @@ impl FromSettings for BayesOpt {
             candidates: None,
             information: None,
             preview: None,
+            duration_fit: None,
         })
     }
 
