@@ -132,7 +132,7 @@ class ReadAccess(ABC):
         best = self.best_trial_
         return None if best is None else best.value
 
-    def trials_dataframe(self) -> Any:
+    def trials_dataframe(self, *, delays: bool = False) -> Any:
         """Return all trials as a pandas DataFrame, one row for each trial.
 
         The first columns are number, state, value, std, cost, duration, suggested_at, observed_at, delay, error (as
@@ -147,13 +147,23 @@ class ReadAccess(ABC):
         To read trials from a file that ``trials_dataframe().to_csv(file, index=False)`` wrote, use
         ``add(pandas.read_csv(file))``.
 
+        Parameters
+        ----------
+        delays : bool, default False
+            If True, there are three more columns after ``error``, which describe trials in flight at the current time:
+            ``age``, the time since the suggestion; ``expected_remaining``, the median time until the result arrives,
+            given that it arrives; and ``arrival_probability``, the probability that it ever arrives. Times are on the
+            optimizer's clock. The cells of other trials are missing, and so are the forecasts before the first result;
+            see `delays_`.
+
         Raises
         ------
         ImportError
             pandas is not installed.
         """
         log = self._source._current_log()
-        return trials_dataframe(self._source._problem, [log.trial(number) for number in self._numbers(None)])
+        records = [log.trial(number) for number in self._numbers(None)]
+        return trials_dataframe(self._source._problem, records, self.delays_ if delays else None)
 
     # Delays.
 
