@@ -11,6 +11,7 @@
 
 pub mod durations;
 mod linear;
+pub mod missing;
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
