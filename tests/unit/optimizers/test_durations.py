@@ -122,6 +122,21 @@ def test_predictions_depend_neither_on_the_acquisition_nor_on_earlier_calls():
     assert run(bl.LogEI(per="trial"), True) == run(bl.LogEI(per="time"), True) == run(bl.UCB(), False) == expected
 
 
+def test_predictions_do_not_depend_on_the_times_of_earlier_calls():
+    def run(reads):
+        now = [0.0]
+        opt = bl.BayesOpt(SPACE, seed=0, time=lambda: now[0])
+        opt.add(points(14), [0.0] * 14, duration=[seconds(p) for p in points(14)])
+        opt.suggest(n=3)
+        if reads:
+            for now[0] in (10.0, 1000.0):
+                opt.durations_.predict(points(2))
+        now[0] = 3000.0
+        return np.array(opt.durations_.predict(points(4, seed=1))).tolist()
+
+    assert run(True) == run(False)
+
+
 def test_before_two_positive_durations_the_reason_is_given():
     opt = bl.BayesOpt(SPACE, seed=0)
     for duration, reason in ((None, "observe(duration=)"), (2.0, "(1 known)"), (0.0, "(2 known)"), (0.0, "(3 known)")):

@@ -50,7 +50,19 @@ impl DurationModel {
         };
         let fit = match kept.take() {
             Some((len, fit)) if len == log.len() => fit,
-            _ => fit_residuals(&data, Resource::Time, None, (settings, columns), call)?,
+            _ => {
+                // The fit must not depend on the time of this call, so running trials are left out.
+                let query = Query {
+                    wall_time: None,
+                    ..query
+                };
+                match Data::of(training, log, query, Resource::Time) {
+                    Some(ended) => {
+                        fit_residuals(&ended, Resource::Time, None, (settings, columns), call)?
+                    }
+                    None => None,
+                }
+            }
         };
         *kept = Some((log.len(), fit.clone()));
         let mut left_out = cross_validation(&data, fit.as_ref(), columns, call.stop)?;
