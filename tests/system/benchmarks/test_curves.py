@@ -32,7 +32,8 @@ class Stops:
     """A random search that stops trials by a random rule and records its calls."""
 
     def __init__(self, seed):
-        self.search, self.rng, self.calls, self.n = bl.RandomSearch(_SPACE, seed=seed), np.random.default_rng(seed), [], 0
+        self.search, self.rng = bl.RandomSearch(_SPACE, seed=seed), np.random.default_rng(seed)
+        self.calls, self.n = [], 0
 
     def ask(self):
         self.n += 1
@@ -99,7 +100,8 @@ def test_halving_keeps_the_highest_third(monkeypatch):
     monkeypatch.syspath_prepend(_FOLDER)
     halving = importlib.import_module("curve_policies").Halving(27)
     assert list(halving.rungs) == [1, 3, 9]
-    assert [halving(1, v) for v in [1.0, 0.0, 2.0, 1.5, 1.9, 1.95, 1.96]] == [False, True, False, True, True, False, False]
+    stops = [halving(1, v) for v in [1.0, 0.0, 2.0, 1.5, 1.9, 1.95, 1.96]]
+    assert stops == [False, True, False, True, True, False, False]
     assert not halving(2, -9.0)
 
 
