@@ -57,6 +57,7 @@ mod problem;
 mod python;
 mod random;
 mod snapshot;
+mod stopping;
 // Settings have the same names as the Python classes.
 #[allow(clippy::upper_case_acronyms)]
 mod strategy;

@@ -21,6 +21,7 @@ from belated._core import (
 )
 from belated.optimizers import *  # noqa: F403
 from belated.optimizers import settings
+from belated.optimizers.curve import ASHA, Curve, MedianStopping
 from belated.optimizers.settings import *  # noqa: F403
 from belated.space import Categorical, Fidelity, Integer, Ordinal, Params, PowerCost, Real, Space
 
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
     from belated.study.study import Study
 
 __all__ = [
+    "ASHA",
     "AlreadyObserved",
     "BelatedError",
     "BelatedWarning",
     "Categorical",
+    "Curve",
     "Fidelity",
     "HorizonReached",
     "Integer",
@@ -45,6 +48,7 @@ __all__ = [
     "InvalidSetting",
     "InvalidSpace",
     "InvalidValue",
+    "MedianStopping",
     "NoImprovement",
     "NumericalError",
     "Ordinal",

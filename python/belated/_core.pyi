@@ -169,8 +169,10 @@ class Problem:
         fidelity: tuple[Parameter, float | None, tuple[float, float, float] | None] | None = None,
         minimize: bool = False,
         seconds: bool = False,
+        curve: tuple[int, bool] | None = None,
     ) -> Problem:
-        """Create a problem. `fidelity` has a range, a bound on the bias, and (base, exponent, full) of the cost."""
+        """Create a problem. `fidelity` has a range, a bound on the bias, and (base, exponent, full) of the cost.
+        `curve` is (last step, whether the best value counts)."""
 
 @final
 class Space:
@@ -284,6 +286,14 @@ class Action:
     @staticmethod
     def abandon(number: int) -> Action: ...
     @staticmethod
+    def report(number: int, step: int, value: float, attempt: int = 0) -> Action:
+        """The value of the curve at a step, or NaN for a step that failed."""
+
+    @staticmethod
+    def stop(number: int) -> Action:
+        """The end of an evaluation before the last step of its curve."""
+
+    @staticmethod
     def add(
         place: _Place,
         context: list[float] | None,
@@ -313,6 +323,14 @@ class TrialRecord:
     @property
     def context(self) -> list[float]:
         """One number for each searched parameter."""
+
+    @property
+    def curve(self) -> list[tuple[int, float]]:
+        """The reported steps in ascending order, with their values. The value of a failed step is NaN."""
+
+    @property
+    def attempt(self) -> int:
+        """The attempt that reported last."""
 
     @property
     def state(self) -> str: ...
@@ -492,7 +510,11 @@ class Optimizer:
 
     def trial(self, number: int) -> TrialRecord: ...
     def numbers(self, state: str | None) -> list[int]:
-        """The numbers of the trials in a state ("pending", "observed", "failed" or "abandoned"), or of all trials."""
+        """The numbers of the trials in a state ("pending", "observed", "failed", "abandoned" or "stopped"), or of all
+        trials."""
+
+    def stops(self, number: int, rule: str) -> bool:
+        """Return whether a rule, given as JSON, stops a trial after its last report."""
 
     def best(self) -> int | None:
         """The number of the trial with the best value at the highest fidelity observed."""

@@ -177,13 +177,19 @@ impl Trial {
     /// The reported steps of the learning curve in ascending order, with oriented values. The value of a failed step is
     /// NaN.
     pub fn curve(&self) -> &[(u32, f64)] {
-        let curve = self.details.as_ref().and_then(|details| details.curve.as_ref());
+        let curve = self
+            .details
+            .as_ref()
+            .and_then(|details| details.curve.as_ref());
         curve.map_or(&[], |curve| &curve.reports)
     }
 
     /// The attempt that reported last.
     pub(crate) fn attempt(&self) -> u32 {
-        let curve = self.details.as_ref().and_then(|details| details.curve.as_ref());
+        let curve = self
+            .details
+            .as_ref()
+            .and_then(|details| details.curve.as_ref());
         curve.map_or(0, |curve| curve.attempt)
     }
 

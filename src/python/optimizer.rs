@@ -20,6 +20,7 @@ use crate::python::interrupt::detached;
 use crate::python::problem::Problem;
 use crate::python::trial::{Action as PyAction, TrialRecord};
 use crate::python::{Vector, owned2};
+use crate::stopping::Stopping;
 use crate::strategy::units::Units;
 use crate::strategy::{Limit, Resource};
 
@@ -418,6 +419,12 @@ impl Optimizer {
             let found = trials.filter(|(_, trial)| wanted.is_none_or(|state| trial.state == state));
             Ok(found.map(|(number, _)| number).collect())
         })
+    }
+
+    /// Whether a rule, given as JSON, stops a trial after its last report.
+    fn stops(&self, py: Python<'_>, number: usize, rule: &str) -> PyResult<bool> {
+        let rule = Stopping::from_json(rule)?;
+        self.with_core(py, |core, _| rule.stops(core.ledger(), number))
     }
 
     fn best(&self, py: Python<'_>) -> PyResult<Option<usize>> {

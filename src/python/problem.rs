@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::problem::{
-    self, Choices, Clock, Curve, CurveValue, Declaration, Direction, Integer, Members, Point, PowerCost, Real, Role,
+    self, Choices, Clock, Curve, CurveValue, Declaration, Direction, Integer, Members, Point,
+    PowerCost, Real, Role,
 };
 use crate::python::domain::Domain;
 use crate::python::owned2;

@@ -46,7 +46,7 @@ INTEGRATED = {
 
 RUST_ROOMS = (
     *("error", "random", "numerics", "delays", "problem", "ledger", "gp", "maximize", "strategy"),
-    *("optimizer", "snapshot", "python"),
+    *("stopping", "optimizer", "snapshot", "python"),
 )
 # The rooms that must not import a model.
 MODEL_FREE = ("ledger/", "strategy/mod.rs")

@@ -14,8 +14,8 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
 
     Parameters
     ----------
-    space, context, candidates, constraints, clock, direction, seed, time
-        As for `RandomSearch`.
+    space, context, candidates, constraints, clock, direction, seed, time, curve, stopping
+        As for `RandomSearch`. The model uses the values of finished trials. Stopped trials are left out of the model.
     fidelity
         Not supported.
     acquisition : LogEI, UCB, ThompsonSampling, MaxVariance, UCBPE or str, default "log_ei"
@@ -66,6 +66,7 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     search: settings.Search | None = None
 
     _has_model = True
+    _supports_curves = True
 
     @property
     def window_(self) -> float | None:

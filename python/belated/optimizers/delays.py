@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # The codes of the core: in flight or abandoned, arrived, failed.
 _CENSORED, _ARRIVED, _FAILED = 0, 1, 2
-_OUTCOMES = {"abandoned": _CENSORED, "observed": _ARRIVED, "failed": _FAILED}
+_OUTCOMES = {"abandoned": _CENSORED, "stopped": _CENSORED, "observed": _ARRIVED, "failed": _FAILED}
 
 # The longest time that the core takes. A trial that does not arrive within this time never arrives.
 _FOREVER = 1e300

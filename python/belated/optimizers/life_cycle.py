@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from belated._core import Action, AlreadyObserved, InvalidSetting, InvalidValue, UnknownTrial
+from belated.optimizers import curve_reports
 from belated.optimizers.actions import Facts, added_actions, check_same_fidelity, enqueued_actions, observation_of
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.log import Log
@@ -270,6 +271,73 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         """
         number = self._number_of(trial)
         self._resolve(Action.abandon(number), number, "be abandoned")
+
+    @checks_arguments
+    def report(self, trial: Trial | int, step: int, value: float, *, attempt: int | None = None) -> None:
+        """Report the value of a step of the learning curve of a trial.
+
+        Reports may come late, in any order and repeatedly, and in every state of the trial. A report renews the lease
+        of the trial.
+
+        Parameters
+        ----------
+        trial : Trial or int
+            The trial or its number.
+        step : int
+            The step, from 1 to the last step of the declared `Curve`.
+        value : float
+            A finite number, or NaN for a step that failed.
+        attempt : int, optional
+            The number of the attempt, counted from 0, if the evaluation was started again. The first report of a new
+            attempt replaces the curve from its step on. Later reports of earlier attempts have no effect. Default
+            None: the attempt that reported last.
+
+        Raises
+        ------
+        InvalidValue
+            A curve was not declared, the step is not in the curve, or the value is not a number or infinite.
+        UnknownTrial
+            A trial with this number does not exist, or the trial belongs to another optimizer.
+        AlreadyObserved
+            The attempt reported another value at this step.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, curve=bl.Curve(3), seed=0)
+        >>> trial = optimizer.suggest()
+        >>> optimizer.report(trial, 1, 0.5)
+        >>> optimizer.report(trial, 2, 0.75)
+        >>> trial.curve
+        {1: 0.5, 2: 0.75}
+        """
+        curve_reports.report(self, self._number_of(trial), step, value, attempt)
+
+    def should_stop(self, trial: Trial | int) -> bool:
+        """Return True if the evaluation of a trial should end before the last step of its curve.
+
+        The rule `stopping` of the optimizer decides after each report. If the rule stops the trial, the trial gets the
+        state "stopped", and later calls return True, in every process of a study.
+
+        Raises
+        ------
+        UnknownTrial
+            A trial with this number does not exist, or the trial belongs to another optimizer.
+        """
+        return curve_reports.should_stop(self, self._number_of(trial))
+
+    def stop(self, trial: Trial | int) -> None:
+        """Stop a trial before the last step of its curve. The trial counts as a trial of a run, and has no value.
+
+        Raises
+        ------
+        UnknownTrial
+            A trial with this number does not exist, or the trial belongs to another optimizer.
+        AlreadyObserved
+            The trial has a value.
+        """
+        number = self._number_of(trial)
+        self._resolve(Action.stop(number), number, "be stopped")
 
     def _resolve(self, action: Action, number: int, verb: str) -> None:
         try:

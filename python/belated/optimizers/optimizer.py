@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from belated import _core
 from belated._core import InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints
+from belated.optimizers.curve import Curve, Stopping, StoppingName
+from belated.optimizers.curve_reports import check_declared, checked_rule
 from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.log import Limit
 from belated.optimizers.names import ChecksKeywords, checks_arguments, unknown_argument
@@ -35,6 +37,7 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
     _strategy: ClassVar[str | None] = None
     # Whether the strategy has a model of f.
     _has_model: ClassVar[bool] = False
+    _supports_curves: ClassVar[bool] = False
 
     space: SpaceLike | None = None
     _: KW_ONLY
@@ -46,6 +49,8 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
     direction: Literal["maximize", "minimize"] = "maximize"
     seed: int | None = None
     time: Callable[[], float] | None = None
+    curve: Curve | None = None
+    stopping: Stopping | StoppingName | None = None
 
     def __init_subclass__(cls, *, strategy: str | None = None) -> None:
         """Register a class; `strategy` is the name of its strategy in the core."""
@@ -60,7 +65,9 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         names = ("clock", "direction", "seed")
         clock, direction, seed = (checked(getattr(self, name), types[name], name) for name in names)
         domain = (self.space, self.candidates, self.context)
-        self._problem = Problem(type(self).__name__, *domain, self.fidelity, clock, direction, self.time)
+        check_declared(type(self).__name__, self.curve, self.stopping, self._supports_curves)
+        self._rule = checked_rule(self.stopping)
+        self._problem = Problem(type(self).__name__, *domain, self.fidelity, clock, direction, self.time, self.curve)
         self.seed_: int = int.from_bytes(os.urandom(8), "big") >> 1 if seed is None else seed
         self._constraints = Constraints.from_argument(self.constraints, self.domain_)
         search = self._settings().get("search")
@@ -95,6 +102,7 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         """Return the definition of the optimizer as JSON data; spaces are left out."""
         return {
             "fidelity": None if self.fidelity is None else repr(self.fidelity),
+            "curve": None if self.curve is None else repr(self.curve),
             "clock": self.clock,
             "direction": self.direction,
             "seed": self.seed_,

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from belated import _core
 from belated._core import InvalidContext, InvalidFidelity, InvalidSetting, InvalidSpace
+from belated.optimizers.curve import Curve
 from belated.optimizers.report import check_number
 from belated.space.arguments import finite, one_line
 from belated.space.candidates import Candidates
@@ -38,6 +39,7 @@ class Problem:
     clock: Literal["iterations", "seconds"]
     direction: Literal["maximize", "minimize"]
     time: Callable[[], float] | None
+    curve: Curve | None = None
 
     def __post_init__(self, space: Any, candidates: Any, context: Any) -> None:
         if (space is None) == (candidates is None):
@@ -60,8 +62,9 @@ class Problem:
     def _new_core(self) -> _core.Problem:
         contexts = None if self.context_space is None else self.context_space.core
         fidelities = None if self.fidelity is None else self.fidelity.core
+        curve = None if self.curve is None else (self.curve.steps, self.curve.value == "best")
         return _core.Problem(
-            self.domain.core, contexts, fidelities, self.direction == "minimize", self.clock == "seconds"
+            self.domain.core, contexts, fidelities, self.direction == "minimize", self.clock == "seconds", curve
         )
 
     def __getstate__(self) -> dict[str, Any]:

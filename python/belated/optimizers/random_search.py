@@ -39,6 +39,11 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
         From 0 to 2**64 - 1. Default None: a seed is drawn. In both cases, the attribute `seed_` contains the seed.
     time : callable, optional
         A function that returns seconds, used for time stamps and for ``clock="seconds"``. Default None: `time.time`.
+    curve : Curve, optional
+        The learning curve that each trial reports step by step. Default None: trials do not report steps.
+    stopping : ASHA, MedianStopping or str, optional
+        The rule that stops trials before the last step, if a curve was declared. A string ("asha" or "median") denotes
+        the rule of this name with its defaults. Default None: trials are not stopped.
 
     Raises
     ------
@@ -56,3 +61,5 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
     >>> optimizer.best_value_ < 0.01
     True
     """
+
+    _supports_curves = True

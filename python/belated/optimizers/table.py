@@ -23,7 +23,7 @@ from belated.space.space import Space
 if TYPE_CHECKING:
     from belated.optimizers.life_cycle import LifeCycle
 
-_STATES = ("observed", "pending", "failed", "abandoned")
+_STATES = ("observed", "pending", "failed", "abandoned", "stopped")
 
 # Cells that pandas.read_csv reads as missing values, like empty cells.
 _READ_AS_MISSING = frozenset(
@@ -128,6 +128,8 @@ def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
             trial.fail(error=str(row["error"]) if "error" in row else None, duration=row.get("duration"))
         elif row["state"] == "abandoned":
             trial.abandon()
+        elif row["state"] == "stopped":
+            trial.stop()
     return trials
 
 

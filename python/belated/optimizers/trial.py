@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from belated._core import TrialRecord
+from belated.optimizers.curve_reports import curve_of
 from belated.optimizers.report import TrialError, headline, merged_attrs
 
 if TYPE_CHECKING:
@@ -113,13 +114,18 @@ class Trial:
 
     @property
     def state(self) -> str:
-        """``"pending"``, ``"observed"``, ``"failed"`` or ``"abandoned"``."""
+        """``"pending"``, ``"observed"``, ``"failed"``, ``"abandoned"`` or ``"stopped"``."""
         return self._record.state
 
     @property
     def value(self) -> float | None:
         """The observed value; None before it is reported."""
         return self._record.value
+
+    @property
+    def curve(self) -> dict[int, float]:
+        """The reported steps of the learning curve in ascending order, with their values."""
+        return curve_of(self)
 
     @property
     def std(self) -> float | None:
@@ -159,7 +165,7 @@ class Trial:
 
     @property
     def ended_at(self) -> float | None:
-        """The optimizer's time when the trial was last observed, failed or abandoned; None while it is pending."""
+        """The optimizer's time when the trial last ended, with or without a value; None while it is pending."""
         return self._record.ended_at
 
     @property
@@ -209,6 +215,18 @@ class Trial:
     ) -> None:
         """Report that the evaluation failed; see `Optimizer.fail`."""
         self._owner.fail(self, error=error, duration=duration, attrs=attrs)
+
+    def report(self, step: int, value: float, *, attempt: int | None = None) -> None:
+        """Report a step of the learning curve; see `Optimizer.report`."""
+        self._owner.report(self, step, value, attempt=attempt)
+
+    def should_stop(self) -> bool:
+        """Return True if the evaluation should end before the last step; see `Optimizer.should_stop`."""
+        return self._owner.should_stop(self)
+
+    def stop(self) -> None:
+        """Stop the trial before the last step of its curve; see `Optimizer.stop`."""
+        self._owner.stop(self)
 
     def abandon(self) -> None:
         """Leave the trial out of the model; see `Optimizer.abandon`."""

@@ -15,6 +15,7 @@ _LOOKS = {
     "late": (figures.ORANGE, "D"),
     "failed": (figures.RED, "X"),
     "abandoned": (figures.GREY, "|"),
+    "stopped": (figures.GREY, "s"),
     "pending": (figures.GREEN, ">"),
     "expired": (figures.PURPLE, ">"),
 }

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 from belated._core import InvalidSetting
 from belated.hints import ELSEWHERE, RUN_ARGUMENTS, argument_advice
 from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.curve import Curve, Stopping, StoppingName
 from belated.optimizers.names import UnknownArgument
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import format_error
@@ -22,7 +23,8 @@ from belated.optimizers.settings import (
     Search,
     Surrogate,
 )
-from belated.run.evaluations import PICKLING_ADVICE, CallingThread
+from belated.run.calling_thread import CallingThread
+from belated.run.evaluations import PICKLING_ADVICE
 from belated.run.objective import Objective, signature_of
 from belated.run.stoppers import NoImprovement
 from belated.short_repr import short_repr
@@ -50,6 +52,8 @@ class BayesOptSettings(TypedDict, total=False):
     time: Callable[[], float] | None
     constraints: Sequence[Callable[[dict[str, Any]], bool]] | None
     fidelity: Fidelity | None
+    curve: Curve | None
+    stopping: Stopping | StoppingName | None
 
 
 def check_names(direction: Direction, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:

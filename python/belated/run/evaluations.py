@@ -6,6 +6,7 @@ reported before the next suggestion.
 
 import errno
 import logging
+import math
 import queue
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from belated._core import AlreadyObserved, BelatedError, InvalidValue
 from belated.optimizers.log import Limit
@@ -28,6 +29,9 @@ from belated.run.total import Total
 from belated.run.worker_errors import WorkerDied, WorkersDoNotStart, is_of_ray_task, worker_died
 from belated.study.study import Study
 from belated.warn import logger, warn
+
+if TYPE_CHECKING:
+    from belated.run.curves import Reports
 
 LOGGER = logger()
 
@@ -61,15 +65,6 @@ class RunError(BelatedError, RuntimeError):
     result: Any
 
 
-class CallingThread(Executor):
-    """An executor that calls a function in the thread that submits it, where Ctrl-C and debuggers can interrupt it."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        future: Future[Any] = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
-
-
 @dataclass
 class Evaluations:
     """The evaluations of a run, with the settings and trials of the run."""
@@ -89,6 +84,8 @@ class Evaluations:
     limit: Callable[[], Limit] | None = None
     # Trials that were pending before the run; these trials are evaluated first.
     waiting: list[Trial] = field(default_factory=list)
+    # What workers use to report the steps of curves.
+    reports: "Reports | None" = None
     trials: list[Trial] = field(default_factory=list)
     running: dict[Future[Outcome], Trial] = field(default_factory=dict)
     # Do not use a SimpleQueue: in some releases of Python, SimpleQueue.get may never return if the timeout is tiny.
@@ -164,12 +161,19 @@ class Evaluations:
         """Submit the evaluation of a trial."""
         fidelity = None if self.optimizer._problem.fidelity is None else trial.fidelity
         try:
-            future = self.executor.submit(evaluate, self.f, trial.number, trial.params, fidelity)
+            curve = () if self.reports is None else (self.reports, self.next_attempt(trial))
+            future = self.executor.submit(evaluate, self.f, trial.number, trial.params, fidelity, *curve)
         except Exception as error:
             _abandon(trial)
             raise self.executor_error(trial, error) from error
         self.running[future] = trial
         future.add_done_callback(self.finished.put)
+
+    @staticmethod
+    def next_attempt(trial: Trial) -> int:
+        """Return the number of the attempt at an evaluation that is about to start."""
+        record = trial._record
+        return record.attempt + 1 if record.curve else 0
 
     def next_finished(self, wait: bool) -> Future[Outcome] | None:
         """Return a finished evaluation, or None.
@@ -254,6 +258,9 @@ class Evaluations:
         """Report an outcome to the optimizer; an interrupted trial stays pending."""
         if isinstance(outcome.error, KeyboardInterrupt):
             return
+        if self.reports is not None and trial.state == "stopped":
+            LOGGER.info("trial %d was stopped; %s", trial.number, _point_in_words(trial))
+            return
         try:
             if outcome.value is not None:
                 try:
@@ -269,6 +276,7 @@ class Evaluations:
     def observe(self, trial: Trial, value: float, outcome: Outcome) -> None:
         """Report a value, and the data that f returned with the value, to the optimizer and the logger."""
         std, cost, duration = outcome.std, outcome.cost, outcome.duration
+        self.check_curve(trial, value)
         self.optimizer.observe(trial, value, std=std, cost=cost, duration=duration, attrs=outcome.attrs)
         if LOGGER.isEnabledFor(logging.INFO):
             facts = {"std": std, "cost": cost, "duration": duration}
@@ -276,6 +284,21 @@ class Evaluations:
             known.append(_point_in_words(trial))
             known.append(f"best_value_={self.optimizer.best_value_!r}")
             LOGGER.info("trial %d observed: %s", trial.number, ", ".join(known))
+
+    def check_curve(self, trial: Trial, value: float) -> None:
+        """Warn once if a value differs from the value of the reported curve."""
+        declared = self.optimizer._optimizer.curve
+        known = [] if declared is None else [y for y in trial.curve.values() if not math.isnan(y)]
+        if declared is None or not known:
+            return
+        best = min if self.optimizer.direction == "minimize" else max
+        expected = best(known) if declared.value == "best" else known[-1]
+        if not math.isclose(value, expected, rel_tol=1e-6, abs_tol=1e-12):
+            self.warn_once(
+                "curve",
+                f"f returned {value!r} for trial {trial.number}, and the {declared.value} value of its curve is "
+                f"{expected!r}; the returned value is used, and further ones do not warn",
+            )
 
     def fail(self, trial: Trial, outcome: Outcome) -> None:
         """Report a failure and its reason to the optimizer and the logger; warn at the first failure of each kind."""

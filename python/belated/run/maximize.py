@@ -25,6 +25,7 @@ from belated.optimizers.values import checked
 from belated.run import arguments
 from belated.run.arguments import NOT_PASSED_ON, BayesOptSettings, Direction
 from belated.run.budget import Budget
+from belated.run.curves import reports_for
 from belated.run.evaluations import Evaluations, RunError
 from belated.run.objective import objective
 from belated.run.progress import progress_bar
@@ -98,10 +99,12 @@ def _optimize(
     limit += len(waiting)
     bar = progress_bar(progress, None if expected == math.inf else int(expected))
     pool = executor if executor is not None else arguments.own_pool(size, timeout, processes)
+    reports, server = reports_for(chosen, pool, executor is None, function.is_generator)
     # While one worker waits for a trial, the other workers are busy. Workers of a given executor may run elsewhere.
     busy = size - 1 if executor is None else 0
     evaluations = Evaluations(
-        function, chosen, pool, size, limit, total, spending, deadline, n_retries, functions, bar, used, waiting
+        function, chosen, pool, size, limit, total, spending, deadline, n_retries, functions, bar, used, waiting,
+        reports=reports,
     )
 
     def result(stop_reason: StopReason) -> Result:
@@ -123,6 +126,8 @@ def _optimize(
                 evaluations.finalize()
             finally:
                 add_busy_workers(-busy)
+                if server is not None:
+                    server.close()
                 if executor is None:
                     pool.shutdown(wait=all(future.done() for future in evaluations.running), cancel_futures=True)
                 if bar is not None:

@@ -1,9 +1,13 @@
 """The function f of a run: its possible signatures, its call, and the check of its result."""
 
+from __future__ import annotations
+
 import inspect
+import itertools
 import math
 import pickle
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, fields
 from time import perf_counter
 from types import BuiltinFunctionType
@@ -11,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from belated._core import InvalidSetting
+from belated._core import InvalidSetting, InvalidValue
 from belated.optimizers.report import format_error
 from belated.run.raised import Place, Sendable, last_line_of_user
 from belated.space.arguments import finite, one_line, real_number
+
+if TYPE_CHECKING:
+    from belated.run.curves import Reports
 
 # The `Place` of an outcome whose attrs cannot be stored, because they are not JSON data or cannot be pickled.
 UNUSABLE_ATTRS = Place("unusable attrs", "", 0)
@@ -30,7 +37,7 @@ _TRIAL_ELSEWHERE = {
     ),
     **dict.fromkeys(("set_user_attr", "set_metric_names"), "write trial.attrs[name] = value"),
     "user_attrs": "use trial.attrs",
-    **dict.fromkeys(("report", "should_prune"), "belated does not prune by intermediate values"),
+    "should_prune": "use trial.should_stop()",
 }
 
 
@@ -65,6 +72,48 @@ class RunningTrial:
     params: Any
     attrs: dict[str, Any] = field(default_factory=dict)
     fidelity: Any = None
+    _reports: Reports | None = field(default=None, repr=False)
+    _attempt: int = field(default=0, repr=False)
+    # The reported steps of this attempt.
+    _curve: dict[int, float] = field(default_factory=dict, repr=False)
+    _stopped: bool = field(default=False, repr=False)
+
+    def report(self, step: int, value: float) -> None:
+        """Report the value of a step of the learning curve; see `Optimizer.report`.
+
+        Raises
+        ------
+        InvalidSetting
+            A curve was not declared, or the executor of the run does not support reports.
+        InvalidValue
+            The step is not in the curve, or the value is neither finite nor NaN.
+        """
+        number = _scalar(value)
+        self._stopped = self._channel.report(self.number, step, number, self._attempt) or self._stopped
+        self._curve[step] = number
+
+    def should_stop(self) -> bool:
+        """Return True if the function should end before the last step. Its result is then ignored."""
+        self._stopped = self._stopped or self._channel.should_stop(self.number)
+        return self._stopped
+
+    @property
+    def _channel(self) -> Reports:
+        if self._reports is None:
+            raise InvalidSetting(
+                "this run does not take reports: pass curve=bl.Curve(steps) to the optimizer, and n_workers or "
+                "processes=True in place of another executor"
+            )
+        return self._reports
+
+    def _value_of_curve(self) -> float | None:
+        """Return the value that the declared curve has after the reported steps; None without a number."""
+        known = [self._curve[step] for step in sorted(self._curve) if not math.isnan(self._curve[step])]
+        if not known:
+            return None
+        reports = self._channel
+        best = min if reports.minimizes else max
+        return best(known) if reports.curve.value == "best" else known[-1]
 
     # Hide this method from type checkers; otherwise they would allow any attribute.
     if not TYPE_CHECKING:
@@ -94,6 +143,8 @@ class Outcome:
     caught: bool = False
     #: The type of the error and the user's line that raised it, or the type of the returned value.
     place: Place | None = None
+    #: Whether the trial was stopped before the last step of its curve.
+    stopped: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         facts = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -125,23 +176,36 @@ class Objective:
         """Whether the function receives the trial and can read its fidelity."""
         return self.trial_by_name or "trial" in self.order
 
-    def __call__(self, number: int, point: Any, fidelity: Any = None) -> Outcome:
+    @property
+    def is_generator(self) -> bool:
+        """Whether the function is a generator, whose values are the steps of a curve."""
+        return inspect.isgeneratorfunction(inspect.unwrap(self.f))
+
+    def __call__(
+        self, number: int, point: Any, fidelity: Any = None, reports: Reports | None = None, attempt: int = 0
+    ) -> Outcome:
         """Call f at a point; return the outcome, which contains any error that f raises.
 
         An error of a future is therefore always an error of the executor.
         """
         trial, positional, keywords = None, [point], {}
-        if self.takes_trial:
-            trial = RunningTrial(number, point.copy(), fidelity=fidelity)
+        if self.takes_trial or reports is not None:
+            trial = RunningTrial(number, point.copy(), fidelity=fidelity, _reports=reports, _attempt=attempt)
             arguments = {"params": point, "trial": trial}
             positional = [arguments[name] for name in self.order]
             keywords = {"trial": trial} if self.trial_by_name else {}
         start = perf_counter()
         try:
             returned = self.f(*positional, **keywords)
+            if trial is not None and reports is not None and isinstance(returned, Generator):
+                returned = _follow(returned, trial)
             duration = perf_counter() - start
+            if trial is not None and trial._stopped:
+                return Outcome(duration=duration, stopped=True)
             return read_returned(returned, {} if trial is None else trial.attrs, duration)
         except BaseException as error:
+            if trial is not None and trial._stopped and isinstance(error, Exception):
+                return Outcome(duration=perf_counter() - start, stopped=True)
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                 # Remove this frame from the traceback.
                 error.__traceback__ = error.__traceback__.tb_next
@@ -151,9 +215,37 @@ class Objective:
             return Outcome(attrs=attrs, duration=duration, error=error, caught=caught, place=place)
 
 
-def evaluate(f: Objective, number: int, point: Any, fidelity: Any) -> Outcome:
+def evaluate(
+    f: Objective, number: int, point: Any, fidelity: Any, reports: Reports | None = None, attempt: int = 0
+) -> Outcome:
     """Return the outcome of a trial at a point. This is a function because some executors can only call functions."""
-    return f(number, point, fidelity)
+    return f(number, point, fidelity, reports, attempt)
+
+
+def _follow(steps: Generator[Any, Any, Any], trial: RunningTrial) -> Any:
+    """Report each value of a generator as the next step, until the generator ends or the trial is stopped.
+
+    Return the result of the generator, or the value of the curve if the generator returns None.
+    """
+    with closing(steps):
+        for step in itertools.count(1):
+            try:
+                value = next(steps)
+            except StopIteration as end:
+                found = trial._value_of_curve() if end.value is None else end.value
+                if found is None:
+                    raise InvalidValue("f yielded no finite value: yield the value of each step") from None
+                return found
+            trial.report(step, value)
+            if trial._stopped:
+                break
+    return None
+
+
+def _scalar(value: Any) -> Any:
+    """Return an array or tensor with one element as a number; return other objects unchanged."""
+    shape = getattr(value, "shape", None)
+    return value.item() if shape is not None and hasattr(value, "item") and all(n == 1 for n in shape) else value
 
 
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from belated.optimizers.problem import LATEST
 from belated.study.study import LONGEST_NAME
 
-State = Literal["pending", "observed", "failed", "abandoned"]
+State = Literal["pending", "observed", "failed", "abandoned", "stopped"]
 
 Amount = Annotated[float, Field(ge=0)]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
@@ -218,6 +218,7 @@ class Counts(BaseModel):
     observed: int
     failed: int
     abandoned: int
+    stopped: int
 
 
 class StudyName(BaseModel):

@@ -10,6 +10,7 @@ import numpy as np
 
 from belated._core import BelatedError, InvalidSetting, InvalidSpace
 from belated.optimizers.constraints import Constraint
+from belated.optimizers.curve import Curve
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.values import as_data, from_data
 from belated.short_repr import short_repr
@@ -134,6 +135,8 @@ def definition_of(optimizer: Optimizer) -> dict[str, Any]:
     # Leave out arguments that most optimizers do not use.
     if optimizer.fidelity is not None:
         arguments["fidelity"] = _fidelity_as_data(optimizer.fidelity)
+    if optimizer.curve is not None:
+        arguments |= {"curve": as_data(optimizer.curve), "stopping": as_data(optimizer._rule)}
     if optimizer._constraints is not None:
         # Functions cannot be stored, so the number and the names of the constraints are stored instead.
         arguments["constraints"] = optimizer._constraints.names
@@ -209,6 +212,7 @@ def optimizer_from(
         "space": _dimensions,
         "context": _dimensions,
         "fidelity": lambda data: from_data(data, {"Fidelity": Fidelity, "PowerCost": PowerCost}),
+        "curve": lambda data: from_data(data, {"Curve": Curve}),
         "candidates": lambda data: np.array(data["rows"], dtype=_KINDS_OF_NUMBER[data["kind"]]),
     }
     try:

@@ -165,7 +165,7 @@ def test_a_function_of_trial_and_kwargs_gets_both():
         ("suggest_float suggest_int suggest_categorical suggest_uniform suggest_loguniform", "trial.params[name]"),
         ("set_user_attr set_metric_names", "trial.attrs[name] = value"),
         ("user_attrs", "trial.attrs"),
-        ("report should_prune", "does not prune"),
+        ("should_prune", "use trial.should_stop()"),
     ],
 )
 def test_error_for_a_trial_attribute_of_another_package_gives_advice(names, advice):

@@ -120,7 +120,7 @@ def test_a_total_reads_earlier_trials_once():
 
 def test_a_trial_is_made_only_for_functions_that_take_one(monkeypatch):
     made = []
-    monkeypatch.setattr("belated.run.objective.RunningTrial", lambda *given, fidelity: made.append(given))
+    monkeypatch.setattr("belated.run.objective.RunningTrial", lambda *given, **others: made.append(given))
     point = {"x": 1.0}
     assert objective(lambda params: params["x"], ["x"], ())(3, point).value == 1.0 and not made
     objective(lambda params, trial: 1.0, ["x"], (ArithmeticError, AttributeError))(3, point)

@@ -1,0 +1,112 @@
+"""Learning curves: their declaration, and the rules that stop trials before the last step."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from belated._core import InvalidSetting
+from belated.optimizers.values import Value, checked
+
+# The strings that stand for rules with default fields.
+StoppingName: TypeAlias = Literal["asha", "median"]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The learning curve of each trial, such as the validation accuracy after each epoch.
+
+    A trial reports a value at each of the steps 1, 2, …, `steps`. Steps may be left out.
+
+    Parameters
+    ----------
+    steps : int
+        The last step, at least 1.
+    value : {"last", "best"}, default "last"
+        Which value of the curve is the value of the trial: the value at the last step, or the best value at any step.
+
+    Raises
+    ------
+    InvalidSetting
+        steps is not an integer >= 1, or value is another string.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> def f(params):  # a generator: each value is reported as the next step
+    ...     accuracy = 0.0
+    ...     for epoch in range(20):
+    ...         accuracy += params["lr"] * (0.9 - accuracy)
+    ...         yield accuracy
+    >>> optimizer = bl.RandomSearch({"lr": (0.01, 0.5)}, curve=bl.Curve(20), stopping="asha", seed=0)
+    >>> result = bl.maximize(f, optimizer=optimizer, n_trials=20)
+    >>> len(result.best_trial_.curve), any(trial.state == "stopped" for trial in result.trials)
+    (20, True)
+    """
+
+    steps: int
+    value: Literal["last", "best"] = "last"
+
+    def __post_init__(self) -> None:
+        steps = checked(self.steps, int, "steps")
+        if not 1 <= steps < 2**32:
+            raise InvalidSetting(f"steps={steps} of Curve is not usable: pass an integer from 1 to 2**32 - 1")
+        object.__setattr__(self, "steps", steps)
+        checked(self.value, Literal["last", "best"], "value")
+
+
+class Stopping(Value, argument=True):
+    """A rule that stops trials before the last step of their curves."""
+
+
+@dataclass(frozen=True, repr=False)
+class ASHA(Stopping, name="asha"):
+    """Asynchronous successive halving, in the variant that stops trials (Li et al. 2020, section 3.2).
+
+    At each of the rungs ``min_step``, ``min_step * reduction``, ``min_step * reduction**2``, …, a trial continues if
+    its value is among the best ``1/reduction`` of all values at this rung so far. While a rung has fewer than
+    `reduction` values, all trials continue.
+
+    Parameters
+    ----------
+    reduction : float, default 3.0
+        Above 1.
+    min_step : int, default 1
+        The first rung, at least 1.
+    """
+
+    reduction: float = 3.0
+    min_step: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.reduction > 1:
+            raise InvalidSetting(f"reduction={self.reduction} of ASHA is not usable: pass a number above 1")
+        _check_step(self)
+
+
+@dataclass(frozen=True, repr=False)
+class MedianStopping(Stopping, name="median"):
+    """A trial is stopped if its best value so far is below the median of the finished trials at the same step.
+
+    This is the median rule of Golovin et al. (2017), section 3.2.1, with values in place of running averages. If values
+    are minimised, a trial is stopped if its best value is above the median.
+
+    Parameters
+    ----------
+    min_trials : int, default 5
+        While fewer trials have a value at the step and a result, all trials continue.
+    min_step : int, default 1
+        The first step at which a trial may be stopped.
+    """
+
+    min_trials: int = 5
+    min_step: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_step(self)
+
+
+def _check_step(rule: ASHA | MedianStopping) -> None:
+    if not 1 <= rule.min_step < 2**32:
+        kind = type(rule).__name__
+        raise InvalidSetting(f"min_step={rule.min_step} of {kind} is not usable: pass an integer from 1 to 2**32 - 1")

@@ -1,0 +1,74 @@
+"""The methods of optimizers and studies for learning curves: reports of steps, and the end of trials."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from belated._core import Action, AlreadyObserved, InvalidSetting, InvalidValue
+from belated.optimizers.curve import Curve, Stopping
+from belated.optimizers.values import as_data, checked
+from belated.short_repr import short_repr
+from belated.space.arguments import real_number, whole_number
+
+if TYPE_CHECKING:
+    from belated.optimizers.life_cycle import LifeCycle
+    from belated.optimizers.trial import Trial
+
+
+def check_declared(owner: str, curve: Any, stopping: Any, supports_curves: bool) -> None:
+    """Check the arguments `curve` and `stopping` of an optimizer; `owner` is the name of its class."""
+    if curve is not None and not isinstance(curve, Curve):
+        raise InvalidSetting(f"curve={short_repr(curve)} is not usable: pass bl.Curve(steps), or None")
+    if curve is not None and not supports_curves:
+        raise InvalidSetting(f"{owner} does not support curves: leave curve out, or use BayesOpt or RandomSearch")
+    if stopping is not None and curve is None:
+        raise InvalidSetting(f"stopping={short_repr(stopping)} needs a curve: pass curve=bl.Curve(steps), too")
+
+
+def checked_rule(stopping: Stopping | str | None) -> Stopping | None:
+    """Return the rule that the argument `stopping` denotes."""
+    rule: Stopping | None = checked(stopping, Stopping | None, "stopping")
+    return rule
+
+
+def report(owner: LifeCycle[Any], number: int, step: Any, value: Any, attempt: Any) -> None:
+    """Check and log a report of a step."""
+    record = owner._current_log().trial(number)
+    given = whole_number(step)
+    curve = owner._optimizer.curve
+    if curve is not None and (given is None or not 1 <= given <= curve.steps):
+        raise InvalidValue(
+            f"step={short_repr(step)} for trial {number} is not usable: pass an integer from 1 to {curve.steps}"
+        )
+    y = real_number(value)
+    if y is None or math.isinf(y):
+        raise InvalidValue(
+            f"value={short_repr(value)} at step {step} of trial {number} is not usable: pass a finite number, or NaN "
+            "for a step that failed"
+        )
+    start = record.attempt if attempt is None else whole_number(attempt)
+    if start is None or not 0 <= start < 2**32:
+        raise InvalidValue(f"attempt={short_repr(attempt)} for trial {number} is not usable: pass an integer >= 0")
+    owner._log.record(Action.report(number, given or 0, y, start), owner._problem.wall_time())
+
+
+def should_stop(owner: LifeCycle[Any], number: int) -> bool:
+    """Return whether the evaluation of a trial should end; log the decision if it is new."""
+    state = owner._current_log().trial(number).state
+    if state != "pending":
+        return state == "stopped"
+    rule = owner._optimizer._rule
+    if rule is None or not owner._log.stops(number, json.dumps(as_data(rule))):
+        return False
+    try:
+        owner._log.record(Action.stop(number), owner._problem.wall_time())
+    except AlreadyObserved:  # another process has reported the value
+        return False
+    return True
+
+
+def curve_of(trial: Trial) -> dict[int, float]:
+    """Return the reported steps of a trial and their values."""
+    return dict(trial._record.curve)

@@ -1,0 +1,85 @@
+"""The learning curves of a run: workers report steps to the optimizer, and ask whether to stop.
+
+Threads call the optimizer directly. Processes send their reports to a `ReportServer`.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Protocol
+
+from belated._core import InvalidSetting
+from belated.optimizers.curve import Curve
+from belated.run.calling_thread import CallingThread
+
+if TYPE_CHECKING:
+    from belated.optimizers.optimizer import Optimizer
+    from belated.run.report_server import ReportServer
+    from belated.study.study import Study
+
+
+class Reports(Protocol):
+    """What a worker needs to report the steps of a curve."""
+
+    curve: Curve
+    minimizes: bool
+
+    def report(self, number: int, step: int, value: float, attempt: int) -> bool:
+        """Report a step of a trial; return whether the trial should stop."""
+
+    def should_stop(self, number: int) -> bool:
+        """Return whether a trial should stop."""
+
+
+class DirectReports:
+    """Reports of threads in the process of the optimizer."""
+
+    def __init__(self, optimizer: Optimizer | Study) -> None:
+        curve = optimizer._optimizer.curve
+        assert curve is not None
+        self.curve: Curve = curve
+        self.minimizes = optimizer.direction == "minimize"
+        self._optimizer = optimizer
+
+    def report(self, number: int, step: int, value: float, attempt: int) -> bool:
+        self._optimizer.report(number, step, value, attempt=attempt)
+        return self._optimizer.should_stop(number)
+
+    def should_stop(self, number: int) -> bool:
+        return self._optimizer.should_stop(number)
+
+
+def reports_for(
+    optimizer: Optimizer | Study, executor: Executor, is_own: bool, is_generator: bool
+) -> tuple[Reports | None, ReportServer | None]:
+    """Return what the workers of an executor use to report steps, and the server to close at the end of the run.
+
+    Raises
+    ------
+    InvalidSetting
+        The function is a generator, and a curve was not declared, or the executor does not support reports.
+    """
+    if optimizer._optimizer.curve is None:
+        if is_generator:
+            raise InvalidSetting(
+                "f is a generator, whose values are the steps of a learning curve: pass curve=bl.Curve(steps) with the "
+                "number of steps, or return one value"
+            )
+        return None, None
+    direct = DirectReports(optimizer)
+    if isinstance(executor, (ThreadPoolExecutor, CallingThread)):
+        return direct, None
+    # These imports are slow, and only processes need them.
+    from concurrent.futures import ProcessPoolExecutor
+
+    from belated.run.report_server import ReportServer
+
+    if is_own or isinstance(executor, ProcessPoolExecutor):
+        server = ReportServer(direct)
+        return server.remote, server
+    if is_generator:
+        raise InvalidSetting(
+            f"the workers of {type(executor).__name__} cannot report steps: pass n_workers, for threads, or "
+            "processes=True"
+        )
+    return None, None

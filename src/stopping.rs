@@ -1,0 +1,261 @@
+//! Rules that end evaluations before the last step of their learning curves.
+//!
+//! Values are oriented so that larger values are better. The value of a trial at a step is the value that the declared
+//! curve has after this step: the last reported value, or the best reported value.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::ledger::{Ledger, State, Trial, TrialNumber};
+use crate::problem::CurveValue;
+
+/// A rule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", deny_unknown_fields)]
+pub enum Stopping {
+    /// Asynchronous successive halving in the variant that stops trials (Li et al. 2020, section 3.2; Syne Tune calls
+    /// the variant "stopping"). At each of the rungs `min_step`, `min_step`·η, `min_step`·η², …, a trial continues if
+    /// its value is among the best 1/η of all values at this rung so far.
+    #[serde(rename = "ASHA")]
+    Halving {
+        /// η.
+        reduction: f64,
+        /// The first rung.
+        min_step: u32,
+    },
+    /// A trial is stopped if its best value so far is below the median of the values that the trials with a result had at
+    /// the same step (Golovin et al. 2017, section 3.2.1, with values in place of running averages).
+    #[serde(rename = "MedianStopping")]
+    Median {
+        /// The number of trials with a result and a value at the step, before which no trial is stopped.
+        min_trials: usize,
+        /// The first step at which a trial may be stopped.
+        min_step: u32,
+    },
+}
+
+impl Stopping {
+    /// The rules with their defaults, which the classes of the Python package have too.
+    pub fn defaults() -> [Self; 2] {
+        [
+            Stopping::Halving {
+                reduction: 3.0,
+                min_step: 1,
+            },
+            Stopping::Median {
+                min_trials: 5,
+                min_step: 1,
+            },
+        ]
+    }
+
+    /// Reads a rule from JSON.
+    pub fn from_json(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|error| Error::InvalidDefinition {
+            got: text.to_string(),
+            expected: error.to_string(),
+        })
+    }
+
+    /// Whether the evaluation of a pending trial should end after its last report.
+    pub fn stops(&self, log: &Ledger, number: TrialNumber) -> Result<bool> {
+        let (trial, curve) = (log.trial(number)?, log.problem().curve);
+        let (Some(declared), Some(&(step, _))) = (curve, trial.curve().last()) else {
+            return Ok(false);
+        };
+        if trial.state != State::Pending || step >= declared.steps {
+            return Ok(false);
+        }
+        Ok(match *self {
+            Stopping::Halving {
+                reduction,
+                min_step,
+            } => {
+                let before = trial
+                    .curve()
+                    .iter()
+                    .rev()
+                    .nth(1)
+                    .map_or(0, |report| report.0);
+                let Some(rung) = last_rung(before, step, reduction, min_step) else {
+                    return Ok(false);
+                };
+                let mut values: Vec<f64> = log
+                    .trials()
+                    .iter()
+                    .filter(|other| other.curve().last().is_some_and(|last| last.0 >= rung))
+                    .map(|other| value_at(other, rung, declared.value))
+                    .collect();
+                values.sort_unstable_by(|a, b| b.total_cmp(a));
+                let n_kept = (values.len() as f64 / reduction).floor() as usize;
+                // With fewer than η values, nothing is known about the best 1/η.
+                n_kept > 0 && value_at(trial, rung, declared.value) < values[n_kept - 1]
+            }
+            Stopping::Median {
+                min_trials,
+                min_step,
+            } => {
+                let ended = log.trials().iter().filter(|other| {
+                    other.state == State::Observed
+                        && other.curve().first().is_some_and(|first| first.0 <= step)
+                });
+                let mut values: Vec<f64> = ended
+                    .map(|other| value_at(other, step, declared.value))
+                    .collect();
+                if step < min_step || values.len() < min_trials.max(1) {
+                    return Ok(false);
+                }
+                values.sort_unstable_by(f64::total_cmp);
+                let middle = values.len() / 2;
+                let median = match values.len() % 2 {
+                    1 => values[middle],
+                    _ => 0.5 * values[middle - 1] + 0.5 * values[middle],
+                };
+                value_at(trial, step, CurveValue::Best) < median
+            }
+        })
+    }
+}
+
+/// The last of the rungs first, first·η, first·η², … after step `before` and not after step `step`.
+fn last_rung(before: u32, step: u32, reduction: f64, first: u32) -> Option<u32> {
+    let mut rung = f64::from(first);
+    let mut found = None;
+    while rung.round() <= f64::from(step) {
+        if rung.round() > f64::from(before) {
+            found = Some(rung.round() as u32);
+        }
+        rung *= reduction;
+    }
+    found
+}
+
+/// The value of a trial after a step, or −∞ if the trial did not report a number.
+fn value_at(trial: &Trial, step: u32, value: CurveValue) -> f64 {
+    let reports = trial.curve().iter();
+    let values = reports
+        .take_while(|report| report.0 <= step)
+        .map(|report| report.1);
+    let known = values.filter(|value| !value.is_nan());
+    match value {
+        CurveValue::Best => known.fold(f64::NEG_INFINITY, f64::max),
+        CurveValue::Last => known.last().unwrap_or(f64::NEG_INFINITY),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::ledger::{Action, Observation};
+    use crate::problem::{Clock, Curve, Problem};
+
+    fn log(value: CurveValue) -> Ledger {
+        let cube = Problem::unit_cube(1, 0, Clock::Iterations).unwrap();
+        let curve = Some(Curve { steps: 27, value });
+        Ledger::new(Arc::new(Problem { curve, ..cube }))
+    }
+
+    fn act(log: &mut Ledger, action: Action) {
+        if let Some(event) = log.validate(action, 0.0, None).unwrap() {
+            log.push(event).unwrap();
+        }
+    }
+
+    /// Adds a pending trial with a curve that starts at step 1.
+    fn add(log: &mut Ledger, values: &[f64]) -> TrialNumber {
+        let number = log.trials().len();
+        act(
+            log,
+            Action::add(
+                crate::problem::Point::Numbers(vec![Some(0.5)]),
+                vec![],
+                None,
+                None,
+            ),
+        );
+        for (step, &value) in (1..).zip(values) {
+            act(
+                log,
+                Action::Report {
+                    number,
+                    step,
+                    value,
+                    attempt: 0,
+                },
+            );
+        }
+        number
+    }
+
+    #[test]
+    fn halving_keeps_the_best_third_at_each_rung() {
+        let rule =
+            Stopping::from_json(r#"{"kind": "ASHA", "reduction": 3, "min_step": 1}"#).unwrap();
+        let mut log = log(CurveValue::Last);
+        let mut stopped = Vec::new();
+        for value in [1.0, 0.0, 2.0, 1.5, 1.9, 1.95, 1.96] {
+            let number = add(&mut log, &[value]);
+            stopped.push(rule.stops(&log, number).unwrap());
+        }
+        assert_eq!(stopped, [false, false, false, true, true, false, false]);
+        // A step between rungs decides nothing, and a NaN is the worst value of a rung.
+        let number = add(&mut log, &[3.0, -9.0]);
+        assert!(!rule.stops(&log, number).unwrap());
+        let number = add(&mut log, &[f64::NAN]);
+        assert!(rule.stops(&log, number).unwrap());
+    }
+
+    #[test]
+    fn rungs_are_powers_of_the_reduction() {
+        assert_eq!(last_rung(0, 1, 3.0, 1), Some(1));
+        assert_eq!(last_rung(1, 2, 3.0, 1), None);
+        assert_eq!(last_rung(2, 10, 3.0, 1), Some(9));
+        assert_eq!(last_rung(0, 27, 3.0, 2), Some(18));
+    }
+
+    #[test]
+    fn the_median_of_ended_trials_is_the_bound() {
+        let text = r#"{"kind": "MedianStopping", "min_trials": 3, "min_step": 2}"#;
+        let rule = Stopping::from_json(text).unwrap();
+        let mut log = log(CurveValue::Last);
+        for value in [1.0, 2.0, 3.0] {
+            let early = add(&mut log, &[0.0, 0.0]);
+            assert!(!rule.stops(&log, early).unwrap());
+            let number = add(&mut log, &[0.0, value]);
+            let (observation, again) =
+                (Observation::new(value, None), crate::ledger::Again::Refuse);
+            act(
+                &mut log,
+                Action::Observe {
+                    number,
+                    observation,
+                    again,
+                },
+            );
+        }
+        for (values, stops) in [
+            (&[0.0, 1.9][..], true),
+            (&[0.0, 2.0], false),
+            (&[2.5, 1.0], false),
+            (&[0.0], false),
+        ] {
+            let number = add(&mut log, values);
+            assert_eq!(rule.stops(&log, number).unwrap(), stops, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn only_pending_trials_before_the_last_step_are_stopped() {
+        let rule = Stopping::Halving {
+            reduction: 2.0,
+            min_step: 27,
+        };
+        let mut log = log(CurveValue::Best);
+        for value in [3.0, 2.0, 1.0] {
+            let number = add(&mut log, &[value; 27]);
+            assert!(!rule.stops(&log, number).unwrap());
+        }
+    }
+}

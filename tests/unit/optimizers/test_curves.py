@@ -1,0 +1,206 @@
+"""Tests of learning curves: reports, stopped trials, and the rules that stop trials."""
+
+import math
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+
+SPACE = {"x": (0.0, 1.0)}
+CURVE = bl.Curve(9)
+
+
+def search(**arguments):
+    return bl.RandomSearch(SPACE, seed=0, **({"curve": CURVE} | arguments))
+
+
+def test_reports_may_come_late_in_any_order_and_twice():
+    optimizer = search()
+    trial = optimizer.suggest()
+    trial.report(3, 0.5)
+    trial.report(1, 0.25)
+    trial.report(3, 0.5)
+    trial.observe(1.0)
+    trial.report(2, float("nan"))
+    assert list(trial.curve) == [1, 2, 3]
+    assert trial.curve[3] == 0.5 and math.isnan(trial.curve[2])
+    assert (trial.state, trial.value) == ("observed", 1.0)
+    n_events = optimizer._log.n_events()
+    trial.report(2, math.nan)
+    assert optimizer._log.n_events() == n_events
+    with pytest.raises(bl.AlreadyObserved, match="step 3 of trial 0 has the value 0.5"):
+        trial.report(3, 0.75)
+
+
+@pytest.mark.parametrize("step", [0, -1, 10, 1.5, True, "2", None])
+def test_steps_outside_the_curve_are_refused(step):
+    trial = search().suggest()
+    with pytest.raises(bl.InvalidValue, match="step"):
+        trial.report(step, 0.5)
+    assert trial.curve == {}
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, "0.5", None, 1j, [1.0]])
+def test_values_that_are_not_numbers_are_refused(value):
+    trial = search().suggest()
+    with pytest.raises(bl.InvalidValue, match="value"):
+        trial.report(1, value)
+    assert trial.curve == {}
+
+
+def test_reports_need_a_declared_curve():
+    trial = bl.RandomSearch(SPACE, seed=0).suggest()
+    with pytest.raises(bl.InvalidValue, match=r"curve=bl\.Curve"):
+        trial.report(1, 0.5)
+    assert not trial.should_stop()
+
+
+def test_a_new_attempt_replaces_the_curve_from_its_first_step():
+    trial = search().suggest()
+    for step in (1, 2, 3):
+        trial.report(step, float(step))
+    trial.report(2, 20.0, attempt=1)
+    trial.report(3, 3.0, attempt=0)  # a late report of the earlier attempt
+    assert trial.curve == {1: 1.0, 2: 20.0}
+    trial.report(3, 30.0)
+    assert trial.curve == {1: 1.0, 2: 20.0, 3: 30.0}
+
+
+def test_a_stopped_trial_has_a_curve_and_no_value():
+    optimizer = search()
+    first, second = optimizer.suggest(n=2)
+    first.report(1, 5.0)
+    first.stop()
+    second.observe(1.0)
+    assert first.state == "stopped" and first.should_stop() and not second.should_stop()
+    assert optimizer.best_trial_ == second
+    assert [trial.number for trial in optimizer.pending_] == []
+    first.report(2, 6.0)
+    assert first.curve == {1: 5.0, 2: 6.0}
+    with pytest.raises(bl.AlreadyObserved, match="stopped"):
+        second.stop()
+    # A value is accepted in every state.
+    first.observe(7.0)
+    assert (first.state, optimizer.best_value_) == ("observed", 7.0)
+
+
+def test_halving_keeps_the_best_third_of_a_rung():
+    optimizer = search(stopping="asha")
+    stopped = []
+    for value in [1.0, 0.0, 2.0, 1.5, 1.9, 1.95, 1.96]:
+        trial = optimizer.suggest()
+        trial.report(1, value)
+        stopped.append(trial.should_stop())
+    assert stopped == [False, False, False, True, True, False, False]
+
+
+def test_rules_follow_the_direction():
+    optimizer = search(stopping=bl.ASHA(reduction=2), direction="minimize")
+    stopped = []
+    for value in [1.0, 0.0, 2.0, -1.0]:
+        trial = optimizer.suggest()
+        trial.report(1, value)
+        stopped.append(trial.should_stop())
+    assert stopped == [False, False, True, False]
+
+
+def test_the_median_of_finished_trials_is_the_bound():
+    optimizer = search(stopping=bl.MedianStopping(min_trials=3, min_step=2))
+    for value in (1.0, 2.0, 3.0):
+        trial = optimizer.suggest()
+        for step in (1, 2):
+            trial.report(step, value)
+            assert not trial.should_stop()
+        trial.observe(value)
+    for values, stops in [((0.0, 1.9), True), ((0.0, 2.0), False), ((2.5, 1.0), False), ((0.0,), False)]:
+        trial = optimizer.suggest()
+        for step, value in enumerate(values, start=1):
+            trial.report(step, value)
+        assert trial.should_stop() is stops
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: bl.Curve(0),
+        lambda: bl.Curve(5, value="mean"),
+        lambda: bl.ASHA(reduction=1.0),
+        lambda: bl.ASHA(min_step=0),
+        lambda: bl.MedianStopping(min_step=0),
+        lambda: bl.RandomSearch(SPACE, stopping="asha"),
+        lambda: bl.RandomSearch(SPACE, curve=9),
+        lambda: search(stopping="hyperband"),
+        lambda: bl.TreeSearch(SPACE, curve=CURVE),
+        lambda: bl.BPEDelay(SPACE, curve=CURVE),
+    ],
+)
+def test_invalid_declarations_are_refused(wrong):
+    with pytest.raises(bl.InvalidSetting):
+        wrong()
+
+
+def test_copies_have_the_curves():
+    optimizer = search(stopping="median")
+    trial = optimizer.suggest()
+    trial.report(1, 0.5)
+    copy = pickle.loads(pickle.dumps(optimizer))
+    assert copy.trials[0].curve == {1: 0.5}
+    assert copy.get_params()["curve"] == CURVE
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_a_decision_is_read_by_other_processes(tmp_path, backend):
+    store = f"{backend}:///{tmp_path}/s.db"
+    study = bl.Study("s", store, search(stopping="asha"))
+    trials = study.suggest(n=4, expires_after=60.0)
+    for trial, value in zip(trials, (1.0, 2.0, 3.0, 0.0), strict=True):
+        trial.report(1, value)
+    assert trials[3].should_stop()
+    again = bl.Study.load("s", store)
+    assert again.trials[3].state == "stopped" and again.should_stop(3)
+    assert [trial.curve for trial in again.trials] == [{1: 1.0}, {1: 2.0}, {1: 3.0}, {1: 0.0}]
+    # The definition contains the curve and the rule.
+    assert again._optimizer.curve == CURVE and again._optimizer.stopping == bl.ASHA()
+    with pytest.raises(bl.BelatedError, match="curve"):
+        bl.Study("s", store, search(curve=bl.Curve(5), stopping="asha"))
+
+
+def test_a_report_renews_the_lease(tmp_path):
+    now = [0.0]
+    study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", search(), lambda: now[0])
+    trial = study.suggest(expires_after=60.0)
+    assert trial.expires_at == 60.0
+    now[0] = 50.0
+    trial.report(1, 0.5)
+    assert trial.expires_at == 110.0
+    assert bl.Study.load("s", f"sqlite:///{tmp_path}/s.db").trials[0].expires_at == 110.0
+
+
+def test_a_table_of_trials_keeps_stopped_trials():
+    pytest.importorskip("pandas")
+    optimizer = search()
+    optimizer.suggest(n=2)[1].stop()
+    other = search()
+    other.add(optimizer.trials_dataframe())
+    assert [trial.state for trial in other.trials] == ["pending", "stopped"]
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.permutations([(trial, step) for trial in range(3) for step in (1, 2, 3)]),
+    st.sampled_from([bl.BayesOpt, bl.RandomSearch]),
+)
+def test_the_order_of_reports_does_not_matter(order, kind):
+    def run(order):
+        optimizer = kind(SPACE, seed=0, curve=CURVE)
+        trials = optimizer.suggest(n=3)
+        for trial, step in order:
+            trials[trial].report(step, trial / step)
+        trials[0].stop()
+        trials[1].observe(0.5)
+        return [trial.curve for trial in trials], optimizer.suggest().params
+
+    assert run(order) == run(sorted(order))

@@ -1,0 +1,174 @@
+"""Tests of runs with learning curves: generators, reports of workers, and trials that are stopped."""
+
+import math
+from collections import Counter
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+
+import pytest
+
+import belated as bl
+
+SPACE = {"x": (0.0, 1.0)}
+STEPS = 9
+
+
+def rising(params):
+    """A generator whose values rise to x."""
+    for step in range(1, STEPS + 1):
+        yield params["x"] * step / STEPS
+
+
+def reporting(params, trial):
+    """A function that reports the same values."""
+    for step in range(1, STEPS + 1):
+        trial.report(step, params["x"] * step / STEPS)
+        if trial.should_stop():
+            return -1.0
+    return params["x"]
+
+
+def optimizer(**arguments):
+    return bl.RandomSearch(SPACE, seed=0, **({"curve": bl.Curve(STEPS), "stopping": "asha"} | arguments))
+
+
+@pytest.mark.parametrize("f", [rising, reporting])
+@pytest.mark.parametrize("workers", [{}, {"n_workers": 3}, {"n_workers": 2, "processes": True}], ids=str)
+def test_stopped_trials_have_shorter_curves_and_no_value(f, workers):
+    result = bl.maximize(f, optimizer=optimizer(), n_trials=12, **workers)
+    states = Counter(trial.state for trial in result.trials)
+    assert states["stopped"] >= 3 and states["observed"] >= 1 and states.total() == 12
+    for trial in result.trials:
+        values = [trial.params["x"] * step / STEPS for step in trial.curve]
+        assert list(trial.curve.values()) == values
+        if trial.state == "observed":
+            assert len(trial.curve) == STEPS and trial.value == trial.params["x"]
+        else:
+            assert 1 <= len(trial.curve) < STEPS and trial.value is None
+
+
+def test_both_forms_and_all_workers_make_the_same_decisions():
+    def run(f, **workers):
+        trials = bl.maximize(f, optimizer=optimizer(), n_trials=12, **workers).trials
+        return [(trial.state, trial.curve) for trial in trials]
+
+    expected = run(rising)
+    assert run(reporting) == expected
+    assert run(rising, processes=True) == expected
+    with ThreadPoolExecutor(1) as pool:
+        assert run(rising, executor=pool, n_workers=1) == expected
+
+
+def test_a_process_pool_of_the_user_reports():
+    with ProcessPoolExecutor(1) as pool:
+        result = bl.maximize(rising, optimizer=optimizer(stopping=None), n_trials=2, executor=pool, n_workers=1)
+    assert [len(trial.curve) for trial in result.trials] == [STEPS, STEPS]
+
+
+def test_the_finally_of_a_stopped_generator_runs():
+    ended = []
+
+    def f(params):
+        try:
+            yield from rising(params)
+        finally:
+            ended.append(params["x"])
+
+    result = bl.maximize(f, optimizer=optimizer(), n_trials=12)
+    assert ended == [trial.params["x"] for trial in result.trials]
+
+
+def test_the_best_value_of_a_curve():
+    def f(params):
+        yield from (params["x"], 2.0, float("nan"), 1.0)
+
+    best = optimizer(curve=bl.Curve(4, value="best"), stopping=None)
+    assert bl.maximize(f, optimizer=best, n_trials=1).best_value_ == 2.0
+    lowest = optimizer(curve=bl.Curve(4, value="best"), stopping=None, direction="minimize")
+    result = bl.minimize(f, optimizer=lowest, n_trials=1)
+    assert result.best_value_ == result.trials[0].params["x"]
+    last = optimizer(curve=bl.Curve(4), stopping=None)
+    assert bl.maximize(f, optimizer=last, n_trials=1).best_value_ == 1.0
+
+
+def test_the_result_of_a_generator_is_its_value_and_a_difference_warns_once():
+    def f(params):
+        yield 1.0
+        return {"value": 2.0, "attrs": {"note": "a"}}
+
+    with pytest.warns(bl.BelatedWarning, match="the returned value is used") as warned:
+        result = bl.maximize(f, optimizer=optimizer(stopping=None), n_trials=3)
+    assert [trial.value for trial in result.trials] == [2.0] * 3 and len(warned) == 1
+    assert result.trials[0].attrs == {"note": "a"}
+
+
+def nothing(params):
+    yield from ()
+
+
+def only_nan(params):
+    yield math.nan
+
+
+def too_long(params):
+    for _ in range(STEPS + 1):
+        yield 1.0
+
+
+@pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
+@pytest.mark.parametrize("f", [nothing, only_nan, too_long])
+def test_a_curve_without_a_value_or_with_too_many_steps_fails(f):
+    with pytest.raises(bl.RunError):
+        bl.maximize(f, optimizer=optimizer(), n_trials=2)
+
+
+def test_a_generator_needs_a_curve():
+    with pytest.raises(bl.InvalidSetting, match=r"curve=bl\.Curve"):
+        bl.maximize(rising, SPACE, n_trials=1)
+    assert bl.maximize(rising, SPACE, n_trials=1, curve=bl.Curve(STEPS)).trials[0].value is not None
+
+
+class OtherExecutor(Executor):
+    """An executor whose workers may be anywhere."""
+
+    def submit(self, fn, /, *args, **kwargs):
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(fn, *args, **kwargs)
+
+
+@pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
+def test_an_executor_without_reports_refuses_them():
+    with pytest.raises(bl.InvalidSetting, match="OtherExecutor cannot report"):
+        bl.maximize(rising, optimizer=optimizer(), n_trials=1, executor=OtherExecutor(), n_workers=1)
+    with pytest.raises(bl.RunError, match="does not take reports"):
+        bl.maximize(reporting, optimizer=optimizer(), n_trials=1, executor=OtherExecutor(), n_workers=1)
+
+
+def test_a_function_that_raises_after_a_stop_does_not_fail():
+    class Pruned(Exception):
+        pass
+
+    def f(params, trial):
+        for step in range(1, STEPS + 1):
+            trial.report(step, params["x"])
+            if trial.should_stop():
+                raise Pruned
+        return params["x"]
+
+    result = bl.maximize(f, optimizer=optimizer(), n_trials=12)
+    assert Counter(trial.state for trial in result.trials).keys() == {"stopped", "observed"}
+
+
+def test_a_restarted_evaluation_is_a_new_attempt():
+    started = []
+
+    def f(params, trial):
+        started.append(trial.number)
+        trial.report(1, float(len(started)))
+        return float(len(started))
+
+    search = optimizer(stopping=None)
+    trial = search.suggest()
+    trial.report(1, -1.0)
+    trial.report(2, -2.0)
+    bl.maximize(f, optimizer=search, n_trials=0, retry_pending=True)
+    assert (trial.curve, trial.value) == ({1: 1.0}, 1.0)
