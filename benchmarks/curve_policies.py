@@ -9,9 +9,9 @@ highest value. The policies are:
 ``random``, ``bayes``
     `RandomSearch` and `BayesOpt` of this package, without stopping.
 ``random-asha``, ``bayes-asha``
-    The same with `Halving`. A stopped trial is observed with its last value, as if the curve were complete.
-``bayes-asha-abandon``
-    A stopped trial is abandoned, so that the model never uses it.
+    The same with ``stopping=bl.ASHA()``. The model leaves stopped trials out.
+``bayes-asha-observe``
+    A stopped trial is observed with its last value, as if the curve were complete.
 ``bayes-asha-3``
     The first rung of ``bayes-asha`` is at step 3.
 ``tpe``, ``tpe-median``, ``tpe-hyperband``
@@ -36,55 +36,27 @@ from curves import GROUPS, family, simulate_curves
 import belated as bl
 
 
-class Halving:
-    """Asynchronous successive halving, the variant that stops trials (ASHA; Li et al. 2020, arXiv 1810.05934).
-
-    The rungs are the steps min_step·η^k below T. A trial that reaches a rung continues if its value is among the
-    max(1, floor(n/η)) highest of the n values that have been reported at the rung, including its own.
-    """
-
-    def __init__(self, n_steps, reduction=3, min_step=1):
-        self.reduction = reduction
-        n_rungs = math.ceil(math.log(n_steps / min_step, reduction) - 1e-9)
-        self.rungs = {min_step * reduction**k: [] for k in range(n_rungs)}
-
-    def __call__(self, step, value):
-        """Return whether the trial is stopped."""
-        if step not in self.rungs:
-            return False
-        seen = self.rungs[step]
-        seen.append(value)
-        return value < sorted(seen)[-max(1, len(seen) // self.reduction)]
-
-
-def never(step, value):
-    return False
-
-
 class Belated:
-    """An optimizer of this package with a stopping rule.
+    """An optimizer of this package.
 
-    ``tell`` says what happens to a stopped trial: "observe" its last value, or "abandon" it.
+    ``tell`` says what happens to a stopped trial: "observe" its last value, or None.
     """
 
-    def __init__(self, optimizer, stops, family, tell="observe"):
-        self.optimizer, self.stops, self.tell = optimizer, stops, tell
-        self.running_maximum = family.declared == "best"
-        self.trials, self.highest = [], {}
+    def __init__(self, optimizer, tell=None):
+        self.optimizer, self.tell, self.trials = optimizer, tell, []
 
     def ask(self):
         self.trials.append(self.optimizer.suggest())
         return self.trials[-1].params
 
     def report(self, trial, step, value):
-        if self.running_maximum:
-            value = self.highest[trial] = max(value, self.highest.get(trial, -math.inf))
-        if not self.stops(step, value):
+        self.trials[trial].report(step, value)
+        if not self.trials[trial].should_stop():
             return False
         if self.tell == "observe":
-            self.optimizer.observe(self.trials[trial], value)
-        else:
-            self.optimizer.abandon(self.trials[trial])
+            known = [value for value in self.trials[trial].curve.values() if not math.isnan(value)]
+            best = self.optimizer.curve.value == "best"
+            self.trials[trial].observe(max(known) if best else known[-1])
         return True
 
     def end(self, trial, value):
@@ -147,10 +119,11 @@ def _optuna(pruner):
     return make
 
 
-def _belated(optimizer, min_step=None, tell="observe"):
+def _belated(optimizer, min_step=None, tell=None):
     def make(family, seed):
-        stops = never if min_step is None else Halving(family.n_steps, min_step=min_step)
-        return Belated(optimizer(family.space, seed=seed), stops, family, tell)
+        curve = bl.Curve(family.n_steps, value=family.declared)
+        stopping = None if min_step is None else bl.ASHA(min_step=min_step)
+        return Belated(optimizer(family.space, curve=curve, stopping=stopping, seed=seed), tell)
 
     return make
 
@@ -161,7 +134,7 @@ POLICIES = {
     "random-asha": _belated(bl.RandomSearch, 1),
     "bayes": _belated(bl.BayesOpt),
     "bayes-asha": _belated(bl.BayesOpt, 1),
-    "bayes-asha-abandon": _belated(bl.BayesOpt, 1, "abandon"),
+    "bayes-asha-observe": _belated(bl.BayesOpt, 1, "observe"),
     "bayes-asha-3": _belated(bl.BayesOpt, 3),
     "tpe": _optuna("none"),
     "tpe-median": _optuna("median"),

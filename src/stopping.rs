@@ -15,7 +15,7 @@ use crate::problem::CurveValue;
 pub enum Stopping {
     /// Asynchronous successive halving in the variant that stops trials (Li et al. 2020, section 3.2; Syne Tune calls
     /// the variant "stopping"). At each of the rungs `min_step`, `min_step`·η, `min_step`·η², …, a trial continues if
-    /// its value is among the best 1/η of all values at this rung so far.
+    /// its value is among the max(1, ⌊n/η⌋) best of the n values at this rung so far.
     #[serde(rename = "ASHA")]
     Halving {
         /// η.
@@ -87,9 +87,8 @@ impl Stopping {
                     .map(|other| value_at(other, rung, declared.value))
                     .collect();
                 values.sort_unstable_by(|a, b| b.total_cmp(a));
-                let n_kept = (values.len() as f64 / reduction).floor() as usize;
-                // With fewer than η values, nothing is known about the best 1/η.
-                n_kept > 0 && value_at(trial, rung, declared.value) < values[n_kept - 1]
+                let n_kept = (values.len() as f64 / reduction).floor().max(1.0) as usize;
+                value_at(trial, rung, declared.value) < values[n_kept - 1]
             }
             Stopping::Median {
                 min_trials,
@@ -199,7 +198,7 @@ mod tests {
             let number = add(&mut log, &[value]);
             stopped.push(rule.stops(&log, number).unwrap());
         }
-        assert_eq!(stopped, [false, false, false, true, true, false, false]);
+        assert_eq!(stopped, [false, true, false, true, true, false, false]);
         // A step between rungs decides nothing, and a NaN is the worst value of a rung.
         let number = add(&mut log, &[3.0, -9.0]);
         assert!(!rule.stops(&log, number).unwrap());

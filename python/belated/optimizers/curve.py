@@ -62,8 +62,7 @@ class ASHA(Stopping, name="asha"):
     """Asynchronous successive halving, in the variant that stops trials (Li et al. 2020, section 3.2).
 
     At each of the rungs ``min_step``, ``min_step * reduction``, ``min_step * reduction**2``, …, a trial continues if
-    its value is among the best ``1/reduction`` of all values at this rung so far. While a rung has fewer than
-    `reduction` values, all trials continue.
+    its value is among the best ``max(1, floor(n / reduction))`` of the n values at this rung so far.
 
     Parameters
     ----------

@@ -106,6 +106,7 @@ def _trial(study: Study, number: int) -> dict[str, Any]:
         "context": None if contexts is None else contexts.params_at(list(record.context)),
         "fidelity": problem.fidelity_of(record.fidelity),
         "attrs": merged_attrs(record.attrs),
+        "curve": [(step, finite(value)) for step, value in record.curve],
         "error": record.error and dict(zip(("type", "message", "traceback"), record.error, strict=True)),
         "delay": None if record.observed_at is None else finite(record.observed_at - record.suggested_at),
         "started_at": started_at,

@@ -1,6 +1,7 @@
 """The HTTP API: its paths, the functions that answer requests, and the answers for errors."""
 
 import logging
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -273,6 +274,22 @@ async def fail(report: OnTrial, body: messages.Fail = messages.Fail()) -> Respon
 @_post("/{name}/trials/{number}/abandon", messages.TrialAnswer, "Abandon a trial without judging its point", _REPORT)
 async def abandon(report: OnTrial, body: messages.Abandon = messages.Abandon()) -> Response:  # noqa: B008
     return await report(body.now, Study.abandon)
+
+
+@_post("/{name}/trials/{number}/report", messages.TrialAnswer, "Report a step; the answer says if it stops", _REPORT)
+async def report_step(report: OnTrial, body: messages.Report) -> Response:
+    value = math.nan if body.value is None else body.value
+
+    def record(study: Study, number: int) -> None:
+        study.report(number, body.step, value, attempt=body.attempt)
+        study.should_stop(number)
+
+    return await report(body.now, record)
+
+
+@_post("/{name}/trials/{number}/stop", messages.TrialAnswer, "Stop a trial before the end of its curve", _REPORT)
+async def stop(report: OnTrial, body: messages.Stop = messages.Stop()) -> Response:  # noqa: B008
+    return await report(body.now, Study.stop)
 
 
 def as_choices(params: Any) -> Any:

@@ -85,6 +85,20 @@ class Abandon(Timed):
     """Abandon a trial without judging its point."""
 
 
+class Report(Timed):
+    """Report the value of a step of a trial's learning curve."""
+
+    step: Annotated[int, Field(ge=1)] = Field(description="The step, up to the last step of the study's curve.")
+    value: float | None = Field(description="The value; null for a step that failed.")
+    attempt: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="The number of the attempt, from 0, if the evaluation was started again."
+    )
+
+
+class Stop(Timed):
+    """Stop a trial before the last step of its curve."""
+
+
 class Create(Request):
     """Create a study."""
 
@@ -165,6 +179,9 @@ class TrialAnswer(BaseModel):
     duration: float | None
     attrs: dict[str, Any]
     error: TrialErrorAnswer | None
+    curve: list[tuple[int, float | None]] = Field(
+        description="The reported steps and their values; null for a step that failed."
+    )
     suggested_at: float = Field(description="On the study's clock, as the next two.")
     observed_at: float | None
     ended_at: float | None

@@ -96,15 +96,6 @@ def test_runs_agree_with_a_loop_over_steps(curves, declared, failing, seed):
     assert len(run.trials) == other.n
 
 
-def test_halving_keeps_the_highest_third(monkeypatch):
-    monkeypatch.syspath_prepend(_FOLDER)
-    halving = importlib.import_module("curve_policies").Halving(27)
-    assert list(halving.rungs) == [1, 3, 9]
-    stops = [halving(1, v) for v in [1.0, 0.0, 2.0, 1.5, 1.9, 1.95, 1.96]]
-    assert stops == [False, True, False, True, True, False, False]
-    assert not halving(2, -9.0)
-
-
 @pytest.mark.parametrize("name", ["mlp-digits", "boosting-diabetes"])
 def test_a_table_contains_what_training_gives(curves, name):
     pytest.importorskip("sklearn")

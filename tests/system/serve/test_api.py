@@ -84,13 +84,30 @@ def test_trials_are_started_and_reported_as_with_a_study(client, create, path):
     assert same(best, study.best_trial_) and best["number"] == 0
     about = ok(client.get(path))
     assert (about["optimizer"], about["direction"], about["clock"]) == ("BayesOpt", "minimize", "iterations")
-    assert about["counts"] == {"pending": 0, "observed": 2, "failed": 1, "abandoned": 1}
+    assert about["counts"] == {"pending": 0, "observed": 2, "failed": 1, "abandoned": 1, "stopped": 0}
     assert (about["trials"], about["events"], about["best"]) == (4, synced(study)._log.n_events(), best)
     assert ok(client.get(f"{path}/trials/1")) == page["trials"][1]
     # A late value is accepted in every state of the trial.
     for number in (2, 3):
         assert ok(client.post(f"{path}/trials/{number}/observe", json={"value": 9.0}))["state"] == "observed"
     assert [trial.value for trial in study.trials] == [1.5, 2.5, 9.0, 9.0]
+
+
+def test_steps_are_reported_and_the_answer_says_which_trials_stop(client, create, path):
+    study = create(bl.RandomSearch({"x": (0.0, 1.0)}, curve=bl.Curve(5), stopping="asha", seed=1))
+    ok(client.post(f"{path}/suggest", json={"n": 3}))
+    found = ok(client.post(f"{path}/trials/0/report", json={"step": 1, "value": 2.0}))
+    assert found["state"] == "pending" and found["curve"] == [[1, 2.0]]
+    assert ok(client.post(f"{path}/trials/0/report", json={"step": 2, "value": None}))["curve"] == [[1, 2.0], [2, None]]
+    assert ok(client.post(f"{path}/trials/1/report", json={"step": 1, "value": 1.0}))["state"] == "stopped"
+    # A repetition has no effect, and a later report is stored.
+    assert ok(client.post(f"{path}/trials/1/report", json={"step": 1, "value": 1.0}))["state"] == "stopped"
+    ok(client.post(f"{path}/trials/1/report", json={"step": 2, "value": 1.5}))
+    assert ok(client.post(f"{path}/trials/2/stop"))["state"] == "stopped"
+    assert client.post(f"{path}/trials/2/report", json={"step": 6, "value": 1.5}).status_code == 422
+    assert [trial.state for trial in synced(study).trials] == ["pending", "stopped", "stopped"]
+    assert synced(study).trial(1).curve == {1: 1.0, 2: 1.5}
+    assert ok(client.get(path))["counts"]["stopped"] == 2
 
 
 def test_the_server_sees_changes_by_other_processes(client, study, path):

@@ -94,17 +94,17 @@ def test_halving_keeps_the_best_third_of_a_rung():
         trial = optimizer.suggest()
         trial.report(1, value)
         stopped.append(trial.should_stop())
-    assert stopped == [False, False, False, True, True, False, False]
+    assert stopped == [False, True, False, True, True, False, False]
 
 
 def test_rules_follow_the_direction():
     optimizer = search(stopping=bl.ASHA(reduction=2), direction="minimize")
     stopped = []
-    for value in [1.0, 0.0, 2.0, -1.0]:
+    for value in [1.0, 0.0, 2.0, 0.0, -1.0]:
         trial = optimizer.suggest()
         trial.report(1, value)
         stopped.append(trial.should_stop())
-    assert stopped == [False, False, True, False]
+    assert stopped == [False, False, True, False, False]
 
 
 def test_the_median_of_finished_trials_is_the_bound():
