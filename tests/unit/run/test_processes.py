@@ -107,6 +107,23 @@ def test_evaluations_run_in_processes_of_the_run():
     assert [(t.params, t.value) for t in one.trials] == [(t.params, t.value) for t in here.trials]
 
 
+class DiesAfterASecond(Dies):
+    """The first evaluation of trial 0 runs for a second and then kills its worker."""
+
+    def __call__(self, params, trial):
+        if not os.path.exists(self.path):
+            time.sleep(1.0)
+        return super().__call__(params, trial)
+
+
+@posix
+@pytest.mark.filterwarnings("ignore:the evaluation of trial 0 was lost:belated.BelatedWarning")
+def test_the_duration_of_a_restarted_evaluation_is_the_duration_of_its_last_attempt(tmp_path):
+    dies = DiesAfterASecond(tmp_path / "begun", {0: 1})
+    [trial] = bl.maximize(dies, SPACE, n_trials=1, processes=True, retries=1).trials
+    assert dies.begun()[0] == 2 and trial.duration < 1.0
+
+
 def test_candidates_and_studies(tmp_path):
     study = bl.Study("s", f"sqlite:///{tmp_path / 's.db'}", bl.RandomSearch(candidates=ROWS, seed=0))
     result = bl.maximize(np.sum, optimizer=study, n_trials=5, processes=True)
