@@ -60,9 +60,12 @@ def url(path):
     return path if is_url(path) else f"sqlite:///{Path(path).absolute()}"
 
 
+CURVE = bl.Curve(10**6)
+
+
 def random_study(path, name="study", seed=0, **arguments):
     """Return a new study of random search in the unit square."""
-    return bl.Study(name, store=url(path), optimizer=bl.RandomSearch(BOX, seed=seed), **arguments)
+    return bl.Study(name, store=url(path), optimizer=bl.RandomSearch(BOX, seed=seed, curve=CURVE), **arguments)
 
 
 def tree_study(path, name="study", seed=0, **arguments):
@@ -72,7 +75,7 @@ def tree_study(path, name="study", seed=0, **arguments):
 
 def bayes_study(path, name="study", seed=0, time=None, **settings):
     """Return a new study of Bayesian optimisation in the unit square."""
-    return bl.Study(name, store=url(path), optimizer=bl.BayesOpt(BOX, seed=seed, **settings), time=time)
+    return bl.Study(name, store=url(path), optimizer=bl.BayesOpt(BOX, seed=seed, curve=CURVE, **settings), time=time)
 
 
 def close(*studies):

@@ -1,11 +1,11 @@
 """Check that acknowledged events are not lost if writers are killed at any time: python campaigns/kill.py.
 
-Workers suggest, observe, fail and add in one study. Each worker has a file in which it records every call, before the
-call and after the call has returned. Each worker is killed with SIGKILL after a random time and replaced. The new
-worker repeats the interrupted call with the same key. At the end, the event table must contain every acknowledged
-event, and no key more than once. The sequence numbers must not have gaps, and the database must be intact. The program
-starts a new study from time to time; every fourth study uses Bayesian optimisation. With --store postgresql, the
-studies are stored in PostgreSQL. The program prints JSON.
+Workers suggest, report steps of learning curves, observe, fail and add in one study. Each worker has a file in which it
+records every call, before the call and after the call has returned. Each worker is killed with SIGKILL after a random
+time and replaced. The new worker repeats the interrupted call with the same key. At the end, the event table must
+contain every acknowledged event, and no key and no step more than once. The sequence numbers must not have gaps, and
+the database must be intact. The program starts a new study from time to time; every fourth study uses Bayesian
+optimisation. With --store postgresql, the studies are stored in PostgreSQL. The program prints JSON.
 """
 
 import json
@@ -13,6 +13,7 @@ import os
 import random
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import harness
@@ -36,6 +37,7 @@ def work(store, name, slot, notes, seed, end=None):
     for line in known:
         if line["what"] == "done" and line["call"] in ("observe", "fail"):
             pending.pop(line["number"], None)
+    steps = Counter(line["number"] for line in known if line["what"] == "done" and line["call"] == "report")
     chance = random.Random(seed)
     calls = len(known)
     try:
@@ -45,15 +47,19 @@ def work(store, name, slot, notes, seed, end=None):
                 line = unfinished.pop()
                 call, key, arguments = line["call"], line["key"], line["arguments"]
             else:
-                call = chance.choice(["suggest"] * 5 + (["observe"] * 5 + ["fail"] if pending else []) + ["add"])
+                reports = (["report"] * 5) if study._optimizer.curve is not None else []
+                others = (["observe"] * 5 + ["fail"] + reports) if pending else []
+                call = chance.choice(["suggest"] * 5 + others + ["add"])
                 calls += 1
                 key = f"{slot}-{calls}-{seed}"
                 arguments = {}
-                if call in ("observe", "fail"):
+                if call in ("observe", "fail", "report"):
                     number = chance.choice(list(pending))
                     arguments = {"number": number}
-                    if call == "observe":
+                    if call != "fail":
                         arguments["value"] = harness.objective(pending[number])
+                    if call == "report":
+                        arguments["step"] = steps[number] + 1
                 elif call == "add":
                     arguments = {"params": {"x": chance.random(), "y": chance.random()}, "value": chance.random()}
                 note(descriptor, what="begin", call=call, key=key, arguments=arguments)
@@ -65,6 +71,10 @@ def work(store, name, slot, notes, seed, end=None):
                 # The call `add` does not take a key, so a repeated call may add two events.
                 trial = study.add(arguments["params"], arguments["value"])
                 answer = {"number": trial.number, "params": trial.params, "value": trial.value}
+            elif call == "report":
+                study.report(arguments["number"], arguments["step"], arguments["value"])
+                steps[arguments["number"]] = arguments["step"]
+                answer = arguments
             else:
                 if call == "observe":
                     study.observe(arguments["number"], arguments["value"])
@@ -87,6 +97,7 @@ def read(notes):
 def compare(study, notes, failures):
     """Check that the study contains every acknowledged call; return the number of acknowledged calls."""
     trials = {number: (params, state, value) for number, params, state, value in harness.state(study)}
+    curves = {trial.number: trial.curve for trial in study.trials}
     acknowledged = 0
     for line in (line for file in notes for line in read(file)):
         if line["what"] == "error":
@@ -99,6 +110,8 @@ def compare(study, notes, failures):
             failures.note(f"lost: {line}, the study has {params}")
         if line["call"] in ("observe", "add") and (state, value) != ("observed", line["value"]):
             failures.note(f"lost: {line}, the study has {state} {value}")
+        if line["call"] == "report" and curves[line["number"]].get(line["step"]) != line["value"]:
+            failures.note(f"lost: {line}, the study has {curves[line['number']]}")
         if line["call"] == "fail" and state != "failed":
             failures.note(f"lost: {line}, the study has {state}")
     return acknowledged
@@ -146,6 +159,10 @@ def run(kills=1000, workers=8, kills_per_study=100, longest=0.4, seed=0, store="
             failures.note(problem)
         table = harness.rows(path)
         events = len(table)
+        bodies = [(name, json.loads(body).get("Reported")) for name, _, _, body in table]
+        steps = Counter((name, report["number"], report["step"]) for name, report in bodies if report is not None)
+        if any(n > 1 for n in steps.values()):
+            failures.note("a step is reported twice in a study")
         keys = [(name, key) for name, _, key, _ in table if key is not None]
         if len(keys) != len(set(keys)):
             failures.note("a key stands twice in a study")
@@ -155,6 +172,7 @@ def run(kills=1000, workers=8, kills_per_study=100, longest=0.4, seed=0, store="
         "studies": studies,
         "events": events,
         "acknowledged": acknowledged,
+        "steps": steps.total(),
         **failures.figures(),
     }
 
