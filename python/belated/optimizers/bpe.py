@@ -108,8 +108,8 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
 
     Results that arrive after the end of a round do not change the eliminated points. Enqueued and added trials do not
     belong to a round. Points may be suggested more than once. A space is represented by a quasi-random set of points.
-    Contexts, conditions, constraints and fidelities are not supported. ``clock="seconds"`` is not supported either,
-    because the lengths of rounds are counted in suggestions.
+    Contexts, conditions, constraints, fidelities and learning curves are not supported. ``clock="seconds"`` is not
+    supported either, because the lengths of rounds are counted in suggestions.
 
     Parameters
     ----------

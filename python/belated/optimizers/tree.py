@@ -90,7 +90,8 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
 
     A failed trial does not change the mean of its cell. The cell is halved further, and a low rate of success lowers
     the bound of the cell. An abandoned trial is left out. If all parameters are discrete, a point may be suggested more
-    than once, but not while the same point is in flight in the same cell. Candidates and contexts are not supported.
+    than once, but not while the same point is in flight in the same cell. Candidates, contexts and learning curves are
+    not supported.
 
     Parameters
     ----------
