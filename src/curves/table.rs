@@ -10,6 +10,12 @@ use super::{Curve, MIN_CURVES};
 /// The largest number of steps of the grid.
 const MAX_STEPS: usize = 63;
 
+/// The bounds of the differences at a step are so many ranges outside the quartiles.
+const REACH: f64 = 5.0;
+
+/// This is added to the interquartile range of the differences at a step, in standardised units.
+const SMALLEST_RANGE: f64 = 0.1;
+
 /// The largest absolute value in standardised units. It is so large that only overflow is prevented.
 const LARGEST: f64 = 1e12;
 
@@ -63,10 +69,9 @@ pub struct Table {
 impl Table {
     /// Returns `None` with too few curves.
     ///
-    /// The grid has logarithmic spacing among the steps with a report from at least half of the curves. A difference
-    /// counts as at most three ranges above the upper quartile or below the lower quartile at its step, where the range
-    /// is the interquartile range plus the scale of the last values. Without this bound, one diverging training would
-    /// widen all statements.
+    /// The grid has logarithmic spacing among the steps with a report from at least half of the curves. Differences are
+    /// bounded to five ranges outside the quartiles at their step, where the range is the interquartile range plus a
+    /// tenth of the scale of the last values. Otherwise one diverging training would determine the covariance.
     pub fn of<C: Borrow<Curve>>(ended: &[C], last_step: u32) -> Option<Self> {
         let (mut curves, mut finals) = (Vec::new(), Vec::new());
         for curve in ended.iter().map(Borrow::borrow) {
@@ -151,7 +156,7 @@ fn centre(mut column: ArrayViewMut1<f64>) -> f64 {
     let known: Vec<f64> = column.iter().copied().filter(|d| !d.is_nan()).collect();
     let n = known.len() as f64;
     let [low, _, high] = quartiles(known);
-    let reach = 3.0 * (high - low + 1.0);
+    let reach = REACH * (high - low + SMALLEST_RANGE);
     column.mapv_inplace(|d| d.clamp(low - reach, high + reach));
     let mean = column.iter().filter(|d| !d.is_nan()).sum::<f64>() / n;
     column.mapv_inplace(|d| d - mean);
