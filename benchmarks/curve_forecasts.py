@@ -38,10 +38,11 @@ if __name__ == "__main__":
         os.environ.setdefault(_name, "1")
 
 import numpy as np
-from belated._core import CurveModel
 from curves import GROUPS, family
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import least_squares, minimize
+
+from belated._core import CurveModel
 
 N_TEST = 40
 LOWEST_DENSITY = -10.0

@@ -41,6 +41,7 @@ __all__ = [
     "TrialRecord",
     "GaussianProcess",
     "Acquisition",
+    "CurveModel",
     "DelayDistribution",
 ]
 __version__: str
@@ -592,6 +593,7 @@ class CurveModel:
         NaN is no report. The result is None without a usable report before the last step, or with a report at the last
         step."""
 
+@final
 class DelayDistribution:
     """The distribution of delays, with the probabilities that a trial arrives, fails or never ends.
 

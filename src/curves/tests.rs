@@ -300,7 +300,7 @@ fn neither_the_order_of_curves_nor_units_matter() {
     assert!(close(other.value, base.value) && close(other.variance, base.variance));
     for (factor, shift) in [(1e-9, 0.0), (-3.0, 70.0), (1e9, 1e8)] {
         let change = |y: f64| factor * y + shift;
-        let curve = changed(&[curve.clone()], change).remove(0);
+        let curve = changed(std::slice::from_ref(&curve), change).remove(0);
         let other = statement(&changed(&ended, change), &curve);
         assert!(close(other.value, change(base.value)), "{other:?} {base:?}");
         assert!(close(other.variance, factor * factor * base.variance));
@@ -389,7 +389,7 @@ fn degenerate_curves_give_finite_statements_or_none() {
         alter(&|i, _, y| if i == 2 { 1e300 } else { y }),
         alter(&|_, _, y| y.signum() * f64::MAX),
         alter(&|i, t, y| {
-            if (i + t as usize) % 3 == 0 && !last(t) {
+            if (i + t as usize).is_multiple_of(3) && !last(t) {
                 f64::NAN
             } else {
                 y
@@ -419,8 +419,8 @@ fn degenerate_curves_give_finite_statements_or_none() {
                 }
             }
         }
-        let representable = ![8, 9, 10, 13, 6].contains(&kind);
-        assert!(given > 0 || !representable, "{kind}");
+        // Variances of values near 1e300 or 1e-300 overflow or underflow.
+        assert!(given > 0 || [6, 8, 9, 10, 13].contains(&kind), "{kind}");
     }
 }
 

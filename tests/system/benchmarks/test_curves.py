@@ -118,6 +118,7 @@ def test_a_table_contains_what_training_gives(curves, name):
 @pytest.mark.parametrize("name", ["mlp-digits", "boosting-diabetes"])
 @pytest.mark.parametrize("n_ended", [30, 100])
 def test_forecasts_of_the_core_are_as_good_as_the_prototype(curves, name, n_ended):
+    pytest.importorskip("scipy")
     forecasts = importlib.import_module("curve_forecasts")
 
     def density(model):
