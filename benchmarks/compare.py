@@ -84,13 +84,15 @@ class Measured:
     and measures the real time of each call.
 
     ``outcome(k, params, value)`` is the observation of the k-th trial, whose value of f is ``value``; NaN is a failure.
-    ``duration(params)`` is the simulated duration of an evaluation. If ``duration`` is None, the optimizer is not told
-    durations.
+    ``duration(params, start)`` is the simulated duration of an evaluation that starts at this time. If ``duration`` is
+    None, the optimizer is not told durations.
     """
 
     def __init__(self, peer, outcome, n, duration=None):
         self.peer, self.outcome, self.duration = peer, outcome, duration
         self.n_trials, self.seconds = 0, np.zeros(n)
+        # The simulated time, which is the time of the last result, and the duration of each trial.
+        self.now, self.durations = 0.0, []
 
     @property
     def clock(self):
@@ -105,11 +107,19 @@ class Measured:
         handle, params = self.peer.suggest()
         number, self.n_trials = self.n_trials, self.n_trials + 1
         self.seconds[number] += time.perf_counter() - begin
-        return SimpleNamespace(number=number, handle=handle, params=params, x=None)
+        return SimpleNamespace(number=number, handle=handle, params=params, x=None, start=self.now)
+
+    def time(self, params):
+        """Return the duration of the last suggested trial, which starts now."""
+        self.durations.append(self.duration(params, self.now))
+        return self.durations[-1]
 
     def observe(self, trial, value):
         observed = float(self.outcome(trial.number, trial.params, value))
-        told = {} if self.duration is None else {"duration": self.duration(trial.params)}
+        told = {}
+        if self.duration is not None:
+            told["duration"] = self.durations[trial.number]
+            self.now = trial.start + told["duration"]
         begin = time.perf_counter()
         if math.isnan(observed):
             self.peer.fail(trial.handle, **told)
@@ -132,10 +142,12 @@ def run_one(optimizer, function, setting, seed):
     n = setting.n_evaluations + (0 if timed else max(0, setting.workers - 1))
     _, noise_stream = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
     outcome = setting.outcomes(function, noise_stream, n)
-    measured = Measured(optimizer, outcome, n, setting.law if timed else None)
+    duration = getattr(setting, "law_at", lambda params, start: setting.law(params)) if timed else None
+    measured = Measured(optimizer, outcome, n, duration)
     if setting.workers:
         limits = {"duration": setting.horizon, "n_trials": n}
-        history = simulate_workers(measured, function, workers=setting.workers, times=setting.law, **limits, seed=seed)
+        times = measured.time if timed else setting.law
+        history = simulate_workers(measured, function, workers=setting.workers, times=times, **limits, seed=seed)
     else:
         history = simulate(measured, function, n, setting.law, seed=seed)
     trials = zip(range(n), history.points, history.values, strict=False)

@@ -6,6 +6,7 @@ Branin, Hartmann3 and Hartmann6. Durations depend on the point in different ways
 * *independent*: exponential, and independent of the other properties of the point
 * *quality*: the slowest points are the best points; the factor between the worst and the best value of f is 10
 * *slow-workers*: three times longer with probability 1/3
+* *change*: at first 10^u, and from half of the horizon on 10^(1-u), where u is the first parameter in units of the box
 * *crashes*: as *independent*, but in a tenth of the box evaluations fail after a hundredth of the mean duration
 
 Compare the default with an optimizer that does not use durations:
@@ -36,6 +37,7 @@ class DurationSetting:
     function: functions.Function
     duration: Callable
     crashes: bool = False
+    duration_later: Callable | None = None
     n_evaluations: int = 500
     workers: int = 8
     smallest: float = 1e-6
@@ -46,10 +48,16 @@ class DurationSetting:
         return self.function
 
     def law(self, params):
-        """Return the duration of an evaluation at a point."""
+        """Return the duration of an evaluation that starts at time 0."""
         if self.crashes and fails(self.function, params):
             return 0.01
         return self.duration(self.function, params)
+
+    def law_at(self, params, start):
+        """Return the duration of an evaluation that starts at this time."""
+        if self.duration_later is None or start < self.horizon / 2:
+            return self.law(params)
+        return self.duration_later(self.function, params)
 
     @property
     def horizon(self):
@@ -95,6 +103,14 @@ def slow_workers(function, params):
     return 3.0 if number(params) < 1 / 3 else 1.0
 
 
+def slow_above(function, params):
+    return 10.0 ** unit(function, params)[0]
+
+
+def slow_below(function, params):
+    return 10.0 ** (1.0 - unit(function, params)[0])
+
+
 @functools.cache
 def _points(function):
     rng = np.random.default_rng(0)
@@ -123,10 +139,11 @@ _DURATIONS = {
     "quality": (quality, False),
     "slow-workers": (slow_workers, False),
     "crashes": (independent, True),
+    "change": (slow_above, False, slow_below),
 }
 SETTINGS = {
-    f"{name}-{kind}": DurationSetting(function, duration, crashes)
+    f"{name}-{kind}": DurationSetting(function, *arguments)
     for name, function in _FUNCTIONS.items()
-    for kind, (duration, crashes) in _DURATIONS.items()
+    for kind, arguments in _DURATIONS.items()
 }
 GROUPS = {"durations": SETTINGS}

@@ -14,7 +14,7 @@ use crate::numerics::threads;
 use crate::problem::{Point, Problem};
 use crate::random::Call;
 use crate::random::{RECOMMENDATION, SETUP, stream};
-use crate::strategy::model_based::Surrogate;
+use crate::strategy::model_based::{Durations, Surrogate};
 use crate::strategy::registry;
 use crate::strategy::{Limit, Proposal, Query, Setup, Strategy};
 
@@ -327,6 +327,28 @@ impl Optimizer {
                 let mut rng = stream(self.definition.seed, RECOMMENDATION);
                 let call = &mut Call::new(&mut rng, stop);
                 strategy.surrogate(&self.ledger, query, pending, call)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the model of durations if the strategy has a model and two positive durations are known. The wall-clock
+    /// time determines the ages of the trials that are still running. The call does not change later suggestions.
+    pub(crate) fn durations(
+        &mut self,
+        time: Option<f64>,
+        stop: &mut Stop,
+    ) -> Result<Option<Box<dyn Durations>>> {
+        let query = Query {
+            now: self.ledger.now(time)?,
+            wall_time: time,
+            ..Query::default()
+        };
+        self.strategy.catch_up(&self.ledger)?;
+        match self.strategy.model_based() {
+            Some(strategy) => {
+                let mut rng = stream(self.definition.seed, RECOMMENDATION);
+                strategy.durations(&self.ledger, query, &mut Call::new(&mut rng, stop))
             }
             None => Ok(None),
         }

@@ -43,6 +43,7 @@ __all__ = [
     "Acquisition",
     "CurveModel",
     "DelayDistribution",
+    "DurationModel",
 ]
 __version__: str
 
@@ -479,6 +480,11 @@ class Optimizer:
         The std includes the noise. The result is None before the first observation, or if the strategy does not have a
         model."""
 
+    def durations(self, time: float | None) -> DurationModel | None:
+        """The model of durations. ``time`` determines the ages of running trials.
+
+        The result is None if fewer than two positive durations are known, or if the strategy does not have a model."""
+
     def status(self) -> str | None:
         """The status as JSON if the strategy works in rounds, or None for other strategies."""
 
@@ -689,3 +695,27 @@ class DelayDistribution:
 
     def count_distribution(self, ages: NDArray[np.float64], within: float) -> NDArray[np.float64] | None:
         """The probabilities of 0, 1, … arrivals within another ``within`` among trials in flight at ``ages``."""
+
+@final
+class DurationModel:
+    """The model of durations at one time: the log duration of a trial is normal, and its mean depends on the point."""
+
+    @property
+    def numbers(self) -> list[int]:
+        """The trials whose duration is known, in the order in which they ended."""
+
+    @property
+    def log_durations(self) -> NDArray[np.float64]:
+        """The log duration of each of these trials. A duration of 0 counts as a tenth of the smallest positive one."""
+
+    @property
+    def explained(self) -> float:
+        """The share of the variance of log durations that the model explains, from 0 to 1."""
+
+    def predict(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The mean and standard deviation of the log duration of a new trial at each (x, context) row."""
+
+    def left_out(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The mean and standard deviation of the log duration of each trial in ``numbers``, by cross-validation.
+
+        The trials are split into at most ten parts, and each part is predicted from the other parts."""

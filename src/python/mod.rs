@@ -6,6 +6,7 @@ mod constraints;
 mod curves;
 mod delays;
 mod domain;
+mod durations;
 mod errors;
 mod gaussian_process;
 mod interrupt;
@@ -39,6 +40,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<acquisition::Acquisition>()?;
     module.add_class::<delays::DelayDistribution>()?;
     module.add_class::<curves::CurveModel>()?;
+    module.add_class::<durations::DurationModel>()?;
     module.add_function(wrap_pyfunction!(trial::point_of, module)?)?;
     module.add_function(wrap_pyfunction!(trial::without_note, module)?)?;
     module.add_function(wrap_pyfunction!(trial::without_time, module)?)?;

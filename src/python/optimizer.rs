@@ -13,6 +13,7 @@ use crate::maximize::feasible::Feasible;
 use crate::optimizer::{Definition, Optimizer as Core, Request};
 use crate::problem::{Point, Problem as CoreProblem};
 use crate::python::constraints::{check_not_calling, detached_with};
+use crate::python::durations::DurationModel;
 use crate::python::errors::warn;
 use crate::python::gaussian_process::{GaussianProcess, predict_in_blocks};
 use crate::python::interrupt::detached;
@@ -377,6 +378,11 @@ impl Optimizer {
         })?;
         Ok(left_out
             .map(|(numbers, mean, std)| (numbers, mean.into_pyarray(py), std.into_pyarray(py))))
+    }
+
+    fn durations(&self, py: Python<'_>, time: Option<f64>) -> PyResult<Option<DurationModel>> {
+        let model = self.with_core(py, |core, stop| core.durations(time, stop))?;
+        Ok(model.map(DurationModel::new))
     }
 
     fn status(&self, py: Python<'_>) -> PyResult<Option<String>> {

@@ -2,7 +2,7 @@
 
 use ndarray::ArrayView2;
 
-use crate::error::Result;
+use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, TrialNumber};
 use crate::random::Call;
@@ -24,6 +24,27 @@ pub struct Surrogate<'a> {
     /// The log density of the observed values minus the log density of their targets. The difference of the log
     /// densities is Σ log d target/dy.
     pub(crate) log_slope: f64,
+}
+
+/// Predictions of durations, from the durations of all trials that have ended.
+pub trait Durations: Send + Sync {
+    /// The trials whose duration is known, in the order in which they ended.
+    fn numbers(&self) -> &[TrialNumber];
+
+    /// The log duration of each of these trials. A duration of 0 counts as a tenth of the smallest positive duration.
+    fn log_durations(&self) -> &[f64];
+
+    /// The share of the variance of log durations that the model explains, from 0 to 1.
+    fn explained(&self) -> f64;
+
+    /// The means and standard deviations of the log duration of a new trial at each row. The rows contain a point and a
+    /// context.
+    fn predict(&self, rows: ArrayView2<f64>, stop: &mut Stop) -> Result<(Vec<f64>, Vec<f64>)>;
+
+    /// The mean and standard deviation of the log duration of each trial in `numbers`, by cross-validation: the trials
+    /// are split into at most ten parts, and each part is predicted from the other parts. The hyperparameters are
+    /// fitted to all trials.
+    fn left_out(&self) -> (&[f64], &[f64]);
 }
 
 /// A strategy that has a posterior.
@@ -50,4 +71,13 @@ pub trait ModelBased {
         points: ArrayView2<f64>,
         call: &mut Call,
     ) -> Result<Option<Vec<f64>>>;
+
+    /// The model of durations, or `None` if fewer than two positive durations are known. The model does not depend on
+    /// how points are chosen. `catch_up` must have been called with this log.
+    fn durations(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        call: &mut Call,
+    ) -> Result<Option<Box<dyn Durations>>>;
 }

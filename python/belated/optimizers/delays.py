@@ -51,6 +51,14 @@ class Overdue(NamedTuple):
     arrives: Estimate
 
 
+class InFlight(NamedTuple):
+    """Columns of `trials_dataframe` for a trial in flight; see there."""
+
+    age: float
+    expected_remaining: float | None
+    arrival_probability: float | None
+
+
 class Forecast(NamedTuple):
     """The number of results that arrive up to a time, among the trials in flight. `str` returns a sentence.
 
@@ -243,6 +251,15 @@ class Delays:
             assert arrives is not None  # the distribution is known
             found.append((number, age, arrives))
         return sorted(found, key=lambda each: (each[2].estimate, each[0]))
+
+    def _in_flight(self) -> dict[int, InFlight]:
+        """Return the age and the forecast of each trial in flight, by number."""
+
+        def estimates(age: float) -> list[float | None]:
+            found = self._distribution.remaining(age), self._distribution.arrives_ever(age)
+            return [None if each is None else each[0] for each in found]
+
+        return {number: InFlight(age, *estimates(age)) for number, age in self._pending.items()}
 
     def _arrives(self, age: float) -> float:
         found = self._distribution.arrives_ever(age)

@@ -101,9 +101,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             unchanged. For values that are reported without a std, the model fits the noise.
         cost : float, optional
             The cost of the evaluation, >= 0, in any unit. The cost is stored with the trial and charged to the budget
-            of a run. Models do not use the cost.
+            of a run. The model of f does not use the cost, and ``LogEI(per="cost")`` does.
         duration : float, optional
-            The duration of the evaluation in seconds.
+            The duration of the evaluation in seconds, for `durations_` and ``LogEI(per="time")``.
         params : mapping; for candidates an index or a row; optional
             The point that was evaluated, if it differs from the suggested point. The model uses the value at the
             evaluated point, and `best_params_` returns this point. `Trial.params` remains the suggested point, and

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import Action, GaussianProcess, TrialRecord
+from belated._core import Action, DurationModel, GaussianProcess, TrialRecord
 from belated.space.space import Place
 
 Array = NDArray[np.float64]
@@ -60,6 +60,9 @@ class Log(Protocol):
 
     def leave_one_out(self, time: float | None) -> tuple[list[int], Array, Array] | None:
         """Return (trial numbers, mean, std) of leave-one-out predictions; None before the first value."""
+
+    def durations(self, time: float | None) -> DurationModel | None:
+        """Return the model of durations; None if fewer than two positive durations are known."""
 
     def now(self, time: float | None) -> float:
         """Return the time on the optimizer's clock."""

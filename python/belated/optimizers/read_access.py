@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from belated._core import BelatedError, GaussianProcess, InvalidSetting
 from belated.optimizers.delays import Delays, Forecast, Overdue, delays_of
+from belated.optimizers.durations import Durations, durations_of
 from belated.optimizers.log import Array, Log
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import trials_dataframe
@@ -131,7 +132,7 @@ class ReadAccess(ABC):
         best = self.best_trial_
         return None if best is None else best.value
 
-    def trials_dataframe(self) -> Any:
+    def trials_dataframe(self, *, delays: bool = False) -> Any:
         """Return all trials as a pandas DataFrame, one row for each trial.
 
         The first columns are number, state, value, std, cost, duration, suggested_at, observed_at, delay, error (as
@@ -146,13 +147,23 @@ class ReadAccess(ABC):
         To read trials from a file that ``trials_dataframe().to_csv(file, index=False)`` wrote, use
         ``add(pandas.read_csv(file))``.
 
+        Parameters
+        ----------
+        delays : bool, default False
+            If True, there are three more columns after ``error``, which describe trials in flight at the current time:
+            ``age``, the time since the suggestion; ``expected_remaining``, the median time until the result arrives,
+            given that it arrives; and ``arrival_probability``, the probability that it ever arrives. Times are on the
+            optimizer's clock. The cells of other trials are missing, and so are the forecasts before the first result;
+            see `delays_`.
+
         Raises
         ------
         ImportError
             pandas is not installed.
         """
         log = self._source._current_log()
-        return trials_dataframe(self._source._problem, [log.trial(number) for number in self._numbers(None)])
+        records = [log.trial(number) for number in self._numbers(None)]
+        return trials_dataframe(self._source._problem, records, self.delays_ if delays else None)
 
     # Delays.
 
@@ -352,6 +363,17 @@ class ReadAccess(ABC):
             The optimizer does not have a model, for example `RandomSearch`.
         """
         return surrogate_of(self._source._problem, *self._fitted("surrogate_"))
+
+    @property
+    def durations_(self) -> Durations:
+        """The model of the durations of trials, fitted to all durations up to now.
+
+        Raises
+        ------
+        InvalidSetting
+            The optimizer does not have a model, for example `RandomSearch`.
+        """
+        return durations_of(self._source._problem, self._model_log("durations_"))
 
     def _fitted(self, what: str) -> tuple[GaussianProcess, float, float, float]:
         """Return (model, mean, scale, log slope) of the core; `what` is the name of the caller, for messages."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from belated._core import InvalidSpace, InvalidValue, TrialRecord
+from belated.optimizers.delays import Delays, InFlight
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import TrialError, merged_attrs
 from belated.optimizers.trial import Trial, utc
@@ -46,7 +47,7 @@ def _run_prefix(space: Space) -> str:
     return prefix
 
 
-def trials_dataframe(problem: Problem, records: Sequence[TrialRecord]) -> Any:
+def trials_dataframe(problem: Problem, records: Sequence[TrialRecord], delays: Delays | None) -> Any:
     """Return the trials as a DataFrame, for `Optimizer.trials_dataframe`."""
     try:
         import pandas
@@ -61,6 +62,10 @@ def trials_dataframe(problem: Problem, records: Sequence[TrialRecord]) -> Any:
     columns["started_at"] = [utc(record.started_at) for record in records]
     columns["finished_at"] = [utc(record.finished_at) for record in records]
     columns["error"] = [None if record.error is None else str(TrialError(*record.error)) for record in records]
+    if delays is not None:
+        forecasts = delays._in_flight()
+        for name in InFlight._fields:
+            columns[name] = [getattr(forecasts.get(record.number), name, None) for record in records]
     if problem.fidelity is not None:
         columns["fidelity"] = [problem.fidelity_of(record.fidelity) for record in records]
     domain, runs = problem.domain, [record.run for record in records]
@@ -114,12 +119,13 @@ def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
         None if contexts is None else [_values(contexts, _part(row, "context_"), i) for i, row in enumerate(rows)],
         std=[row.get("std") for row in rows],
         cost=[row.get("cost") for row in rows],
+        duration=[row.get("duration") for row in rows],
         attrs=[_part(row, "attrs_") for row in rows],
         fidelity=[_in_range(problem.fidelity, row.get("fidelity")) for row in rows],
     )
     for trial, row in zip(trials, rows, strict=True):
         if row["state"] == "failed":
-            trial.fail(error=str(row["error"]) if "error" in row else None)
+            trial.fail(error=str(row["error"]) if "error" in row else None, duration=row.get("duration"))
         elif row["state"] == "abandoned":
             trial.abandon()
     return trials

@@ -4,6 +4,7 @@ from belated.plotting.contour import plot_contour
 from belated.plotting.convergence import plot_convergence
 from belated.plotting.curves import plot_curves
 from belated.plotting.delays import plot_delays
+from belated.plotting.durations import plot_durations
 from belated.plotting.figures import grid, save
 from belated.plotting.importance import plot_importance
 from belated.plotting.predictions import plot_predictions
@@ -16,6 +17,7 @@ __all__ = [
     "plot_convergence",
     "plot_curves",
     "plot_delays",
+    "plot_durations",
     "plot_importance",
     "plot_predictions",
     "plot_slice",

@@ -22,7 +22,7 @@ from belated.optimizers.report import format_error
 from belated.optimizers.trial import Trial
 from belated.run.budget import Budget
 from belated.run.objective import UNUSABLE_ATTRS, Objective, Outcome, evaluate
-from belated.run.progress import Progress
+from belated.run.progress import Progress, arriving_text
 from belated.run.raised import Place
 from belated.run.total import Total
 from belated.run.worker_errors import WorkerDied, WorkersDoNotStart, is_of_ray_task, worker_died
@@ -33,6 +33,9 @@ LOGGER = logger()
 
 # The maximum length of a wait in seconds. On Windows, Ctrl-C has no effect before a wait ends.
 _MAX_WAIT = 0.5
+
+# The seconds between two forecasts for the progress bar. Runs that are shorter do not show a forecast.
+_FORECAST_EVERY = 60.0
 
 # A run ends if its first evaluations all fail in the same way. The number of these evaluations is the number of
 # workers, but at least this constant.
@@ -93,6 +96,9 @@ class Evaluations:
     # The number of restarts of each trial's evaluation, by trial number.
     n_retried: Counter[int] = field(default_factory=Counter)
     n_failed: int = 0
+    # The forecast in the progress bar, and the time at which it is made again.
+    arriving: str | None = None
+    forecast_due: float = field(default_factory=lambda: monotonic() + _FORECAST_EVERY)
     # The reason of the last failure as text; and, if an error was raised, this error.
     failure: str = ""
     error: BaseException | None = None
@@ -180,7 +186,16 @@ class Evaluations:
                 if left <= _MAX_WAIT:
                     return None
                 if self.progress is not None:
-                    self.progress.update(left=self.deadline - monotonic(), in_flight=len(self.running))
+                    self.update_forecast()
+                    left = self.deadline - monotonic()
+                    self.progress.update(left=left, in_flight=len(self.running), arriving=self.arriving)
+
+    def update_forecast(self) -> None:
+        """Update the forecast in the progress bar, if it is due and the optimizer's clock counts seconds."""
+        if self.optimizer.clock == "seconds" and monotonic() >= self.forecast_due:
+            delays = self.optimizer.delays_
+            self.arriving = arriving_text(delays.now, delays.forecast())
+            self.forecast_due = monotonic() + _FORECAST_EVERY
 
     def complete(self, future: Future[Outcome]) -> None:
         """Report a finished evaluation to the optimizer, the log, the progress bar and the callbacks."""
@@ -209,7 +224,9 @@ class Evaluations:
             # of the next.
             to_start = self.n_trials - len(self.trials) if left > 0 else 0
             in_flight = int(min(self.n_workers, len(self.running) + to_start))
-            self.progress.update(done=1, left=left, best=best, in_flight=in_flight, failed=self.n_failed or None)
+            self.update_forecast()
+            counts = {"in_flight": in_flight, "failed": self.n_failed or None}
+            self.progress.update(done=1, left=left, best=best, arriving=self.arriving, **counts)
         for callback in self.callbacks:
             callback(self.optimizer, trial)
         self.end_if_all_fail_the_same(outcome)

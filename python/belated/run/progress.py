@@ -5,11 +5,12 @@ import sys
 import warnings
 from typing import Any
 
+from belated.optimizers.delays import Forecast
 from belated.optimizers.values import checked
 
 
 class Progress:
-    """A progress bar of tqdm. It shows the best value, the trials in flight and failed, and the remaining seconds."""
+    """A progress bar of tqdm. It shows the best value, counts and forecasts of trials, and the remaining seconds."""
 
     def __init__(self, bar: Any) -> None:
         self._bar = bar
@@ -32,6 +33,13 @@ class Progress:
     def close(self) -> None:
         """Close the bar, and leave its last state visible."""
         self._bar.close()
+
+
+def arriving_text(now: float, forecast: Forecast) -> str | None:
+    """Return a forecast as a short text. Return None if the forecast is unknown or no trial is in flight."""
+    if forecast.by is None or forecast.expected is None or not forecast.n_pending:
+        return None
+    return f"{forecast.expected:.0f} in {(forecast.by - now) / 60:.0f}min"
 
 
 def progress_bar(progress: Any, total: int | None) -> Progress | None:

@@ -47,6 +47,14 @@ def best_as_data(study: Study) -> dict[str, Any]:
     return {"trial": None if best is None else _trial(study, best)}
 
 
+def forecast_as_data(study: Study) -> dict[str, Any]:
+    """Return the forecast for the trials of a study that are in flight."""
+    delays = study.delays_
+    forecast = delays.forecast()
+    names = ("n_pending", "by", "expected", "low", "high", "never", "unknown")
+    return {"now": delays.now} | {name: getattr(forecast, name) for name in names}
+
+
 def trial_as_data(study: Study, number: int) -> dict[str, Any]:
     """Return the trial with this number; raise UnknownTrial if it does not exist."""
     study.sync()

@@ -221,6 +221,15 @@ async def show_best(call: InStudy) -> Response:
     return await call(answers.best_as_data)
 
 
+@_get("/{name}/forecast", messages.ForecastAnswer, "How many results arrive within the median delay", _NO_STUDY)
+async def show_forecast(call: InStudy, moment: Annotated[messages.Moment, Query()]) -> Response:
+    def work(study: Study) -> dict[str, Any]:
+        with at_time(study, moment.now):
+            return answers.forecast_as_data(study)
+
+    return await call(work)
+
+
 @_post(
     "/{name}/suggest",
     messages.Trials,

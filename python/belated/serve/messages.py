@@ -125,6 +125,18 @@ class StudiesPage(BaseModel):
     limit: Annotated[int, Field(ge=1, le=1000)] = Field(default=100, description="At most as many: see `next`.")
 
 
+class Moment(BaseModel):
+    """A request for a forecast at a time."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    now: Annotated[float, Field(ge=-LATEST, le=LATEST, allow_inf_nan=False)] | None = Field(
+        default=None,
+        description="The time in seconds, for a study with clock='seconds' whose clients give it. Default: by the "
+        "server's clock.",
+    )
+
+
 class TrialErrorAnswer(BaseModel):
     """Why a trial failed."""
 
@@ -184,6 +196,19 @@ class Best(BaseModel):
     """The trial with the best value."""
 
     trial: TrialAnswer | None = Field(description="Null before the first value.")
+
+
+class ForecastAnswer(BaseModel):
+    """How many results of the trials in flight arrive within the median delay."""
+
+    n_pending: int = Field(description="The number of trials in flight.")
+    now: float = Field(description="The time of the forecast by the study's clock.")
+    by: float | None = Field(description="The end of the forecast by the study's clock; null without a result so far.")
+    expected: float | None = Field(description="The expected number of results; null without a result so far.")
+    low: float | None = Field(description="The lower end of a central 80 % interval of the number.")
+    high: float | None = Field(description="The upper end of this interval.")
+    never: float | None = Field(description="The expected number of trials in flight whose results never arrive.")
+    unknown: str | None = Field(description="Why there is no forecast.")
 
 
 class Counts(BaseModel):

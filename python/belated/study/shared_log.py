@@ -69,8 +69,9 @@ class SharedLog:
         self._keyed: dict[str | None, int] = {}
         # The methods of a core that only read.
         self.recommend, self.predict, self.acquisition = core.recommend, core.predict, core.acquisition
-        self.surrogate, self.leave_one_out, self.now = core.surrogate, core.leave_one_out, core.now
-        self.numbers, self.best, self.events, self.n_events = core.numbers, core.best, core.events, core.n_events
+        self.surrogate, self.leave_one_out, self.durations = core.surrogate, core.leave_one_out, core.durations
+        self.now, self.numbers, self.best = core.now, core.numbers, core.best
+        self.events, self.n_events = core.events, core.n_events
 
     # Reading from the store and writing to it.
 

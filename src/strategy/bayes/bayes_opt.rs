@@ -25,8 +25,9 @@ use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
 use crate::strategy::bayes::choose::search::{MEAN, Scope, Search};
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::candidates::{SolvedCandidates, can_be_kept};
+use crate::strategy::bayes::model::expense::missing::missing;
 use crate::strategy::bayes::model::expense::{ExpenseTerm, Residuals};
-use crate::strategy::bayes::model::note::Fit;
+use crate::strategy::bayes::model::note::{ExpenseFit, Fit};
 use crate::strategy::bayes::model::refit::refit;
 use crate::strategy::bayes::model::success::Success;
 use crate::strategy::bayes::model::training_set::{Posterior, TrainingSet};
@@ -62,11 +63,15 @@ pub struct BayesOpt {
     pub(super) success: Option<Success>,
     /// The model of durations or costs, if choices depend on these.
     pub(super) expense: Option<Residuals>,
+    /// Whether the warning of missing durations or costs has been given.
+    warned_of_missing: bool,
     candidates: Option<SolvedCandidates>,
     information: Option<InformationGain>,
     /// The length of the log at the time of the last preview, and the fit of this preview. A preview is a fit that is
     /// made only for predictions and is not logged.
     pub(super) preview: Option<(usize, Arc<Fit>)>,
+    /// The length of the log at the last fit of durations that was made only for predictions, and this fit.
+    pub(super) duration_fit: Option<(usize, Option<ExpenseFit>)>,
     /// Whether the domain has few members. Equal candidates count as one member.
     pub(super) has_few_members: bool,
 }
@@ -258,6 +263,16 @@ impl BayesOpt {
         Ok((point, warning))
     }
 
+    /// The warning of missing durations or costs, which is given once.
+    fn warning_of_missing(&mut self, log: &Ledger) -> Option<String> {
+        if self.warned_of_missing {
+            return None;
+        }
+        let warning = missing(&self.settings, &self.training, log);
+        self.warned_of_missing = warning.is_some();
+        warning
+    }
+
     /// Prepares the posterior and the acquisition for a suggestion. The posterior includes the pending trials.
     pub(super) fn prepare(
         &mut self,
@@ -377,9 +392,11 @@ impl FromSettings for BayesOpt {
             d,
             success: None,
             expense: None,
+            warned_of_missing: false,
             candidates: None,
             information: None,
             preview: None,
+            duration_fit: None,
         })
     }
 
@@ -435,6 +452,7 @@ impl Strategy for BayesOpt {
             ),
             Err(error) => return Err(error),
         };
+        let warning = warning.or_else(|| self.warning_of_missing(log));
         Ok(Proposal {
             note: fitted.map(|fit| fit.to_note()).transpose()?,
             warning,

@@ -12,7 +12,8 @@ use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::Maximand;
-use crate::strategy::model_based::{ModelBased, Surrogate};
+use crate::strategy::bayes::model::expense::durations::DurationModel;
+use crate::strategy::model_based::{Durations, ModelBased, Surrogate};
 
 impl BayesOpt {
     /// Fits θ for predictions. If there are no observations, or if the last fit still describes the data, this method
@@ -113,5 +114,17 @@ impl ModelBased for BayesOpt {
             }
         }
         Ok(Some(values))
+    }
+
+    fn durations(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        call: &mut Call,
+    ) -> Result<Option<Box<dyn Durations>>> {
+        let (settings, columns) = (&self.settings, &self.columns);
+        let kept = &mut self.duration_fit;
+        let model = DurationModel::new(kept, settings, columns, &self.training, log, query, call)?;
+        Ok(model.map(|model| Box::new(model) as Box<dyn Durations>))
     }
 }

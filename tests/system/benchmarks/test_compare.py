@@ -50,6 +50,31 @@ def test_with_workers_a_run_equals_simulate_workers(compare):
     np.testing.assert_allclose(ours.observed, theirs.observed, rtol=1e-15)
 
 
+def test_durations_change_at_half_of_the_horizon(compare):
+    setting = importlib.import_module("durations").SETTINGS["branin-change"]
+    function = setting.problem(3)
+    told = {}
+
+    class Peer:
+        def __init__(self):
+            self.optimizer = RandomSearch(function.space, seed=3)
+
+        def suggest(self):
+            trial = self.optimizer.suggest()
+            return trial, trial.params
+
+        def observe(self, trial, value, duration):
+            told[trial.number] = duration
+
+    history = compare.run_one(Peer(), function, setting, 3)
+    low, high = function.space["x1"].low, function.space["x1"].high
+    u = np.array([(point["x1"] - low) / (high - low) for point in history.points])
+    early = history.started < setting.horizon / 2
+    assert 10 < early.sum() < len(early) - 10
+    np.testing.assert_allclose(history.delays, 10 ** np.where(early, u, 1 - u), rtol=1e-12)
+    assert told == {i: history.delays[i] for i in told} and len(told) > 50
+
+
 @pytest.mark.parametrize("name", ["hartmann3-poisson10", "branin-uniform"])
 def test_regret_counts_arrived_results_and_never_rises(compare, name):
     record = compare.measure("random", name, 1)

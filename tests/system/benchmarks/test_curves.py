@@ -32,7 +32,8 @@ class Stops:
     """A random search that stops trials by a random rule and records its calls."""
 
     def __init__(self, seed):
-        self.search, self.rng, self.calls, self.n = bl.RandomSearch(_SPACE, seed=seed), np.random.default_rng(seed), [], 0
+        self.search, self.rng = bl.RandomSearch(_SPACE, seed=seed), np.random.default_rng(seed)
+        self.calls, self.n = [], 0
 
     def ask(self):
         self.n += 1

@@ -103,6 +103,31 @@ def test_the_server_sees_changes_by_other_processes(client, study, path):
     assert study.n_trials == 3
 
 
+def test_forecasts(client, create, path):
+    study = create(bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    assert ok(client.get(f"{path}/forecast"))["unknown"] == "there are no trials"
+    for trial in study.suggest(n=6)[:3]:
+        study.observe(trial, 0.5)
+    found, forecast = ok(client.get(f"{path}/forecast")), study.forecast()
+    assert found.pop("now") == study.delays_.now
+    assert found == {name: getattr(forecast, name) for name in found} and found["n_pending"] == 3
+    refused(client.get(f"{path}/forecast", params={"now": 5.0}), 422, "clock='iterations'")
+
+
+def test_forecasts_at_a_given_time(client, create, path):
+    now = 0.0
+    study = create(bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", time=lambda: now, seed=0))
+    trials = ok(client.post(f"{path}/suggest", json={"n": 4, "now": 0.0}))["trials"]
+    for trial in trials[:2]:
+        ok(client.post(f"{path}/trials/{trial['number']}/observe", json={"value": 1.0, "now": 5.0}))
+    now = 6.0
+    found, forecast = ok(client.get(f"{path}/forecast", params={"now": now})), synced(study).forecast()
+    assert found["now"] == now and found["by"] == pytest.approx(forecast.by)
+    assert found["expected"] == pytest.approx(forecast.expected) and found["n_pending"] == 2
+    for wrong in ("nan", "inf", "1e301", "noon"):
+        refused(client.get(f"{path}/forecast", params={"now": wrong}), 422, "now")
+
+
 def test_contexts_fidelities_and_leases(client, create, path):
     study = create(
         bl.RandomSearch({"x": (0.0, 1.0)}, context={"day": ["mo", ("tu", 2)]}, fidelity=bl.Fidelity(1, 81), seed=0)

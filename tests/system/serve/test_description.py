@@ -45,6 +45,7 @@ def test_the_description_names_every_path_and_needs_the_token(client, running):
         (study, "get"),
         (f"{study}/definition", "get"),
         (f"{study}/best", "get"),
+        (f"{study}/forecast", "get"),
         (f"{study}/suggest", "post"),
         (f"{study}/trials", "get"),
         (f"{study}/trials/{{number}}", "get"),

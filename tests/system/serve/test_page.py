@@ -72,6 +72,14 @@ def log_in(browser, running, token=None, fragment=""):
     browser.find_element("css selector", "#login button").click()
 
 
+def forecast_of(study):
+    """Return the forecast that the page shows for a study that counts suggestions."""
+    found = study.forecast()
+    never = "" if round(found.never) == 0 else f"; {found.never:.0f} probably never"
+    counts = f"{found.expected:.0f} of {found.n_pending} results expected by suggestion {found.by:g}"
+    return f"{counts} ({found.low:.0f} to {found.high:.0f}){never}."
+
+
 def complaints(browser):
     """Return the errors in the browser's console, except failed requests such as 401."""
     return [entry["message"] for entry in browser.get_log("browser") if "status of 4" not in entry["message"]]
@@ -109,9 +117,11 @@ def test_the_page_shows_a_study_and_its_changes(browser, served):
     heights = [float(part.split("H")[0]) for part in steps.replace("V", " ").split(" ")[1:]]
     assert len(heights) == 2 and heights[0] < heights[1]
     # The page shows a result that another process reports, without a reload.
+    assert text(browser, "forecast") == forecast_of(study)
     study.observe(4, 0.25)
     wait(browser, lambda: "0.25" in text(browser, "figures"))
     assert text(browser, "arrivals").splitlines()[1].startswith("4 0.25 observed")
+    assert text(browser, "forecast") == forecast_of(study)
     assert len(text(browser, "flight").splitlines()) == 2
     assert complaints(browser) == []
 
@@ -124,6 +134,7 @@ def test_html_in_a_study_is_text(browser, served):
     wait(browser, lambda: "Best value" in text(browser, "figures"))
     Select(browser.find_element("id", "name")).select_by_visible_text(EVIL)
     wait(browser, lambda: EVIL in text(browser, "flight"))
+    assert " of 1 results expected by suggestion " in text(browser, "forecast")
     assert "<b> = <script>window.hit=1</script>" in text(browser, "flight") and EVIL in text(browser, "arrivals")
     assert browser.title == f"{EVIL} – belated"
     assert browser.execute_script("return window.hit") is None

@@ -217,3 +217,27 @@ def test_a_loaded_study_has_the_same_delays(tmp_path):
         study.observe(trial, 0.5)
     assert bl.Study.load("s", store).delays_ == study.delays_
     assert bl.Study.load("s", store).forecast(by=9) == study.forecast(by=9)
+
+
+def test_the_table_of_trials_has_ages_and_forecasts_of_trials_in_flight():
+    pytest.importorskip("pandas")
+    opt, clock = with_delays([60.0, 120.0, 240.0, 600.0])
+    opt.add({"x": 0.5})  # added trials are not in flight
+    first = opt.suggest()
+    clock.now += 30
+    second = opt.suggest()
+    plain, table = opt.trials_dataframe(), opt.trials_dataframe(delays=True)
+    new = [name for name in table if name not in plain]
+    assert new == ["age", "expected_remaining", "arrival_probability"]
+    assert table[list(plain)].equals(plain) and table[new].isna().all(axis=1).tolist() == [True] * 5 + [False] * 2
+    for trial, age in ((first, 30.0), (second, 0.0)):
+        row, delays = table.loc[trial.number], opt.delays_
+        assert row["age"] == age
+        assert row["expected_remaining"] == delays.expected_remaining(trial).estimate
+        assert row["arrival_probability"] == delays.arrival_probability(trial).estimate
+
+    opt = bl.RandomSearch(SPACE, seed=0)
+    opt.suggest(n=2)
+    table = opt.trials_dataframe(delays=True)
+    assert table["age"].tolist() == [2.0, 1.0] and table["arrival_probability"].isna().all()
+    assert list(bl.RandomSearch(SPACE).trials_dataframe(delays=True)["age"]) == []

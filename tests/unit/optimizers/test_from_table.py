@@ -37,17 +37,18 @@ def test_a_table_restores_the_trials_in_their_states(kind, way, tmp_path):
     for i in range(24):
         trial = opt.suggest(context={"z": i / 24, "lot": "1B"[i % 2]})
         if i % 4 == 1:
-            trial.observe(float(i) / 7)
+            trial.observe(float(i) / 7, duration=None if i == 1 else 0.5 * i)
         elif i % 4 == 2:
-            trial.fail()
+            trial.fail(duration=None if i == 2 else 0.25 * i)
         elif i % 4 == 3:
             trial.abandon()
     opt.observe(5, 1.5, std=0.25, amend=True)
     other = bl.RandomSearch(space, context=context, direction="minimize", seed=1)
     if kind == "study":
         other = bl.Study("s", f"sqlite:///{tmp_path}/s.db", other)
-    added = other.add(way(opt.trials_dataframe()))
+    added = other.add(way(opt.trials_dataframe(delays=True)))
     assert [trial.number for trial in added] == list(range(24))
+    assert [trial.duration for trial in added] == [trial.duration for trial in opt.trials]
     found, expected = facts(other), facts(opt)
     for one, another in zip(found, expected, strict=True):
         assert one[0] == another[0] and one[2] == another[2]

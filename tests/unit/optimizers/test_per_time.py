@@ -1,5 +1,7 @@
 """Tests of choices per unit of time or cost."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,7 @@ def test_by_hand_auto_is_per_trial():
     assert chosen(15, per="trial", power=3.0) == chosen(15, per="trial")
 
 
+@pytest.mark.filterwarnings("ignore:per=.* has no effect yet")
 @pytest.mark.parametrize("per", ["time", "cost"])
 def test_without_amounts_choices_are_per_trial(per):
     assert chosen(15, told=None, per=per) == chosen(15, told=None, per="trial")
@@ -158,3 +161,41 @@ def test_a_run_tells_how_much_time_or_budget_has_been_used():
     assert run(budget=4.0) == [("cost", share) for share in (0.0, 0.25, 0.5, 0.75)]
     assert {of for of, _ in run(timeout=0.2)} == {"time"}
     assert run(n_trials=3, timeout=100.0) == [None] * 3
+
+
+def warnings_of(opt, n, **told):
+    """Return the warnings of n suggestions that are observed."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for i in range(n):
+            trial = opt.suggest()
+            if i % 5 == 4:
+                trial.fail()
+            else:
+                trial.observe(float(i % 3), **told)
+    return [str(each.message) for each in found]
+
+
+@pytest.mark.parametrize(("per", "how"), [("time", "observe(duration=) and fail"), ("cost", "observe(cost=)")])
+def test_missing_amounts_are_warned_of_once(per, how, tmp_path):
+    def new():
+        return bl.BayesOpt({"x": (0.0, 1.0)}, acquisition=bl.LogEI(per=per), seed=0)
+
+    opt, what = new(), {"time": "duration", "cost": "cost"}[per]
+    assert warnings_of(opt, 10) == []
+    [warning] = warnings_of(opt, 10)
+    assert warning.startswith(f'per="{per}" has no effect yet, because none of 10 ended trials has a {what}: ')
+    assert how in warning
+    study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", new())
+    assert warnings_of(study, 14) == [warning]
+    assert warnings_of(new(), 14, **{what: 0.0}) == []
+
+
+def test_only_explicit_choices_per_amount_warn_of_missing_amounts():
+    for acquisition in (bl.LogEI(), bl.LogEI(per="trial"), bl.UCB()):
+        assert warnings_of(bl.BayesOpt({"x": (0.0, 1.0)}, acquisition=acquisition, seed=0), 14) == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # A run measures durations, and without costs the trials of a budget cost 1.
+        bl.maximize(lambda p: p["x"], {"x": (0.0, 1.0)}, acquisition=bl.LogEI(per="time"), n_trials=14, seed=0)
+        bl.maximize(lambda p: p["x"], {"x": (0.0, 1.0)}, budget=14.0, seed=0)

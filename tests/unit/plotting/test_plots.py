@@ -23,6 +23,7 @@ SPACE = {"x": (-2.0, 2.0), "C": bl.Real(1e-3, 10.0, log=True), "k": ["a", "b", N
 PLOTS = [getattr(plotting, name) for name in plotting.__all__ if name.startswith("plot_") and name != "plot_curves"]
 OF_A_SPACE = [plotting.plot_slice, plotting.plot_contour, plotting.plot_importance]
 OF_A_MODEL = [plotting.plot_contour, plotting.plot_importance, plotting.plot_predictions]
+OF_DURATIONS = [plotting.plot_durations]
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +47,7 @@ def late(search, n=14, lag=3):
             elif trial.number == 4:
                 trial.abandon()
             else:
-                trial.observe(f(trial.params))
+                trial.observe(f(trial.params), duration=1.0 + trial.number % 5)
     return search
 
 
@@ -64,7 +65,8 @@ def labels(ax):
     return ax.get_xlabel(), ax.get_ylabel()
 
 
-@pytest.mark.parametrize("plot", PLOTS)
+# The durations of runs are measured.
+@pytest.mark.parametrize("plot", [plot for plot in PLOTS if plot not in OF_DURATIONS])
 def test_results_studies_and_optimizers_are_drawn_alike(plot, tmp_path):
     def new():
         return bl.BayesOpt({"x": (-2.0, 2.0), "C": bl.Real(1e-3, 10.0, log=True)}, direction="minimize", seed=0)
@@ -462,7 +464,7 @@ def test_a_declared_context_is_needed(plot):
     plot(opt, context={"z": 0.25})
 
 
-@pytest.mark.parametrize("plot", [each for each in PLOTS if each not in OF_A_MODEL])
+@pytest.mark.parametrize("plot", [each for each in PLOTS if each not in OF_A_MODEL + OF_DURATIONS])
 def test_searches_without_trials_are_drawn(plot):
     plot(bl.BayesOpt(SPACE, seed=0))
 

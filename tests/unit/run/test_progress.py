@@ -116,6 +116,29 @@ def test_a_tick_updates_only_the_remaining_seconds(bars, monkeypatch):
     assert bar.drawn == [False, *[True] * len(between), False] and bar.unit == "trial"
 
 
+@pytest.mark.parametrize(
+    ("clock", "every", "shows"), [("seconds", 0.0, True), ("seconds", 60.0, False), ("iterations", 0.0, False)]
+)
+def test_a_long_run_in_seconds_shows_a_forecast(bars, monkeypatch, clock, every, shows):
+    monkeypatch.setattr("belated.run.evaluations._FORECAST_EVERY", every)
+    now = [0.0]
+    opt = bl.RandomSearch(SPACE, clock=clock, time=lambda: now[0], seed=0)
+    forecasts = []
+
+    def hours(params):
+        now[0] += 3600.0
+        return 1.0
+
+    def remember(optimizer, trial):
+        forecast = optimizer.forecast()
+        forecasts.append(f"{forecast.expected:.0f} in {(forecast.by - now[0]) / 60:.0f}min")
+
+    opt.suggest()  # this trial is in flight during the whole run
+    bl.maximize(hours, optimizer=opt, n_trials=3, progress=True, callbacks=[remember])
+    found = [facts.get("arriving") for facts in bars[0].shown]
+    assert found == (forecasts if shows else [None] * 3)
+
+
 def test_the_remaining_seconds_are_never_negative():
     bar = Bar(None, "trial")
     progress = Progress(bar)

@@ -93,12 +93,18 @@ impl Rule for LogEI {
         }))
     }
 
+    fn asks_for(&self) -> Option<Resource> {
+        match self.per {
+            Per::Auto | Per::Trial => None,
+            Per::Time => Some(Resource::Time),
+            Per::Cost => Some(Resource::Cost),
+        }
+    }
+
     fn per(&self, query: Query) -> Result<Option<(Resource, f64)>> {
         let resource = match self.per {
             Per::Auto => query.limit.map(|limit| limit.of),
-            Per::Trial => None,
-            Per::Time => Some(Resource::Time),
-            Per::Cost => Some(Resource::Cost),
+            Per::Trial | Per::Time | Per::Cost => self.asks_for(),
         };
         let Some(resource) = resource else {
             return Ok(None);

@@ -56,6 +56,11 @@ pub trait Rule {
         Ok(None)
     }
 
+    /// The resource per unit of which the user asked to choose. `None` if the limit of a run decides.
+    fn asks_for(&self) -> Option<Resource> {
+        None
+    }
+
     /// Whether the acquisition can be averaged over outcomes of pending trials.
     fn averages_outcomes(&self) -> bool {
         false

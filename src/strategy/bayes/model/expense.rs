@@ -9,7 +9,9 @@
 //! Trials that have not ended are right-censored at their age a: log d is replaced by E[log d | d > a] (the EM algorithm
 //! of Schmee & Hahn 1979).
 
+pub mod durations;
 mod linear;
+pub mod missing;
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
@@ -159,18 +161,23 @@ impl Data {
     fn of(training: &TrainingSet, log: &Ledger, query: Query, resource: Resource) -> Option<Self> {
         let expenses = Expenses::of(log, &training.fold.ended, query, resource)?;
         let x = training.encode(log, &[&expenses.known[..], &expenses.out].concat());
+        Some(Self::new(expenses, x))
+    }
+
+    /// Fits the linear model.
+    fn new(expenses: Expenses, x: Array2<f64>) -> Self {
         let linear = expenses.linear(x.view());
         let known = expenses.log_expenses.iter().zip(x.rows());
         let residuals: Vec<f64> = known.map(|(y, x)| y - linear.mean(x)).collect();
         let squares = residuals.iter().map(|r| r * r);
         let scale = (squares.sum::<f64>() / residuals.len() as f64).sqrt();
-        Some(Self {
+        Self {
             expenses,
             x,
             linear,
             residuals,
             scale,
-        })
+        }
     }
 
     fn n_known(&self) -> usize {
@@ -238,12 +245,26 @@ pub fn fit_expense(
     let Some((resource, _)) = settings.acquisition.rule().per(query)? else {
         return Ok(None);
     };
-    let data = Data::of(training, log, query, resource);
-    let data = data.filter(|data| data.n_known() >= MIN_ROWS && data.has_residuals());
-    let Some(data) = data else {
+    match Data::of(training, log, query, resource) {
+        Some(data) => {
+            let last = last_fit(training, resource);
+            fit_residuals(&data, resource, last, (settings, columns), call)
+        }
+        None => Ok(None),
+    }
+}
+
+/// Fits the hyperparameters of the residuals, starting from the last fit. Returns `None` if few expenses are known.
+fn fit_residuals(
+    data: &Data,
+    resource: Resource,
+    last: Option<&ExpenseFit>,
+    (settings, columns): (&Settings, &Columns),
+    call: &mut Call,
+) -> Result<Option<ExpenseFit>> {
+    if data.n_known() < MIN_ROWS || !data.has_residuals() {
         return Ok(None);
-    };
-    let last = last_fit(training, resource);
+    }
     let fitted = columns.fit_settings(FAMILY, settings.gp().n_refit_restarts);
     let start = last.map_or_else(|| fitted.prior_mode(), ExpenseFit::theta);
     let (x, y) = data.rows(&rows_of_fit(data.n_known()));

@@ -1,0 +1,63 @@
+"""Plot of predicted durations against the durations of trials."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from belated.optimizers.read_access import NotFitted, ReadAccess
+from belated.plotting.figures import BLUE, GREY, RED, Axes, axes_for, checked_search, finished
+
+
+def plot_durations(search: ReadAccess, ax: Axes | None = None) -> Axes:
+    """Plot cross-validated predictions of durations against the durations of trials, on logarithmic axes.
+
+    The trials are split into at most ten parts, and the model of `durations_` predicts each part from the other parts.
+    The hyperparameters of the Gaussian process are not fitted again: they are those of the fit to all trials. Lines are
+    80 % intervals. If the model is right, about 80 % of the lines cross the diagonal. If all predictions are about
+    equal, durations do not depend on the params, or the model has not learned how.
+
+    Parameters
+    ----------
+    search : Result, Study or Optimizer
+        A search with a model. All observed and failed trials whose duration is known are drawn. A duration of 0 is
+        drawn at a tenth of the smallest positive duration.
+    ax : matplotlib Axes, optional
+        The axes to draw on. Default None: the axes of a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes of the plot.
+
+    Raises
+    ------
+    InvalidSetting
+        `search` is not a result, study or optimizer, or does not have a model.
+    NotFitted
+        Fewer than two positive durations are known.
+    """
+    durations = checked_search(search, "plot_durations").durations_
+    found = durations._left_out()
+    if found is None:
+        raise NotFitted(f"plot_durations needs durations: {durations.unknown}")
+    numbers, known, predicted = found
+    ax = axes_for(ax)
+    below, above = predicted.median - predicted.low, predicted.high - predicted.median
+    failed = np.array([search.trial(number).state == "failed" for number in numbers])
+    for name, color, chosen in (("observed", BLUE, ~failed), ("failed", RED, failed)):
+        if chosen.any():
+            lengths = np.stack([below, above])[:, chosen]
+            x, y = known[chosen], predicted.median[chosen]
+            ax.errorbar(x, y, yerr=lengths, fmt="o", label=name, color=color, markersize=4, elinewidth=1, alpha=0.7)
+    ends = [min(known.min(), predicted.median.min()), max(known.max(), predicted.median.max())]
+    ax.plot(ends, ends, color=GREY, linestyle="--")
+    within = int(((predicted.low <= known) & (known <= predicted.high)).sum())
+    return finished(
+        ax,
+        legend=bool(failed.any()),
+        xscale="log",
+        yscale="log",
+        xlabel="Duration (seconds)",
+        ylabel="Predicted from the others, 80 % interval",
+        title=f"{within} of {len(numbers)} durations in their interval",
+    )
