@@ -21,7 +21,8 @@ with a Gaussian process f over the configuration, independent u_i ~ N(0, λ) and
 g_i(T) = 0. m is the mean over the complete curves. g is a Gaussian process with the covariance k_T(s, t) = k(s, t) −
 k(s, T)·k(t, T)/k(T, T), where k(s, t) = a·β^α/(s + t + β)^α (Swersky, Snoek, Adams 2014, arXiv 1406.3896). With K = k_T
 + σ²·1 and r = y − m, a curve is equivalent to an observation of h with mean cᵀK⁻¹r/p and variance 1/p, p = cᵀK⁻¹c. The
-hyperparameters maximise the evidence of the complete curves. The options are in `OPTIONS`.
+hyperparameters maximise the evidence of the complete curves. The options are in `OPTIONS`. With the option ``core``,
+1/p and the mean are the statements of belated's model of curves, which has the form "empirical" with its own choices.
 """
 
 import argparse
@@ -40,6 +41,8 @@ import numpy as np
 from curves import GROUPS, family
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import least_squares, minimize
+
+from belated._core import CurveModel
 
 N_TEST = 40
 LOWEST_DENSITY = -10.0
@@ -289,6 +292,19 @@ class Curves:
     def forecast(self, x, y):
         return self.combine(*self.prior_of_h(x), y)
 
+    def forecast_with_core(self, x, ended, y):
+        """Return a forecast from the prior of h of this model and the statements of belated's model of curves.
+
+        The complete curves (n, T) and the test curves (r, T), with NaN at unknown steps, have all steps. The prior of
+        y(T) stays the same if the two models have different variances of the noise."""
+        model = CurveModel(list(range(1, ended.shape[1] + 1)), ended)
+        mean, variance = self.prior_of_h(x)
+        variance = np.maximum(variance + self.noise - model.noise, 0.1 * variance)
+        statements, errors = np.array([model.statement(curve) for curve in y]).T
+        precision = 1 / variance + 1 / errors
+        mean = ((mean + self.centre) / variance + statements / errors) / precision
+        return mean, np.sqrt(1 / precision + model.noise)
+
     def leave_one_out(self, y):
         """Return the root mean square of the standardised errors of forecasts of the complete curves; the prior of h
         leaves out the curve."""
@@ -319,6 +335,7 @@ OPTIONS = {
     "inflated10": {"inflate": 10},
     "warped": {"warp": True},
     "unseen": {"unseen": True},
+    "core": {"core": True},
 }
 MODELS = [
     *SIMPLE,
@@ -329,6 +346,7 @@ MODELS = [
     "curves+empirical+inflated",
     "curves+slope+empirical+inflated",
     "curves+empirical+inflated+warped",
+    "curves+empirical+core",
 ]
 
 
@@ -338,6 +356,7 @@ def forecast(model, x, curves, known, x_tests, tests):
         return SIMPLE[model](curves, known, tests)
     options = {key: value for name in model.split("+")[1:] for key, value in OPTIONS[name].items()}
     steps = grid_steps(curves.shape[1], known)
+    core = options.pop("core", False)
     n_known = 0 if options.pop("unseen", False) else int(np.sum(steps < known))
     top = top_of(curves[:, -1], curves[:, :known], tests[:, :known]) if options.pop("warp", False) else None
 
@@ -345,6 +364,8 @@ def forecast(model, x, curves, known, x_tests, tests):
         return y if top is None else -np.log(top - y)
 
     model = Curves(n_known, **options).fit(x, warp(curves[:, steps]), steps + 1)
+    if core:
+        return model.forecast_with_core(x_tests, curves, np.where(np.arange(len(curves[0])) < known, tests, np.nan))
     mean, std = model.forecast(x_tests, warp(tests[:, steps[:n_known]]))
     if top is None:
         return mean, std

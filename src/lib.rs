@@ -45,6 +45,7 @@
 // Some items are used only by the Python bindings.
 #![cfg_attr(not(feature = "python"), allow(dead_code, unused_imports))]
 
+mod curves;
 mod delays;
 mod error;
 mod gp;

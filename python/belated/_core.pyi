@@ -41,6 +41,7 @@ __all__ = [
     "TrialRecord",
     "GaussianProcess",
     "Acquisition",
+    "CurveModel",
     "DelayDistribution",
     "DurationModel",
 ]
@@ -584,6 +585,41 @@ class Acquisition:
     def gradient(self, z: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]: ...
     def maximize(self, domain: Domain, seed: int = 0) -> tuple[NDArray[np.float64], int | None, float]:
         """The maximum that the search finds on the domain, as (point, candidate index or None, value)."""
+
+@final
+class CurveModel:
+    """A model of learning curves, fitted to the curves of ended trials.
+
+    The value of a trial at step t is h + m(t) + g(t) + ε(t), where m is a mean curve, g is a Gaussian process and
+    ε ~ N(0, σ²). At the last step m and g are 0.
+
+    Parameters
+    ----------
+    steps : list of int
+        The k steps at which trials report, ascending from 1 or more. The last entry is the last step of a trial.
+    ended : array of shape (n, k)
+        The reports of the trials; NaN without a report. Trials without a report at the last step are ignored.
+
+    Raises
+    ------
+    ValueError
+        If the steps are not ascending, or if the number of columns is not the number of steps.
+
+    Notes
+    -----
+    With fewer than five curves there is no model: all statements, and ``noise``, are None.
+    """
+
+    def __new__(cls, steps: list[int], ended: NDArray[np.float64]) -> CurveModel: ...
+    @property
+    def noise(self) -> float | None:
+        """The variance σ² of the noise of a value."""
+
+    def statement(self, values: NDArray[np.float64]) -> tuple[float, float] | None:
+        """What the reports (k,) of a trial say about its h: an observation and the variance of its error.
+
+        NaN is no report. The result is None without a usable report before the last step, or with a report at the last
+        step."""
 
 @final
 class DelayDistribution:

@@ -3,6 +3,7 @@
 
 mod acquisition;
 mod constraints;
+mod curves;
 mod delays;
 mod domain;
 mod durations;
@@ -38,6 +39,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<gaussian_process::GaussianProcess>()?;
     module.add_class::<acquisition::Acquisition>()?;
     module.add_class::<delays::DelayDistribution>()?;
+    module.add_class::<curves::CurveModel>()?;
     module.add_class::<durations::DurationModel>()?;
     module.add_function(wrap_pyfunction!(trial::point_of, module)?)?;
     module.add_function(wrap_pyfunction!(trial::without_note, module)?)?;

@@ -45,7 +45,7 @@ INTEGRATED = {
 }
 
 RUST_ROOMS = (
-    *("error", "random", "numerics", "delays", "problem", "ledger", "gp", "maximize", "strategy"),
+    *("error", "random", "numerics", "delays", "curves", "problem", "ledger", "gp", "maximize", "strategy"),
     *("stopping", "optimizer", "snapshot", "python"),
 )
 # The rooms that must not import a model.

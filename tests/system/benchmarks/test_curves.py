@@ -105,3 +105,17 @@ def test_a_table_contains_what_training_gives(curves, name):
     params = family.grid.params(77)
     found = curve_tables.curve(task, curve_tables.data_of(task), params, 2)
     np.testing.assert_allclose(family.curve(params, 2), found, atol=0.51 * task.quantum)
+
+
+@pytest.mark.parametrize("name", ["mlp-digits", "boosting-diabetes"])
+@pytest.mark.parametrize("n_ended", [30, 100])
+def test_forecasts_of_the_core_are_as_good_as_the_prototype(curves, name, n_ended):
+    pytest.importorskip("scipy")
+    forecasts = importlib.import_module("curve_forecasts")
+
+    def density(model):
+        records = [forecasts.measure(model, name, n_ended, repeat) for repeat in range(5)]
+        assert 0.6 < np.mean([record["coverage"] for record in records]) < 0.95
+        return np.mean([record["density"] for record in records])
+
+    assert density("curves+empirical+core") > density("curves+empirical+inflated10") - 0.15

@@ -1,0 +1,168 @@
+//! A model of learning curves: what the first reports of a trial say about its value.
+//!
+//! * [`table`]: the curves of ended trials on a grid of steps; [`covariance`]: the covariance of a curve and its fit
+//!
+//! The value of trial i at step t = 1…T is
+//!
+//! > y_i(t) = h_i + m(t) + g_i(t) + ε_i(t),  h_i = f(x_i) + u_i,  ε_i(t) ~ N(0, σ²),
+//!
+//! where f is a function of the point, and u_i differs between trainings at the same point. m(T) = g_i(T) = 0, so h_i is
+//! the value at the last step without noise. m is a mean curve, and K is the covariance of g + ε. Reports of a trial at
+//! some steps, with r = y − m there, say about h_i the same as one observation f̂ ~ N(h_i, 1/p), where K is restricted
+//! to these steps (generalised least squares):
+//!
+//! > f̂ = 1ᵀK⁻¹r / p,  p = 1ᵀK⁻¹1.
+//!
+//! The likelihood of the reports is N(f̂; h_i, 1/p) times a factor without h_i. So for every Gaussian process f, the
+//! posterior of f given all reports is the posterior given one observation per trial. m and K are estimated from the
+//! differences d_i(t) = y_i(t) − y_i(T), which do not depend on h_i. The model is "freeze-thaw" (Swersky, Snoek and
+//! Adams 2014, arXiv 1406.3896), with a mean curve, with an end at step T, and with an empirical covariance.
+
+mod covariance;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Borrow;
+
+use ndarray::{Array2, ArrayView2};
+
+use crate::error::{Result, Stop, check};
+use crate::numerics::cholesky::{dot, factor_in_place, gram};
+use crate::numerics::simd::substitute_forward;
+use covariance::Kernel;
+use table::{Table, Units};
+
+/// The smallest number of ended curves with which a model is fitted.
+const MIN_CURVES: usize = 5;
+
+/// The number of curves that have the weight of the fitted kernel in the covariance K.
+const KERNEL_WEIGHT: f64 = 20.0;
+
+/// With n ended curves, variances are multiplied by 1 + UNCERTAINTY/n, because m and K are estimates.
+const UNCERTAINTY: f64 = 10.0;
+
+/// The reports of a trial: pairs (step, value), sorted by step. Steps count from 1. Values that are not finite are
+/// ignored.
+pub type Curve = [(u32, f64)];
+
+/// What reports before the last step say about h, the value at the last step without noise: an observation `value` with
+/// normal error of variance `variance`. Both are in the units of the reports.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Statement {
+    pub value: f64,
+    pub variance: f64,
+}
+
+/// The mean curve m and the covariance K, on a grid of steps before the last.
+pub struct CurveModel {
+    last_step: u32,
+    units: Units,
+    /// The steps of the grid, ascending (k,).
+    steps: Vec<u32>,
+    /// m on the grid (k,).
+    mean: Vec<f64>,
+    /// K (k, k).
+    covariance: Array2<f64>,
+    /// The Cholesky factor of K.
+    factor: Array2<f64>,
+    /// The factor 1 + UNCERTAINTY/n.
+    inflation: f64,
+    /// σ² in standardised units.
+    noise: f64,
+}
+
+impl CurveModel {
+    /// Fits the model to the curves of ended trials.
+    ///
+    /// The last report of an ended trial is at `last_step`. Other curves are ignored. With fewer than five curves that
+    /// have an earlier report too, there is no model. The same is true if no step before the last has a report from
+    /// half of them.
+    ///
+    /// K is a compromise of two estimates. S = (1/n) Σ_i (d_i − m)(d_i − m)ᵀ has no assumptions about the form of the
+    /// curves, but a rank of n at most, and it contains the noise of the last values. K_θ is a kernel with four
+    /// hyperparameters θ of maximal evidence, see [`covariance`]. With the weight w of 20 curves,
+    /// K = (n·S + w·K_θ)/(n + w).
+    pub fn fit<C: Borrow<Curve>>(
+        ended: &[C],
+        last_step: u32,
+        stop: &mut Stop,
+    ) -> Result<Option<Self>> {
+        check(stop)?;
+        let Some(table) = Table::of(ended, last_step) else {
+            return Ok(None);
+        };
+        let n = table.residuals.nrows() as f64;
+        let moments = gram(table.residuals.view()) / n;
+        let kernel = Kernel::fit(&table.steps, last_step, moments.view(), n, stop)?;
+        let covariance = (moments * n + kernel.covariance() * KERNEL_WEIGHT) / (n + KERNEL_WEIGHT);
+        let mut factor = covariance.clone();
+        if factor_in_place(&mut factor).is_err() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            last_step,
+            units: table.units,
+            steps: table.steps,
+            mean: table.mean,
+            covariance,
+            factor,
+            inflation: 1.0 + UNCERTAINTY / n,
+            noise: kernel.noise(),
+        }))
+    }
+
+    /// Returns the variance σ² of the noise of a value, in the squared units of the reports.
+    ///
+    /// This is the variance of the last value y(T) about h.
+    pub fn noise(&self) -> f64 {
+        self.noise * self.units.scale * self.units.scale
+    }
+
+    /// Returns what a curve says about h, or `None` if it has no report on the grid.
+    ///
+    /// The variance is (1 + 10/n)/p. A curve with a report at the last step has no statement: its value is this report.
+    pub fn statement(&self, curve: &Curve) -> Option<Statement> {
+        let (mut reported, mut r) = (Vec::new(), Vec::new());
+        let mut position = 0;
+        for &(step, value) in curve.iter().filter(|(_, value)| value.is_finite()) {
+            if step >= self.last_step {
+                return None;
+            }
+            while self.steps.get(position).is_some_and(|&s| s < step) {
+                position += 1;
+            }
+            if self.steps.get(position) == Some(&step) {
+                reported.push(position);
+                r.push(self.units.standardized(value) - self.mean[position]);
+            }
+        }
+        let k = reported.len();
+        let (estimate, precision) = if reported.last()? + 1 == k {
+            // The factor of the first k rows is the first part of the factor.
+            estimate(self.factor.view(), r)
+        } else {
+            let block = |(i, j)| self.covariance[[reported[i], reported[j]]];
+            let mut factor = Array2::from_shape_fn((k, k), block);
+            factor_in_place(&mut factor).ok()?;
+            estimate(factor.view(), r)
+        };
+        let statement = Statement {
+            value: self.units.restored(estimate),
+            variance: self.inflation / precision * self.units.scale * self.units.scale,
+        };
+        (statement.value.is_finite() && statement.variance.is_normal()).then_some(statement)
+    }
+}
+
+/// Returns 1ᵀK⁻¹r / p and p = 1ᵀK⁻¹1. The first rows and columns of `factor` are the factor of K.
+fn estimate(factor: ArrayView2<f64>, mut r: Vec<f64>) -> (f64, f64) {
+    let stride = factor.ncols();
+    let columns = factor.to_slice().expect("the factor is contiguous");
+    let mut ones = vec![1.0; r.len()];
+    substitute_forward(columns, stride, &mut ones);
+    substitute_forward(columns, stride, &mut r);
+    let precision = dot(&ones, &ones);
+    (dot(&ones, &r) / precision, precision)
+}

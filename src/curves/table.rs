@@ -1,0 +1,197 @@
+//! The curves of ended trials on a grid of steps, in standardised units, with the mean removed.
+
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
+
+use ndarray::{Array2, ArrayViewMut1};
+
+use super::{Curve, MIN_CURVES};
+
+/// The largest number of steps of the grid.
+const MAX_STEPS: usize = 63;
+
+/// The bounds of the differences at a step are so many ranges outside the quartiles.
+const REACH: f64 = 5.0;
+
+/// This is added to the interquartile range of the differences at a step, in standardised units.
+const SMALLEST_RANGE: f64 = 0.1;
+
+/// The largest absolute value in standardised units. It is so large that only overflow is prevented.
+const LARGEST: f64 = 1e12;
+
+/// Standardised values are (y − centre)/scale.
+#[derive(Clone, Copy)]
+pub struct Units {
+    pub centre: f64,
+    pub scale: f64,
+}
+
+impl Units {
+    /// Returns the median and the interquartile range of the last values. If the range is no larger than rounding
+    /// errors, the mean absolute deviation takes its place.
+    fn of(finals: &[f64], curves: &[&Curve]) -> Self {
+        let n = finals.len() as f64;
+        let [low, centre, high] = quartiles(finals.to_vec());
+        let sizes = |values: &mut dyn Iterator<Item = f64>| {
+            quartiles(values.map(f64::abs).filter(|y| y.is_finite()).collect())[1]
+        };
+        let all = &mut curves
+            .iter()
+            .flat_map(|curve| curve.iter().map(|(_, y)| *y));
+        let rounding = 1e-9 * sizes(all).max(sizes(&mut finals.iter().copied()));
+        let deviation = finals.iter().map(|y| (y - centre).abs() / n).sum();
+        let choices = [high - low, deviation];
+        let scale = choices.into_iter().find(|&s| s > rounding && s.is_normal());
+        let scale = scale.unwrap_or(if rounding.is_normal() { rounding } else { 1.0 });
+        Self { centre, scale }
+    }
+
+    pub fn standardized(&self, y: f64) -> f64 {
+        (y / self.scale - self.centre / self.scale).clamp(-LARGEST, LARGEST)
+    }
+
+    pub fn restored(&self, z: f64) -> f64 {
+        self.centre + self.scale * z
+    }
+}
+
+/// The differences d_i(t) = y_i(t) − y_i(T) of n ended curves at k steps, as a mean and residuals.
+pub struct Table {
+    pub units: Units,
+    /// The steps, ascending (k,).
+    pub steps: Vec<u32>,
+    /// The mean of d_i(t) over the curves (k,).
+    pub mean: Vec<f64>,
+    /// d_i(t) − m(t) (n, k).
+    pub residuals: Array2<f64>,
+}
+
+impl Table {
+    /// Returns `None` with too few curves.
+    ///
+    /// The grid has logarithmic spacing among the steps with a report from at least half of the curves. Differences are
+    /// bounded to five ranges outside the quartiles at their step, where the range is the interquartile range plus a
+    /// tenth of the scale of the last values. Otherwise one diverging training would determine the covariance.
+    pub fn of<C: Borrow<Curve>>(ended: &[C], last_step: u32) -> Option<Self> {
+        let (mut curves, mut finals) = (Vec::new(), Vec::new());
+        for curve in ended.iter().map(Borrow::borrow) {
+            let reports = || curve.iter().filter(|(_, value)| value.is_finite());
+            let last = reports().find(|(step, _)| *step == last_step);
+            if let Some(&(_, value)) = last
+                && reports().any(|(step, _)| (1..last_step).contains(step))
+            {
+                curves.push(curve);
+                finals.push(value);
+            }
+        }
+        let steps = grid(&curves, last_step);
+        let rows: Vec<(Vec<f64>, f64)> = curves
+            .iter()
+            .zip(&finals)
+            .map(|(curve, last)| (on_grid(curve, &steps), *last))
+            .filter(|(row, _)| row.iter().any(|y| y.is_finite()))
+            .collect();
+        if rows.len() < MIN_CURVES {
+            return None;
+        }
+        let units = Units::of(&finals, &curves);
+        let mut residuals = Array2::from_shape_fn((rows.len(), steps.len()), |(i, j)| {
+            units.standardized(rows[i].0[j]) - units.standardized(rows[i].1)
+        });
+        let columns = residuals.columns_mut().into_iter();
+        let mean = columns.map(centre).collect();
+        let logs: Vec<f64> = steps.iter().map(|&t| f64::from(t).ln()).collect();
+        for row in residuals.rows_mut() {
+            fill(row, &logs, f64::from(last_step).ln());
+        }
+        Some(Self {
+            units,
+            steps,
+            mean,
+            residuals,
+        })
+    }
+}
+
+/// Returns the steps of the grid.
+fn grid(curves: &[&Curve], last_step: u32) -> Vec<u32> {
+    let mut counts = BTreeMap::new();
+    for (step, value) in curves.iter().flat_map(|curve| curve.iter()) {
+        if value.is_finite() && (1..last_step).contains(step) {
+            *counts.entry(*step).or_insert(0) += 1;
+        }
+    }
+    counts.retain(|_, count| 2 * *count >= curves.len());
+    let mut steps: Vec<u32> = counts.into_keys().collect();
+    if steps.len() > MAX_STEPS {
+        let [first, last] = [steps[0], steps[steps.len() - 1]].map(|t| f64::from(t).ln());
+        let interval = (last - first) / (MAX_STEPS - 1) as f64;
+        let near = |j: usize| {
+            let target = (first + interval * j as f64).exp();
+            let above = steps.partition_point(|&t| f64::from(t) < target);
+            let pair = [above.saturating_sub(1), above.min(steps.len() - 1)].map(|i| steps[i]);
+            let [low, high] = pair.map(|t| (f64::from(t) - target).abs());
+            pair[usize::from(high <= low)]
+        };
+        let mut chosen: Vec<u32> = (0..MAX_STEPS).map(near).collect();
+        chosen.dedup();
+        steps = chosen;
+    }
+    steps
+}
+
+/// Returns the values at the steps; NaN where there is none.
+fn on_grid(curve: &Curve, steps: &[u32]) -> Vec<f64> {
+    let mut reports = curve.iter().peekable();
+    let value = |&step: &u32| {
+        while reports.next_if(|(t, _)| *t < step).is_some() {}
+        let found = reports.next_if(|(t, _)| *t == step);
+        found.map_or(f64::NAN, |&(_, value)| value)
+    };
+    steps.iter().map(value).collect()
+}
+
+/// Bounds the differences at a step, subtracts their mean and returns the mean. NaN stays NaN.
+fn centre(mut column: ArrayViewMut1<f64>) -> f64 {
+    let known: Vec<f64> = column.iter().copied().filter(|d| !d.is_nan()).collect();
+    let n = known.len() as f64;
+    let [low, _, high] = quartiles(known);
+    let reach = REACH * (high - low + SMALLEST_RANGE);
+    column.mapv_inplace(|d| d.clamp(low - reach, high + reach));
+    let mean = column.iter().filter(|d| !d.is_nan()).sum::<f64>() / n;
+    column.mapv_inplace(|d| d - mean);
+    mean
+}
+
+/// Replaces the NaN in the residuals of a curve by interpolation over the log of the step. The residual is 0 at the
+/// last step, and constant before the first report.
+pub fn fill(mut row: ArrayViewMut1<f64>, logs: &[f64], end: f64) {
+    let (mut right, mut at) = (0.0, end);
+    let mut missing = row.len();
+    for j in (0..row.len()).rev() {
+        if row[j].is_nan() {
+            continue;
+        }
+        for i in j + 1..missing {
+            row[i] = row[j] + (right - row[j]) * (logs[i] - logs[j]) / (at - logs[j]);
+        }
+        (right, at, missing) = (row[j], logs[j], j);
+    }
+    for i in 0..missing {
+        row[i] = right;
+    }
+}
+
+/// Returns the quartiles of the values, with linear interpolation; zeros without values.
+fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
+    if values.is_empty() {
+        return [0.0; 3];
+    }
+    values.sort_by(f64::total_cmp);
+    [0.25, 0.5, 0.75].map(|q| {
+        let position = q * (values.len() - 1) as f64;
+        let (i, part) = (position.floor() as usize, position.fract());
+        let next = values[(i + 1).min(values.len() - 1)];
+        values[i] * (1.0 - part) + next * part
+    })
+}
