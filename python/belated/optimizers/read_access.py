@@ -132,7 +132,7 @@ class ReadAccess(ABC):
         best = self.best_trial_
         return None if best is None else best.value
 
-    def trials_dataframe(self, *, delays: bool = False) -> Any:
+    def trials_dataframe(self, *, delays: bool = False, curves: bool = False) -> Any:
         """Return all trials as a pandas DataFrame, one row for each trial.
 
         The first columns are number, state, value, std, cost, duration, suggested_at, observed_at, delay, error (as
@@ -155,6 +155,8 @@ class ReadAccess(ABC):
             given that it arrives; and ``arrival_probability``, the probability that it ever arrives. Times are on the
             optimizer's clock. The cells of other trials are missing, and so are the forecasts before the first result;
             see `delays_`.
+        curves : bool, default False
+            If True, there is a column ``curve_1``, ``curve_2``, … for each reported step of the learning curves.
 
         Raises
         ------
@@ -163,7 +165,7 @@ class ReadAccess(ABC):
         """
         log = self._source._current_log()
         records = [log.trial(number) for number in self._numbers(None)]
-        return trials_dataframe(self._source._problem, records, self.delays_ if delays else None)
+        return trials_dataframe(self._source._problem, records, self.delays_ if delays else None, curves)
 
     # Delays.
 

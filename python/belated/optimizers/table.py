@@ -47,7 +47,7 @@ def _run_prefix(space: Space) -> str:
     return prefix
 
 
-def trials_dataframe(problem: Problem, records: Sequence[TrialRecord], delays: Delays | None) -> Any:
+def trials_dataframe(problem: Problem, records: Sequence[TrialRecord], delays: Delays | None, curves: bool) -> Any:
     """Return the trials as a DataFrame, for `Optimizer.trials_dataframe`."""
     try:
         import pandas
@@ -80,12 +80,15 @@ def trials_dataframe(problem: Problem, records: Sequence[TrialRecord], delays: D
     contexts = problem.context_space
     if contexts is not None:
         columns |= _columns("context_", contexts, [contexts.params_at(list(record.context)) for record in records])
+    if curves:
+        rows = [dict(record.curve) for record in records]
+        columns |= _columns("curve_", sorted({step for row in rows for step in row}), rows)
     attrs = [merged_attrs(record.attrs) for record in records]
     columns |= _columns("attrs_", dict.fromkeys(key for each in attrs for key in each), attrs)
     return pandas.DataFrame(columns)
 
 
-def _columns(prefix: str, names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+def _columns(prefix: str, names: Iterable[Any], rows: Sequence[Mapping[Any, Any]]) -> dict[str, list[Any]]:
     return {f"{prefix}{name}": [row.get(name) for row in rows] for name in names}
 
 
@@ -124,6 +127,8 @@ def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
         fidelity=[_in_range(problem.fidelity, row.get("fidelity")) for row in rows],
     )
     for trial, row in zip(trials, rows, strict=True):
+        for step, value in _part(row, "curve_").items():
+            trial.report(int(step), value)
         if row["state"] == "failed":
             trial.fail(error=str(row["error"]) if "error" in row else None, duration=row.get("duration"))
         elif row["state"] == "abandoned":

@@ -7,6 +7,7 @@ from belated.plotting.delays import plot_delays
 from belated.plotting.durations import plot_durations
 from belated.plotting.figures import grid, save
 from belated.plotting.importance import plot_importance
+from belated.plotting.learning_curves import plot_learning_curves
 from belated.plotting.predictions import plot_predictions
 from belated.plotting.slices import plot_slice
 from belated.plotting.trials import plot_trials
@@ -19,6 +20,7 @@ __all__ = [
     "plot_delays",
     "plot_durations",
     "plot_importance",
+    "plot_learning_curves",
     "plot_predictions",
     "plot_slice",
     "plot_trials",

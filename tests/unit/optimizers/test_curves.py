@@ -182,10 +182,16 @@ def test_a_report_renews_the_lease(tmp_path):
 def test_a_table_of_trials_keeps_stopped_trials():
     pytest.importorskip("pandas")
     optimizer = search()
-    optimizer.suggest(n=2)[1].stop()
+    first, second = optimizer.suggest(n=2)
+    first.report(2, 0.5)
+    second.report(1, 0.25)
+    second.stop()
+    table = optimizer.trials_dataframe(curves=True)
+    assert [name for name in table if name.startswith("curve_")] == ["curve_1", "curve_2"]
     other = search()
-    other.add(optimizer.trials_dataframe())
-    assert [trial.state for trial in other.trials] == ["pending", "stopped"]
+    other.add(table)
+    assert [(trial.state, trial.curve) for trial in other.trials] == [("pending", {2: 0.5}), ("stopped", {1: 0.25})]
+    assert not any(name.startswith("curve_") for name in optimizer.trials_dataframe())
 
 
 @settings(deadline=None, max_examples=50)

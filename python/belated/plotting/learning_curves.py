@@ -1,0 +1,67 @@
+"""Plot of the learning curves of trials."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from belated._core import InvalidSetting
+from belated.optimizers.read_access import NotFitted, ReadAccess
+from belated.plotting.figures import BLUE, GREEN, GREY, RED, Axes, axes_for, checked_search, finished
+
+# State → colour of the curves. Curves of finished trials are drawn last.
+_COLOURS = {"abandoned": GREY, "failed": RED, "stopped": GREY, "pending": GREEN, "observed": BLUE}
+
+
+def plot_learning_curves(search: ReadAccess, ax: Axes | None = None, *, log: bool = False) -> Axes:
+    """Plot the reported value of each step against the step, one line for each trial.
+
+    A square marks the last step of a stopped trial. The curve of the best trial is wide.
+
+    Parameters
+    ----------
+    search : Result, Study or Optimizer
+        The search whose trials are drawn. If a result is given, the trials of its run are drawn.
+    ax : matplotlib Axes, optional
+        The axes to draw on. Default None: the axes of a new figure.
+    log : bool, default False
+        Whether the axis of values is logarithmic.
+
+    Returns
+    -------
+    Axes
+        The axes of the plot.
+
+    Raises
+    ------
+    InvalidSetting
+        `search` is not a result, study or optimizer, or a curve was not declared.
+    NotFitted
+        No trial has reported a step.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    trials = checked_search(search, "plot_learning_curves").trials
+    if search._source._problem.curve is None:
+        raise InvalidSetting("plot_learning_curves needs a search with curve=bl.Curve(steps)")
+    curves = {trial: trial.curve for trial in trials}
+    if not any(curves.values()):
+        raise NotFitted("plot_learning_curves needs reports: no trial has reported a step")
+    ax, best = axes_for(ax), search.best_trial_
+    for state, colour in _COLOURS.items():
+        label: str | None = state
+        for trial, curve in curves.items():
+            if trial.state != state or not curve:
+                continue
+            steps, values = np.array(list(curve)), np.array(list(curve.values()))
+            known = ~np.isnan(values)
+            marked = [int(known.sum()) - 1] if known.any() else []
+            [line] = ax.plot(steps[known], values[known], color=colour, label=label, alpha=0.6, linewidth=1.0)
+            if trial == best:
+                line.set(alpha=1.0, linewidth=2.5)
+            if state == "stopped":
+                line.set(marker="s", markersize=4, markevery=marked)
+            label = None
+    scale = {"yscale": "log"} if log else {}
+    ax.set_xlim(left=0)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return finished(ax, legend=True, xlabel="Step", ylabel="Value", **scale)

@@ -1,0 +1,45 @@
+"""The plot of learning curves; the test reads the artists."""
+
+import math
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated import plotting
+from belated.optimizers.read_access import NotFitted
+
+pytest.importorskip("matplotlib").use("Agg")
+pyplot = pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture(autouse=True)
+def no_figures_left():
+    yield
+    pyplot.close("all")
+
+
+def test_each_trial_is_a_line_and_stopped_trials_are_marked(tmp_path):
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0, curve=bl.Curve(5))
+    first, second, third, _ = optimizer.suggest(n=4)
+    for step, value in enumerate((1.0, math.nan, 3.0), start=1):
+        first.report(step, value)
+        second.report(step, -1.0)
+    third.report(2, 0.5)
+    first.observe(3.0)
+    second.stop()
+    ax = plotting.plot_learning_curves(optimizer)
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    assert set(lines) == {"observed", "stopped", "pending"}
+    np.testing.assert_array_equal(lines["observed"].get_xydata(), [[1, 1.0], [3, 3.0]])
+    np.testing.assert_array_equal(lines["pending"].get_xydata(), [[2, 0.5]])
+    assert lines["stopped"].get_markevery() == [2] and lines["observed"].get_marker() == "None"
+    assert lines["observed"].get_linewidth() > lines["stopped"].get_linewidth()
+    ax.figure.savefig(tmp_path / "curves.png")
+
+
+def test_a_search_without_curves_is_refused():
+    with pytest.raises(bl.InvalidSetting, match="curve=bl.Curve"):
+        plotting.plot_learning_curves(bl.RandomSearch({"x": (0.0, 1.0)}))
+    with pytest.raises(NotFitted, match="no trial has reported"):
+        plotting.plot_learning_curves(bl.RandomSearch({"x": (0.0, 1.0)}, curve=bl.Curve(5)))
