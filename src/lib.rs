@@ -69,8 +69,8 @@ pub use ledger::{Action, Again, Failure, Ledger, Observation, Queued, State, Tri
 pub use maximize::feasible::Feasible;
 pub use optimizer::{Definition, Optimizer, Recommended, Request};
 pub use problem::{
-    Candidates, Choices, Clock, Declaration, Direction, Fidelity, Integer, Members, Parameter,
-    Point, PowerCost, Problem, Real, Role, Space,
+    Candidates, Choices, Clock, Curve, CurveValue, Declaration, Direction, Fidelity, Integer,
+    Members, Parameter, Point, PowerCost, Problem, Real, Role, Space,
 };
 pub use strategy::model_based::Surrogate;
 pub use strategy::units::Units;

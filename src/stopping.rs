@@ -132,10 +132,9 @@ fn last_rung(before: u32, step: u32, reduction: f64, first: u32) -> Option<u32> 
 /// The value of a trial after a step, or −∞ if the trial did not report a number.
 fn value_at(trial: &Trial, step: u32, value: CurveValue) -> f64 {
     let reports = trial.curve().iter();
-    let values = reports
+    let known = reports
         .take_while(|report| report.0 <= step)
-        .map(|report| report.1);
-    let known = values.filter(|value| !value.is_nan());
+        .filter_map(|report| report.1);
     match value {
         CurveValue::Best => known.fold(f64::NEG_INFINITY, f64::max),
         CurveValue::Last => known.last().unwrap_or(f64::NEG_INFINITY),

@@ -139,7 +139,7 @@ impl Ledger {
                 attempt,
                 at,
             } => {
-                let value = value.map_or(f64::NAN, |y| self.problem.direction.oriented(y));
+                let value = value.map(|y| self.problem.direction.oriented(y));
                 let started_at = self.started_at(number);
                 let trial = &mut self.trials[number];
                 trial.report(step, value, attempt);

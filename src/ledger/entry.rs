@@ -40,12 +40,12 @@ pub enum Entry {
         number: u32,
         now: f64,
     },
-    /// A step of a curve. The value of a failed step is NaN.
+    /// A step of a curve. The value of a failed step is None.
     Reported {
         number: u32,
         step: u32,
         attempt: u32,
-        value: f64,
+        value: Option<f64>,
     },
     Stopped {
         number: u32,

@@ -106,7 +106,7 @@ impl Ledger {
             } => Event::Reported {
                 number: *number as usize,
                 step: *step,
-                value: (!value.is_nan()).then(|| self.problem.direction.oriented(*value)),
+                value: value.map(|y| self.problem.direction.oriented(y)),
                 attempt: *attempt,
                 at,
             },

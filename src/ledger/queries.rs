@@ -55,7 +55,7 @@ impl Ledger {
 
     /// The reported steps of a trial and their values, in the user's sign. The value of a failed step is NaN.
     pub(crate) fn curve(&self, number: TrialNumber) -> Vec<(u32, f64)> {
-        let oriented = |y| self.problem.direction.oriented(y);
+        let oriented = |y: Option<f64>| y.map_or(f64::NAN, |y| self.problem.direction.oriented(y));
         let curve = self.trials[number].curve().iter();
         curve.map(|&(step, y)| (step, oriented(y))).collect()
     }

@@ -87,6 +87,7 @@ impl Ledger {
             } => {
                 let trial = self.trial(number)?;
                 self.check_report(number, step, value)?;
+                let value = (!value.is_nan()).then_some(value);
                 let known = self.reported(number, step);
                 if attempt < trial.attempt() {
                     // A report of an attempt that has been replaced.
@@ -94,19 +95,19 @@ impl Ledger {
                 } else if attempt == trial.attempt()
                     && let Some(known) = known
                 {
-                    if known.to_bits() == value.to_bits() || known.is_nan() && value.is_nan() {
+                    if known == value {
                         return Ok(None);
                     }
                     return Err(Error::AlreadyReported {
                         number,
                         step,
-                        value: known,
+                        value: known.unwrap_or(f64::NAN),
                     });
                 } else {
                     Some(Event::Reported {
                         number,
                         step,
-                        value: (!value.is_nan()).then_some(value),
+                        value,
                         attempt,
                         at,
                     })
@@ -285,11 +286,11 @@ impl Ledger {
         })
     }
 
-    /// The value that the current attempt reported at a step, in the user's sign.
-    fn reported(&self, number: TrialNumber, step: u32) -> Option<f64> {
+    /// The report of the current attempt at a step, in the user's sign. The value of a failed step is None.
+    fn reported(&self, number: TrialNumber, step: u32) -> Option<Option<f64>> {
         let curve = self.trials()[number].curve();
         let i = curve.binary_search_by_key(&step, |report| report.0).ok()?;
-        Some(self.problem.direction.oriented(curve[i].1))
+        Some(curve[i].1.map(|y| self.problem.direction.oriented(y)))
     }
 
     /// Refuses a report without a declared curve, at a step outside the curve, or with an infinite value.

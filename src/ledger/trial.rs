@@ -87,8 +87,8 @@ pub(super) struct Details {
 pub(super) struct Curve {
     /// The attempt whose reports the curve contains from its first step on.
     pub attempt: u32,
-    /// The steps in ascending order, with oriented values. The value of a failed step is NaN.
-    pub reports: Vec<(u32, f64)>,
+    /// The steps in ascending order, with oriented values. The value of a failed step is None.
+    pub reports: Vec<(u32, Option<f64>)>,
     /// The end of the lease after the last report.
     pub expires_at: Option<f64>,
 }
@@ -175,8 +175,8 @@ impl Trial {
     }
 
     /// The reported steps of the learning curve in ascending order, with oriented values. The value of a failed step is
-    /// NaN.
-    pub fn curve(&self) -> &[(u32, f64)] {
+    /// None.
+    pub fn curve(&self) -> &[(u32, Option<f64>)] {
         let curve = self
             .details
             .as_ref()
@@ -194,7 +194,7 @@ impl Trial {
     }
 
     /// Adds a step to the curve. A new attempt replaces the curve from its first step on.
-    pub(super) fn report(&mut self, step: u32, value: f64, attempt: u32) {
+    pub(super) fn report(&mut self, step: u32, value: Option<f64>, attempt: u32) {
         let details = self.details.get_or_insert_default();
         let curve = details.curve.get_or_insert_default();
         if attempt > curve.attempt {

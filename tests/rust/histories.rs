@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use belated::{
-    Action, Again, Candidates, Choices, Clock, Declaration, Definition, Direction, Error, Failure,
-    Feasible, Fidelity, Integer, Members, Observation, Optimizer, Parameter, Point, Problem, Real,
-    Request, Role, Space, State, Stop,
+    Action, Again, Candidates, Choices, Clock, Curve, CurveValue, Declaration, Definition,
+    Direction, Error, Failure, Feasible, Fidelity, Integer, Members, Observation, Optimizer,
+    Parameter, Point, Problem, Real, Request, Role, Space, State, Stop,
 };
 use ndarray::Array2;
 use proptest::collection::vec;
@@ -46,6 +46,11 @@ pub enum Step {
     },
     Fail(usize),
     Abandon(usize),
+    Report {
+        which: usize,
+        value: f64,
+    },
+    Stop(usize),
     Add {
         place: Place,
         value: Option<f64>,
@@ -188,7 +193,7 @@ fn place() -> impl Strategy<Value = Place> {
     (kind, any::<u64>()).prop_map(|(kind, seed)| Place { kind, seed })
 }
 
-fn step(value: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Step> {
+fn step(value: impl Strategy<Value = f64> + Clone + 'static) -> impl Strategy<Value = Step> {
     let which = any::<usize>();
     let again = select(vec![
         Again::Refuse,
@@ -202,6 +207,8 @@ fn step(value: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Step
             .prop_map(|(which, value, again, place)| Step::Observe { which, value, again, place }),
         1 => which.prop_map(Step::Fail),
         1 => which.prop_map(Step::Abandon),
+        2 => (which, value.clone()).prop_map(|(which, value)| Step::Report { which, value }),
+        1 => which.prop_map(Step::Stop),
         2 => (place(), option::of(value)).prop_map(|(place, value)| Step::Add { place, value }),
         1 => place().prop_map(Step::Enqueue),
         1 => place().prop_map(Step::Recommend),
@@ -228,6 +235,10 @@ pub fn definition(
         fidelity: has_fidelity
             .then(|| Fidelity::new(share, None, None))
             .transpose()?,
+        curve: Some(Curve {
+            steps: 9,
+            value: CurveValue::Last,
+        }),
         direction: match seed % 4 < 2 {
             true => Direction::Maximize,
             false => Direction::Minimize,
@@ -400,7 +411,8 @@ impl Step {
             )
             .map(|number| report(optimizer, number))
             {
-                Some(Err(error)) if !matches!(error, Error::AlreadyObserved { .. }) => Err(error),
+                Some(Err(Error::AlreadyObserved { .. } | Error::AlreadyReported { .. })) => Ok(()),
+                Some(Err(error)) => Err(error),
                 _ => Ok(()),
             };
         match *self {
@@ -458,6 +470,22 @@ impl Step {
                 optimizer
                     .record(Action::Abandon { number }, later)
                     .map(drop)
+            })?,
+            Step::Report { which, value } => report(which, &|optimizer, number| {
+                let action = Action::Report {
+                    number,
+                    step: (which % 9) as u32 + 1,
+                    value: if which.is_multiple_of(8) {
+                        f64::NAN
+                    } else {
+                        value
+                    },
+                    attempt: u32::from(which.is_multiple_of(5)),
+                };
+                optimizer.record(action, later).map(drop)
+            })?,
+            Step::Stop(which) => report(which, &|optimizer, number| {
+                optimizer.record(Action::Stop { number }, later).map(drop)
             })?,
             Step::Add { place, value } => {
                 let (point, context) = (place.point(optimizer), place.context(optimizer));
