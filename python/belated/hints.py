@@ -13,7 +13,7 @@ RUN_ARGUMENTS = (
     *("n_workers", "executor", "processes", "retries", "retry_pending", "catch", "callbacks", "progress"),
 )
 
-_NO_PRUNING = "belated does not prune by intermediate values: leave it out"
+_STOPPING = "pass curve=bl.Curve(steps) and stopping=bl.ASHA() or bl.MedianStopping()"
 _NO_SEARCH_OPTIONS = "belated chooses how the acquisition is maximized: leave it out"
 _POINTS = (
     "make the optimizer first, call its enqueue(params) for points to evaluate, or its add(params, value) where the "
@@ -50,7 +50,7 @@ ELSEWHERE = _by_name(
         _POINTS: "x0 y0 points_to_evaluate evaluated_rewards initial_points",
         _STUDIES: "study_name storage load_if_exists",
         _STOPPERS: "stop stopper early_stopping early_stop_fn no_progress_fn patience loss_threshold target_value",
-        _NO_PRUNING: "pruner scheduler",
+        _STOPPING: "pruner scheduler",
         "the result has them as result.trials, and optimizer= continues with earlier ones: leave it out": "trials",
         "belated has one objective: maximize or minimize one number made of them": "directions",
         # Arguments of an optimizer.

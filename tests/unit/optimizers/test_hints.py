@@ -81,7 +81,7 @@ def test_arguments_of_runs_given_to_an_optimizer(make, name):
         ("storage", "bl.Study(name, store, optimizer)"),
         ("stop", "callbacks=[bl.NoImprovement(n)]"),
         ("early_stop_fn", "callbacks=[bl.ValueReached(value)]"),
-        ("pruner", "does not prune by intermediate values"),
+        ("pruner", "stopping=bl.ASHA()"),
         ("directions", "belated has one objective"),
         ("trials", "result.trials"),
         ("xi", "LogEI has no margin"),
