@@ -36,6 +36,8 @@ def test_each_trial_is_a_line_and_stopped_trials_are_marked(tmp_path):
     assert lines["stopped"].get_markevery() == [2] and lines["observed"].get_marker() == "None"
     assert lines["observed"].get_linewidth() > lines["stopped"].get_linewidth()
     ax.figure.savefig(tmp_path / "curves.png")
+    own = pyplot.figure().subplots()
+    assert plotting.plot_learning_curves(optimizer, own, log=True) is own and own.get_yscale() == "log"
 
 
 def test_a_search_without_curves_is_refused():

@@ -20,7 +20,9 @@ pytest.importorskip("matplotlib").use("Agg")
 pyplot = pytest.importorskip("matplotlib.pyplot")
 
 SPACE = {"x": (-2.0, 2.0), "C": bl.Real(1e-3, 10.0, log=True), "k": ["a", "b", None]}
-PLOTS = [getattr(plotting, name) for name in plotting.__all__ if name.startswith("plot_") and name != "plot_curves"]
+# The plots of mean curves and of learning curves have tests of their own.
+OTHER = ("plot_curves", "plot_learning_curves")
+PLOTS = [getattr(plotting, name) for name in plotting.__all__ if name.startswith("plot_") and name not in OTHER]
 OF_A_SPACE = [plotting.plot_slice, plotting.plot_contour, plotting.plot_importance]
 OF_A_MODEL = [plotting.plot_contour, plotting.plot_importance, plotting.plot_predictions]
 OF_DURATIONS = [plotting.plot_durations]
