@@ -10,7 +10,8 @@ use super::{Curve, MIN_CURVES};
 /// The largest number of steps of the grid.
 const MAX_STEPS: usize = 63;
 
-/// The bounds of the differences at a step are so many ranges outside the quartiles.
+/// Differences at a step are clipped at this number of ranges outside the quartiles. The range is the interquartile range
+/// plus [`SMALLEST_RANGE`].
 const REACH: f64 = 5.0;
 
 /// This is added to the interquartile range of the differences at a step, in standardised units.

@@ -28,7 +28,6 @@ use crate::strategy::bayes::model::candidates::{SolvedCandidates, can_be_kept};
 use crate::strategy::bayes::model::expense::missing::missing;
 use crate::strategy::bayes::model::expense::{ExpenseTerm, Residuals};
 use crate::strategy::bayes::model::note::{ExpenseFit, Fit};
-use crate::strategy::bayes::model::refit::refit;
 use crate::strategy::bayes::model::success::Success;
 use crate::strategy::bayes::model::training_set::{Posterior, TrainingSet};
 use crate::strategy::bayes::settings::pending::Pending;
@@ -147,38 +146,6 @@ impl BayesOpt {
                 Ok(Some(Member::new(x, None)))
             }
         }
-    }
-
-    /// Fits θ to the current rows.
-    pub(super) fn refit(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Fit> {
-        let (settings, columns) = (&self.settings, &self.columns);
-        refit(settings, columns, &mut self.training, log, query, call)
-    }
-
-    /// Fits θ and chooses the window, if these are due. Returns the new fit, which is used from now on.
-    pub(super) fn fit_if_due(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        call: &mut Call,
-    ) -> Result<Option<Arc<Fit>>> {
-        let mut fit = match self.training.refit_due(log, call.stop)? {
-            true => Some(self.refit(log, query, call)?),
-            false => None,
-        };
-        if let Some(window) = self.training.new_window(log, query, call.stop)? {
-            fit = fit.or(self.training.fit().cloned());
-            if let Some(fit) = &mut fit {
-                fit.window = Some(window);
-                // A note has a number of rows, also if θ is given.
-                fit.rows = fit.rows.or(Some(0));
-            }
-        }
-        let fit = fit.map(Arc::new);
-        if let Some(fit) = &fit {
-            self.training.fold.adopt(fit.clone(), log.trials().len());
-        }
-        Ok(fit)
     }
 
     /// The rules that exclude points from suggestions.

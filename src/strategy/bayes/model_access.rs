@@ -1,7 +1,5 @@
 //! Access to the posterior between suggestions, and to the acquisition at given points.
 
-use std::sync::Arc;
-
 use ndarray::ArrayView2;
 
 use crate::error::{Error, Result};
@@ -14,33 +12,6 @@ use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::Maximand;
 use crate::strategy::bayes::model::expense::durations::DurationModel;
 use crate::strategy::model_based::{Durations, ModelBased, Surrogate};
-
-impl BayesOpt {
-    /// Fits θ for predictions. If there are no observations, or if the last fit still describes the data, this method
-    /// does nothing. The fit is only cached: the next suggestion fits θ again and logs the new fit.
-    pub(super) fn preview_fit(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        call: &mut Call,
-    ) -> Result<()> {
-        let fit = match self.preview.take() {
-            Some((len, fit)) if len == log.len() => fit,
-            _ => {
-                let fitted = self.training.fit().is_some();
-                if log.n_observed() == 0
-                    || (fitted && !self.training.is_outdated(log, call.stop)?)
-                {
-                    return Ok(());
-                }
-                Arc::new(self.refit(log, query, call)?)
-            }
-        };
-        self.preview = Some((log.len(), fit.clone()));
-        self.training.fold.preview(fit, log.trials().len());
-        Ok(())
-    }
-}
 
 impl ModelBased for BayesOpt {
     fn surrogate(
