@@ -7,9 +7,13 @@ The rules of a run are in curves.py. Stopping rules see the running maximum of a
 highest value. The policies are:
 
 ``random``, ``bayes``
-    `RandomSearch` and `BayesOpt` of this package, without stopping.
+    `RandomSearch` and `BayesOpt` of this package, without reports.
+``bayes-curves``
+    `BayesOpt` with reports, without stopping.
+``bayes-model``
+    `BayesOpt` with ``stopping="model"``.
 ``random-asha``, ``bayes-asha``
-    The same with ``stopping=bl.ASHA()``. The model leaves stopped trials out.
+    The same with ``stopping=bl.ASHA()``.
 ``bayes-asha-observe``
     A stopped trial is observed with its last value, as if the curve were complete.
 ``bayes-asha-3``
@@ -50,6 +54,8 @@ class Belated:
         return self.trials[-1].params
 
     def report(self, trial, step, value):
+        if self.optimizer.curve is None:
+            return False
         self.trials[trial].report(step, value)
         if not self.trials[trial].should_stop():
             return False
@@ -119,10 +125,9 @@ def _optuna(pruner):
     return make
 
 
-def _belated(optimizer, min_step=None, tell=None):
+def _belated(optimizer, stopping=None, tell=None, reports=True):
     def make(family, seed):
-        curve = bl.Curve(family.n_steps, value=family.declared)
-        stopping = None if min_step is None else bl.ASHA(min_step=min_step)
+        curve = bl.Curve(family.n_steps, value=family.declared) if reports else None
         return Belated(optimizer(family.space, curve=curve, stopping=stopping, seed=seed), tell)
 
     return make
@@ -131,11 +136,13 @@ def _belated(optimizer, min_step=None, tell=None):
 #: Each entry is a function of the family and the seed that returns a policy.
 POLICIES = {
     "random": _belated(bl.RandomSearch),
-    "random-asha": _belated(bl.RandomSearch, 1),
-    "bayes": _belated(bl.BayesOpt),
-    "bayes-asha": _belated(bl.BayesOpt, 1),
-    "bayes-asha-observe": _belated(bl.BayesOpt, 1, "observe"),
-    "bayes-asha-3": _belated(bl.BayesOpt, 3),
+    "random-asha": _belated(bl.RandomSearch, bl.ASHA()),
+    "bayes": _belated(bl.BayesOpt, reports=False),
+    "bayes-curves": _belated(bl.BayesOpt),
+    "bayes-model": _belated(bl.BayesOpt, bl.ModelStopping()),
+    "bayes-asha": _belated(bl.BayesOpt, bl.ASHA()),
+    "bayes-asha-observe": _belated(bl.BayesOpt, bl.ASHA(), "observe"),
+    "bayes-asha-3": _belated(bl.BayesOpt, bl.ASHA(min_step=3)),
     "tpe": _optuna("none"),
     "tpe-median": _optuna("median"),
     "tpe-hyperband": _optuna("hyperband"),

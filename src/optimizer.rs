@@ -14,6 +14,7 @@ use crate::numerics::threads;
 use crate::problem::{Point, Problem};
 use crate::random::Call;
 use crate::random::{RECOMMENDATION, SETUP, stream};
+use crate::stopping::Stopping;
 use crate::strategy::model_based::{Durations, Surrogate};
 use crate::strategy::registry;
 use crate::strategy::{Limit, Proposal, Query, Setup, Strategy};
@@ -351,6 +352,35 @@ impl Optimizer {
                 strategy.durations(&self.ledger, query, &mut Call::new(&mut rng, stop))
             }
             None => Ok(None),
+        }
+    }
+
+    /// Returns whether a rule ends the evaluation of a trial after its last report. The call does not change later
+    /// suggestions.
+    pub fn should_end(
+        &mut self,
+        number: TrialNumber,
+        rule: &Stopping,
+        time: Option<f64>,
+        stop: &mut Stop,
+    ) -> Result<bool> {
+        let Stopping::Model { power } = *rule else {
+            return rule.stops(&self.ledger, number);
+        };
+        self.ledger.trial(number)?;
+        let query = Query {
+            now: self.ledger.now(time)?,
+            wall_time: time,
+            ..Query::default()
+        };
+        self.strategy.catch_up(&self.ledger)?;
+        match self.strategy.model_based() {
+            Some(strategy) => {
+                let mut rng = stream(self.definition.seed, RECOMMENDATION);
+                let call = &mut Call::new(&mut rng, stop);
+                strategy.should_end(&self.ledger, number, power, query, call)
+            }
+            None => Ok(false),
         }
     }
 

@@ -32,11 +32,18 @@ pub enum Stopping {
         /// The first step at which a trial may be stopped.
         min_step: u32,
     },
+    /// A trial is stopped if its curve has made it much less promising, according to the model of the strategy. The
+    /// optimizer decides: see [`Optimizer::should_end`](crate::Optimizer::should_end).
+    #[serde(rename = "ModelStopping")]
+    Model {
+        /// The power of the number of steps by which an expected improvement is divided.
+        power: f64,
+    },
 }
 
 impl Stopping {
     /// The rules with their defaults, which the classes of the Python package have too.
-    pub fn defaults() -> [Self; 2] {
+    pub fn defaults() -> [Self; 3] {
         [
             Stopping::Halving {
                 reduction: 3.0,
@@ -46,6 +53,7 @@ impl Stopping {
                 min_trials: 5,
                 min_step: 1,
             },
+            Stopping::Model { power: 1.0 },
         ]
     }
 
@@ -57,7 +65,8 @@ impl Stopping {
         })
     }
 
-    /// Whether the evaluation of a pending trial should end after its last report.
+    /// Whether the evaluation of a pending trial should end after its last report. `Model` never ends a trial here,
+    /// because the log alone does not decide.
     pub fn stops(&self, log: &Ledger, number: TrialNumber) -> Result<bool> {
         let (trial, curve) = (log.trial(number)?, log.problem().curve);
         let (Some(declared), Some(&(step, _))) = (curve, trial.curve().last()) else {
@@ -112,6 +121,7 @@ impl Stopping {
                 };
                 value_at(trial, step, CurveValue::Best) < median
             }
+            Stopping::Model { .. } => false,
         })
     }
 }

@@ -21,7 +21,7 @@ from belated._core import (
 )
 from belated.optimizers import *  # noqa: F403
 from belated.optimizers import settings
-from belated.optimizers.curve import ASHA, Curve, MedianStopping
+from belated.optimizers.curve import ASHA, Curve, MedianStopping, ModelStopping
 from belated.optimizers.settings import *  # noqa: F403
 from belated.space import Categorical, Fidelity, Integer, Ordinal, Params, PowerCost, Real, Space
 
@@ -49,6 +49,7 @@ __all__ = [
     "InvalidSpace",
     "InvalidValue",
     "MedianStopping",
+    "ModelStopping",
     "NoImprovement",
     "NumericalError",
     "Ordinal",

@@ -514,7 +514,7 @@ class Optimizer:
         """The numbers of the trials in a state ("pending", "observed", "failed", "abandoned" or "stopped"), or of all
         trials."""
 
-    def stops(self, number: int, rule: str) -> bool:
+    def stops(self, number: int, rule: str, time: float | None) -> bool:
         """Return whether a rule, given as JSON, stops a trial after its last report."""
 
     def best(self) -> int | None:

@@ -40,7 +40,7 @@ pub fn widened(
     let part = Part::of(data, &rows);
     let data = part.data();
     let mut gp = GaussianProcess::new(found.family, &theta)?.with_categories(&settings.categories);
-    let noise: Vec<_> = (0..data.y.len()).map(|i| data.known_noise(i)).collect();
+    let noise: Vec<_> = (0..data.y.len()).map(|i| data.row_noise(i)).collect();
     let mut moments = || {
         gp.append_noisy_rows(data.x, &noise)?;
         let mean = match data.about_mean {

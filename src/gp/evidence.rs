@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use ndarray::{Array2, ArrayView2, Axis};
 
-use super::{as_row, contiguous};
+use super::{RowNoise, as_row, contiguous};
 use crate::gp::kernel::{Kernel, ScaledPoints};
 use crate::numerics::cholesky::{LowerFactor, factor_in_place};
 use crate::numerics::growing_cholesky::tiny_pivot;
@@ -32,17 +32,17 @@ pub struct Data<'a> {
     pub x: ArrayView2<'a, f64>,
     /// Targets (n,).
     pub y: &'a [f64],
-    /// The known noise variance of each row. `None` means λ. The slice is empty if all rows have noise variance λ.
-    pub noise: &'a [Option<f64>],
+    /// The noise variance of each row. The slice is empty if all rows have noise variance λ.
+    pub noise: &'a [RowNoise],
     /// If true, the prior mean is a constant m ~ N(0, 1), and m is set to its best value for each θ. If false, the
     /// prior mean is 0.
     pub about_mean: bool,
 }
 
 impl Data<'_> {
-    /// The known noise variance of a row, if any.
-    pub(super) fn known_noise(&self, row: usize) -> Option<f64> {
-        self.noise.get(row).copied().flatten()
+    /// The noise variance of a row.
+    pub(super) fn row_noise(&self, row: usize) -> RowNoise {
+        self.noise.get(row).copied().unwrap_or_default()
     }
 }
 
@@ -151,7 +151,7 @@ impl<'d> Evidence<'d> {
         let n = data.y.len();
         let rows = data.x.rows().into_iter();
         let prior = rows.map(|x| kernel.prior_variance(x)).sum::<f64>() / n as f64;
-        let noise = (0..n).map(|i| data.known_noise(i).unwrap_or(noise_variance));
+        let noise = (0..n).map(|i| data.row_noise(i).variance(noise_variance));
         let scale = prior + noise.fold(f64::INFINITY, f64::min);
         let strips = self.factor.axis_chunks_iter_mut(Axis(0), STRIP);
         let strips = (0..n).step_by(STRIP).zip(strips).collect();
@@ -160,7 +160,7 @@ impl<'d> Evidence<'d> {
                 let row = row.as_slice_mut().expect("rows of a whole array");
                 let x = contiguous(data.x.row(i));
                 kernel.row_from(x, points, i, &mut row[i..]);
-                row[i] += data.known_noise(i).unwrap_or(noise_variance);
+                row[i] += data.row_noise(i).variance(noise_variance);
             }
         });
         if cancelled() || factor_in_place(&mut self.factor).is_err() || cancelled() {
@@ -219,9 +219,9 @@ impl GradientSums<'_, '_> {
             let inverse = &contiguous(self.inverse.row(i))[i..];
             difference_to_multiple(inverse, self.alpha[i], &self.alpha[i..], w);
             w[0] *= 0.5;
-            // Add ½ W_ij dK_ij/d log σ_f², where dK/d log σ_f² = K. If the row has noise variance λ, also add ½ W_ii λ.
+            // Add ½ W_ij dK_ij/d log σ_f², where dK/d log σ_f² = K. If the noise depends on λ, also add ½ W_ii λ.
             sums[d] -= dot(w, k);
-            if self.data.known_noise(i).is_none() {
+            if matches!(self.data.row_noise(i), RowNoise::Added(_)) {
                 sums[d + 1] -= self.noise_variance * w[0];
             }
             multiply(slope, w);

@@ -306,7 +306,7 @@ fn best_family(
 
 #[cfg(test)]
 mod tests {
-    use super::super::GaussianProcess;
+    use super::super::{GaussianProcess, RowNoise};
 
     use super::super::evidence::Evidence;
     use super::super::kernel::InputWarp;
@@ -340,9 +340,13 @@ mod tests {
         for family in KernelFamily::ALL {
             let plain = model(family, 25);
             let y = plain.targets();
-            // Every third row has a known noise variance.
+            // The noise variance is λ, known, or larger than λ.
             let noise: Vec<_> = (0..25)
-                .map(|i| (i % 3 == 0).then_some(0.02 * i as f64 + 0.013))
+                .map(|i| match i % 3 {
+                    0 => RowNoise::Known(0.02 * i as f64 + 0.013),
+                    1 => RowNoise::Added(0.01 * i as f64),
+                    _ => RowNoise::default(),
+                })
                 .collect();
             let mut gp = GaussianProcess::new(family, &plain.hyperparameters()).unwrap();
             gp.append_noisy_rows(plain.rows(), &noise).unwrap();

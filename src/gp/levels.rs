@@ -3,6 +3,7 @@
 
 use ndarray::{Array2, Axis};
 
+use super::RowNoise;
 use super::evidence::Data;
 
 /// The largest number of rows for which every start runs on all rows. With more rows, the starts are compared on a
@@ -37,7 +38,7 @@ pub(crate) fn chosen(rows: usize, n: usize) -> Vec<usize> {
 pub(super) struct Part {
     x: Array2<f64>,
     y: Vec<f64>,
-    noise: Vec<Option<f64>>,
+    noise: Vec<RowNoise>,
     about_mean: bool,
 }
 

@@ -38,5 +38,6 @@ pub(crate) mod tests;
 pub use hyperparameters::Hyperparameters;
 pub(crate) use hyperparameters::NOISELESS;
 pub(crate) use posterior::{BLOCK, as_row, contiguous, dot_row, variance_left};
-pub use posterior::{GaussianProcess, Workspace};
-pub use tail::Target;
+pub use posterior::{GaussianProcess, RowNoise, Workspace};
+pub(crate) use tail::statements;
+pub use tail::{TailStatement, Target};

@@ -20,6 +20,31 @@ use crate::numerics::simd::{add_multiple, dot};
 /// The number of test points in a block. A block and its triangular solve fit in the cache.
 pub(crate) const BLOCK: usize = 256;
 
+/// The noise variance of a row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RowNoise {
+    /// A known variance.
+    Known(f64),
+    /// The noise variance λ of the model, plus this variance.
+    Added(f64),
+}
+
+impl Default for RowNoise {
+    fn default() -> Self {
+        RowNoise::Added(0.0)
+    }
+}
+
+impl RowNoise {
+    /// The variance for this λ.
+    pub(crate) fn variance(self, lambda: f64) -> f64 {
+        match self {
+            RowNoise::Known(variance) => variance,
+            RowNoise::Added(variance) => lambda + variance,
+        }
+    }
+}
+
 /// A Gaussian-process posterior. The observed rows are in order of arrival, and the tail of pending rows follows.
 #[derive(Debug, Clone)]
 pub struct GaussianProcess {
@@ -117,14 +142,14 @@ impl GaussianProcess {
 
     /// Appends observed rows (m, d) as one block, and drops the tail. Call `set_targets` afterwards.
     pub(crate) fn append_rows(&mut self, x: ArrayView2<f64>) -> Result<()> {
-        self.append_noisy_rows(x, &vec![None; x.nrows()])
+        self.append_noisy_rows(x, &vec![RowNoise::default(); x.nrows()])
     }
 
-    /// Appends observed rows as `append_rows` does, and sets their noise variances. `None` means λ.
+    /// Appends observed rows as `append_rows` does, and sets their noise variances.
     pub(crate) fn append_noisy_rows(
         &mut self,
         x: ArrayView2<f64>,
-        noise: &[Option<f64>],
+        noise: &[RowNoise],
     ) -> Result<()> {
         if noise.len() != x.nrows() {
             return Err(Error::Shape(format!(
@@ -136,7 +161,7 @@ impl GaussianProcess {
         self.drop_tail();
         let noise: Vec<f64> = noise
             .iter()
-            .map(|v| v.unwrap_or(self.noise_variance))
+            .map(|noise| noise.variance(self.noise_variance))
             .collect();
         self.extend(x, &noise)?;
         self.n_observed = self.len();

@@ -2,10 +2,11 @@
 //!
 //! Notation: L z = y, where y contains the targets of the observed rows, followed by the targets of the tail.
 
-use ndarray::{ArrayView1, ArrayView2, s};
+use ndarray::{Array2, ArrayView1, ArrayView2, s};
 
-use super::GaussianProcess;
+use super::{GaussianProcess, as_row};
 use crate::error::{Error, Result};
+use crate::numerics::cholesky::{LowerFactor, factor_in_place};
 
 /// The target of a tail row.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,6 +17,18 @@ pub enum Target {
     PosteriorMean,
     /// The mean of the posterior means at the k nearest observed points (Verma et al. 2022, footnote 3).
     NearestMean(usize),
+    /// The posterior mean of the pending value given a statement: an observation `value` of the pending value with
+    /// normal error of this variance. Rows with statements come first in a tail.
+    Stated { value: f64, variance: f64 },
+}
+
+/// A statement about the noisy value of a row of the tail: an observation with normal error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TailStatement {
+    /// The index of the row in the tail.
+    pub row: usize,
+    pub value: f64,
+    pub variance: f64,
 }
 
 impl GaussianProcess {
@@ -33,9 +46,13 @@ impl GaussianProcess {
         if targets.is_empty() {
             return Ok(());
         }
+        let statements = statements(targets);
         let targets = self.resolved(x, targets);
         self.replace_tail(x.slice(s![..0, ..]), x, self.noise_variance())?;
-        for (i, target) in (self.n_observed()..).zip(&targets) {
+        if let Some(stated) = self.stated(&statements)? {
+            self.z.extend(stated.mean);
+        }
+        for (i, target) in (self.n_observed()..).zip(&targets).skip(statements.len()) {
             // Row i of L z = y determines z_i.
             let z = match target {
                 None => 0.0,
@@ -72,6 +89,60 @@ impl GaussianProcess {
         Ok(())
     }
 
+    /// Replaces draws of the entries of z for the tail (m draws, rows of the tail), which are standard normal, by draws
+    /// given statements.
+    pub(crate) fn condition_draws(
+        &self,
+        draws: &mut Array2<f64>,
+        statements: &[TailStatement],
+    ) -> Result<()> {
+        let Some(stated) = self.stated(statements)? else {
+            return Ok(());
+        };
+        let mut part = draws.slice_mut(s![.., ..stated.mean.len()]);
+        let mut solved = part.to_owned();
+        LowerFactor::of(&stated.factor).backward_substitution(solved.view_mut());
+        part.assign(&(solved + ArrayView1::from(&stated.mean)));
+        Ok(())
+    }
+
+    /// The distribution of the entries of z for the tail given statements, up to the last row with a statement. The
+    /// later entries do not depend on the statements. Without statements, the result is `None`.
+    ///
+    /// The values of the tail are mu + B z, where mu is their posterior mean, B is a part of L, and z ~ N(0, I). The
+    /// statements are s = mu + B z + e with e ~ N(0, V). So the precision of z is G = I + BᵀV⁻¹B, and the mean is
+    /// G⁻¹BᵀV⁻¹(s − mu).
+    fn stated(&self, statements: &[TailStatement]) -> Result<Option<Stated>> {
+        let Some(last) = statements.iter().map(|statement| statement.row).max() else {
+            return Ok(None);
+        };
+        let (n, factor) = (self.n_observed(), self.factor());
+        let mut precision = Array2::eye(last + 1);
+        let mut mean = vec![0.0; last + 1];
+        for statement in statements {
+            let i = n + statement.row;
+            let known: f64 = (0..n).map(|j| factor.at(i, j) * self.z[j]).sum();
+            let row: Vec<f64> = (n..=i).map(|j| factor.at(i, j)).collect();
+            for (j, b) in row.iter().enumerate() {
+                let weight = b / statement.variance;
+                mean[j] += weight * (statement.value - known);
+                for (k, c) in row.iter().enumerate() {
+                    precision[[j, k]] += weight * c;
+                }
+            }
+        }
+        factor_in_place(&mut precision)
+            .map_err(|pivot| Error::NotPositiveDefinite { pivot, jitter: 0.0 })?;
+        let mut solved = as_row(mean);
+        let factor = LowerFactor::of(&precision);
+        factor.forward_substitution(solved.view_mut());
+        factor.backward_substitution(solved.view_mut());
+        Ok(Some(Stated {
+            mean: solved.into_raw_vec_and_offset().0,
+            factor: precision,
+        }))
+    }
+
     /// Returns the targets of tail rows as numbers, computed from the observed rows alone. `None` means the posterior
     /// mean.
     fn resolved(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<Option<f64>> {
@@ -79,7 +150,7 @@ impl GaussianProcess {
         let targets = x.rows().into_iter().zip(targets);
         targets
             .map(|(x, target)| match *target {
-                Target::PosteriorMean => None,
+                Target::PosteriorMean | Target::Stated { .. } => None,
                 Target::Value(y) => Some(y),
                 Target::NearestMean(k) => {
                     let means = observed.get_or_insert_with(|| self.mean(self.rows()));
@@ -113,4 +184,26 @@ impl GaussianProcess {
             .map(|(_, value)| value / near.len() as f64)
             .sum()
     }
+}
+
+/// The statements of a tail.
+pub(crate) fn statements(targets: &[Target]) -> Vec<TailStatement> {
+    let stated = targets.iter().enumerate();
+    stated
+        .filter_map(|(row, target)| match *target {
+            Target::Stated { value, variance } => Some(TailStatement {
+                row,
+                value,
+                variance,
+            }),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The normal distribution of the first entries of z for the tail, with precision G.
+struct Stated {
+    mean: Vec<f64>,
+    /// The Cholesky factor of G.
+    factor: Array2<f64>,
 }

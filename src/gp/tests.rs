@@ -2,12 +2,13 @@
 //! each other.
 
 mod limits;
+mod statements;
 
 use ndarray::{Array2, Axis};
 
 use super::kernel::{InputWarp, KernelFamily, Kumaraswamy};
 use super::posterior::dot_row;
-use super::{GaussianProcess, Hyperparameters, Target, Workspace, as_row};
+use super::{GaussianProcess, Hyperparameters, RowNoise, Target, Workspace, as_row};
 use crate::error::Error;
 use crate::numerics::growing_cholesky::GrowingCholesky;
 
@@ -105,8 +106,15 @@ fn means_at_rows_equal_predictions() {
         // The second of two equal noiseless rows needs jitter.
         let rows =
             ndarray::concatenate![Axis(0), wave(1, 2, 8.8), wave(1, 2, 8.8), wave(1, 2, 5.0)];
-        gp.append_noisy_rows(rows.view(), &[Some(0.0), Some(0.0), None])
-            .unwrap();
+        gp.append_noisy_rows(
+            rows.view(),
+            &[
+                RowNoise::Known(0.0),
+                RowNoise::Known(0.0),
+                RowNoise::default(),
+            ],
+        )
+        .unwrap();
         assert!(gp.factor().jitter() > 0.0);
         // Equal rows have equal targets. Otherwise, α would be very large, and rounding errors would be large.
         let y: Vec<f64> = (0..23)

@@ -422,9 +422,15 @@ impl Optimizer {
     }
 
     /// Whether a rule, given as JSON, stops a trial after its last report.
-    fn stops(&self, py: Python<'_>, number: usize, rule: &str) -> PyResult<bool> {
+    fn stops(
+        &self,
+        py: Python<'_>,
+        number: usize,
+        rule: &str,
+        time: Option<f64>,
+    ) -> PyResult<bool> {
         let rule = Stopping::from_json(rule)?;
-        self.with_core(py, |core, _| rule.stops(core.ledger(), number))
+        self.with_core(py, |core, stop| core.should_end(number, &rule, time, stop))
     }
 
     fn best(&self, py: Python<'_>) -> PyResult<Option<usize>> {

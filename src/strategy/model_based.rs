@@ -72,6 +72,17 @@ pub trait ModelBased {
         call: &mut Call,
     ) -> Result<Option<Vec<f64>>>;
 
+    /// Whether the evaluation of a running trial should end, because its curve has made it much less promising. Expected
+    /// improvements are divided by numbers of steps to this power. `catch_up` must have been called with this log.
+    fn should_end(
+        &mut self,
+        log: &Ledger,
+        number: TrialNumber,
+        power: f64,
+        query: Query,
+        call: &mut Call,
+    ) -> Result<bool>;
+
     /// The model of durations, or `None` if fewer than two positive durations are known. The model does not depend on
     /// how points are chosen. `catch_up` must have been called with this log.
     fn durations(

@@ -15,7 +15,9 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     Parameters
     ----------
     space, context, candidates, constraints, clock, direction, seed, time, curve, stopping
-        As for `RandomSearch`. The model uses the values of finished trials. Stopped trials are left out of the model.
+        As for `RandomSearch`. The model uses the values of finished trials, and what the curves of
+        running and stopped trials say about their values. If a curve was declared, ``stopping="auto"`` means
+        `ModelStopping`.
     fidelity
         Not supported.
     acquisition : LogEI, UCB, ThompsonSampling, MaxVariance, UCBPE or str, default "log_ei"

@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 from belated._core import InvalidSetting
 from belated.optimizers.values import Value, checked
 
-# The strings that stand for rules with default fields.
-StoppingName: TypeAlias = Literal["asha", "median"]
+# "auto", or a string that stands for a rule with default fields.
+StoppingName: TypeAlias = Literal["auto", "asha", "median", "model"]
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,30 @@ class MedianStopping(Stopping, name="median"):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_step(self)
+
+
+@dataclass(frozen=True, repr=False)
+class ModelStopping(Stopping, name="model"):
+    """A trial is stopped if its curve has made it much less promising than without the curve.
+
+    The model of `BayesOpt` forecasts the value at the last step, with and without the curve of the trial. A trial is
+    stopped if the expected improvement given its curve, divided by the number of steps that are left, is below a third
+    of the expected improvement without its curve, divided by the number of all steps. All trials continue before five
+    curves have ended, and after half of their steps: complete curves show how curves end.
+
+    Parameters
+    ----------
+    power : float, default 1.0
+        Expected improvements are divided by numbers of steps to this power, from 0 to 10. With 0, the steps that are
+        left do not count.
+    """
+
+    power: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.power <= 10:
+            raise InvalidSetting(f"power={self.power} of ModelStopping is not usable: pass a number from 0 to 10")
 
 
 def _check_step(rule: ASHA | MedianStopping) -> None:

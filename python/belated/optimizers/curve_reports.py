@@ -7,29 +7,31 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from belated._core import Action, AlreadyObserved, InvalidSetting, InvalidValue
-from belated.optimizers.curve import Curve, Stopping
+from belated.optimizers.curve import Curve, ModelStopping, Stopping
 from belated.optimizers.values import as_data, checked
 from belated.short_repr import short_repr
 from belated.space.arguments import real_number, whole_number
 
 if TYPE_CHECKING:
     from belated.optimizers.life_cycle import LifeCycle
+    from belated.optimizers.optimizer import Optimizer
     from belated.optimizers.trial import Trial
 
 
-def check_declared(owner: str, curve: Any, stopping: Any, supports_curves: bool) -> None:
-    """Check the arguments `curve` and `stopping` of an optimizer; `owner` is the name of its class."""
+def checked_rule(owner: type[Optimizer], curve: Any, stopping: Any) -> Stopping | None:
+    """Check the arguments `curve` and `stopping` of an optimizer of a class, and return the rule that they denote."""
+    name = owner.__name__
     if curve is not None and not isinstance(curve, Curve):
         raise InvalidSetting(f"curve={short_repr(curve)} is not usable: pass bl.Curve(steps), or None")
-    if curve is not None and not supports_curves:
-        raise InvalidSetting(f"{owner} does not support curves: leave curve out, or use BayesOpt or RandomSearch")
+    if curve is not None and not owner._supports_curves:
+        raise InvalidSetting(f"{name} does not support curves: leave curve out, or use BayesOpt or RandomSearch")
+    if isinstance(stopping, str) and stopping == "auto":
+        return ModelStopping() if curve is not None and owner._has_model else None
     if stopping is not None and curve is None:
         raise InvalidSetting(f"stopping={short_repr(stopping)} needs a curve: pass curve=bl.Curve(steps), too")
-
-
-def checked_rule(stopping: Stopping | str | None) -> Stopping | None:
-    """Return the rule that the argument `stopping` denotes."""
     rule: Stopping | None = checked(stopping, Stopping | None, "stopping")
+    if isinstance(rule, ModelStopping) and not owner._has_model:
+        raise InvalidSetting(f"stopping={short_repr(stopping)} needs a model, and {name} has none: pass bl.ASHA()")
     return rule
 
 
@@ -60,7 +62,7 @@ def should_stop(owner: LifeCycle[Any], number: int) -> bool:
     if state != "pending":
         return state == "stopped"
     rule = owner._optimizer._rule
-    if rule is None or not owner._log.stops(number, json.dumps(as_data(rule))):
+    if rule is None or not owner._log.stops(number, json.dumps(as_data(rule)), owner._problem.wall_time()):
         return False
     try:
         owner._log.record(Action.stop(number), owner._problem.wall_time())

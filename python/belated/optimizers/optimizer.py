@@ -12,7 +12,7 @@ from belated import _core
 from belated._core import InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints
 from belated.optimizers.curve import Curve, Stopping, StoppingName
-from belated.optimizers.curve_reports import check_declared, checked_rule
+from belated.optimizers.curve_reports import checked_rule
 from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.log import Limit
 from belated.optimizers.names import ChecksKeywords, checks_arguments, unknown_argument
@@ -50,7 +50,7 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
     seed: int | None = None
     time: Callable[[], float] | None = None
     curve: Curve | None = None
-    stopping: Stopping | StoppingName | None = None
+    stopping: Stopping | StoppingName | None = "auto"
 
     def __init_subclass__(cls, *, strategy: str | None = None) -> None:
         """Register a class; `strategy` is the name of its strategy in the core."""
@@ -65,8 +65,7 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         names = ("clock", "direction", "seed")
         clock, direction, seed = (checked(getattr(self, name), types[name], name) for name in names)
         domain = (self.space, self.candidates, self.context)
-        check_declared(type(self).__name__, self.curve, self.stopping, self._supports_curves)
-        self._rule = checked_rule(self.stopping)
+        self._rule = checked_rule(type(self), self.curve, self.stopping)
         self._problem = Problem(type(self).__name__, *domain, self.fidelity, clock, direction, self.time, self.curve)
         self.seed_: int = int.from_bytes(os.urandom(8), "big") >> 1 if seed is None else seed
         self._constraints = Constraints.from_argument(self.constraints, self.domain_)

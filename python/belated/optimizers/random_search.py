@@ -41,9 +41,10 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
         A function that returns seconds, used for time stamps and for ``clock="seconds"``. Default None: `time.time`.
     curve : Curve, optional
         The learning curve that each trial reports step by step. Default None: trials do not report steps.
-    stopping : ASHA, MedianStopping or str, optional
-        The rule that stops trials before the last step, if a curve was declared. A string ("asha" or "median") denotes
-        the rule of this name with its defaults. Default None: trials are not stopped.
+    stopping : ASHA, MedianStopping, ModelStopping, str or None, default "auto"
+        The rule that stops trials before the last step, if a curve was declared. A string ("asha", "median" or "model")
+        denotes the rule of this name with its defaults. "auto" means "model" for `BayesOpt`, and None for
+        `RandomSearch`, which has no model. None: trials are not stopped.
 
     Raises
     ------

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::error::{Error, Result, Stop, check};
-use crate::gp::{GaussianProcess, as_row};
+use crate::gp::{GaussianProcess, as_row, statements};
 use crate::ledger::Ledger;
 use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
@@ -311,7 +311,9 @@ impl BayesOpt {
         let situation = Situation {
             gp: posterior.gp,
             targets: &posterior.targets.values,
+            stopped: &posterior.stopped,
             tail: posterior.tail.rows.view(),
+            statements: &statements(&posterior.tail.targets),
             n_outcomes: pending.n_outcomes(),
             nu,
             lower_bound,

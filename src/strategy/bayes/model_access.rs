@@ -3,14 +3,16 @@
 use ndarray::ArrayView2;
 
 use crate::error::{Error, Result};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, TrialNumber};
 use crate::problem::Objective;
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::Maximand;
+use crate::strategy::bayes::choose::continuation::should_end;
 use crate::strategy::bayes::model::expense::durations::DurationModel;
+use crate::strategy::bayes::model::training_set::RowValue;
 use crate::strategy::model_based::{Durations, ModelBased, Surrogate};
 
 impl ModelBased for BayesOpt {
@@ -22,6 +24,7 @@ impl ModelBased for BayesOpt {
         call: &mut Call,
     ) -> Result<Option<Surrogate<'_>>> {
         self.preview_fit(log, query, call)?;
+        let values = self.training.row_values(log).into_iter();
         let Some(mut posterior) = self.training.posterior(log, query, call.stop)? else {
             return Ok(None);
         };
@@ -29,12 +32,9 @@ impl ModelBased for BayesOpt {
             posterior.set_tail()?;
         }
         let units = posterior.targets.units;
-        let values = posterior
-            .rows
-            .iter()
-            .map(|&number| log.trials()[number].value);
+        let values = values.filter_map(RowValue::value);
         Ok(Some(Surrogate {
-            log_slope: values.flatten().map(|y| units.log_slope(y)).sum(),
+            log_slope: values.map(|y| units.log_slope(y)).sum(),
             rows: posterior.rows,
             gp: posterior.gp,
             units,
@@ -85,6 +85,17 @@ impl ModelBased for BayesOpt {
             }
         }
         Ok(Some(values))
+    }
+
+    fn should_end(
+        &mut self,
+        log: &Ledger,
+        number: TrialNumber,
+        power: f64,
+        query: Query,
+        call: &mut Call,
+    ) -> Result<bool> {
+        should_end(self, log, number, power, query, call)
     }
 
     fn durations(

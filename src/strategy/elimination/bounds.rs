@@ -10,7 +10,7 @@ use ndarray::{Array2, ArrayView2};
 
 use crate::error::{Result, Stop, check};
 use crate::gp::kernel::KernelFamily;
-use crate::gp::{GaussianProcess, Hyperparameters};
+use crate::gp::{GaussianProcess, Hyperparameters, RowNoise};
 
 /// The parameters of the bounds U, L = mu~ ± (slack + multiplier·σ~).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -143,7 +143,7 @@ pub fn posterior(
 ) -> Result<(Vec<f64>, Vec<f64>)> {
     check(stop)?;
     let mut gp = GaussianProcess::new(family, theta)?;
-    let noise: Vec<Option<f64>> = arrived.noise.iter().copied().map(Some).collect();
+    let noise: Vec<RowNoise> = arrived.noise.iter().copied().map(RowNoise::Known).collect();
     gp.append_noisy_rows(arrived.x.view(), &noise)?;
     gp.set_targets(&arrived.y)?;
     check(stop)?;

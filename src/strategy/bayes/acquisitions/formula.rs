@@ -107,7 +107,7 @@ impl Moments {
 }
 
 /// Returns sqrt(variance), or 1e-12 if the square root is smaller.
-pub(super) fn floored_std(variance: f64) -> f64 {
+pub fn floored_std(variance: f64) -> f64 {
     variance.max(1e-24).sqrt()
 }
 

@@ -6,14 +6,15 @@
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
 use crate::error::Result;
-use crate::gp::GaussianProcess;
 use crate::gp::fantasies::Fantasies;
+use crate::gp::{GaussianProcess, TailStatement};
 use crate::numerics::order::best_first;
 use crate::numerics::special::normal_quantile;
 use crate::problem::unit_sequence;
 use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::log_noisy_expected_improvement::LogNoisyExpectedImprovement;
+use crate::strategy::bayes::acquisitions::rule::Situation;
 
 /// The largest number of baseline points.
 const MAX_BASELINE: usize = 16;
@@ -45,11 +46,21 @@ pub fn largest_feasible(gp: &GaussianProcess, values: &[f64], query: Query) -> R
 }
 
 /// The incumbent f*, which is the largest posterior mean at the observed points. Every observed point is combined with
-/// the context of the query. Without observed points, f* is the prior mean.
-pub fn incumbent(gp: &GaussianProcess, query: Query) -> Result<f64> {
+/// the context of the query. The points of the `stopped` rows are left out. Without observed points, f* is the prior
+/// mean.
+pub fn incumbent(gp: &GaussianProcess, stopped: &[usize], query: Query) -> Result<f64> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, query.context);
-    largest_feasible(gp, &means_at(gp, points.view()), query)
+    let means = means_at(gp, points.view());
+    largest_feasible(gp, &without(means, stopped), query)
+}
+
+/// Replaces the values of these rows by −∞, so that they are not the largest.
+pub fn without(mut values: Vec<f64>, rows: &[usize]) -> Vec<f64> {
+    for &row in rows {
+        values[row] = f64::NEG_INFINITY;
+    }
+    values
 }
 
 /// The posterior means at the observed rows in a context. Evaluations of the kernel are not needed if the context of all
@@ -75,21 +86,32 @@ fn rows_in_context(rows: ArrayView2<f64>, context: &[f64]) -> Array2<f64> {
 }
 
 /// Noisy expected improvement. The improvement is averaged over n quasi-random draws of f at the baseline points and at
-/// the pending points, which are the rows of `tail`. The incumbent of a draw is the largest value in the draw. The
+/// the pending points, which are the rows of the tail. The incumbent of a draw is the largest value in the draw. The
 /// baseline points and the pending points become the tail of the model; the noise of these tail rows is 0.
+///
+/// A statement about the value of a pending trial is an observation of f whose noise variance is larger by λ.
 pub fn noisy_expected_improvement(
-    gp: &mut GaussianProcess,
-    tail: ArrayView2<f64>,
+    situation: Situation,
     n: usize,
-    query: Query,
     rng: &mut Rng,
 ) -> Result<LogNoisyExpectedImprovement> {
-    let baseline_points = baseline_points(gp, query)?;
+    let Situation {
+        gp, tail, query, ..
+    } = situation;
+    let baseline_points = baseline_points(gp, situation.stopped, query)?;
+    let about_f = |statement: &TailStatement| TailStatement {
+        row: baseline_points.nrows() + statement.row,
+        variance: statement.variance + gp.noise_variance(),
+        ..*statement
+    };
+    let statements: Vec<_> = situation.statements.iter().map(about_f).collect();
     let drawn = concatenate![Axis(0), baseline_points, tail];
     gp.set_noiseless_tail(baseline_points.view(), tail)?;
     let uniform = unit_sequence(n, drawn.nrows(), rng);
     let normal = |u: f64| normal_quantile(u.clamp(1e-12, 1.0 - 1e-12));
-    let fantasies = gp.fantasies(uniform.mapv(normal))?;
+    let mut draws = uniform.mapv(normal);
+    gp.condition_draws(&mut draws, &statements)?;
+    let fantasies = gp.fantasies(draws)?;
     // An incumbent is the value of a point in the context of the query, because the best point would be used in this
     // context.
     let in_context = rows_in_context(drawn.view(), query.context);
@@ -121,15 +143,17 @@ fn values(
 }
 
 /// The baseline points, which are the observed points that may be the best points in this context. The points are
-/// sorted by mu.
+/// sorted by mu. The points of the `stopped` rows are left out.
 ///
 /// Let l be mu − 2 sigma at the point with the largest mu. A point may be the best point if mu + 2 sigma at this point
 /// is at least l.
-fn baseline_points(gp: &GaussianProcess, query: Query) -> Result<Array2<f64>> {
+fn baseline_points(gp: &GaussianProcess, stopped: &[usize], query: Query) -> Result<Array2<f64>> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, query.context);
-    let mean = means_at(gp, points.view());
-    let order = feasible_rows(gp, &best_first(&mean), MAX_BASELINE, query)?;
+    let mean = without(means_at(gp, points.view()), stopped);
+    let mut order = best_first(&mean);
+    order.truncate(mean.len() - stopped.len());
+    let order = feasible_rows(gp, &order, MAX_BASELINE, query)?;
     let (mean, variance) = gp.predict(points.select(Axis(0), &order).view());
     let upper = |i: usize| mean[i] + 2.0 * variance[i].sqrt();
     let lower_of_best = mean
@@ -197,7 +221,7 @@ mod tests {
             expected.sort_by(|a, b| b.0.total_cmp(&a.0));
             let lower = expected[0].0 - 2.0 * expected[0].1;
             expected.retain(|(mean, std, _)| mean + 2.0 * std >= lower);
-            let points = baseline_points(&gp, query(feasible)).unwrap();
+            let points = baseline_points(&gp, &[], query(feasible)).unwrap();
             let points: Vec<_> = points.rows().into_iter().map(|x| x.to_vec()).collect();
             let expected: Vec<_> = expected.into_iter().map(|(_, _, x)| x).collect();
             assert_eq!(points, expected);
@@ -253,8 +277,18 @@ mod tests {
             let far = Array2::from_elem((tail, 2), 500.0);
             let mut rng = Rng::seed_from_u64(1);
             let query = query(Feasible::EVERYWHERE);
-            let noisy =
-                noisy_expected_improvement(&mut gp, far.view(), n, query, &mut rng).unwrap();
+            let situation = Situation {
+                gp: &mut gp,
+                targets: &[],
+                stopped: &[],
+                tail: far.view(),
+                statements: &[],
+                n_outcomes: Some(n),
+                nu: 1.0,
+                lower_bound: None,
+                query,
+            };
+            let noisy = noisy_expected_improvement(situation, n, &mut rng).unwrap();
             assert_eq!(noisy.incumbents.len(), n);
             let average = |f: &dyn Fn(f64) -> f64| {
                 noisy.incumbents.iter().map(|y| f(*y)).sum::<f64>() / n as f64

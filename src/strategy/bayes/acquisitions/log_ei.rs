@@ -12,7 +12,7 @@ use crate::numerics::special::mills_ratio;
 use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::formula::{Moments, OfMoments};
 use crate::strategy::bayes::acquisitions::incumbents::{
-    incumbent, largest_feasible, noisy_expected_improvement,
+    incumbent, largest_feasible, noisy_expected_improvement, without,
 };
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
 use crate::strategy::checks::check;
@@ -78,19 +78,24 @@ pub enum Incumbent {
 
 impl Rule for LogEI {
     fn maximand(&self, situation: Situation, rng: &mut Rng) -> Result<Maximand> {
-        let (gp, query) = (situation.gp, situation.query);
-        Ok(Maximand::Formula(match situation.n_outcomes {
-            Some(n) => {
-                let tail = situation.tail;
-                Box::new(noisy_expected_improvement(gp, tail, n, query, rng)?)
+        if let Some(n) = situation.n_outcomes {
+            return Ok(Maximand::Formula(Box::new(noisy_expected_improvement(
+                situation, n, rng,
+            )?)));
+        }
+        let Situation {
+            gp, stopped, query, ..
+        } = situation;
+        let incumbent = match self.incumbent {
+            Incumbent::PosteriorMean => incumbent(gp, stopped, query)?,
+            Incumbent::BestValue => {
+                let targets = without(situation.targets.to_vec(), stopped);
+                largest_feasible(gp, &targets, query)?
             }
-            None => Box::new(LogExpectedImprovement {
-                incumbent: match self.incumbent {
-                    Incumbent::PosteriorMean => incumbent(gp, query)?,
-                    Incumbent::BestValue => largest_feasible(gp, situation.targets, query)?,
-                },
-            }),
-        }))
+        };
+        Ok(Maximand::Formula(Box::new(LogExpectedImprovement {
+            incumbent,
+        })))
     }
 
     fn asks_for(&self) -> Option<Resource> {
@@ -180,7 +185,7 @@ impl OfMoments for LogExpectedImprovement {
 /// Returns log h(u) and its derivative h'(u)/h(u) = Φ(u)/h(u).
 ///
 /// For u < −1, h is computed as φ(u)(1 + u R(−u)), because the two terms of h nearly cancel.
-pub(super) fn log_improvement(u: f64) -> (f64, f64) {
+pub fn log_improvement(u: f64) -> (f64, f64) {
     let log_density = -0.5 * u * u - 0.5 * (2.0 * PI).ln();
     if u > -1.0 {
         let cdf = 0.5 * libm::erfc(-u * FRAC_1_SQRT_2);

@@ -3,7 +3,7 @@
 use ndarray::ArrayView2;
 
 use crate::error::Result;
-use crate::gp::GaussianProcess;
+use crate::gp::{GaussianProcess, TailStatement};
 use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::bound::Bound;
 use crate::strategy::bayes::acquisitions::draws::Draws;
@@ -15,8 +15,12 @@ pub struct Situation<'a> {
     pub gp: &'a mut GaussianProcess,
     /// The targets of the observed rows.
     pub targets: &'a [f64],
+    /// The observed rows of stopped trials. Their values are not known, so they are not incumbents.
+    pub stopped: &'a [usize],
     /// The rows of pending trials.
     pub tail: ArrayView2<'a, f64>,
+    /// The statements of curves about the values of pending trials.
+    pub statements: &'a [TailStatement],
     /// The number of sampled outcomes of pending trials over which the acquisition is averaged, or `None` if the policy
     /// does not average.
     pub n_outcomes: Option<usize>,

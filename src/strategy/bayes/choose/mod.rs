@@ -10,6 +10,7 @@
 
 pub mod addition;
 pub mod best_observed;
+pub mod continuation;
 pub mod design;
 pub mod information;
 pub mod multiplier;

@@ -3,12 +3,12 @@
 use std::iter;
 
 use crate::error::{Error, Result};
-use crate::gp::Target;
 use crate::gp::calibration::widened;
 use crate::gp::evidence::Data;
 use crate::gp::fit::{Variant, fit_best};
 use crate::gp::spread::spread_weights;
-use crate::ledger::Ledger;
+use crate::gp::{RowNoise, Target};
+use crate::ledger::{Ledger, TrialNumber};
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::columns::Columns;
@@ -16,7 +16,7 @@ use crate::strategy::bayes::model::expense::fit_expense;
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::success::fit_success;
 use crate::strategy::bayes::model::targets::Targets;
-use crate::strategy::bayes::model::training_set::TrainingSet;
+use crate::strategy::bayes::model::training_set::{RowValue, TrainingSet};
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::surrogate::FitRows;
 use crate::strategy::units::Units;
@@ -61,14 +61,14 @@ pub fn refit(
                 posterior.tail
             }
             None => {
-                let tail = training.tail(log, query, targets.levels);
+                let tail = training.tail(log, query, &targets);
                 // Before the first fit, the posterior mean is the prior mean.
                 targets.values.extend(tail.targets.iter().map(prior_mean));
                 tail
             }
         };
         numbers.extend(&tail.trials);
-        noise.resize(numbers.len(), None);
+        noise.resize(numbers.len(), RowNoise::default());
     }
     let x = training.encode(log, &numbers);
     let mut fit_settings = gp_settings.fit_settings(columns);
@@ -146,9 +146,12 @@ pub fn refit(
 
 /// Returns the targets of the rows under every warp that may suit the values.
 fn warped(columns: &Columns, training: &TrainingSet, log: &Ledger) -> Vec<Warped> {
-    let rows = training.fold.rows.iter().copied();
-    let (rows, values): (Vec<_>, Vec<_>) = rows
-        .filter_map(|number| Some((number, log.trials()[number].value?)))
+    let rows = training.fold.rows.iter().zip(training.row_values(log));
+    let (rows, values): (Vec<TrialNumber>, Vec<_>) = rows
+        .filter_map(|(&number, row)| match row {
+            RowValue::Observed { value, .. } => Some((number, value)),
+            RowValue::Stopped(_) | RowValue::Discarded => None,
+        })
         .unzip();
     let x = training.encode(log, &rows);
     let weights = spread_weights(x.view(), columns.dimensions);
@@ -167,23 +170,22 @@ fn warped(columns: &Columns, training: &TrainingSet, log: &Ledger) -> Vec<Warped
 
 /// Returns log d target/dy for each row. Rows without a value y get 0.
 fn log_slopes(training: &TrainingSet, log: &Ledger, units: Units) -> Vec<f64> {
-    let values = training.fold.rows.iter().map(|&n| log.trials()[n].value);
-    values
-        .map(|y| y.map_or(0.0, |y| units.log_slope(y)))
+    let rows = training.row_values(log).into_iter();
+    rows.map(|row| row.value().map_or(0.0, |y| units.log_slope(y)))
         .collect()
 }
 
 /// The targets of the rows under a warp, with their noise variances and log slopes.
 struct Warped {
     targets: Targets,
-    noise: Vec<Option<f64>>,
+    noise: Vec<RowNoise>,
     log_slopes: Vec<f64>,
 }
 
 /// Before the first fit, the target of a row in the tail, computed from the prior mean.
 fn prior_mean(target: &Target) -> f64 {
     match target {
-        Target::Value(y) => *y,
+        Target::Value(y) | Target::Stated { value: y, .. } => *y,
         Target::PosteriorMean | Target::NearestMean(_) => 0.0,
     }
 }

@@ -5,7 +5,7 @@
 //! center is the prior mean of t(f). A fit chooses the center and the scale, which are the units of the targets. The
 //! units do not change until the next fit, because θ depends on the units.
 
-use crate::ledger::Trial;
+use crate::strategy::bayes::model::training_set::RowValue;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::pending::Levels;
 use crate::strategy::bayes::settings::surrogate::{NamedMean, PriorMean, TargetScale};
@@ -21,19 +21,15 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Computes the targets of trials, in the order of the trials. The units are computed from the values under a warp.
-    pub fn of<'a>(
-        trials: impl Iterator<Item = (&'a Trial, bool)> + Clone,
-        settings: &Settings,
-        warp: Option<Warp>,
-    ) -> Self {
+    /// Computes the targets of rows. The units are computed from the observed values under a warp.
+    pub fn of(rows: &[RowValue], settings: &Settings, warp: Option<Warp>) -> Self {
         let warped = |y: f64| warp.map_or(y, |warp| warp.apply(y));
         let (mut observed, mut stds) = (Vec::new(), Vec::new());
-        for (trial, _) in trials.clone().filter(|(_, discarded)| !discarded) {
-            if let Some(y) = trial.value {
-                let slope = warp.map_or(1.0, |warp| warp.log_slope(y).exp());
-                observed.push(warped(y));
-                stds.push(trial.std().unwrap_or(0.0) * slope);
+        for row in rows {
+            if let RowValue::Observed { value, std } = *row {
+                let slope = warp.map_or(1.0, |warp| warp.log_slope(value).exp());
+                observed.push(warped(value));
+                stds.push(std.unwrap_or(0.0) * slope);
             }
         }
         let worst = observed.iter().copied().reduce(f64::min);
@@ -45,31 +41,29 @@ impl Targets {
             scale,
             warp,
         };
-        Self::in_units(trials, settings, units)
+        Self::in_units(rows, settings, units)
     }
 
-    /// Computes the targets of trials in the given units, in the order of the trials. For a discarded trial, the floor
-    /// replaces the value.
-    pub fn in_units<'a>(
-        trials: impl Iterator<Item = (&'a Trial, bool)> + Clone,
-        settings: &Settings,
-        units: Units,
-    ) -> Self {
-        let values: Vec<f64> = trials
-            .clone()
-            .filter(|(_, discarded)| !discarded)
-            .filter_map(|(trial, _)| trial.value)
-            .collect();
+    /// Computes the targets of rows in the given units. The target of a discarded trial is the floor. The target of a
+    /// stopped trial is the value that its curve states, or the prior mean.
+    pub fn in_units(rows: &[RowValue], settings: &Settings, units: Units) -> Self {
+        let observed = rows.iter().filter_map(|row| match *row {
+            RowValue::Observed { value, .. } => Some(value),
+            RowValue::Stopped(_) | RowValue::Discarded => None,
+        });
+        let values: Vec<f64> = observed.collect();
         let lie = settings.pending().lie(&values);
         let worst = values.into_iter().reduce(f64::min);
         let target = |y: f64| units.target(y);
         let floor = settings.pending().floor().or(worst);
         // Before the first value has arrived, the floor is 0 in units of f.
         let floor = floor.map_or(-units.center / units.scale, target);
-        let values = trials
-            .map(|(trial, discarded)| match discarded {
-                true => floor,
-                false => trial.value.map_or(floor, target),
+        let values = rows
+            .iter()
+            .map(|row| match *row {
+                RowValue::Observed { value, .. } => target(value),
+                RowValue::Stopped(said) => said.map_or(0.0, |said| target(said.value)),
+                RowValue::Discarded => floor,
             })
             .collect();
         Self {

@@ -12,17 +12,17 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 
+use crate::curves::Statement;
 use crate::error::{Error, Result, Stop, check};
-use crate::gp::Target;
-use crate::gp::{GaussianProcess, as_row};
-use crate::ledger::{Ledger, State, Trial, TrialNumber};
+use crate::gp::{GaussianProcess, RowNoise, Target, as_row};
+use crate::ledger::{Ledger, State, TrialNumber};
 use crate::strategy::Query;
 use crate::strategy::bayes::columns::Columns;
-use crate::strategy::bayes::model::expiry::{discarded, is_arriving};
+use crate::strategy::bayes::model::expiry::is_arriving;
 use crate::strategy::bayes::model::note::Fit;
+use crate::strategy::bayes::model::statements::Statements;
 use crate::strategy::bayes::model::targets::Targets;
 use crate::strategy::bayes::model::window::{ChosenWindow, choose_window};
-use crate::strategy::bayes::settings::pending::Levels;
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 use crate::strategy::bayes::settings::{NamedWindow, Settings, Window};
 use crate::strategy::units::Units;
@@ -50,12 +50,37 @@ const MAX_SURPRISE: f64 = 8.0;
 /// If the last fit used at least this number of rows, a scheduled fit may wait.
 const MANY_ROWS: usize = 150;
 
+/// What is known about the value of a row, in units of f.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RowValue {
+    Observed {
+        value: f64,
+        /// The standard deviation of the noise, if it was declared.
+        std: Option<f64>,
+    },
+    /// The trial was stopped. The statement is missing if its curve says nothing.
+    Stopped(Option<Statement>),
+    /// The window of the trial has passed.
+    Discarded,
+}
+
+impl RowValue {
+    /// The value that was observed or that a curve states, if any.
+    pub fn value(self) -> Option<f64> {
+        match self {
+            RowValue::Observed { value, .. } => Some(value),
+            RowValue::Stopped(said) => said.map(|said| said.value),
+            RowValue::Discarded => None,
+        }
+    }
+}
+
 /// The posterior and the data from which it was computed.
 struct Kept {
     posterior: GaussianProcess,
     fit: Arc<Fit>,
     rows: Vec<TrialNumber>,
-    noise: Vec<Option<f64>>,
+    noise: Vec<RowNoise>,
     /// The value of the fold's counter `n_moves` when the points of the rows were read.
     n_moves: usize,
     version: Version,
@@ -68,6 +93,7 @@ pub struct TrainingSet {
     categories: Vec<Range<usize>>,
     d: usize,
     pub fold: Fold,
+    statements: Statements,
     kept: Option<Kept>,
     /// The number of factors built so far.
     generation: u64,
@@ -81,6 +107,8 @@ pub struct Posterior<'a> {
     pub targets: Targets,
     /// The trial of each row.
     pub rows: &'a [TrialNumber],
+    /// The rows of stopped trials.
+    pub stopped: Vec<usize>,
     pub tail: Tail,
     pub version: Version,
 }
@@ -135,6 +163,7 @@ impl TrainingSet {
             categories: columns.categories.clone(),
             d: columns.dimensions,
             fold,
+            statements: Statements::default(),
             kept: None,
             generation: 0,
         }
@@ -142,7 +171,8 @@ impl TrainingSet {
 
     /// Updates the fold with the events since the last call.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
-        self.fold.catch_up(log, &self.settings)
+        self.fold.catch_up(log, &self.settings)?;
+        self.statements.catch_up(log, &self.fold)
     }
 
     /// Prepares a suggestion at time `now`. If late values are discarded, trials whose window has passed become rows.
@@ -272,7 +302,7 @@ impl TrainingSet {
     pub fn targets(&self, log: &Ledger) -> Targets {
         match self.fit() {
             Some(fit) if self.settings.gp().keeps_units() => {
-                Targets::in_units(self.counted_trials(log), &self.settings, fit.units)
+                Targets::in_units(&self.row_values(log), &self.settings, fit.units)
             }
             fit => self.warped_targets(log, fit.and_then(|fit| fit.units.warp)),
         }
@@ -280,30 +310,44 @@ impl TrainingSet {
 
     /// Computes the targets of the rows under a warp, in units computed from the current values.
     pub fn warped_targets(&self, log: &Ledger, warp: Option<Warp>) -> Targets {
-        Targets::of(self.counted_trials(log), &self.settings, warp)
+        Targets::of(&self.row_values(log), &self.settings, warp)
     }
 
-    /// For each row, the trial, and whether the value of the trial is discarded.
-    fn counted_trials<'a>(
-        &'a self,
-        log: &'a Ledger,
-    ) -> impl Iterator<Item = (&'a Trial, bool)> + Clone {
-        self.fold.rows.iter().map(|&number| {
-            let trial = &log.trials()[number];
-            let window = self.fold.window_of(number, &self.settings);
-            (trial, discarded(trial, &self.settings, window))
-        })
+    /// What is known about the value of each row.
+    pub fn row_values(&self, log: &Ledger) -> Vec<RowValue> {
+        let rows = self.fold.rows.iter().zip(&self.fold.values);
+        rows.zip(&self.fold.stds)
+            .map(|((&number, value), &std)| match *value {
+                Some(value) => RowValue::Observed { value, std },
+                None if log.trials()[number].state == State::Stopped => {
+                    RowValue::Stopped(self.statements.of_row(number))
+                }
+                None => RowValue::Discarded,
+            })
+            .collect()
     }
 
-    /// Computes the noise variance of each row in these units. The result is `None` for a row whose noise is unknown.
-    pub fn row_noise(&self, log: &Ledger, units: Units) -> Vec<Option<f64>> {
-        let rows = self.fold.rows.iter().zip(&self.fold.stds);
-        rows.map(|(&number, std)| {
-            let (value, std) = (log.trials()[number].value?, (*std)?);
-            let std = units.std_of_target(value, std);
-            Some(std.powi(2).clamp(MIN_NOISE, MAX_NOISE))
+    /// Computes the noise variance of each row in these units.
+    pub fn row_noise(&self, log: &Ledger, units: Units) -> Vec<RowNoise> {
+        let rows = self.row_values(log).into_iter();
+        rows.map(|row| match row {
+            RowValue::Observed { std: None, .. } | RowValue::Discarded => RowNoise::default(),
+            RowValue::Observed {
+                value,
+                std: Some(std),
+            } => RowNoise::Known(variance_of_target(units, value, std).max(MIN_NOISE)),
+            RowValue::Stopped(Some(said)) => {
+                RowNoise::Added(variance_of_target(units, said.value, said.variance.sqrt()))
+            }
+            RowValue::Stopped(None) => RowNoise::Known(MAX_NOISE),
         })
         .collect()
+    }
+
+    /// The statement of the curve of a running trial about its value, in units of f.
+    pub fn statement(&self, log: &Ledger, number: TrialNumber) -> Option<Statement> {
+        let declared = log.problem().curve?;
+        self.statements.of(&log.trials()[number], declared)
     }
 
     /// Returns one row per trial. A row contains the encoded point and the encoded context.
@@ -314,17 +358,30 @@ impl TrainingSet {
     }
 
     /// Returns the pending trials that the policy adds to the model, and their targets.
-    pub fn tail(&self, log: &Ledger, query: Query, levels: Levels) -> Tail {
+    ///
+    /// The rows of trials whose curves say something about their values come first. The policies `Censor` and `Ignore`
+    /// do not use curves of running trials.
+    pub fn tail(&self, log: &Ledger, query: Query, targets: &Targets) -> Tail {
         let (pending, window) = (self.settings.pending(), self.window());
-        let (trials, targets): (Vec<_>, Vec<_>) = log
+        let mut tail: Vec<(TrialNumber, Target)> = log
             .pending()
             .iter()
             .filter(|number| !self.fold.rows.contains(number))
             .filter_map(|&number| {
                 let arriving = is_arriving(&log.trials()[number], query, window);
-                Some((number, pending.target(arriving, levels)?))
+                let target = pending.target(arriving, targets.levels)?;
+                let said = match pending.uses_curves() {
+                    true => self.statement(log, number),
+                    false => None,
+                };
+                Some((
+                    number,
+                    said.map_or(target, |said| stated(targets.units, said)),
+                ))
             })
-            .unzip();
+            .collect();
+        tail.sort_by_key(|(_, target)| !matches!(target, Target::Stated { .. }));
+        let (trials, targets): (Vec<_>, Vec<_>) = tail.into_iter().unzip();
         Tail {
             rows: self.encode(log, &trials),
             trials,
@@ -345,11 +402,12 @@ impl TrainingSet {
         }
         let mut targets = self.targets(log);
         self.update_posterior(log, &mut targets, stop)?;
-        let tail = self.tail(log, query, targets.levels);
+        let tail = self.tail(log, query, &targets);
         Ok(self.kept.as_mut().map(|kept| Posterior {
             gp: &mut kept.posterior,
             targets,
             rows: &self.fold.rows,
+            stopped: stopped_rows(&self.fold, log),
             tail,
             version: kept.version,
         }))
@@ -371,7 +429,8 @@ impl TrainingSet {
         };
         let fits = self.settings.gp().fits();
         // If a row was removed or changed, use the base that the next suggestion will set: all current rows.
-        let moving = !fits && self.fold.stds.iter().any(Option::is_some);
+        let known = |std: &Option<f64>| std.is_some();
+        let moving = !fits && (self.fold.stds.iter().any(known) || self.statements.is_fitted());
         let base = match self.fold.reordered || moving {
             true => self.fold.rows.len(),
             false => self.fold.base,
@@ -424,9 +483,31 @@ impl TrainingSet {
     }
 }
 
+/// The rows of stopped trials.
+fn stopped_rows(fold: &Fold, log: &Ledger) -> Vec<usize> {
+    let is_stopped = |row: &usize| log.trials()[fold.rows[*row]].state == State::Stopped;
+    match log.problem().curve {
+        Some(_) => (0..fold.rows.len()).filter(is_stopped).collect(),
+        None => Vec::new(),
+    }
+}
+
+/// The variance of the target of a value with this standard deviation. It is at most [`MAX_NOISE`].
+fn variance_of_target(units: Units, value: f64, std: f64) -> f64 {
+    units.std_of_target(value, std).powi(2).min(MAX_NOISE)
+}
+
+/// The target of a pending trial whose curve has made a statement.
+pub fn stated(units: Units, said: Statement) -> Target {
+    Target::Stated {
+        value: units.target(said.value),
+        variance: variance_of_target(units, said.value, said.variance.sqrt()).max(MIN_NOISE),
+    }
+}
+
 impl Kept {
     /// Whether this posterior was computed from the rows of the fold, or from an initial part of these rows.
-    fn is_for(&self, fit: &Arc<Fit>, fold: &Fold, noise: &[Option<f64>], base: usize) -> bool {
+    fn is_for(&self, fit: &Arc<Fit>, fold: &Fold, noise: &[RowNoise], base: usize) -> bool {
         let n = self.rows.len();
         let same_theta = Arc::ptr_eq(&self.fit, fit)
             || (self.fit.family, &self.fit.theta) == (fit.family, &fit.theta);

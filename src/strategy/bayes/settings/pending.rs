@@ -235,6 +235,11 @@ impl Pending {
         matches!(self, Pending::Censor(censor) if censor.late == Late::Discard)
     }
 
+    /// Whether reports of running trials are used.
+    pub fn uses_curves(&self) -> bool {
+        !matches!(self, Pending::Censor(_) | Pending::Ignore {})
+    }
+
     /// The number of sampled outcomes of pending trials over which the acquisition is averaged, or `None` if the policy
     /// does not average.
     pub fn n_outcomes(&self) -> Option<usize> {

@@ -1,20 +1,16 @@
 //! Tests of the units of targets, and of the targets of pending trials.
 
 use super::*;
-use crate::ledger::{Action, Ledger};
-use crate::problem::{Clock, Point};
 use crate::strategy::bayes::settings::pending::{Censor, Liar, Lie, Pending, Statistic};
 use crate::strategy::bayes::settings::surrogate::{GP, Surrogate};
 
-/// Creates trials with these values. A trial whose value is `None` is pending.
-fn trials(values: &[Option<f64>]) -> Vec<Trial> {
-    let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 0);
-    for &value in values {
-        let add = Action::add(Point::at(&[0.0]), vec![], value, None);
-        let event = ledger.validate(add, 0.0, None).unwrap().unwrap();
-        ledger.append(event).unwrap();
-    }
-    ledger.trials().to_vec()
+/// Creates rows with these values. The window of a trial whose value is `None` has passed.
+fn rows(values: &[Option<f64>]) -> Vec<RowValue> {
+    let row = |value: &Option<f64>| match *value {
+        Some(value) => RowValue::Observed { value, std: None },
+        None => RowValue::Discarded,
+    };
+    values.iter().map(row).collect()
 }
 
 fn with(pending: Pending, gp: GP) -> Settings {
@@ -38,9 +34,7 @@ fn liar(value: Lie) -> Pending {
 
 /// Computes the targets of these values. The window of every pending trial has passed.
 fn of(values: &[Option<f64>], settings: &Settings) -> Targets {
-    let trials = trials(values);
-    let rows = trials.iter().map(|t| (t, t.value.is_none()));
-    Targets::of(rows, settings, None)
+    Targets::of(&rows(values), settings, None)
 }
 
 #[test]
@@ -154,8 +148,7 @@ fn censored_targets_are_distances_from_the_floor() {
     let targets = of(&[Some(1.0), Some(2.5)], &settings);
     assert_eq!(targets.values, [0.25, 1.0]);
     assert_eq!(targets.levels.floor, 0.0);
-    let trials = trials(&[Some(1.0), Some(2.5)]);
-    let discarded = Targets::of(trials.iter().zip([true, false]), &settings, None);
+    let discarded = of(&[None, Some(2.5)], &settings);
     assert_eq!(discarded.values, [0.0, 1.0]);
 }
 
@@ -204,9 +197,8 @@ fn assumed_values_of_pending_trials_are_warped_like_observed_values() {
         diverging: -100.0,
         limit: -30.0,
     };
-    let trials = trials(&[0.0, 1.0, 2.0, 3.0, 4.0].map(Some));
-    let of =
-        |settings: &Settings| Targets::of(trials.iter().map(|t| (t, false)), settings, Some(warp));
+    let rows = rows(&[0.0, 1.0, 2.0, 3.0, 4.0].map(Some));
+    let of = |settings: &Settings| Targets::of(&rows, settings, Some(warp));
     let lied = of(&with(liar(Lie::Number(-1e15)), GP::default()));
     // The unit is computed only from the observed values. The lie is a diverging value, so the warp replaces the lie by
     // its limit.

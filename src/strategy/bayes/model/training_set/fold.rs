@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::ledger::{Entry, Ledger, TrialNumber};
+use crate::ledger::{Entry, Ledger, State, TrialNumber};
 use crate::strategy::bayes::model::expiry::{discarded, is_beyond};
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::settings::Settings;
@@ -19,7 +19,7 @@ pub struct Fold {
     pub rows: Vec<TrialNumber>,
     /// The standard deviation of the noise of each row, in units of f, or `None` if unknown.
     pub(super) stds: Vec<Option<f64>>,
-    /// The value of each row, or `None` if the trial failed or its window has passed.
+    /// The value of each row, or `None` if the trial was stopped or its window has passed.
     pub(super) values: Vec<Option<f64>>,
     /// The observed and failed trials, in the order in which they ended. If a trial ended several times, the first time
     /// counts.
@@ -32,6 +32,8 @@ pub struct Fold {
     pub(super) reordered: bool,
     /// The number of times that the point of an ended trial was corrected to the point that was actually run.
     pub n_moves: usize,
+    /// The number of times that the value or the curve of an ended trial may have changed.
+    pub n_revisions: usize,
     /// The windows that were chosen from delays, each with the number of the first trial that has the window.
     pub(super) windows: Vec<(TrialNumber, f64)>,
     /// The last fit of θ.
@@ -104,7 +106,11 @@ impl Fold {
 
     fn fold_report(&mut self, log: &Ledger, entry: &Entry, settings: &Settings) {
         match entry {
-            Entry::Suggested { .. } | Entry::Enqueued { .. } | Entry::Reported { .. } => {}
+            Entry::Suggested { .. } | Entry::Enqueued { .. } => {}
+            Entry::Reported { number, .. } => {
+                let state = log.trials()[*number as usize].state;
+                self.n_revisions += usize::from(state == State::Observed);
+            }
             Entry::Added {
                 number,
                 value,
@@ -147,11 +153,17 @@ impl Fold {
                 // at the floor, and this row is removed.
                 self.remove_row(number);
             }
-            Entry::Abandoned { number, .. } | Entry::Stopped { number, .. } => {
+            Entry::Abandoned { number, .. } => {
                 let number = *number as usize;
                 self.waiting.remove(&number);
-                self.ended.retain(|ended| *ended != number);
+                self.remove_ended(number);
                 self.remove_row(number);
+            }
+            Entry::Stopped { number, .. } => {
+                let number = *number as usize;
+                self.waiting.remove(&number);
+                self.remove_ended(number);
+                self.set_row(number, None, None);
             }
         }
     }
@@ -257,9 +269,16 @@ impl Fold {
     }
 
     fn add_ended(&mut self, number: TrialNumber) {
-        if !self.ended.contains(&number) {
-            self.ended.push(number);
+        match self.ended.contains(&number) {
+            true => self.n_revisions += 1,
+            false => self.ended.push(number),
         }
+    }
+
+    fn remove_ended(&mut self, number: TrialNumber) {
+        let before = self.ended.len();
+        self.ended.retain(|ended| *ended != number);
+        self.n_revisions += before - self.ended.len();
     }
 
     fn remove_row(&mut self, number: TrialNumber) {

@@ -7,6 +7,7 @@ use crate::gp::tests::wave;
 use crate::ledger::{Action, Again, Event, Observation};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Point};
+use crate::strategy::bayes::model::expiry::discarded;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 
@@ -108,7 +109,12 @@ fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
         (&set.fold.rows[..], &set.fold.ended[..]),
         (&[2, 1, 6][..], &[2, 1, 6][..])
     );
-    assert_eq!(set.row_noise(&log, units), [None, None, Some(4.0)]);
+    let noise = [
+        RowNoise::default(),
+        RowNoise::default(),
+        RowNoise::Known(4.0),
+    ];
+    assert_eq!(set.row_noise(&log, units), noise);
     observe(&mut log, 0, 1.0, 7.0);
     set.catch_up(&log).unwrap();
     assert_eq!(set.fold.rows, [2, 1, 6, 0]);

@@ -1,0 +1,126 @@
+//! What the learning curves of running and stopped trials say about their values.
+//!
+//! The model of curves is a function of the log: it is fitted to the curves of observed trials, and refitted after their
+//! number has grown by an eighth. Suggestions do not change it, so it needs no note.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use crate::curves::{CurveModel, Statement};
+use crate::error::Result;
+use crate::ledger::{Ledger, State, Trial, TrialNumber};
+use crate::problem::{Curve, CurveValue};
+use crate::strategy::bayes::model::training_set::Fold;
+
+/// The model of curves, and its statements about stopped trials.
+#[derive(Default)]
+pub struct Statements {
+    /// The number of curves to which the model was fitted, and the fold's counter `n_revisions` at this time.
+    fitted: (usize, usize),
+    model: Option<CurveModel>,
+    /// For each stopped trial that was asked for, the attempt and the number of reports of its curve, and its statement.
+    kept: BTreeMap<TrialNumber, ((u32, usize), Option<Statement>)>,
+}
+
+impl Statements {
+    /// Refits the model if this is due, and updates the statements about the stopped trials.
+    pub fn catch_up(&mut self, log: &Ledger, fold: &Fold) -> Result<()> {
+        let Some(declared) = log.problem().curve else {
+            return Ok(());
+        };
+        let with_curve = fold.ended.iter().map(|&number| &log.trials()[number]);
+        let with_curve =
+            with_curve.filter(|trial| trial.value.is_some() && !trial.curve().is_empty());
+        let count = fitted_count(with_curve.clone().count());
+        if self.fitted != (count, fold.n_revisions) {
+            let curves: Vec<_> = with_curve
+                .take(count)
+                .map(|trial| complete_curve(trial, declared))
+                .collect();
+            let mut go_on = || ControlFlow::Continue(());
+            self.model = CurveModel::fit(&curves, declared.steps, &mut go_on)?;
+            self.fitted = (count, fold.n_revisions);
+            self.kept.clear();
+        }
+        for &number in &fold.rows {
+            let trial = &log.trials()[number];
+            if trial.state == State::Stopped {
+                let length = (trial.attempt(), trial.curve().len());
+                if self.kept.get(&number).is_none_or(|kept| kept.0 != length) {
+                    self.kept.insert(number, (length, self.of(trial, declared)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is a model.
+    pub fn is_fitted(&self) -> bool {
+        self.model.is_some()
+    }
+
+    /// The statement about a stopped trial that is a row, or `None` if its curve says nothing.
+    pub fn of_row(&self, number: TrialNumber) -> Option<Statement> {
+        self.kept.get(&number).and_then(|kept| kept.1)
+    }
+
+    /// The statement of the curve of a trial about its value, or `None` if the curve says nothing. The value of a curve
+    /// with a report at the last step is known.
+    pub fn of(&self, trial: &Trial, declared: Curve) -> Option<Statement> {
+        let curve = finite_curve(trial, declared);
+        match curve.last()? {
+            &(step, value) if step == declared.steps => Some(Statement {
+                value,
+                variance: 0.0,
+            }),
+            _ => self.model.as_ref()?.statement(&curve),
+        }
+    }
+}
+
+/// The number of curves to which the model is fitted, if n are known. It grows in intervals of at most n/8.
+fn fitted_count(n: usize) -> usize {
+    match n.checked_ilog2() {
+        Some(log2) if log2 > 3 => n >> (log2 - 3) << (log2 - 3),
+        _ => n,
+    }
+}
+
+/// The reports of a trial that are numbers. If the best value counts, the curve is the running maximum.
+fn finite_curve(trial: &Trial, declared: Curve) -> Vec<(u32, f64)> {
+    let mut best = f64::NEG_INFINITY;
+    let reports = trial.curve().iter();
+    reports
+        .filter_map(|&(step, value)| Some((step, value?)))
+        .map(|(step, value)| {
+            best = best.max(value);
+            match declared.value {
+                CurveValue::Last => (step, value),
+                CurveValue::Best => (step, best),
+            }
+        })
+        .collect()
+}
+
+/// The curve of an observed trial, with its value at the last step.
+fn complete_curve(trial: &Trial, declared: Curve) -> Vec<(u32, f64)> {
+    let mut curve = finite_curve(trial, declared);
+    curve.retain(|(step, _)| *step < declared.steps);
+    curve.extend(trial.value.map(|value| (declared.steps, value)));
+    curve
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fits_become_rarer_as_curves_become_more() {
+        let counts: Vec<usize> = (0..40).map(fitted_count).collect();
+        assert_eq!(counts[..17], (0..17).collect::<Vec<_>>());
+        assert_eq!(
+            (counts[17], counts[19], counts[33], counts[39]),
+            (16, 18, 32, 36)
+        );
+    }
+}

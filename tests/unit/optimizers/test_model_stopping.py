@@ -1,0 +1,186 @@
+"""Tests of the curves of running and stopped trials in the model of `BayesOpt`, and of the rule "model"."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import belated as bl
+
+STEPS = 20
+SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+
+
+def value(params, step):
+    """A curve that rises to the value at the last step, at a rate that depends on x."""
+    end = -((params["x"] - 0.3) ** 2) - (params["y"] - 0.6) ** 2
+    return end - (1 - step / STEPS) * math.exp(-0.1 * step * (1 + params["x"]))
+
+
+def bayes(**arguments):
+    return bl.BayesOpt(SPACE, seed=3, **({"curve": bl.Curve(STEPS)} | arguments))
+
+
+def run(optimizer, n_trials, workers=3, each_event=lambda: None):
+    """Evaluate trials with several workers that make steps in turn."""
+    running, n_started = [], 0
+    while running or n_started < n_trials:
+        while len(running) < workers and n_started < n_trials:
+            running.append((optimizer.suggest(), 1))
+            n_started += 1
+            each_event()
+        trial, step = running.pop(0)
+        trial.report(step, value(trial.params, step))
+        if step == STEPS:
+            trial.observe(value(trial.params, step))
+        elif not trial.should_stop():
+            running.append((trial, step + 1))
+        each_event()
+    return optimizer
+
+
+def test_the_model_stops_trials_and_finds_the_optimum():
+    optimizer = run(bayes(), 40)
+    assert optimizer._rule == bl.ModelStopping()
+    states = [trial.state for trial in optimizer.trials]
+    assert set(states) == {"observed", "stopped"}
+    n_stopped = states.count("stopped")
+    assert n_stopped >= 10
+    stopped_at = [max(trial.curve) for trial in optimizer.trials if trial.state == "stopped"]
+    assert max(stopped_at) <= STEPS // 2
+    assert optimizer.best_value_ > -1e-3
+    # Before five curves have ended, no trial is stopped.
+    ends = [trial.number for trial in optimizer.trials if trial.state == "observed"]
+    assert {trial.number for trial in optimizer.trials[:5]} <= set(ends)
+
+
+def test_minimisation_mirrors_maximisation():
+    one, other = bayes(), bayes(direction="minimize")
+    for _ in range(30):
+        trials = one.suggest(), other.suggest()
+        assert trials[0].params == trials[1].params
+        for step in range(1, STEPS + 1):
+            y = value(trials[0].params, step)
+            trials[0].report(step, y)
+            trials[1].report(step, -y)
+            stops = [trial.should_stop() for trial in trials]
+            assert stops[0] == stops[1]
+            if stops[0]:
+                break
+        else:
+            trials[0].observe(y)
+            trials[1].observe(-y)
+
+
+def test_a_resumed_optimizer_continues_with_the_same_trials_and_decisions():
+    optimizer = run(bayes(), 24)
+    events = optimizer._log.events(0)
+    kinds = [json.loads(event)["event"] for event in events]
+    number = 0
+    for k, (event, kind) in enumerate(zip(events, kinds, strict=True)):
+        if kind == "suggested":
+            if number % 3 == 0:
+                resumed = bayes()
+                resumed._log.extend(events[:k])
+                assert resumed.suggest().params == optimizer.trials[number].params
+            number += 1
+        elif kind == "stopped":
+            resumed = bayes()
+            resumed._log.extend(events[:k])
+            assert resumed.should_stop(json.loads(event)["number"])
+    assert number == 24 and kinds.count("stopped") >= 5
+
+
+def test_asking_whether_to_stop_does_not_change_suggestions():
+    one, other = bayes(stopping=None), bayes(stopping=None)
+    rule = '{"kind": "ModelStopping", "power": 1.0}'
+    for _ in range(12):
+        trials = one.suggest(), other.suggest()
+        assert trials[0].params == trials[1].params
+        for step in range(1, STEPS + 1):
+            for trial in trials:
+                trial.report(step, value(trial.params, step))
+            other._log.stops(trials[1].number, rule, None)
+        for trial in trials:
+            trial.observe(value(trial.params, STEPS))
+
+
+def test_the_order_of_reports_does_not_matter():
+    params = []
+    for order in [range(1, 6), range(5, 0, -1)]:
+        optimizer = run(bayes(), 12)
+        running = optimizer.suggest()
+        for step in order:
+            running.report(step, value(running.params, step))
+        optimizer.stop(optimizer.suggest())
+        params.append(optimizer.suggest().params)
+    assert params[0] == params[1]
+
+
+def test_the_curve_of_a_stopped_trial_informs_the_model():
+    optimizer = run(bayes(stopping=None), 10)
+    point = {"x": 0.9, "y": 0.05}
+    (before,), (std_before,) = optimizer.predict([point])
+    trial = optimizer.add(point)
+    for step in range(1, 16):
+        trial.report(step, value(point, step))
+    optimizer.stop(trial)
+    (after,), (std_after,) = optimizer.predict([point])
+    end = value(point, STEPS)
+    assert abs(after - end) < abs(before - end)
+    assert std_after < std_before
+    assert optimizer.best_trial_.number != trial.number
+
+
+def test_a_curve_without_reports_or_with_failed_steps_says_nothing():
+    optimizer = run(bayes(stopping=None), 10)
+    trial = optimizer.suggest()
+    expected = optimizer.predict([{"x": 0.5, "y": 0.5}])
+    trial.report(1, math.nan)
+    optimizer.stop(trial)
+    found = optimizer.predict([{"x": 0.5, "y": 0.5}])
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+    optimizer.suggest()
+
+
+@pytest.mark.parametrize("pending", ["integrate", "hallucinate", "liar", "nearest", "ignore", "censor"])
+def test_every_policy_for_pending_trials_accepts_curves(pending):
+    optimizer = run(bayes(pending=pending), 15)
+    trials = optimizer.suggest(n=3)
+    for step in range(1, 8):
+        trials[1].report(step, value(trials[1].params, step))
+    assert optimizer.suggest().params not in [trial.params for trial in trials]
+
+
+@pytest.mark.parametrize("y", [0.0, 1e300, -1e-300])
+def test_constant_reports_and_values_are_accepted(y):
+    optimizer = bayes()
+    for _ in range(12):
+        trial = optimizer.suggest()
+        for step in range(1, STEPS + 1):
+            trial.report(step, y)
+            if trial.should_stop():
+                break
+        else:
+            trial.observe(y)
+    assert math.isfinite(optimizer.suggest().params["x"])
+
+
+def test_the_rule_needs_a_model():
+    with pytest.raises(bl.InvalidSetting, match="RandomSearch has none"):
+        bl.RandomSearch(SPACE, curve=bl.Curve(STEPS), stopping="model")
+    assert bl.RandomSearch(SPACE, curve=bl.Curve(STEPS))._rule is None
+    assert bl.BayesOpt(SPACE)._rule is None
+    for power in [-0.1, math.nan, 11]:
+        with pytest.raises(bl.InvalidSetting, match="power"):
+            bl.ModelStopping(power)
+
+
+def test_without_steps_that_are_left_the_curve_decides_alone():
+    # With power 0, a trial is stopped as soon as its curve lowers the expected improvement.
+    n_stopped = []
+    for power in [0.0, 1.0, 5.0]:
+        optimizer = run(bayes(stopping=bl.ModelStopping(power)), 30)
+        n_stopped.append(sum(trial.state == "stopped" for trial in optimizer.trials))
+    assert n_stopped[0] > n_stopped[2]
