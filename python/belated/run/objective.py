@@ -87,6 +87,10 @@ class RunningTrial:
             A curve was not declared, or the executor of the run does not support reports.
         InvalidValue
             The step is not in the curve, or the value is neither finite nor NaN.
+        AlreadyObserved
+            The step has another value already.
+        ConnectionError
+            The worker cannot connect to the process of the run, or the run has ended.
         """
         number = _scalar(value)
         self._stopped = self._channel.report(self.number, step, number, self._attempt) or self._stopped
