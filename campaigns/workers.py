@@ -1,9 +1,11 @@
 """Check that a run does not lose or repeat trials if its workers are killed: python campaigns/workers.py --engine dask.
 
-During a run, the program kills random workers with SIGKILL, mostly in the middle of an evaluation, and sometimes while
-other workers are still being replaced. Every evaluation writes its start and its end to a file. At the end, the value
-of every trial must have been observed exactly once. An evaluation may be started a second time only if its worker was
-killed. After the last kill, all workers must be evaluating at the same time. The program prints JSON.
+During a run with learning curves, the program kills random workers with SIGKILL, mostly in the middle of an evaluation,
+and sometimes while other workers are still being replaced. Every evaluation writes its start, every accepted report of
+a step, and its end to a file. At the end, every trial must have been observed or stopped exactly once, and the events
+must contain every accepted report exactly once. An evaluation may be started a second time only if its worker was
+killed; the curve of its trial is then the curve of the last start. After the last kill, all workers must be evaluating
+at the same time. The program prints JSON.
 """
 
 import json
@@ -26,6 +28,9 @@ import belated as bl
 MAX_WAIT = 1.0
 # After the last kill, the run continues for this number of evaluations per worker.
 N_LAST = 20
+# The number of steps of each curve, and the rule that stops trials.
+STEPS = 9
+STOPPING = bl.MedianStopping(min_step=4)
 
 
 @contextmanager
@@ -74,19 +79,30 @@ ENGINES = {"processes": processes, "dask": dask, "ray": on_ray}
 
 
 class Evaluation:
-    """Return the value of the objective after about `seconds`. After the last kill, wait until all workers are
-    evaluating."""
+    """Report the steps of a curve within about `seconds`; return the value of the objective. After the last kill, wait
+    until all workers are evaluating.
+
+    Before the last step, each start of an evaluation reports other values.
+    """
 
     def __init__(self, folder, n_workers, seconds):
         self.folder, self.n_workers, self.seconds = str(folder), n_workers, seconds
 
     def __call__(self, params, trial):
-        note(self.folder, what="begin", number=trial.number, pid=os.getpid())
-        time.sleep(random.uniform(0.5, 1.5) * self.seconds)
+        facts, value = {"number": trial.number, "pid": os.getpid()}, harness.objective(params)
+        note(self.folder, what="begin", **facts)
+        seconds = random.uniform(0.5, 1.5) * self.seconds
+        for step in range(1, STEPS + 1):
+            time.sleep(seconds / STEPS)
+            reported = value - (random.random() if step < STEPS else 0.0)
+            trial.report(step, reported)
+            note(self.folder, what="reported", step=step, value=reported, **facts)
+            if trial.should_stop():
+                break
         if has(self.folder, "last kill"):
             self.wait_for_all()
-        note(self.folder, what="end", number=trial.number, pid=os.getpid())
-        return harness.objective(params)
+        note(self.folder, what="end", **facts)
+        return value
 
     def wait_for_all(self):
         """Wait until all workers are evaluating at the same time. When a worker finds that all workers are evaluating,
@@ -146,13 +162,17 @@ class Reader:
         return self
 
 
-def kill(folder, kills, n_workers, every, seed, is_over):
+def kill(folder, kills, n_workers, every, seconds, seed, is_over):
     """Kill random workers. The i-th kill happens when i x `every` evaluations have ended and enough workers are
-    evaluating."""
+    evaluating, after a random pause of up to `seconds`."""
     chance, reader = random.Random(seed), Reader(folder)
     for i in range(kills):
-        least = chance.randint(1, n_workers)
+        least, pause = chance.randint(1, n_workers), chance.uniform(0.0, seconds)
         while reader.update().n_ended < i * every or len(reader.at_work) < least:
+            if is_over.wait(0.01):
+                return
+        is_over.wait(pause)
+        while not reader.update().at_work:
             if is_over.wait(0.01):
                 return
         pid = chance.choice(sorted(reader.at_work))
@@ -175,10 +195,15 @@ def is_running(pid):
 def compare(folder, study, n_trials, failures):
     """Check that the evaluations' file and the study agree; return how many evaluations were started again."""
     begun, had, reasons, unfinished = Counter(), {}, Counter(), Counter()
+    # The values that the last start of each evaluation reported.
+    curves = {}
     for line in notes(folder):
         if line["what"] == "begin":
             begun[line["number"]] += 1
             had.setdefault(line["pid"], []).append((line["number"], False))
+            curves[line["number"]] = []
+        elif line["what"] == "reported":
+            curves[line["number"]].append(line["value"])
         elif line["what"] == "end":
             had[line["pid"]][-1] = (line["number"], True)
         elif line["what"] == "killed":
@@ -187,15 +212,55 @@ def compare(folder, study, n_trials, failures):
             unfinished[number] += not ended
     if set(begun) != set(range(n_trials)) or study.n_trials != n_trials:
         failures.note(f"{study.n_trials} trials, {len(begun)} evaluated, instead of {n_trials}")
-    for number, params, state, value in harness.state(study):
+    for trial in study.trials:
+        number, stopped = trial.number, trial.state == "stopped"
         again = begun[number] - 1
-        if not unfinished[number] <= again <= reasons[number]:
+        # A worker may be killed when its trial has been stopped, but its evaluation has not ended. The evaluation is
+        # then not started again.
+        if not unfinished[number] - stopped <= again <= reasons[number]:
             failures.note(
                 f"trial {number} began {again + 1} times, and {unfinished[number]} of its workers were killed"
             )
-        if (state, value) != ("observed", harness.objective(params)):
-            failures.note(f"trial {number} is {state} with {value}")
+        if (trial.state, trial.value) not in (("observed", harness.objective(trial.params)), ("stopped", None)):
+            failures.note(f"trial {number} is {trial.state} with {trial.value}")
+        compare_curve(trial, curves.get(number, []), again < unfinished[number], failures)
     return sum(begun.values()) - len(begun)
+
+
+def compare_curve(trial, values, was_killed, failures):
+    """Check that the curve of a trial has the values that the last start of its evaluation reported."""
+    curve = list(trial.curve.values())
+    # If the worker of the last start was killed, its last report may have been accepted, but not noted.
+    if curve[: len(values)] != values or len(curve) > len(values) + was_killed:
+        failures.note(f"trial {trial.number} has the curve {curve}, and its last start reported {values}")
+    if list(trial.curve) != list(range(1, len(curve) + 1)) or (len(curve) == STEPS) != (trial.state == "observed"):
+        failures.note(f"trial {trial.number} is {trial.state} with the steps {list(trial.curve)}")
+
+
+def compare_reports(folder, events, failures):
+    """Check that the events contain every accepted report exactly once; return the number of accepted reports, and how
+    many workers were killed in the middle of a curve."""
+    stored, steps, accepted = Counter(), Counter(), Counter()
+    for event in (event["Reported"] for event in events if "Reported" in event):
+        stored[event["number"], event["step"], event["value"]] += 1
+        steps[event["number"], event["step"], event["attempt"]] += 1
+    # The last note of each process, and the number of kills.
+    last, kills, in_curves = {}, 0, 0
+    for line in notes(folder):
+        if line["what"] == "reported":
+            accepted[line["number"], line["step"], line["value"]] += 1
+        elif line["what"] == "killed":
+            kills += 1
+            in_curves += last[line["pid"]] == "reported"
+        last[line.get("pid")] = line["what"]
+    if accepted - stored:
+        failures.note(f"lost: {accepted - stored}")
+    if any(n > 1 for n in steps.values()):
+        failures.note("a step is reported twice in an attempt")
+    # A killed worker may have been unable to note its last report.
+    if (stored - accepted).total() > kills:
+        failures.note(f"{(stored - accepted).total()} reports were not made")
+    return accepted.total(), in_curves
 
 
 def run(kills=100, workers=4, every=30, seconds=0.1, seed=0, engine="processes", limit=None):
@@ -204,8 +269,9 @@ def run(kills=100, workers=4, every=30, seconds=0.1, seed=0, engine="processes",
     n_trials = kills * every + N_LAST * workers
     with harness.folder() as folder, ENGINES[engine](workers) as arguments:
         path = Path(folder) / "store.db"
-        study = harness.random_study(path, seed=seed)
-        killer = threading.Thread(target=kill, args=(folder, kills, workers, every, seed, is_over))
+        search = bl.RandomSearch(harness.BOX, seed=seed, curve=bl.Curve(STEPS), stopping=STOPPING)
+        study = bl.Study("study", store=harness.url(path), optimizer=search)
+        killer = threading.Thread(target=kill, args=(folder, kills, workers, every, seconds, seed, is_over))
         killer.start()
         f = Evaluation(folder, workers, seconds)
         try:
@@ -220,11 +286,13 @@ def run(kills=100, workers=4, every=30, seconds=0.1, seed=0, engine="processes",
         killed = [line["time"] for line in notes(folder) if line["what"] == "killed"]
         at = [line["time"] for line in notes(folder) if line["what"] == "all at work"]
         again = compare(folder, study, n_trials, failures)
-        events = Counter(next(iter(json.loads(body))) for _, _, _, body in harness.rows(path))
+        bodies = [json.loads(body) for _, _, _, body in harness.rows(path)]
+        reports, in_curves = compare_reports(folder, bodies, failures)
+        events = Counter(next(iter(body)) for body in bodies)
         if len(killed) != kills:
             failures.note(f"{len(killed)} of {kills} kills by the end of the run")
-        if events["Observed"] != n_trials:
-            failures.note(f"{events['Observed']} observations of {n_trials} trials")
+        if events["Observed"] + events["Stopped"] != n_trials:
+            failures.note(f"{events['Observed']} observations and {events['Stopped']} stops of {n_trials} trials")
         if not at:
             failures.note("not all workers were at work at the same time after the last kill")
     return {
@@ -233,6 +301,8 @@ def run(kills=100, workers=4, every=30, seconds=0.1, seed=0, engine="processes",
         "workers": workers,
         "trials": n_trials,
         "begun_again": again,
+        "killed_in_curves": in_curves,
+        "accepted_reports": reports,
         "events": dict(events),
         "seconds_until_all_at_work": round(at[0] - killed[-1], 2) if at and killed else None,
         **failures.figures(),

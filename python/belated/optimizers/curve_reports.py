@@ -35,11 +35,9 @@ def checked_rule(owner: type[Optimizer], curve: Any, stopping: Any) -> Stopping 
     return rule
 
 
-def report(owner: LifeCycle[Any], number: int, step: Any, value: Any, attempt: Any) -> None:
-    """Check and log a report of a step."""
-    record = owner._current_log().trial(number)
+def checked_report(curve: Curve | None, number: int, step: Any, value: Any) -> tuple[int, float]:
+    """Return the step and the value of a report; raise InvalidValue if a trial cannot have them."""
     given = whole_number(step)
-    curve = owner._optimizer.curve
     if curve is not None and (given is None or not 1 <= given <= curve.steps):
         raise InvalidValue(
             f"step={short_repr(step)} for trial {number} is not usable: pass an integer from 1 to {curve.steps}"
@@ -50,10 +48,17 @@ def report(owner: LifeCycle[Any], number: int, step: Any, value: Any, attempt: A
             f"value={short_repr(value)} at step {step} of trial {number} is not usable: pass a finite number, or NaN "
             "for a step that failed"
         )
+    return given or 0, y
+
+
+def report(owner: LifeCycle[Any], number: int, step: Any, value: Any, attempt: Any) -> None:
+    """Check and log a report of a step."""
+    record = owner._current_log().trial(number)
+    given, y = checked_report(owner._optimizer.curve, number, step, value)
     start = record.attempt if attempt is None else whole_number(attempt)
     if start is None or not 0 <= start < 2**32:
         raise InvalidValue(f"attempt={short_repr(attempt)} for trial {number} is not usable: pass an integer >= 0")
-    owner._log.record(Action.report(number, given or 0, y, start), owner._problem.wall_time())
+    owner._log.record(Action.report(number, given, y, start), owner._problem.wall_time())
 
 
 def should_stop(owner: LifeCycle[Any], number: int) -> bool:

@@ -1,10 +1,11 @@
 """The learning curves of a run: workers report steps to the optimizer, and ask whether to stop.
 
-Threads call the optimizer directly. Processes send their reports to a `ReportServer`.
+Threads call the optimizer directly. Processes send their reports to a `ReportServer`, also from other machines.
 """
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,6 +25,9 @@ class Reports(Protocol):
     curve: Curve
     minimizes: bool
 
+    def start(self, number: int) -> int | None:
+        """Return the number of the attempt that starts; None if the trial has been stopped."""
+
     def report(self, number: int, step: int, value: float, attempt: int) -> bool:
         """Report a step of a trial; return whether the trial should stop."""
 
@@ -40,6 +44,19 @@ class DirectReports:
         self.curve: Curve = curve
         self.minimizes = optimizer.direction == "minimize"
         self._optimizer = optimizer
+        # For each trial that was started in this run, the number of the next attempt.
+        self._next: dict[int, int] = {}
+        self._lock = threading.Lock()
+
+    def start(self, number: int) -> int | None:
+        # The workers ask for the number of an attempt, because Dask starts evaluations again without telling the run.
+        record = self._optimizer._current_log().trial(number)
+        if record.state == "stopped":
+            return None
+        with self._lock:
+            attempt = max(record.attempt + bool(record.curve), self._next.get(number, 0))
+            self._next[number] = attempt + 1
+        return attempt
 
     def report(self, number: int, step: int, value: float, attempt: int) -> bool:
         self._optimizer.report(number, step, value, attempt=attempt)
@@ -74,12 +91,29 @@ def reports_for(
 
     from belated.run.report_server import ReportServer
 
-    if is_own or isinstance(executor, ProcessPoolExecutor):
-        server = ReportServer(direct)
+    is_local = is_own or isinstance(executor, ProcessPoolExecutor) or type(executor).__module__.startswith("loky.")
+    host = None if is_local else _host_for_workers(executor)
+    if is_local or host is not None:
+        server = ReportServer(direct, host)
         return server.remote, server
     if is_generator:
         raise InvalidSetting(
             f"the workers of {type(executor).__name__} cannot report steps: pass n_workers, for threads, or "
-            "processes=True"
+            "processes=True, or an executor of Dask or Ray"
         )
     return None, None
+
+
+def _host_for_workers(executor: Executor) -> str | None:
+    """Return the address of this machine in the network of a cluster; None if the executor is not of a cluster."""
+    if type(executor).__module__.startswith("distributed."):
+        from distributed.comm import get_address_host
+        from distributed.utils import get_ip
+
+        # The address from which this machine reaches the scheduler.
+        return str(get_ip(get_address_host(executor._client.scheduler.address)))  # type: ignore[attr-defined]
+    if type(executor).__module__.startswith("belated.integrations.ray."):
+        import ray
+
+        return str(ray.util.get_node_ip_address())
+    return None

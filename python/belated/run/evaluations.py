@@ -161,19 +161,13 @@ class Evaluations:
         """Submit the evaluation of a trial."""
         fidelity = None if self.optimizer._problem.fidelity is None else trial.fidelity
         try:
-            curve = () if self.reports is None else (self.reports, self.next_attempt(trial))
+            curve = () if self.reports is None else (self.reports,)
             future = self.executor.submit(evaluate, self.f, trial.number, trial.params, fidelity, *curve)
         except Exception as error:
             _abandon(trial)
             raise self.executor_error(trial, error) from error
         self.running[future] = trial
         future.add_done_callback(self.finished.put)
-
-    @staticmethod
-    def next_attempt(trial: Trial) -> int:
-        """Return the number of the attempt at an evaluation that is about to start."""
-        record = trial._record
-        return record.attempt + 1 if record.curve else 0
 
     def next_finished(self, wait: bool) -> Future[Outcome] | None:
         """Return a finished evaluation, or None.

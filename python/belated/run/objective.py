@@ -87,6 +87,10 @@ class RunningTrial:
             A curve was not declared, or the executor of the run does not support reports.
         InvalidValue
             The step is not in the curve, or the value is neither finite nor NaN.
+        AlreadyObserved
+            The step has another value already.
+        ConnectionError
+            The worker cannot connect to the process of the run, or the run has ended.
         """
         number = _scalar(value)
         self._stopped = self._channel.report(self.number, step, number, self._attempt) or self._stopped
@@ -101,8 +105,8 @@ class RunningTrial:
     def _channel(self) -> Reports:
         if self._reports is None:
             raise InvalidSetting(
-                "this run does not take reports: pass curve=bl.Curve(steps) to the optimizer, and n_workers or "
-                "processes=True in place of another executor"
+                "this run does not take reports: pass curve=bl.Curve(steps) to the optimizer; if you pass an executor, "
+                "it must be one of threads, processes, Dask or Ray"
             )
         return self._reports
 
@@ -181,21 +185,24 @@ class Objective:
         """Whether the function is a generator, whose values are the steps of a curve."""
         return inspect.isgeneratorfunction(inspect.unwrap(self.f))
 
-    def __call__(
-        self, number: int, point: Any, fidelity: Any = None, reports: Reports | None = None, attempt: int = 0
-    ) -> Outcome:
+    def __call__(self, number: int, point: Any, fidelity: Any = None, reports: Reports | None = None) -> Outcome:
         """Call f at a point; return the outcome, which contains any error that f raises.
 
         An error of a future is therefore always an error of the executor.
         """
         trial, positional, keywords = None, [point], {}
         if self.takes_trial or reports is not None:
-            trial = RunningTrial(number, point.copy(), fidelity=fidelity, _reports=reports, _attempt=attempt)
+            trial = RunningTrial(number, point.copy(), fidelity=fidelity, _reports=reports)
             arguments = {"params": point, "trial": trial}
             positional = [arguments[name] for name in self.order]
             keywords = {"trial": trial} if self.trial_by_name else {}
         start = perf_counter()
         try:
+            if trial is not None and reports is not None:
+                attempt = reports.start(number)
+                if attempt is None:
+                    return Outcome(stopped=True)
+                trial._attempt = attempt
             returned = self.f(*positional, **keywords)
             if trial is not None and reports is not None and isinstance(returned, Generator):
                 returned = _follow(returned, trial)
@@ -215,11 +222,9 @@ class Objective:
             return Outcome(attrs=attrs, duration=duration, error=error, caught=caught, place=place)
 
 
-def evaluate(
-    f: Objective, number: int, point: Any, fidelity: Any, reports: Reports | None = None, attempt: int = 0
-) -> Outcome:
+def evaluate(f: Objective, number: int, point: Any, fidelity: Any, reports: Reports | None = None) -> Outcome:
     """Return the outcome of a trial at a point. This is a function because some executors can only call functions."""
-    return f(number, point, fidelity, reports, attempt)
+    return f(number, point, fidelity, reports)
 
 
 def _follow(steps: Generator[Any, Any, Any], trial: RunningTrial) -> Any:

@@ -113,8 +113,10 @@ def test_hostile_stores_are_refused_and_never_executed(program):
 
 @pytest.mark.filterwarnings("ignore:the evaluation of trial:belated.BelatedWarning")
 @pytest.mark.parametrize("engine", ["processes", "dask", "ray"])
-def test_killed_workers_lose_no_trial(program, engine):
+def test_killed_workers_lose_no_trial_and_no_report(program, engine):
     if engine != "processes":
         pytest.importorskip({"dask": "distributed", "ray": "ray"}[engine], reason=f"{engine} is not installed")
     figures = clean(program("workers").run(kills=2, workers=2, every=10, engine=engine))
-    assert figures["kills"] == 2 and figures["events"]["Observed"] == figures["trials"]
+    events = figures["events"]
+    assert figures["kills"] == 2 and events["Observed"] + events["Stopped"] == figures["trials"]
+    assert 0 < figures["accepted_reports"] <= events["Reported"]

@@ -141,6 +141,71 @@ def test_a_trial_whose_worker_always_dies_has_failed(pool, tmp_path):
     assert [trial.state for trial in result.trials] == ["observed", "failed"]
 
 
+# Learning curves.
+
+STEPS = 9
+
+
+def search(**arguments):
+    return bl.RandomSearch(SPACE, seed=0, **({"curve": bl.Curve(STEPS), "stopping": "asha"} | arguments))
+
+
+class Rises:
+    """A generator whose values rise to x. At its end, it writes its last step to a file of its trial."""
+
+    def __init__(self, folder, step_of_death=None):
+        self.folder, self.step_of_death = str(folder), step_of_death
+
+    def __call__(self, params, trial):
+        begun, step = os.path.join(self.folder, f"begun {trial.number}"), 0
+        attempt = int(os.path.exists(begun))
+        open(begun, "w").close()
+        try:
+            for step in range(1, STEPS + 1):
+                # Each attempt has other values.
+                yield params["x"] * step / STEPS - attempt * (step < STEPS)
+                if attempt == 0 and step == self.step_of_death:
+                    os.kill(os.getpid(), signal.SIGKILL)
+        finally:
+            with open(os.path.join(self.folder, f"ended {trial.number}"), "w", encoding="utf-8") as file:
+                file.write(str(step))
+
+    def last_step(self, number):
+        with open(os.path.join(self.folder, f"ended {number}"), encoding="utf-8") as file:
+            return int(file.read())
+
+
+def reports(params, trial):
+    for step in range(1, STEPS + 1):
+        trial.report(step, params["x"] * step / STEPS)
+        if trial.should_stop():
+            return -1.0
+    return params["x"]
+
+
+@pytest.mark.parametrize("by_generator", [True, False], ids=["generator", "function"])
+def test_curves_and_stops_are_those_of_threads(ray, by_generator, tmp_path):
+    rises = Rises(tmp_path)
+    with executor(1) as pool:
+        there = bl.maximize(rises if by_generator else reports, optimizer=search(), n_trials=9, executor=pool)
+    here = bl.maximize(reports, optimizer=search(), n_trials=9)
+    facts = [[(trial.params, trial.state, trial.value, trial.curve) for trial in each.trials] for each in (there, here)]
+    assert facts[0] == facts[1]
+    assert {trial.state for trial in there.trials} == {"stopped", "observed"}
+    if by_generator:
+        assert [rises.last_step(trial.number) for trial in there.trials] == [len(trial.curve) for trial in there.trials]
+
+
+@pytest.mark.filterwarnings("ignore:the evaluation of trial:belated.BelatedWarning")
+def test_the_curve_of_a_restarted_trial_is_that_of_its_last_attempt(pool, tmp_path):
+    rises = Rises(tmp_path, step_of_death=3)
+    result = bl.maximize(rises, optimizer=search(stopping=None), n_trials=3, executor=pool, retries=1)
+    for trial in result.trials:
+        x = trial.params["x"]
+        assert trial.curve == {i: x * i / STEPS - (i < STEPS) for i in range(1, STEPS + 1)}
+        assert (trial.state, trial.value, rises.last_step(trial.number)) == ("observed", x, STEPS)
+
+
 class NotImportedElsewhere:
     """An object whose pickle can be read only in the process that made it."""
 

@@ -7,6 +7,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 import pytest
 
 import belated as bl
+from belated.run.worker_errors import WorkerDied
 
 SPACE = {"x": (0.0, 1.0)}
 STEPS = 9
@@ -172,3 +173,39 @@ def test_a_restarted_evaluation_is_a_new_attempt():
     trial.report(2, -2.0)
     bl.maximize(f, optimizer=search, n_trials=0, retry_pending=True)
     assert (trial.curve, trial.value) == ({1: 1.0}, 1.0)
+
+
+class LosesStopped(ThreadPoolExecutor):
+    """An executor whose worker dies after it has stopped a trial, and before it has sent this outcome."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.lost = set()
+
+    def submit(self, fn, f, number, *args):
+        def call():
+            outcome = fn(f, number, *args)
+            if outcome.stopped and number not in self.lost:
+                self.lost.add(number)
+                raise WorkerDied("killed")
+            return outcome
+
+        return super().submit(call)
+
+
+@pytest.mark.filterwarnings("ignore:the evaluation of trial:belated.BelatedWarning")
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_stopped_trial_whose_worker_dies_is_not_evaluated_again(retries):
+    called = []
+
+    def f(params):
+        called.append(params["x"])
+        yield from rising(params)
+
+    expected = bl.maximize(rising, optimizer=optimizer(), n_trials=12)
+    with LosesStopped() as pool:
+        result = bl.maximize(f, optimizer=optimizer(), n_trials=12, executor=pool, n_workers=1, retries=retries)
+        assert len(pool.lost) >= 3
+    assert called == [trial.params["x"] for trial in result.trials]
+    facts = [[(trial.state, trial.curve) for trial in each.trials] for each in (result, expected)]
+    assert facts[0] == facts[1]

@@ -17,6 +17,7 @@ import belated as bl
 from tests.unit.run.runs import ROWS, SECONDS, SPACE, f, killed_if_it_hangs, states
 
 posix = pytest.mark.skipif(os.name != "posix", reason="sends signals to processes")
+STEPS = 9
 ENGINES = ("ProcessPoolExecutor", "loky", "dask")
 
 
@@ -118,6 +119,59 @@ class KillsOnce:
             return Counter(map(int, file.read().split()))
 
 
+class Rises:
+    """A generator whose values rise to x. When a generator ends, it writes its trial and its last step to a file. At
+    the first evaluation of a trial in `killed`, the generator kills its worker after step 3."""
+
+    def __init__(self, path, killed=()):
+        self.path, self.killed = str(path), killed
+
+    def __call__(self, params, trial):
+        attempt, step = self.notes().count(("began", trial.number, 0)), 0
+        self.note("began", trial.number, 0)
+        try:
+            for step in range(1, STEPS + 1):
+                # Each attempt has other values.
+                yield params["x"] * step / STEPS - attempt * (step < STEPS)
+                if trial.number in self.killed and attempt == 0 and step == 3:
+                    os.kill(os.getpid(), signal.SIGKILL)
+        finally:
+            self.note("ended", trial.number, step)
+
+    def note(self, what, number, step):
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(f"{what} {number} {step}\n")
+
+    def notes(self):
+        if not os.path.exists(self.path):
+            return []
+        with open(self.path, encoding="utf-8") as file:
+            return [(what, int(number), int(step)) for what, number, step in map(str.split, file)]
+
+
+def reports(params, trial):
+    """A function that reports the values of `Rises`."""
+    for step in range(1, STEPS + 1):
+        trial.report(step, params["x"] * step / STEPS)
+        if trial.should_stop():
+            return -1.0
+    return params["x"]
+
+
+def reports_twice(params, trial):
+    """Report two values of one step; return the error of the second report."""
+    trial.report(1, 0.5)
+    try:
+        trial.report(1, 0.75)
+    except bl.AlreadyObserved as error:
+        return {"value": 0.5, "attrs": {"error": str(error)}}
+    return 0.5
+
+
+def search(**arguments):
+    return bl.RandomSearch(SPACE, seed=0, **({"curve": bl.Curve(STEPS), "stopping": "asha"} | arguments))
+
+
 def test_a_run_uses_all_workers(executor):
     result = bl.maximize(in_process, SPACE, n_trials=16, executor=executor, seed=0, initial=16)
     assert states(result) == ["observed"] * 16
@@ -183,6 +237,85 @@ def test_workers_open_a_study_by_its_url(executor, tmp_path):
     counts = [executor.submit(to_the_total, study) for _ in range(2)]
     assert sum(count.result(SECONDS) for count in counts) == 6
     assert study.n_trials == 12 and states(study) == ["observed"] * 12
+
+
+# Learning curves.
+
+
+@pytest.mark.parametrize("by_generator", [True, False], ids=["generator", "function"])
+def test_curves_and_stops_are_those_of_threads(executor, by_generator, tmp_path):
+    rises = Rises(tmp_path / "notes")
+    given = {"optimizer": search(), "n_trials": 9, "n_workers": 1}
+    result = bl.maximize(rises if by_generator else reports, executor=executor, **given)
+    expected = bl.maximize(reports, **given | {"optimizer": search()})
+    assert facts_of_curves(result) == facts_of_curves(expected)
+    assert {"stopped", "observed"} == set(states(result))
+    if by_generator:
+        ended = {number: step for what, number, step in rises.notes() if what == "ended"}
+        assert ended == {trial.number: max(trial.curve) for trial in result.trials}
+
+
+def facts_of_curves(result):
+    return [(trial.params, trial.state, trial.value, trial.curve) for trial in result.trials]
+
+
+def test_all_workers_report(executor):
+    result = bl.maximize(reports, optimizer=search(stopping=None), n_trials=8, executor=executor)
+    assert [list(trial.curve) for trial in result.trials] == [list(range(1, STEPS + 1))] * 8
+
+
+class Endless:
+    """A generator that writes a file when it starts, and another file when it is closed."""
+
+    def __init__(self, folder):
+        self.folder = str(folder)
+
+    def __call__(self, params, trial):
+        try:
+            open(os.path.join(self.folder, f"begun {trial.number}"), "w").close()
+            while True:
+                yield 0.0
+                time.sleep(0.01)
+        finally:
+            open(os.path.join(self.folder, f"closed {trial.number}"), "w").close()
+
+
+@pytest.mark.filterwarnings("ignore:these trials still ran:belated.BelatedWarning")
+def test_evaluations_end_at_their_next_report_after_a_timeout(executor, tmp_path):
+    endless = search(curve=bl.Curve(10**6), stopping=None)
+    assert bl.maximize(Endless(tmp_path), optimizer=endless, timeout=1.0, executor=executor).stop_reason == "timeout"
+    end = time.monotonic() + SECONDS
+    while any(not (tmp_path / f"closed {name.split()[1]}").exists() for name in os.listdir(tmp_path)):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_refused_report_raises_in_the_worker(executor):
+    result = bl.maximize(reports_twice, optimizer=search(stopping=None), n_trials=1, executor=executor)
+    assert "step 1 of trial 0 has the value 0.5 already" in result.trials[0].attrs["error"]
+
+
+@posix
+def test_dask_continues_the_curves_of_killed_workers_with_a_new_attempt(dask, tmp_path):
+    rises = Rises(tmp_path / "notes", killed=(1, 2))
+    result = bl.maximize(rises, optimizer=search(stopping=None), n_trials=5, executor=dask)
+    assert states(result) == ["observed"] * 5
+    for trial in result.trials:
+        n_begun = rises.notes().count(("began", trial.number, 0))
+        # A worker may die before it has sent the value of its previous trial; Dask then repeats this trial, too.
+        assert n_begun >= 1 + (trial.number in rises.killed)
+        x, attempt = trial.params["x"], n_begun - 1
+        assert trial.curve == {i: x * i / STEPS - attempt * (i < STEPS) for i in range(1, STEPS + 1)}
+        assert trial.value == x
+
+
+def test_threads_of_dask_report():
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0")
+    with cluster, distributed.Client(cluster) as client:
+        pool = client.get_executor(pure=False)
+        result = bl.maximize(reports, optimizer=search(stopping=None), n_trials=4, executor=pool)
+    assert [list(trial.curve) for trial in result.trials] == [list(range(1, STEPS + 1))] * 4
 
 
 # Killed workers.
