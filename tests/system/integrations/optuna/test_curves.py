@@ -99,6 +99,26 @@ def test_steps_begin_at_0_as_soon_as_a_trial_reports_step_0():
     assert [dict(core.trial(number).curve) for number in range(2)] == [{2: 3.0, 6: 2.0}, {1: 4.0}]
 
 
+def test_reports_precede_the_suggestions_that_used_them():
+    study = study_of(curve=CURVE)
+    trials = [study.ask(DISTRIBUTIONS) for _ in range(2)]
+    run(study, trials[0], {1: 3.0, 2: 2.0})
+    trials.append(study.ask(DISTRIBUTIONS))  # at this suggestion two reports of trial 0 are known
+    followed = study.sampler._log._core
+    run(study, trials[1], {1: 5.0})
+    run(study, trials[0], {3: 1.0, 4: 0.5}, TrialState.PRUNED)
+    study.ask(DISTRIBUTIONS)
+    told = [next(iter(each.items())) for each in events(log_of(study))]
+    order = [(kind, facts.get("number"), facts.get("step")) for kind, facts in told]
+    started, reported = ("Suggested", None, None), "Reported"
+    assert order[2:9] == [
+        *[(reported, 0, 1), (reported, 0, 2), started],
+        *[(reported, 0, 3), (reported, 0, 4), ("Stopped", 0, None), (reported, 1, 1)],
+    ]
+    # The log was extended and not derived again.
+    assert study.sampler._log._core is followed
+
+
 @pytest.mark.parametrize("reports", [{7: 1.0}, {0: 1.0, 6: 1.0}])
 def test_a_step_beyond_the_curve_is_refused(reports):
     study = study_of(curve=CURVE)
