@@ -12,8 +12,8 @@ from ray.tune.search import Searcher
 from belated._core import AlreadyObserved, BelatedError, HorizonReached, InvalidSetting, InvalidSpace
 from belated.integrations.arguments import ADVICE, DIRECTIONS, check_metric, check_optimizer, positive_integer
 from belated.integrations.ray.checkpoint import DamagedFile, SavedSearch, TuneTrial, tune_trials
+from belated.integrations.ray.results import Steps, declared_value, duration_of
 from belated.integrations.ray.space import TuneSpace, searched_part, space_and_mode, space_as_data, space_from_data
-from belated.integrations.ray.steps import Steps, declared_value
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.curve import Curve
 from belated.optimizers.curve_reports import check_declared
@@ -38,8 +38,8 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         parameter ``"optim/lr"`` is ``config["optim"]["lr"]``. Default None: Tune's ``param_space``, whose constants are
         not searched.
     metric : str, optional
-        The result to optimise. The last value of a trial is used, unless a curve declares another value. Default None:
-        the metric of Tune's configuration.
+        The result to optimise. Without a curve, the last value of a trial is used. Default None: the metric of Tune's
+        configuration.
     mode : {"max", "min"}, optional
         The direction of the optimisation. Default None: the mode of Tune's configuration.
     optimizer : Optimizer or callable, optional
@@ -51,9 +51,8 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     seed : int, optional
         The seed of the optimizer, unless an optimizer is given. Default None: a random seed.
     curve : Curve, optional
-        The learning curve of each trial, whose steps are Tune's ``training_iteration``; the last step should be
-        ``max_t`` of a scheduler. The optimizer then has each result as a report. Default None: the curve of a given
-        optimizer, or only the last results are used.
+        The learning curve of each trial. Each result is then a report, and its step is ``training_iteration``. Default
+        None: the curve of the optimizer.
 
     Attributes
     ----------
@@ -76,10 +75,9 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     missing from the table, its point is suggested again for the next trial.
 
     A trial fails if its results do not contain a finite number for the metric. A trial that ends without any result is
-    abandoned. If a trial is run again, the new value replaces the earlier value.
-
-    If a curve is declared, a trial that Tune stops before the last step is stopped and does not have a value. A trial
-    that ends by itself is observed with the value that the curve declares.
+    abandoned. If a trial is run again, the new value replaces the earlier value. If a curve is declared, a trial that
+    Tune stops before the last step is stopped and does not have a value. A trial that ends by itself is observed with
+    the value that the curve declares.
 
     ``ConcurrencyLimiter`` and ``max_concurrent_trials`` set how many trials run at a time. This searcher keeps the
     limit itself, so ``batch=True`` has no effect.
@@ -123,8 +121,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         # Whether the space comes from Tune's configuration.
         self._is_from_config = False
         self._optimizer: Optimizer | None = None
-        # Data of Tune's trials by id: the numbers of the optimizer's trials, the running trials, and the last finite
-        # values.
+        # Data of Tune's trials by id: numbers of the optimizer's trials, the running trials, and last finite values.
         self._trials: dict[str, int] = {}
         self._running: set[str] = set()
         self._latest: dict[str, float] = {}
@@ -140,9 +137,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                 raise InvalidSetting("optimizer has its own space, seed and curve: leave space, seed and curve out")
             self._space, self._mode = space_and_mode(self._make, self._mode)
         elif not callable(self._make):
-            raise InvalidSetting(
-                f"optimizer={short_repr(optimizer)} is not usable: {ADVICE}, or an optimizer of belated"
-            )
+            raise InvalidSetting(f"optimizer={short_repr(optimizer)} is not usable: {ADVICE}, or an optimizer")
         if self._space is not None and self._mode is not None:
             self._set_up()
 
@@ -372,18 +367,15 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         attrs = {"tune_trial": trial_id}
         value = None if failed else finite(reported)
         ended_early = self._steps.report(optimizer, number, result, self._metric)
-        if value is not None and ended_early:
-            with suppress(AlreadyObserved):  # an earlier value is kept
-                optimizer.stop(number)
-            return
-        if value is not None:
-            value = declared_value(optimizer, number, value)
-            duration = finite(result.get("time_total_s"))
-            duration = duration if duration is not None and duration >= 0 else None
+        if value is not None and not ended_early:
+            value, duration = declared_value(optimizer, number, value), duration_of(result)
             optimizer.observe(number, value, duration=duration, attrs=attrs, amend=True)
             return
         # An earlier value is kept.
         with suppress(AlreadyObserved):
+            if value is not None:
+                optimizer.stop(number)
+                return
             if failed:
                 problem = "the trial failed in Tune"
             elif not result.keys() - {"trial_id"}:

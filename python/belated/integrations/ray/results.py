@@ -1,18 +1,19 @@
-"""Results of Tune as steps of the learning curves of an optimizer's trials."""
+"""Results of Tune: steps of the learning curves of an optimizer's trials, values and durations."""
 
 import math
 from collections.abc import Mapping
 from typing import Any
 
-from ray.tune.result import TRAINING_ITERATION
-
 from belated.optimizers.optimizer import Optimizer
 from belated.space.arguments import finite, whole_number
 from belated.warn import warn
 
+# The key under which Tune counts the results of a trial, from 1.
+_STEP = "training_iteration"
+
 
 class Steps:
-    """Reports results as steps; Tune counts the results of a trial from 1."""
+    """Reports results as steps."""
 
     def __init__(self) -> None:
         self._warned = False
@@ -27,7 +28,7 @@ class Steps:
         if curve is None:
             return False
         record = optimizer._log.trial(number)
-        known, step = dict(record.curve), whole_number(result.get(TRAINING_ITERATION))
+        known, step = dict(record.curve), whole_number(result.get(_STEP))
         if step is None or metric not in result:
             return bool(known) and max(known) < curve.steps
         if step > curve.steps:
@@ -53,3 +54,9 @@ def declared_value(optimizer: Optimizer, number: int, last: float) -> float:
         return last
     reported = [value for _, value in optimizer._log.trial(number).curve if not math.isnan(value)]
     return (min if optimizer.direction == "minimize" else max)([last, *reported])
+
+
+def duration_of(result: Mapping[str, Any]) -> float | None:
+    """Return the seconds that a trial has taken, if Tune has measured them."""
+    duration = finite(result.get("time_total_s"))
+    return None if duration is None or duration < 0 else duration
