@@ -1,4 +1,7 @@
-"""`BelatedSampler`: belated's optimizers as a sampler of Optuna that takes late results into account.
+"""belated in Optuna.
+
+* `BelatedSampler`: belated's optimizers as a sampler that takes late results into account;
+* `BelatedPruner`: belated's rules that stop trials, as a pruner.
 
 Optuna's terms: the parameters of the *relative* search space are sampled together, at the first ``suggest_*`` of a
 trial (before Optuna 5, at the start of the trial). Each of the other parameters is sampled *independently*, when the
@@ -15,6 +18,7 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.logging import get_logger
+from optuna.pruners import BasePruner
 from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -22,7 +26,10 @@ from optuna.trial import FrozenTrial, TrialState
 from belated._core import InvalidSetting
 from belated.integrations.arguments import ADVICE, check_optimizer, positive_seconds
 from belated.integrations.optuna_log import NOTE, OptunaLog
+from belated.integrations.optuna_pruner_log import PrunerLog
 from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.curve import Curve, Stopping, StoppingName
+from belated.optimizers.curve_reports import check_declared, checked_rule
 from belated.optimizers.optimizer import Optimizer
 from belated.short_repr import short_repr
 from belated.space.arguments import whole_number
@@ -72,9 +79,9 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     Parameters
     ----------
     optimizer : callable, optional
-        Called as ``optimizer(space, direction=direction, seed=seed)``, returns the optimizer. The callable may be an
-        optimizer's class, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Processes that share a study should
-        pass the same callable. Default None: `BayesOpt`.
+        Called as ``optimizer(space, direction=direction, seed=seed)``, with ``curve=curve`` if a curve is given;
+        returns the optimizer. The callable may be an optimizer's class, or ``functools.partial(bl.BayesOpt,
+        acquisition="ucb")``. Processes that share a study should pass the same callable. Default None: `BayesOpt`.
     seed : int, optional
         A seed from 0 to 2**64 - 1. Samples depend on the seed and on the present trials of the study, so all processes
         may use the same seed. Default None: a seed computed from the name and the start time of the study. All
@@ -95,11 +102,16 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         The sampler of parameters that are not sampled together. Default None: values that are spread evenly.
     warn_independent_sampling : bool, default True
         Whether to log a warning when a parameter is sampled independently although the study has a completed trial.
+    curve : Curve, optional
+        The learning curve of each trial, whose values are the values of ``trial.report``. The optimizer then has the
+        reports of all trials. The steps of Optuna may begin at 0 or 1: as soon as a trial has reported step 0, 1 is
+        added to all steps. Default None: only the final values of pruned trials are estimated from reports.
 
     Raises
     ------
     InvalidSetting
-        An argument is invalid. This error is also raised when a trial of a study with several objectives is sampled.
+        An argument is invalid. This error is also raised when a trial of a study with several objectives is sampled,
+        or when a trial has reported a step beyond the curve.
     InvalidSpace
         Raised when a trial is sampled: a distribution cannot be searched, for example because it has integers beyond
         2**40.
@@ -116,11 +128,14 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     RUNNING  pending, as soon as its point is known
     ======== ====================================================================================================
 
-    The estimate for a pruned trial is its last report plus the median gain of the trials that went further. The gain of
-    a trial is its final value minus its report at the last step of the pruned trial. If some of these other trials had
-    a better report at that step, the estimate is not better than the final value of any of them. The estimate is never
-    better than the value of the best completed trial. If the pruner is a `HyperbandPruner`, the sampler uses the trials
-    of all brackets.
+    With a curve, a pruned trial is not observed but stopped, unless it counts as failed. A reported value that is not
+    finite counts as a failed step.
+
+    The estimate for a pruned trial without a curve is its last report plus the median gain of the trials that went
+    further. The gain of a trial is its final value minus its report at the last step of the pruned trial. If some of
+    these other trials had a better report at that step, the estimate is not better than the final value of any of them.
+    The estimate is never better than the value of the best completed trial. If the pruner is a `HyperbandPruner`, the
+    sampler uses the trials of all brackets.
 
     Examples
     --------
@@ -143,6 +158,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         independent_sampler: BaseSampler | None = None,
         warn_independent_sampling: bool = True,
+        curve: Curve | None = None,
     ) -> None:
         whole = None if seed is None else whole_number(seed)
         if seed is not None and (whole is None or not 0 <= whole < 2**64):
@@ -155,7 +171,9 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             raise InvalidSetting(
                 f"independent_sampler={short_repr(independent_sampler)} is not usable: pass a sampler of Optuna"
             )
+        check_declared(type(self).__name__, curve, None, True)
         self._make: Callable[..., Optimizer] = BayesOpt if optimizer is None else optimizer
+        self._curve = curve
         self._seed = whole
         self._given_space = None if search_space is None else _checked_space(search_space)
         self._stale_after = None if stale is None else timedelta(seconds=stale)
@@ -206,6 +224,12 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             return dict(self._given_space)
         trials = _trials_of(study)
         self._read = (study._storage, trial._trial_id, trials)
+        return self._space_of(study, trials)
+
+    def _space_of(self, study: Study, trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
+        """Return the parameters that are sampled together, except constants."""
+        if self._given_space is not None:
+            return dict(self._given_space)
         with self._space_lock:
             if self._common is None or not self._common.is_of(study):
                 self._common = _CommonSpace(study)
@@ -280,13 +304,139 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             self._made_for = wanted
         return self._log
 
+    def _optimizer_of(
+        self, study: Study, trials: Sequence[FrozenTrial], search_space: dict[str, BaseDistribution]
+    ) -> Optimizer:
+        """Return an optimizer without trials, which has the definition of the optimizer that chooses the points."""
+        seed = _seed_of(study, trials) if self._seed is None else self._seed
+        space = Space({name: dimension_of(name, each) for name, each in search_space.items()})
+        return self._new_optimizer(space, "minimize" if minimizes(study) else "maximize", seed)
+
     def _new_optimizer(self, space: Space, direction: str, seed: int) -> Optimizer:
-        made = self._make(space, direction=direction, seed=seed)
+        declared = {} if self._curve is None else {"curve": self._curve}
+        made = self._make(space, direction=direction, seed=seed, **declared)
         refused = ("context", "fidelity", "time")
         check_optimizer(made, space, direction, ADVICE, users="trials of Optuna", refused=refused)
         if made.seed_ != seed or made.n_trials:
             raise InvalidSetting(f"optimizer has another seed, or trials already: {ADVICE}")
+        if self._curve not in (None, made.curve):
+            raise InvalidSetting(
+                f"optimizer has curve={made.curve!r}, and the sampler has curve={self._curve!r}: leave one of them out"
+            )
         return made
+
+
+class BelatedPruner(BasePruner):  # type: ignore[misc]
+    """A pruner for Optuna, version 4.5 or later: the rules of belated that stop trials.
+
+    The pruner can be used with every sampler. It reads the trials from the study, so that the processes that share a
+    study may have one pruner each.
+
+    Parameters
+    ----------
+    stopping : Stopping or str
+        The rule: `ASHA`, `MedianStopping`, or the string of a rule such as ``"asha"``.
+    curve : Curve, optional
+        The learning curve of each trial. The steps of Optuna may begin at 0 or 1: as soon as a trial has reported step
+        0, 1 is added to all steps, so that step 0 is the first step of the curve. Default None: the curve of the
+        `BelatedSampler` of the study.
+
+    Raises
+    ------
+    InvalidSetting
+        An argument is invalid. This error is also raised by ``trial.should_prune`` if the curve is missing or differs
+        from the curve of the sampler, and if a trial has reported a step beyond the curve.
+
+    Notes
+    -----
+    Trials without a result, pruned trials and failed trials count with their reports. A reported value that is not
+    finite counts as a failed step.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> import optuna
+    >>> from belated.integrations.optuna import BelatedPruner, BelatedSampler
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> def objective(trial):
+    ...     x = trial.suggest_float("x", -5.0, 5.0)
+    ...     for step in range(10):
+    ...         loss = (x - 1.0) ** 2 + 1 / (step + 1)
+    ...         trial.report(loss, step)
+    ...         if trial.should_prune():
+    ...             raise optuna.TrialPruned
+    ...     return loss
+    >>> sampler = BelatedSampler(seed=0, curve=bl.Curve(10))
+    >>> study = optuna.create_study(sampler=sampler, pruner=BelatedPruner("asha"))
+    >>> study.optimize(objective, n_trials=20)
+    >>> any(trial.state == optuna.trial.TrialState.PRUNED for trial in study.trials)
+    True
+    """
+
+    def __init__(self, stopping: Stopping | StoppingName, *, curve: Curve | None = None) -> None:
+        check_declared(type(self).__name__, curve, None, True)
+        rule = checked_rule(stopping)
+        if rule is None:
+            raise InvalidSetting("stopping=None is not usable: pass a rule such as 'asha', or leave out the pruner")
+        self._rule, self._curve = rule, curve
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop cached data."""
+        self._lock = threading.Lock()
+        self._log: PrunerLog | None = None
+        self._made_for: Any = None
+        # This sampler chooses no points. It has the settings of the model if the study has another sampler.
+        self._own_sampler = BelatedSampler(curve=self._curve)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_rule": self._rule, "_curve": self._curve}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+    def prune(self, study: Study, trial: FrozenTrial) -> bool:
+        """Return whether the rule stops a trial after its last report. Optuna calls this method."""
+        trials = _trials_of(study)
+        with self._lock:
+            log = self._log_for(study, trials)
+            return log is not None and log.stops(trial, trials)
+
+    def _log_for(self, study: Study, trials: Sequence[FrozenTrial]) -> PrunerLog | None:
+        """Return the log of a study; None if the rule needs points and the trials do not have any parameters."""
+        curve, direction = self._curve_of(study), "minimize" if minimizes(study) else "maximize"
+        wanted = [study._storage, study._study_id, direction, curve]
+        sampler = study.sampler if _curve_of(study.sampler) is not None else self._own_sampler
+        space = sampler._space_of(study, trials) if self._rule._uses_model else {}
+        wanted += [sampler, list(space.items())]
+        if self._log is not None and self._made_for == wanted:
+            return self._log
+        if not self._rule._uses_model:
+            self._log = PrunerLog.without_points(curve, direction, self._rule)
+        elif space:
+            self._log = PrunerLog(OptunaLog(sampler._optimizer_of(study, trials, space)), self._rule)
+        else:
+            return None
+        self._made_for = wanted
+        return self._log
+
+    def _curve_of(self, study: Study) -> Curve:
+        theirs = _curve_of(study.sampler)
+        curve = theirs if self._curve is None else self._curve
+        if curve is None:
+            raise InvalidSetting(
+                "curve is missing: pass curve=bl.Curve(steps) to BelatedPruner, or to the BelatedSampler of the study"
+            )
+        if theirs not in (None, curve):
+            raise InvalidSetting(
+                f"curve={curve!r} in BelatedPruner, and {theirs!r} in BelatedSampler: leave one of them out"
+            )
+        return curve
+
+
+def _curve_of(sampler: BaseSampler) -> Curve | None:
+    return sampler._curve if isinstance(sampler, BelatedSampler) else None
 
 
 def _checked_space(given: Any) -> dict[str, BaseDistribution]:

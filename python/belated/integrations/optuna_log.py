@@ -14,18 +14,25 @@ that time. This list determines an order of events on which all processes agree 
 A pruned trial is observed with an estimate of its final value. The attributes of the trial mark this value as imputed.
 Estimates depend on all completed trials of the study. Each new result may therefore change the estimates; the log is
 then rebuilt.
+
+If the optimizer declares a curve, the log has the reports of all trials, and a pruned trial is stopped instead. The
+system attribute then also has the number of reports of each trial without a result. The reports of a trial come before
+the first later suggestion that used them, and before its end.
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from time import monotonic
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from belated import _core
 from belated._core import Action, BelatedError, InvalidPoint
 from belated.integrations.optuna_pruned import Curve, Stop, impute
+from belated.integrations.optuna_reports import NO_REPORTS, Reports, log_reports, reports_of, shift_of
 from belated.optimizers.log import Observation
 from belated.optimizers.optimizer import Optimizer
 from belated.space.space import Space
@@ -59,6 +66,10 @@ class Start(NamedTuple):
     # The data from which the final value of a pruned trial is estimated. None if the trial was not pruned, or if its
     # final value cannot be estimated.
     stop: Stop | None
+    # The reports of the trial; none if the optimizer does not declare a curve.
+    reports: Reports = NO_REPORTS
+    # For each trial in `pending`: the number of its reports that were known when this trial was suggested.
+    reported: Mapping[int, int] = MappingProxyType({})
 
 
 class OptunaLog:
@@ -98,8 +109,11 @@ class OptunaLog:
         starts = [start for each in others if (start := self._start_of(each)) is not None]
         place, event = self._log_for(trial, others, stale_before)._choose(n_drafts, starts)
         running = [each for each in others if each.state.name == "RUNNING"]
-        pending = [each.number for each in running if not _is_stale(each, stale_before)]
-        told = {"number": trial.number, "place": place, "pending": pending, "event": event}
+        pending = [each for each in running if not _is_stale(each, stale_before)]
+        numbers = [each.number for each in pending]
+        told = {"number": trial.number, "place": place, "pending": numbers, "event": event}
+        if self.optimizer.curve is not None:
+            told["reported"] = [len(each.intermediate_values) for each in pending]
         return self._params(event), {"definition": self.definition} | told
 
     def _log_for(self, trial: Any, others: Sequence[Any], stale_before: datetime | None) -> "OptunaLog":
@@ -162,13 +176,23 @@ class OptunaLog:
     def _derive(self, trials: Sequence[Any], stale_before: datetime | None) -> list[Step]:
         steps: list[Step] = []
         places: dict[int, int] = {}  # number in Optuna → number in the log
+        starts: dict[int, Start] = {}
         waiting: dict[int, Start] = {}  # trials that have ended in Optuna but not yet in the log
         started = [(trial, start) for trial in trials if (start := self._start_of(trial)) is not None]
         imputed = self._impute(started)
+        shift = shift_of(self.optimizer.curve, ((start.number, start.reports) for _, start in started))
+        logged: Counter[int] = Counter()  # number in Optuna → number of reports in the log
 
-        def end(starts: Sequence[Start]) -> None:
-            for start in starts:
+        def report(start: Start, n: int | None = None) -> None:
+            new = start.reports[logged[start.number] : n]
+            if new:
+                logged[start.number] += len(new)
+                steps.append(("reported", places[start.number], shift, new, None))
+
+        def end(ended: Iterable[Start]) -> None:
+            for start in ended:
                 del waiting[start.number]
+                report(start)
                 state, value, detail = start.outcome
                 if start.stop is not None:
                     value = imputed[start.number]
@@ -178,13 +202,18 @@ class OptunaLog:
         for trial, start in started:
             if start.pending is not None:
                 end([each for number, each in waiting.items() if number not in start.pending])
-            places[start.number] = len(places)
+                for number, n in start.reported.items():
+                    if number in places:
+                        report(starts[number], n)
+            places[start.number], starts[start.number] = len(places), start
             steps.append(start.step)
             if start.outcome.state != "pending":
                 waiting[start.number] = start
             elif _is_stale(trial, stale_before):
                 waiting[start.number] = start._replace(outcome=Outcome("abandoned"))
         end(list(waiting.values()))
+        for _, start in started:
+            report(start)
         return steps
 
     def _impute(self, started: Sequence[tuple[Any, Start]]) -> dict[int, float]:
@@ -213,7 +242,9 @@ class OptunaLog:
 
     def _read(self, trial: Any) -> Start | None:
         ended = self._on_clock(trial.datetime_complete)
-        outcome, stop = _ended_how(trial)
+        (outcome, stop), reports = _ended_how(trial), NO_REPORTS
+        if self.optimizer.curve is not None:
+            outcome, stop, reports = outcome_beside_curve(trial), None, reports_of(trial)
         params = {name: trial.params[name] for name in self.space if name in trial.params}
         note = trial.system_attrs.get(NOTE, {})
         # If Optuna copies a trial, for example to run a failed trial again, the copy has the note of the original
@@ -224,13 +255,15 @@ class OptunaLog:
             # was enqueued. The point that was run is used.
             if all(suggested[name] == value for name, value in params.items()):
                 step: Step = ("suggested", note["event"])
-                return Start(trial.number, step, outcome, ended, frozenset(note["pending"]), note["place"], stop)
+                reported = dict(zip(note["pending"], note.get("reported", ()), strict=False))
+                pending = frozenset(note["pending"])
+                return Start(trial.number, step, outcome, ended, pending, note["place"], stop, reports, reported)
         try:
             place = self.space.locate(params)
         except InvalidPoint:
             return None
         added: Step = ("added", tuple(place), self._on_clock(trial.datetime_start))
-        return Start(trial.number, added, outcome, ended, None, None, stop)
+        return Start(trial.number, added, outcome, ended, None, None, stop, reports)
 
     def _on_clock(self, at: datetime | None) -> float | None:
         return None if at is None or self.optimizer.clock == "iterations" else at.timestamp()
@@ -263,12 +296,17 @@ class OptunaLog:
         if kind == "added":
             self._core.record(Action.add(list(step[1]), None, None), time)
             return
+        if kind == "reported":
+            log_reports(self._core, step[1], step[2], step[3], time)
+            return
         _, number, value, detail, _ = step
         if kind == "observed":
             checked = self.optimizer._problem.check_value(value, f"trial {number}")
             self._core.record(Action.observe(number, Observation(checked, attrs=detail), False, False), time)
         elif kind == "failed":
             self._core.record(Action.fail(number, None if detail is None else ("", detail, None), None), time)
+        elif kind == "stopped":
+            self._core.record(Action.stop(number), time)
         else:
             self._core.record(Action.abandon(number), time)
 
@@ -286,6 +324,12 @@ def _ended_how(trial: Any) -> tuple[Outcome, Stop | None]:
     stop = Stop(reported, max(reported), reported[max(reported)])
     outcome = outcome_of_value(trial, stop.value)
     return outcome, stop if outcome.state == "observed" else None
+
+
+def outcome_beside_curve(trial: Any) -> Outcome:
+    """Return the outcome of a trial whose reports are in the log."""
+    outcome, stop = _ended_how(trial)
+    return outcome if stop is None else Outcome("stopped")
 
 
 def _is_stale(trial: Any, stale_before: datetime | None) -> bool:

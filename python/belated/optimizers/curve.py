@@ -1,7 +1,7 @@
 """Learning curves: their declaration, and the rules that stop trials before the last step."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from belated._core import InvalidSetting
 from belated.optimizers.values import Value, checked
@@ -55,6 +55,9 @@ class Curve:
 
 class Stopping(Value, argument=True):
     """A rule that stops trials before the last step of their curves."""
+
+    # Whether the rule uses the model of the optimizer, and therefore the points of the trials.
+    _uses_model: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, repr=False)

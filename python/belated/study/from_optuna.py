@@ -35,7 +35,7 @@ _MOST_LEVELS = 100
 class Outcome(NamedTuple):
     """The state of a trial in belated's terms."""
 
-    state: Literal["pending", "observed", "failed", "abandoned"]
+    state: Literal["pending", "observed", "failed", "abandoned", "stopped"]
     value: float | None = None
     error: str | None = None
 

@@ -239,7 +239,7 @@ def test_an_optimizer_object_is_accepted():
         ({"metric": 3}, "metric=3 is not usable"),
         ({"optimizer": 3}, "optimizer=3 is not usable: pass an optimizer's class, or a function"),
         ({"optimizer": bl.RandomSearch({"x": (0.0, 1.0)}), "mode": "min"}, "has direction='maximize': let them agree"),
-        ({"optimizer": bl.RandomSearch({"x": (0.0, 1.0)}), "seed": 1}, "leave space and seed out"),
+        ({"optimizer": bl.RandomSearch({"x": (0.0, 1.0)}), "seed": 1}, "leave space, seed and curve out"),
         ({"optimizer": bl.RandomSearch(candidates=[[0.0], [1.0]])}, "optimizer has candidates"),
         (
             {"optimizer": bl.RandomSearch({"x": (0.0, 1.0)}, context={"c": (0.0, 1.0)})},

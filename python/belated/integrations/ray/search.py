@@ -12,13 +12,15 @@ from ray.tune.search import Searcher
 from belated._core import AlreadyObserved, BelatedError, HorizonReached, InvalidSetting, InvalidSpace
 from belated.integrations.arguments import ADVICE, DIRECTIONS, check_metric, check_optimizer, positive_integer
 from belated.integrations.ray.checkpoint import DamagedFile, SavedSearch, TuneTrial, tune_trials
-from belated.integrations.ray.space import TuneSpace, searched_part, space_as_data, space_from_data
+from belated.integrations.ray.results import Steps, declared_value, duration_of
+from belated.integrations.ray.space import TuneSpace, searched_part, space_and_mode, space_as_data, space_from_data
 from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.curve import Curve
+from belated.optimizers.curve_reports import check_declared
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
 from belated.short_repr import short_repr
 from belated.space.arguments import finite
-from belated.space.space import Space
 from belated.warn import logger, warn
 
 LOGGER = logger()
@@ -36,16 +38,21 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         parameter ``"optim/lr"`` is ``config["optim"]["lr"]``. Default None: Tune's ``param_space``, whose constants are
         not searched.
     metric : str, optional
-        The result to optimise. The last value of a trial is used. Default None: the metric of Tune's configuration.
+        The result to optimise. Without a curve, the last value of a trial is used. Default None: the metric of Tune's
+        configuration.
     mode : {"max", "min"}, optional
         The direction of the optimisation. Default None: the mode of Tune's configuration.
     optimizer : Optimizer or callable, optional
         An optimizer of belated, which has its own space; or an optimizer's class or another callable that returns an
-        optimizer: ``optimizer(space, direction=direction, seed=seed)``. Default None: `belated.BayesOpt`.
+        optimizer: ``optimizer(space, direction=direction, seed=seed)``, with ``curve=curve`` if a curve is given.
+        Default None: `belated.BayesOpt`.
     points_to_evaluate : list of dict, optional
         Configs to try first.
     seed : int, optional
         The seed of the optimizer, unless an optimizer is given. Default None: a random seed.
+    curve : Curve, optional
+        The learning curve of each trial. Each result is then a report, and its step is ``training_iteration``. Default
+        None: the curve of the optimizer.
 
     Attributes
     ----------
@@ -68,7 +75,9 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     missing from the table, its point is suggested again for the next trial.
 
     A trial fails if its results do not contain a finite number for the metric. A trial that ends without any result is
-    abandoned. If a trial is run again, the new value replaces the earlier value.
+    abandoned. If a trial is run again, the new value replaces the earlier value. If a curve is declared, a trial that
+    Tune stops before the last step is stopped and does not have a value. A trial that ends by itself is observed with
+    the value that the curve declares.
 
     ``ConcurrencyLimiter`` and ``max_concurrent_trials`` set how many trials run at a time. This searcher keeps the
     limit itself, so ``batch=True`` has no effect.
@@ -100,18 +109,19 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         optimizer: Optimizer | Callable[..., Optimizer] | None = None,
         points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
         seed: int | None = None,
+        curve: Curve | None = None,
     ) -> None:
+        check_declared(type(self).__name__, curve, None, True)
         check_metric(metric, mode)
         super().__init__(metric=metric, mode=mode)
-        self._seed = seed
+        self._seed, self._curve, self._steps = seed, curve, Steps()
         self._points = [] if points_to_evaluate is None else list(points_to_evaluate)
         self._make: Optimizer | Callable[..., Optimizer] = BayesOpt if optimizer is None else optimizer
         self._space: TuneSpace | None = None if space is None else TuneSpace(space)
         # Whether the space comes from Tune's configuration.
         self._is_from_config = False
         self._optimizer: Optimizer | None = None
-        # Data of Tune's trials by id: the numbers of the optimizer's trials, the running trials, and the last finite
-        # values.
+        # Data of Tune's trials by id: numbers of the optimizer's trials, the running trials, and last finite values.
         self._trials: dict[str, int] = {}
         self._running: set[str] = set()
         self._latest: dict[str, float] = {}
@@ -122,30 +132,14 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         self._failure: Exception | None = None
         # The warnings given so far: False stands for a missing metric, True for a value that was not a finite number.
         self._warned: set[bool] = set()
-        self._check_optimizer(space)
+        if isinstance(self._make, Optimizer):
+            if (space, seed, curve) != (None, None, None):
+                raise InvalidSetting("optimizer has its own space, seed and curve: leave space, seed and curve out")
+            self._space, self._mode = space_and_mode(self._make, self._mode)
+        elif not callable(self._make):
+            raise InvalidSetting(f"optimizer={short_repr(optimizer)} is not usable: {ADVICE}, or an optimizer")
         if self._space is not None and self._mode is not None:
             self._set_up()
-
-    def _check_optimizer(self, space: Any) -> None:
-        given = self._make
-        if not isinstance(given, Optimizer):
-            if not callable(given):
-                raise InvalidSetting(
-                    f"optimizer={short_repr(given)} is not usable: {ADVICE}, or an optimizer of belated"
-                )
-            return
-        if space is not None or self._seed is not None:
-            raise InvalidSetting("optimizer already has a space and a seed: leave space and seed out")
-        own = given.get_params(deep=False)
-        if not isinstance(given.domain_, Space):
-            raise InvalidSetting("optimizer has candidates, and Tune's configs have names: give it a space")
-        self._space = TuneSpace(given.domain_)
-        mode = "max" if own["direction"] == "maximize" else "min"
-        if self._mode not in (None, mode):
-            raise InvalidSetting(
-                f"mode={self._mode!r}, and optimizer has direction={own['direction']!r}: let them agree"
-            )
-        self._mode = mode
 
     @property
     def optimizer_(self) -> Optimizer:
@@ -211,8 +205,10 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return space.config(Trial(optimizer, self._trials[trial_id]).params)
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        """Store the last value of the metric of a running trial."""
-        self._number(trial_id, result)
+        """Store the last value of the metric of a running trial, and report it as a step of the curve."""
+        number = self._number(trial_id, result)
+        if number is not None:
+            self._steps.report(self.optimizer_, number, result, self._metric)
         value = finite(result.get(self._metric))
         if value is not None:
             self._latest[trial_id] = value
@@ -316,7 +312,8 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         assert self._space is not None and self._mode is not None
         space, direction = self._space.space, DIRECTIONS[self._mode]
         if not isinstance(self._make, Optimizer):
-            made = self._make(space, direction=direction, seed=self._seed if seed is None else seed)
+            declared = {} if self._curve is None else {"curve": self._curve}
+            made = self._make(space, direction=direction, seed=self._seed if seed is None else seed, **declared)
         elif seed is None:
             made = self._make
         else:
@@ -369,13 +366,16 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         reported = result.get(self._metric, self._latest.pop(trial_id, None))
         attrs = {"tune_trial": trial_id}
         value = None if failed else finite(reported)
-        if value is not None:
-            duration = finite(result.get("time_total_s"))
-            duration = duration if duration is not None and duration >= 0 else None
+        ended_early = self._steps.report(optimizer, number, result, self._metric)
+        if value is not None and not ended_early:
+            value, duration = declared_value(optimizer, number, value), duration_of(result)
             optimizer.observe(number, value, duration=duration, attrs=attrs, amend=True)
             return
         # An earlier value is kept.
         with suppress(AlreadyObserved):
+            if value is not None:
+                optimizer.stop(number)
+                return
             if failed:
                 problem = "the trial failed in Tune"
             elif not result.keys() - {"trial_id"}:
@@ -489,6 +489,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                 self._trials[row.id] = number
             if row.status not in ("TERMINATED", "ERROR"):
                 self._running.add(row.id)
+                self._steps.report(optimizer, number, row.result, self._metric)
                 value = finite(row.result.get(self._metric))
                 if value is not None:
                     self._latest[row.id] = value

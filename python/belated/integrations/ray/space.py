@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from ray.tune.search import sample
 
-from belated._core import InvalidSpace
+from belated._core import InvalidSetting, InvalidSpace
+from belated.optimizers.optimizer import Optimizer
 from belated.short_repr import short_repr
 from belated.space.dimensions import KINDS, Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.space import Space
@@ -102,6 +103,16 @@ def searched_part(config: Mapping[str, Any]) -> dict[str, Any]:
         else:
             _refuse_inner_domains(name, value)
     return found
+
+
+def space_and_mode(optimizer: Optimizer, mode: str | None) -> tuple[TuneSpace, str]:
+    """Return the space and the mode of an optimizer that the user passed. `mode` is the user's mode, if given."""
+    if not isinstance(optimizer.domain_, Space):
+        raise InvalidSetting("optimizer has candidates, and Tune's configs have names: give it a space")
+    own = "max" if optimizer.direction == "maximize" else "min"
+    if mode not in (None, own):
+        raise InvalidSetting(f"mode={mode!r}, and optimizer has direction={optimizer.direction!r}: let them agree")
+    return TuneSpace(optimizer.domain_), own
 
 
 def space_as_data(space: Space) -> dict[str, Any]:
