@@ -20,6 +20,8 @@ highest value. The policies are:
     The first rung of ``bayes-asha`` is at step 3.
 ``tpe``, ``tpe-median``, ``tpe-hyperband``
     Optuna's multivariate TPE, with the pruner that the name gives. Pruned trials are told as pruned.
+``smac``, ``dehb``, ``mobster``
+    The optimizers in rivals.py. Each needs an environment of its own, and runs only if ``--policies`` names it.
 """
 
 import argparse
@@ -133,6 +135,15 @@ def _belated(optimizer, stopping=None, tell=None, reports=True):
     return make
 
 
+def _rival(name, **options):
+    def make(family, seed):
+        import rivals
+
+        return getattr(rivals, name)(family, seed, **options)
+
+    return make
+
+
 #: Each entry is a function of the family and the seed that returns a policy.
 POLICIES = {
     "random": _belated(bl.RandomSearch),
@@ -146,6 +157,12 @@ POLICIES = {
     "tpe": _optuna("none"),
     "tpe-median": _optuna("median"),
     "tpe-hyperband": _optuna("hyperband"),
+}
+DEFAULT = list(POLICIES)
+POLICIES |= {
+    "smac": _rival("SMAC"),
+    "dehb": _rival("DEHB"),
+    "mobster": _rival("MOBSTER"),
 }
 
 
@@ -206,7 +223,7 @@ def main(argv=None):
     parser.add_argument("command", choices=["run", "table"])
     parser.add_argument("results")
     parser.add_argument("--families", nargs="+", default=["open"], help="names of families or groups")
-    parser.add_argument("--policies", nargs="+", default=list(POLICIES), choices=POLICIES)
+    parser.add_argument("--policies", nargs="+", default=DEFAULT, choices=POLICIES)
     parser.add_argument("--seeds", default="0:5")
     parser.add_argument("--real-seconds", action="store_true")
     parser.add_argument("--column", default="score", choices=["score", "final", "trials", "complete", "seconds"])

@@ -150,10 +150,12 @@ def simulate_curves(policy, family, seed, workers=4, budget=30, real_seconds=Fal
     Parameters
     ----------
     policy : object
-        With these methods. ``ask()`` returns the params of the next trial; the trials are numbered from 0 in the order
-        of the calls. ``report(trial, step, value)`` gets the value after a step, 1 ≤ step ≤ T, and returns whether the
-        trial is stopped; the return value is ignored at the last step. ``end(trial, value)`` gets the declared value of
-        a complete trial, or NaN if the training failed. The method is not called for stopped trials.
+        With these methods. ``ask()`` returns the params of a new trial; the trials are numbered from 0 in the order of
+        the calls. It may also return the number of a stopped trial, which then continues after its last step, or None,
+        after which the worker is idle until the end. ``report(trial, step, value)`` gets the value after a step,
+        1 ≤ step ≤ T, and returns whether the trial is stopped; the return value is ignored at the last step.
+        ``end(trial, value)`` gets the declared value of a complete trial, or NaN if the training failed. The method is
+        not called for stopped trials.
     family : Family
     seed : int
         Determines the training seeds.
@@ -182,15 +184,18 @@ def simulate_curves(policy, family, seed, workers=4, budget=30, real_seconds=Fal
         return returned
 
     def start(now):
-        params, number = timed(policy.ask), len(trials)
-        trials.append(Trained(params, 0, None, now))
-        curves.append(family.curve(params, int(rng.random() * family.n_seeds)))
-        costs.append(family.seconds[family.grid.find(params)] / unit if real_seconds else 1.0)
-        heapq.heappush(queue, (now + costs[number], number))
+        asked = timed(policy.ask)
+        if isinstance(asked, dict):
+            trials.append(Trained(asked, 0, None, now))
+            curves.append(family.curve(asked, int(rng.random() * family.n_seeds)))
+            costs.append(family.seconds[family.grid.find(asked)] / unit if real_seconds else 1.0)
+            asked = len(trials) - 1
+        if asked is not None:
+            heapq.heappush(queue, (now + costs[asked], asked))
 
     for _ in range(workers):
         start(0.0)
-    while queue[0][0] <= horizon:
+    while queue and queue[0][0] <= horizon:
         now, number = heapq.heappop(queue)
         curve, step = curves[number], trials[number].n_steps + 1
         trials[number] = trials[number]._replace(n_steps=step, time=now)

@@ -29,19 +29,25 @@ def tiny(curves, declared="last", failing=0.0):
 
 
 class Stops:
-    """A random search that stops trials by a random rule and records its calls."""
+    """A random search that stops trials by a random rule and records its calls. It may continue stopped trials."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, continues=False):
         self.search, self.rng = bl.RandomSearch(_SPACE, seed=seed), np.random.default_rng(seed)
-        self.calls, self.n = [], 0
+        self.continues = continues
+        self.calls, self.stopped, self.n = [], [], 0
 
     def ask(self):
+        if self.continues and self.stopped and self.rng.random() < 0.5:
+            return self.stopped.pop(0)
         self.n += 1
         return self.search.suggest().params
 
     def report(self, trial, step, value):
         self.calls.append((trial, step, float(value)))
-        return bool(self.rng.random() < 0.1)
+        stops = bool(self.rng.random() < 0.1)
+        if stops and step < 9:
+            self.stopped.append(trial)
+        return stops
 
     def end(self, trial, value):
         self.calls.append((trial, "end", float(value)))
@@ -49,17 +55,21 @@ class Stops:
 
 @pytest.mark.parametrize("declared", ["last", "best"])
 @pytest.mark.parametrize("failing", [0.0, 0.05])
+@pytest.mark.parametrize("continues", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_runs_agree_with_a_loop_over_steps(curves, declared, failing, seed):
+def test_runs_agree_with_a_loop_over_steps(curves, declared, failing, continues, seed):
     family = tiny(curves, declared, failing)
-    policy, other = Stops(seed), Stops(seed)
+    policy, other = Stops(seed, continues), Stops(seed, continues)
     run = curves.simulate_curves(policy, family, seed, workers=3, budget=10)
     rng = np.random.default_rng(seed)
     horizon = 10 * 9 // 3
-    running, best, regret, trace = [], None, 1.0, []
+    running, stopped, best, regret, trace = [], {}, None, 1.0, []
 
     def start():
         params = other.ask()
+        if isinstance(params, int):
+            running.append(stopped.pop(params))
+            return
         seed_ = int(rng.random() * 3)
         running.append([other.n - 1, params, family.values[family.grid.find(params), seed_], 0])
 
@@ -88,12 +98,55 @@ def test_runs_agree_with_a_loop_over_steps(curves, declared, failing, seed):
                         regret = (family.best - f) / (family.best - family.median)
             if done:
                 running[:] = [j for j in running if j is not job]
+                stopped[number] = job
                 start()
         trace.append(regret)
     assert str(policy.calls) == str(other.calls)
     expected = [([1.0, *trace])[int(math.floor(horizon * k / 100 + 1e-9))] for k in range(1, 101)]
     np.testing.assert_allclose(run.regret, expected)
     assert len(run.trials) == other.n
+
+
+def test_a_worker_is_idle_if_the_policy_has_no_trial(curves):
+    class Few(Stops):
+        def ask(self):
+            return super().ask() if self.n < 5 else None
+
+    run = curves.simulate_curves(Few(0), tiny(curves), 0, workers=3, budget=30)
+    assert len(run.trials) == 5 and max(trial.time for trial in run.trials) <= 18
+
+
+class Halving:
+    """Jobs of successive halving with 4, 2 and 1 configurations at 1, 2 and 9 steps; the last job comes twice."""
+
+    def __init__(self, rivals, family):
+        class Policy(rivals.Promotions):
+            def _suggest(policy):
+                if not self.jobs:
+                    raise StopIteration
+                key, fidelity = self.jobs.pop(0)
+                return key, key, {"a": key, "kind": 0}, fidelity
+
+            def _tell(policy, job, value):
+                self.told.append((job, value))
+
+        self.jobs = [(0, 0.4), (1, 1.0), (2, 1.3), (3, 1.0), (1, 2.1), (2, 2.1), (1, 9.0), (1, 9.0)]
+        self.told, self.policy = [], Policy(family)
+
+
+@pytest.mark.parametrize("declared", ["last", "best"])
+def test_a_promoted_trial_takes_only_the_additional_steps(curves, declared):
+    family = tiny(curves, declared)
+    halving = Halving(importlib.import_module("rivals"), family)
+    run = curves.simulate_curves(halving.policy, family, 0, workers=1, budget=9)
+    assert [trial.n_steps for trial in run.trials] == [1, 9, 2, 1]
+    assert max(trial.time for trial in run.trials) == 13
+    rng = np.random.default_rng(0)
+    seeds = [int(rng.random() * 3) for _ in range(4)]
+    lines = [family.curve({"a": [1, 2, 4, 8][key], "kind": "x"}, seeds[key]) for key in range(4)]
+    steps = [(0, 1), (1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (1, 9), (1, 9)]
+    expected = [lines[key][step - 1] if declared == "last" else max(lines[key][:step]) for key, step in steps]
+    assert halving.told == list(zip([key for key, _ in steps], expected, strict=True))
 
 
 @pytest.mark.parametrize("name", ["mlp-digits", "boosting-diabetes"])
