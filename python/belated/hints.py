@@ -13,7 +13,7 @@ RUN_ARGUMENTS = (
     *("n_workers", "executor", "processes", "retries", "retry_pending", "catch", "callbacks", "progress"),
 )
 
-_STOPPING = "pass curve=bl.Curve(steps), and stopping=bl.ASHA() or bl.MedianStopping() for another rule than the model's"
+_STOPPING = "pass curve=bl.Curve(steps), and stopping=bl.ASHA() or bl.MedianStopping() for another rule"
 _NO_SEARCH_OPTIONS = "belated chooses how the acquisition is maximized: leave it out"
 _POINTS = (
     "make the optimizer first, call its enqueue(params) for points to evaluate, or its add(params, value) where the "

@@ -28,9 +28,10 @@ from belated.integrations.arguments import ADVICE, check_optimizer, positive_sec
 from belated.integrations.optuna_log import NOTE, OptunaLog
 from belated.integrations.optuna_pruner_log import PrunerLog
 from belated.optimizers.bayes import BayesOpt
-from belated.optimizers.curve import Curve, Stopping, StoppingName
-from belated.optimizers.curve_reports import check_declared, checked_rule
+from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingName
+from belated.optimizers.curve_reports import check_curve
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.values import checked
 from belated.short_repr import short_repr
 from belated.space.arguments import whole_number
 from belated.space.space import Space
@@ -171,7 +172,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             raise InvalidSetting(
                 f"independent_sampler={short_repr(independent_sampler)} is not usable: pass a sampler of Optuna"
             )
-        check_declared(type(self).__name__, curve, None, True)
+        check_curve(curve)
         self._make: Callable[..., Optimizer] = BayesOpt if optimizer is None else optimizer
         self._curve = curve
         self._seed = whole
@@ -334,8 +335,8 @@ class BelatedPruner(BasePruner):  # type: ignore[misc]
 
     Parameters
     ----------
-    stopping : Stopping or str
-        The rule: `ASHA`, `MedianStopping`, or the string of a rule such as ``"asha"``.
+    stopping : Stopping or str, default "model"
+        The rule: `ModelStopping`, `ASHA`, `MedianStopping`, or the string of a rule such as ``"asha"``.
     curve : Curve, optional
         The learning curve of each trial. The steps of Optuna may begin at 0 or 1: as soon as a trial has reported step
         0, 1 is added to all steps, so that step 0 is the first step of the curve. Default None: the curve of the
@@ -373,11 +374,11 @@ class BelatedPruner(BasePruner):  # type: ignore[misc]
     True
     """
 
-    def __init__(self, stopping: Stopping | StoppingName, *, curve: Curve | None = None) -> None:
-        check_declared(type(self).__name__, curve, None, True)
-        rule = checked_rule(stopping)
-        if rule is None:
+    def __init__(self, stopping: Stopping | StoppingName = "model", *, curve: Curve | None = None) -> None:
+        if stopping is None:
             raise InvalidSetting("stopping=None is not usable: pass a rule such as 'asha', or leave out the pruner")
+        check_curve(curve)
+        rule: Stopping = checked(ModelStopping() if stopping == "auto" else stopping, Stopping, "stopping")
         self._rule, self._curve = rule, curve
         self._forget()
 

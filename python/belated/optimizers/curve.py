@@ -126,6 +126,8 @@ class ModelStopping(Stopping, name="model"):
 
     power: float = 1.0
 
+    _uses_model = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.power <= 10:

@@ -18,11 +18,16 @@ if TYPE_CHECKING:
     from belated.optimizers.trial import Trial
 
 
+def check_curve(curve: Any) -> None:
+    """Raise InvalidSetting unless the argument `curve` is a `Curve` or None."""
+    if curve is not None and not isinstance(curve, Curve):
+        raise InvalidSetting(f"curve={short_repr(curve)} is not usable: pass bl.Curve(steps), or None")
+
+
 def checked_rule(owner: type[Optimizer], curve: Any, stopping: Any) -> Stopping | None:
     """Check the arguments `curve` and `stopping` of an optimizer of a class, and return the rule that they denote."""
     name = owner.__name__
-    if curve is not None and not isinstance(curve, Curve):
-        raise InvalidSetting(f"curve={short_repr(curve)} is not usable: pass bl.Curve(steps), or None")
+    check_curve(curve)
     if curve is not None and not owner._supports_curves:
         raise InvalidSetting(f"{name} does not support curves: leave curve out, or use BayesOpt or RandomSearch")
     if isinstance(stopping, str) and stopping == "auto":

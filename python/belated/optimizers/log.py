@@ -73,7 +73,7 @@ class Log(Protocol):
     def numbers(self, state: str | None) -> list[int]:
         """Return the numbers of the trials in a state, or of all trials if `state` is None."""
 
-    def stops(self, number: int, rule: str) -> bool:
+    def stops(self, number: int, rule: str, time: float | None) -> bool:
         """Return whether a rule, given as JSON, stops a trial after its last report."""
 
     def best(self) -> int | None:

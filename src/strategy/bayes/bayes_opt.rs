@@ -69,6 +69,8 @@ pub struct BayesOpt {
     /// The length of the log at the time of the last preview, and the fit of this preview. A preview is a fit that is
     /// made only for predictions and is not logged.
     pub(super) preview: Option<(usize, Arc<Fit>)>,
+    /// The last fit that was made only for decisions about running trials.
+    pub(super) decision_fit: Option<Arc<Fit>>,
     /// The length of the log at the last fit of durations that was made only for predictions, and this fit.
     pub(super) duration_fit: Option<(usize, Option<ExpenseFit>)>,
     /// Whether the domain has few members. Equal candidates count as one member.
@@ -365,6 +367,7 @@ impl FromSettings for BayesOpt {
             candidates: None,
             information: None,
             preview: None,
+            decision_fit: None,
             duration_fit: None,
         })
     }

@@ -43,6 +43,31 @@ impl BayesOpt {
         Ok(fit)
     }
 
+    /// Fits θ for decisions about running trials, if no suggestion has fitted θ. All points were then chosen elsewhere. The
+    /// fit is only cached, and is repeated when the number of rows has grown as between the fits of suggestions.
+    pub(super) fn fit_for_decisions(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        call: &mut Call,
+    ) -> Result<()> {
+        if self.training.fit().is_some() || log.n_observed() == 0 {
+            return Ok(());
+        }
+        let rows = self.training.fold.rows.len();
+        let is_due = |fit: &Arc<Fit>| {
+            let gp = self.settings.gp();
+            gp.refit_due(fit.rows, rows, log.trials().len())
+        };
+        let fit = match self.decision_fit.take().filter(|fit| !is_due(fit)) {
+            Some(fit) => fit,
+            None => Arc::new(self.refit(log, query, call)?),
+        };
+        self.decision_fit = Some(fit.clone());
+        self.training.fold.preview(fit, log.trials().len());
+        Ok(())
+    }
+
     /// Fits θ for predictions. If there are no observations, or if the last fit still describes the data, this method
     /// does nothing. The fit is only cached: the next suggestion fits θ again and logs the new fit.
     pub(super) fn preview_fit(

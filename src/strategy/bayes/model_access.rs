@@ -12,7 +12,7 @@ use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::Maximand;
 use crate::strategy::bayes::choose::continuation::should_end;
 use crate::strategy::bayes::model::expense::durations::DurationModel;
-use crate::strategy::bayes::model::training_set::RowValue;
+use crate::strategy::bayes::model::targets::RowValue;
 use crate::strategy::model_based::{Durations, ModelBased, Surrogate};
 
 impl ModelBased for BayesOpt {

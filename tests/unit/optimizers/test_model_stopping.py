@@ -76,20 +76,20 @@ def test_minimisation_mirrors_maximisation():
 def test_a_resumed_optimizer_continues_with_the_same_trials_and_decisions():
     optimizer = run(bayes(), 24)
     events = optimizer._log.events(0)
-    kinds = [json.loads(event)["event"] for event in events]
+    kinds = [next(iter(json.loads(event))) for event in events]
     number = 0
     for k, (event, kind) in enumerate(zip(events, kinds, strict=True)):
-        if kind == "suggested":
+        if kind == "Suggested":
             if number % 3 == 0:
                 resumed = bayes()
                 resumed._log.extend(events[:k])
                 assert resumed.suggest().params == optimizer.trials[number].params
             number += 1
-        elif kind == "stopped":
+        elif kind == "Stopped":
             resumed = bayes()
             resumed._log.extend(events[:k])
-            assert resumed.should_stop(json.loads(event)["number"])
-    assert number == 24 and kinds.count("stopped") >= 5
+            assert resumed.should_stop(json.loads(event)["Stopped"]["number"])
+    assert number == 24 and kinds.count("Stopped") >= 5
 
 
 def test_asking_whether_to_stop_does_not_change_suggestions():

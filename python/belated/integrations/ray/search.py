@@ -16,7 +16,7 @@ from belated.integrations.ray.results import Steps, declared_value, duration_of
 from belated.integrations.ray.space import TuneSpace, searched_part, space_and_mode, space_as_data, space_from_data
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.curve import Curve
-from belated.optimizers.curve_reports import check_declared
+from belated.optimizers.curve_reports import check_curve
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
 from belated.short_repr import short_repr
@@ -111,7 +111,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         seed: int | None = None,
         curve: Curve | None = None,
     ) -> None:
-        check_declared(type(self).__name__, curve, None, True)
+        check_curve(curve)
         check_metric(metric, mode)
         super().__init__(metric=metric, mode=mode)
         self._seed, self._curve, self._steps = seed, curve, Steps()

@@ -46,6 +46,7 @@ pub fn should_end(
         context: log.context(number),
         ..query
     };
+    bayes.fit_for_decisions(log, query, call)?;
     let Some(posterior) = bayes.training.posterior(log, query, call.stop)? else {
         return Ok(false);
     };

@@ -10,12 +10,11 @@ use crate::curves::{CurveModel, Statement};
 use crate::error::Result;
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::problem::{Curve, CurveValue};
-use crate::strategy::bayes::model::training_set::Fold;
 
 /// The model of curves, and its statements about stopped trials.
 #[derive(Default)]
 pub struct Statements {
-    /// The number of curves to which the model was fitted, and the fold's counter `n_revisions` at this time.
+    /// The number of curves to which the model was fitted, and the number of changes of ended trials at this time.
     fitted: (usize, usize),
     model: Option<CurveModel>,
     /// For each stopped trial that was asked for, the attempt and the number of reports of its curve, and its statement.
@@ -23,26 +22,33 @@ pub struct Statements {
 }
 
 impl Statements {
-    /// Refits the model if this is due, and updates the statements about the stopped trials.
-    pub fn catch_up(&mut self, log: &Ledger, fold: &Fold) -> Result<()> {
+    /// Refits the model to the curves of the `ended` trials if this is due, and updates the statements about the stopped
+    /// trials among the `rows`. `n_revisions` counts changes of ended trials.
+    pub fn catch_up(
+        &mut self,
+        log: &Ledger,
+        ended: &[TrialNumber],
+        n_revisions: usize,
+        rows: &[TrialNumber],
+    ) -> Result<()> {
         let Some(declared) = log.problem().curve else {
             return Ok(());
         };
-        let with_curve = fold.ended.iter().map(|&number| &log.trials()[number]);
+        let with_curve = ended.iter().map(|&number| &log.trials()[number]);
         let with_curve =
             with_curve.filter(|trial| trial.value.is_some() && !trial.curve().is_empty());
         let count = fitted_count(with_curve.clone().count());
-        if self.fitted != (count, fold.n_revisions) {
+        if self.fitted != (count, n_revisions) {
             let curves: Vec<_> = with_curve
                 .take(count)
                 .map(|trial| complete_curve(trial, declared))
                 .collect();
             let mut go_on = || ControlFlow::Continue(());
             self.model = CurveModel::fit(&curves, declared.steps, &mut go_on)?;
-            self.fitted = (count, fold.n_revisions);
+            self.fitted = (count, n_revisions);
             self.kept.clear();
         }
-        for &number in &fold.rows {
+        for &number in rows {
             let trial = &log.trials()[number];
             if trial.state == State::Stopped {
                 let length = (trial.attempt(), trial.curve().len());

@@ -5,12 +5,37 @@
 //! center is the prior mean of t(f). A fit chooses the center and the scale, which are the units of the targets. The
 //! units do not change until the next fit, because θ depends on the units.
 
-use crate::strategy::bayes::model::training_set::RowValue;
+use crate::curves::Statement;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::pending::Levels;
 use crate::strategy::bayes::settings::surrogate::{NamedMean, PriorMean, TargetScale};
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
+
+/// What is known about the value of a row, in units of f.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RowValue {
+    Observed {
+        value: f64,
+        /// The standard deviation of the noise, if it was declared.
+        std: Option<f64>,
+    },
+    /// The trial was stopped. The statement is missing if its curve says nothing.
+    Stopped(Option<Statement>),
+    /// The window of the trial has passed.
+    Discarded,
+}
+
+impl RowValue {
+    /// The value that was observed or that a curve states, if any.
+    pub fn value(self) -> Option<f64> {
+        match self {
+            RowValue::Observed { value, .. } => Some(value),
+            RowValue::Stopped(said) => said.map(|said| said.value),
+            RowValue::Discarded => None,
+        }
+    }
+}
 
 /// The targets of rows, and the units of the targets.
 #[derive(Debug, Clone, PartialEq)]

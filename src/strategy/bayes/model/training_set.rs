@@ -21,7 +21,7 @@ use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::expiry::is_arriving;
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::statements::Statements;
-use crate::strategy::bayes::model::targets::Targets;
+use crate::strategy::bayes::model::targets::{RowValue, Targets};
 use crate::strategy::bayes::model::window::{ChosenWindow, choose_window};
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 use crate::strategy::bayes::settings::{NamedWindow, Settings, Window};
@@ -49,31 +49,6 @@ const MAX_SURPRISE: f64 = 8.0;
 
 /// If the last fit used at least this number of rows, a scheduled fit may wait.
 const MANY_ROWS: usize = 150;
-
-/// What is known about the value of a row, in units of f.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum RowValue {
-    Observed {
-        value: f64,
-        /// The standard deviation of the noise, if it was declared.
-        std: Option<f64>,
-    },
-    /// The trial was stopped. The statement is missing if its curve says nothing.
-    Stopped(Option<Statement>),
-    /// The window of the trial has passed.
-    Discarded,
-}
-
-impl RowValue {
-    /// The value that was observed or that a curve states, if any.
-    pub fn value(self) -> Option<f64> {
-        match self {
-            RowValue::Observed { value, .. } => Some(value),
-            RowValue::Stopped(said) => said.map(|said| said.value),
-            RowValue::Discarded => None,
-        }
-    }
-}
 
 /// The posterior and the data from which it was computed.
 struct Kept {
@@ -172,7 +147,9 @@ impl TrainingSet {
     /// Updates the fold with the events since the last call.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         self.fold.catch_up(log, &self.settings)?;
-        self.statements.catch_up(log, &self.fold)
+        let fold = &self.fold;
+        self.statements
+            .catch_up(log, &fold.ended, fold.n_revisions, &fold.rows)
     }
 
     /// Prepares a suggestion at time `now`. If late values are discarded, trials whose window has passed become rows.
