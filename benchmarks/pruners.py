@@ -1,7 +1,7 @@
 """Samplers of Optuna combined with Optuna's pruners: the best value after a number of trials.
 
     python benchmarks/pruners.py run results.jsonl --seeds 0:12 [--problems quadratic digits] \
-        [--pruners median halving hyperband none] [--samplers belated tpe random]
+        [--pruners median halving hyperband model none] [--samplers belated tpe random]
     python benchmarks/pruners.py table results.jsonl [--against tpe]
 
 The problem *quadratic* has 30 trials that minimise the sum of (x_i - i)² over three parameters in [-5, 5]. At each of
@@ -10,7 +10,7 @@ in 40 trials, on two thirds of scikit-learn's digits. A trial reports the accura
 the results describes one run: the best value of a completed trial, and the total number of steps. The command `table`
 prints medians over runs. The command also compares each sampler with the sampler that `--against` names, in runs with
 the same seed: it prints the mean difference and its standard error. A positive difference means that the sampler is
-better than `--against`.
+better than `--against`. The pruner *model* is `BelatedPruner`; `BelatedSampler` then learns from the curves.
 """
 
 import argparse
@@ -28,6 +28,8 @@ if __name__ == "__main__":
 
 import numpy as np
 import optuna
+
+import belated as bl
 
 N_EPOCHS = 27
 
@@ -71,29 +73,43 @@ def digits(trial, seed):
     return accuracy
 
 
-PROBLEMS = {"quadratic": (quadratic, "minimize", 30), "digits": (digits, "maximize", 40)}
+#: Each entry has the objective, the direction, and the numbers of trials and of steps.
+PROBLEMS = {"quadratic": (quadratic, "minimize", 30, 10), "digits": (digits, "maximize", 40, N_EPOCHS)}
 PRUNERS = {
     "median": optuna.pruners.MedianPruner,
     "halving": optuna.pruners.SuccessiveHalvingPruner,
     "hyperband": optuna.pruners.HyperbandPruner,
     "none": optuna.pruners.NopPruner,
+    "model": None,
 }
 
 
-def sampler(kind, seed):
+def pruner_of(name, n_steps):
+    if name != "model":
+        return PRUNERS[name]()
+    from belated.integrations.optuna import BelatedPruner
+
+    return BelatedPruner(curve=bl.Curve(n_steps))
+
+
+def sampler(kind, seed, curve):
     if kind == "belated":
         from belated.integrations.optuna import BelatedSampler
 
-        return BelatedSampler(seed=seed, warn_independent_sampling=False)
+        return BelatedSampler(seed=seed, warn_independent_sampling=False, curve=curve)
     return {"tpe": optuna.samplers.TPESampler, "random": optuna.samplers.RandomSampler}[kind](seed=seed)
 
 
 def run(problem, pruner, kind, seed):
     """Return the record of one run."""
-    objective, direction, n_trials = PROBLEMS[problem]
+    objective, direction, n_trials, n_steps = PROBLEMS[problem]
+    curve = bl.Curve(n_steps) if pruner == "model" else None
     # The study's name determines in which bracket the pruner puts each trial.
     study = optuna.create_study(
-        study_name=f"{problem}-{seed}", direction=direction, sampler=sampler(kind, seed), pruner=PRUNERS[pruner]()
+        study_name=f"{problem}-{seed}",
+        direction=direction,
+        sampler=sampler(kind, seed, curve),
+        pruner=pruner_of(pruner, n_steps),
     )
     study.optimize(lambda trial: objective(trial, seed), n_trials)
     return {

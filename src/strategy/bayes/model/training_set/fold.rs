@@ -1,10 +1,10 @@
 //! The state of the training set, computed from the log event by event. Changes made by suggestions can be undone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::ledger::{Entry, Ledger, State, TrialNumber};
+use crate::ledger::{Entry, Ledger, TrialNumber};
 use crate::strategy::bayes::model::expiry::{discarded, is_beyond};
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::settings::Settings;
@@ -24,6 +24,8 @@ pub struct Fold {
     /// The observed and failed trials, in the order in which they ended. If a trial ended several times, the first time
     /// counts.
     pub ended: Vec<TrialNumber>,
+    /// The same trials as a set.
+    pub(super) ended_set: BTreeSet<TrialNumber>,
     /// Pending trials whose values will be discarded if the values arrive after the window. For each trial, the map
     /// contains the time of the suggestion and the window.
     pub(super) waiting: BTreeMap<TrialNumber, (f64, Option<f64>)>,
@@ -108,8 +110,8 @@ impl Fold {
         match entry {
             Entry::Suggested { .. } | Entry::Enqueued { .. } => {}
             Entry::Reported { number, .. } => {
-                let state = log.trials()[*number as usize].state;
-                self.n_revisions += usize::from(state == State::Observed);
+                let has_ended = self.ended_set.contains(&(*number as usize));
+                self.n_revisions += usize::from(has_ended);
             }
             Entry::Added {
                 number,
@@ -259,7 +261,7 @@ impl Fold {
     /// Records that the point of a trial has changed.
     fn move_row(&mut self, number: TrialNumber) {
         // A trial whose window has passed is a row, even if the trial has not ended.
-        if self.rows.contains(&number) || self.ended.contains(&number) {
+        if self.rows.contains(&number) || self.ended_set.contains(&number) {
             self.n_moves += 1;
         }
         if let Some(row) = self.rows.iter().position(|row| *row == number) {
@@ -269,16 +271,17 @@ impl Fold {
     }
 
     fn add_ended(&mut self, number: TrialNumber) {
-        match self.ended.contains(&number) {
-            true => self.n_revisions += 1,
-            false => self.ended.push(number),
+        match self.ended_set.insert(number) {
+            true => self.ended.push(number),
+            false => self.n_revisions += 1,
         }
     }
 
     fn remove_ended(&mut self, number: TrialNumber) {
-        let before = self.ended.len();
-        self.ended.retain(|ended| *ended != number);
-        self.n_revisions += before - self.ended.len();
+        if self.ended_set.remove(&number) {
+            self.ended.retain(|ended| *ended != number);
+            self.n_revisions += 1;
+        }
     }
 
     fn remove_row(&mut self, number: TrialNumber) {
