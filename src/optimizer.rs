@@ -308,6 +308,15 @@ impl Optimizer {
         }))
     }
 
+    /// The query at a wall-clock time, without a context and without constraints.
+    fn query(&self, time: Option<f64>) -> Result<Query<'static>> {
+        Ok(Query {
+            now: self.ledger.now(time)?,
+            wall_time: time,
+            ..Query::default()
+        })
+    }
+
     /// Returns the posterior if the strategy has a model. With `pending`, the posterior includes pending trials in the
     /// same way as for the next suggestion. The wall-clock time determines which leases have ended.
     pub fn surrogate(
@@ -316,12 +325,7 @@ impl Optimizer {
         pending: bool,
         stop: &mut Stop,
     ) -> Result<Option<Surrogate<'_>>> {
-        let now = self.ledger.now(time)?;
-        let query = Query {
-            now,
-            wall_time: time,
-            ..Query::default()
-        };
+        let query = self.query(time)?;
         self.strategy.catch_up(&self.ledger)?;
         match self.strategy.model_based() {
             Some(strategy) => {
@@ -340,11 +344,7 @@ impl Optimizer {
         time: Option<f64>,
         stop: &mut Stop,
     ) -> Result<Option<Box<dyn Durations>>> {
-        let query = Query {
-            now: self.ledger.now(time)?,
-            wall_time: time,
-            ..Query::default()
-        };
+        let query = self.query(time)?;
         self.strategy.catch_up(&self.ledger)?;
         match self.strategy.model_based() {
             Some(strategy) => {
@@ -368,11 +368,7 @@ impl Optimizer {
             return rule.stops(&self.ledger, number);
         };
         self.ledger.trial(number)?;
-        let query = Query {
-            now: self.ledger.now(time)?,
-            wall_time: time,
-            ..Query::default()
-        };
+        let query = self.query(time)?;
         self.strategy.catch_up(&self.ledger)?;
         match self.strategy.model_based() {
             Some(strategy) => {

@@ -4,14 +4,14 @@
 //!
 //! The value of trial i at step t = 1…T is
 //!
-//! > y_i(t) = h_i + m(t) + g_i(t) + ε_i(t),  h_i = f(x_i) + u_i,  ε_i(t) ~ N(0, σ²),
+//! > y_i(t) = c(t)·h_i + m(t) + g_i(t) + ε_i(t),  h_i = f(x_i) + u_i,  ε_i(t) ~ N(0, σ²),
 //!
-//! where f is a function of the point, and u_i differs between trainings at the same point. m(T) = g_i(T) = 0, so h_i is
-//! the value at the last step without noise. m is a mean curve, and K is the covariance of g + ε. Reports of a trial at
-//! some steps, with r = y − m there, say about h_i the same as one observation f̂ ~ N(h_i, 1/p), where K is restricted
-//! to these steps (generalised least squares):
+//! where f is a function of the point, and u_i differs between trainings at the same point. c(T) = 1 and m(T) = g_i(T) =
+//! 0, so h_i is the value at the last step without noise. m is a mean curve, K is the covariance of g + ε, and c is small
+//! at steps whose values do not depend on h. Reports of a trial at some steps, with r = y − m there, say about h_i the
+//! same as one observation f̂ ~ N(h_i, 1/p), where K and c are restricted to these steps (generalised least squares):
 //!
-//! > f̂ = 1ᵀK⁻¹r / p,  p = 1ᵀK⁻¹1.
+//! > f̂ = cᵀK⁻¹r / p,  p = cᵀK⁻¹c.
 //!
 //! The likelihood of the reports is N(f̂; h_i, 1/p) times a factor without h_i. So for every Gaussian process f, the
 //! posterior of f given all reports is the posterior given one observation per trial. m and K are estimated from the
@@ -61,6 +61,8 @@ pub struct CurveModel {
     units: Units,
     /// The steps of the grid, ascending (k,).
     steps: Vec<u32>,
+    /// c on the grid (k,).
+    slope: Vec<f64>,
     /// m on the grid (k,).
     mean: Vec<f64>,
     /// K (k, k).
@@ -105,6 +107,7 @@ impl CurveModel {
             last_step,
             units: table.units,
             steps: table.steps,
+            slope: table.slope,
             mean: table.mean,
             covariance,
             factor,
@@ -141,12 +144,13 @@ impl CurveModel {
         let k = reported.len();
         let (estimate, precision) = if reported.last()? + 1 == k {
             // The factor of the first k rows is the first part of the factor.
-            estimate(self.factor.view(), r)
+            estimate(self.factor.view(), self.slope[..k].to_vec(), r)
         } else {
             let block = |(i, j)| self.covariance[[reported[i], reported[j]]];
             let mut factor = Array2::from_shape_fn((k, k), block);
             factor_in_place(&mut factor).ok()?;
-            estimate(factor.view(), r)
+            let slope = reported.iter().map(|&i| self.slope[i]).collect();
+            estimate(factor.view(), slope, r)
         };
         let statement = Statement {
             value: self.units.restored(estimate),
@@ -156,13 +160,12 @@ impl CurveModel {
     }
 }
 
-/// Returns 1ᵀK⁻¹r / p and p = 1ᵀK⁻¹1. The first rows and columns of `factor` are the factor of K.
-fn estimate(factor: ArrayView2<f64>, mut r: Vec<f64>) -> (f64, f64) {
+/// Returns cᵀK⁻¹r / p and p = cᵀK⁻¹c. The first rows and columns of `factor` are the factor of K.
+fn estimate(factor: ArrayView2<f64>, mut c: Vec<f64>, mut r: Vec<f64>) -> (f64, f64) {
     let stride = factor.ncols();
     let columns = factor.to_slice().expect("the factor is contiguous");
-    let mut ones = vec![1.0; r.len()];
-    substitute_forward(columns, stride, &mut ones);
+    substitute_forward(columns, stride, &mut c);
     substitute_forward(columns, stride, &mut r);
-    let precision = dot(&ones, &ones);
-    (dot(&ones, &r) / precision, precision)
+    let precision = dot(&c, &c);
+    (dot(&c, &r) / precision, precision)
 }

@@ -17,6 +17,10 @@ const REACH: f64 = 5.0;
 /// This is added to the interquartile range of the differences at a step, in standardised units.
 const SMALLEST_RANGE: f64 = 0.1;
 
+/// The standard deviation of the prior of the slope c(t), whose mean is 1. With few curves, slopes that are estimated
+/// freely make forecasts worse.
+const SLOPE_STD: f64 = 0.25;
+
 /// The largest absolute value in standardised units. It is so large that only overflow is prevented.
 const LARGEST: f64 = 1e12;
 
@@ -56,14 +60,16 @@ impl Units {
     }
 }
 
-/// The differences d_i(t) = y_i(t) − y_i(T) of n ended curves at k steps, as a mean and residuals.
+/// The residuals of a linear regression of the values y_i(t) of n ended curves on their last values y_i(T), at k steps.
 pub struct Table {
     pub units: Units,
     /// The steps, ascending (k,).
     pub steps: Vec<u32>,
-    /// The mean of d_i(t) over the curves (k,).
+    /// c(t) (k,).
+    pub slope: Vec<f64>,
+    /// m(t) (k,).
     pub mean: Vec<f64>,
-    /// d_i(t) − m(t) (n, k).
+    /// y_i(t) − c(t)·y_i(T) − m(t) (n, k).
     pub residuals: Array2<f64>,
 }
 
@@ -99,8 +105,13 @@ impl Table {
         let mut residuals = Array2::from_shape_fn((rows.len(), steps.len()), |(i, j)| {
             units.standardized(rows[i].0[j]) - units.standardized(rows[i].1)
         });
+        let lasts: Vec<f64> = rows
+            .iter()
+            .map(|(_, last)| units.standardized(*last))
+            .collect();
+        let lasts: Vec<f64> = lasts.iter().map(|y| y.clamp(-REACH, REACH)).collect();
         let columns = residuals.columns_mut().into_iter();
-        let mean = columns.map(centre).collect();
+        let (slope, mean) = columns.map(|column| regress(column, &lasts)).unzip();
         let logs: Vec<f64> = steps.iter().map(|&t| f64::from(t).ln()).collect();
         for row in residuals.rows_mut() {
             fill(row, &logs, f64::from(last_step).ln());
@@ -108,6 +119,7 @@ impl Table {
         Some(Self {
             units,
             steps,
+            slope,
             mean,
             residuals,
         })
@@ -152,16 +164,35 @@ fn on_grid(curve: &Curve, steps: &[u32]) -> Vec<f64> {
     steps.iter().map(value).collect()
 }
 
-/// Bounds the differences at a step, subtracts their mean and returns the mean. NaN stays NaN.
-fn centre(mut column: ArrayViewMut1<f64>) -> f64 {
+/// Bounds the differences d = y(t) − y(T) at a step, and replaces them by the residuals y(t) − c·y(T) − m. Returns c and
+/// m. NaN stays NaN.
+///
+/// c is the slope of the regression of y(t) on y(T), with the prior c ~ N(1, SLOPE_STD²): c − 1 = Σ d·x / (Σ x² +
+/// s²/SLOPE_STD²), where x is y(T) about its mean, and s² is the variance of the residuals without the prior.
+fn regress(mut column: ArrayViewMut1<f64>, lasts: &[f64]) -> (f64, f64) {
     let known: Vec<f64> = column.iter().copied().filter(|d| !d.is_nan()).collect();
     let n = known.len() as f64;
     let [low, _, high] = quartiles(known);
     let reach = REACH * (high - low + SMALLEST_RANGE);
     column.mapv_inplace(|d| d.clamp(low - reach, high + reach));
-    let mean = column.iter().filter(|d| !d.is_nan()).sum::<f64>() / n;
-    column.mapv_inplace(|d| d - mean);
-    mean
+    let known = || column.iter().zip(lasts).filter(|(d, _)| !d.is_nan());
+    let mean = known().map(|(d, _)| d).sum::<f64>() / n;
+    let mean_last = known().map(|(_, y)| y).sum::<f64>() / n;
+    let squares: f64 = known().map(|(_, y)| (y - mean_last).powi(2)).sum();
+    let products: f64 = known().map(|(d, y)| d * (y - mean_last)).sum();
+    let plain = if squares > 0.0 {
+        products / squares
+    } else {
+        0.0
+    };
+    let rests = known().map(|(d, y)| (d - mean - plain * (y - mean_last)).powi(2));
+    let variance = rests.sum::<f64>() / (n - 2.0).max(1.0);
+    let weight = squares + variance / SLOPE_STD.powi(2);
+    let slope = if weight > 0.0 { products / weight } else { 0.0 };
+    for (d, y) in column.iter_mut().zip(lasts) {
+        *d -= mean + slope * (y - mean_last);
+    }
+    (1.0 + slope, mean - slope * mean_last)
 }
 
 /// Replaces the NaN in the residuals of a curve by interpolation over the log of the step. The residual is 0 at the

@@ -177,6 +177,7 @@ fn model() -> CurveModel {
             scale: 3.0,
         },
         steps: STEPS.to_vec(),
+        slope: (0..STEPS.len()).map(|s| 0.2 * s as f64 - 0.1).collect(),
         mean: STEPS.iter().map(|&t| -1.0 / f64::from(t)).collect(),
         covariance,
         factor,
@@ -210,12 +211,16 @@ fn statements_give_the_posterior_of_the_joint_gaussian_process() {
     });
     let long = Array2::from_shape_fn((all.len(), all.len()), |(a, b)| {
         let ((i, s, _), (j, t, _)) = (all[a], all[b]);
-        f(points[i], points[j]) + same(i, j, between + model.covariance[[s, t]])
+        let of_h = f(points[i], points[j]) + same(i, j, between);
+        model.slope[s] * model.slope[t] * of_h + same(i, j, model.covariance[[s, t]])
     });
     let r = Array1::from_iter(all.iter().map(|&(_, s, y)| y - model.mean[s]));
     for x in [0.0, 0.42, 0.8] {
         let to_short = Array1::from_iter(points.iter().map(|&z| f(x, z)));
-        let to_long = Array1::from_iter(all.iter().map(|&(i, ..)| f(x, points[i])));
+        let to_long = all
+            .iter()
+            .map(|&(i, s, _)| model.slope[s] * f(x, points[i]));
+        let to_long = Array1::from_iter(to_long);
         let mean = [
             solve(&short, &h).0.dot(&to_short),
             solve(&long, &r).0.dot(&to_long),
@@ -271,6 +276,17 @@ fn statements_about_new_curves_have_the_stated_errors() {
     }
     let ratio = sum / n as f64;
     assert!((0.7..1.3).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn reports_that_do_not_depend_on_the_last_value_say_almost_nothing() {
+    let last = |i: usize| (7.0 * i as f64).sin();
+    let constant = |i: usize| (1..20).map(|t| (t, 0.3)).chain([(20, last(i))]);
+    let ended: Vec<Reports> = (0..12).map(|i| constant(i).collect()).collect();
+    let model = fit(&ended, 20).unwrap();
+    if let Some(statement) = model.statement(&[(1, 0.3), (2, 0.3)]) {
+        assert!(statement.variance > 100.0, "{}", statement.variance);
+    }
 }
 
 #[test]
