@@ -355,6 +355,28 @@ impl Optimizer {
         }
     }
 
+    /// Returns the mean and standard deviation of the value at the last step of the curve of a running or stopped trial,
+    /// in units of the maximised function. Returns None if the curve says nothing. The call does not change later
+    /// suggestions.
+    pub(crate) fn forecast_value(
+        &mut self,
+        number: TrialNumber,
+        time: Option<f64>,
+        stop: &mut Stop,
+    ) -> Result<Option<(f64, f64)>> {
+        self.ledger.trial(number)?;
+        let query = self.query(time)?;
+        self.strategy.catch_up(&self.ledger)?;
+        match self.strategy.model_based() {
+            Some(strategy) => {
+                let mut rng = stream(self.definition.seed, RECOMMENDATION);
+                let call = &mut Call::new(&mut rng, stop);
+                strategy.forecast_value(&self.ledger, number, query, call)
+            }
+            None => Ok(None),
+        }
+    }
+
     /// Returns whether a rule ends the evaluation of a trial after its last report. The call does not change later
     /// suggestions.
     pub fn should_end(

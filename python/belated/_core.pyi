@@ -492,6 +492,11 @@ class Optimizer:
 
         The result is None before the first observation, or if the strategy does not have a model."""
 
+    def forecast_value(self, number: int, time: float | None) -> tuple[float, float] | None:
+        """Return the mean and std of the value at the last step of a running or stopped trial.
+
+        The result is None if its curve says nothing, or if the strategy does not have a model."""
+
     def leave_one_out(self, time: float | None) -> tuple[list[int], NDArray[np.float64], NDArray[np.float64]] | None:
         """Predict the value of each row of the model from all other rows. Return (trial numbers, mean, std).
 

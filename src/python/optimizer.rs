@@ -381,6 +381,16 @@ impl Optimizer {
             .map(|(numbers, mean, std)| (numbers, mean.into_pyarray(py), std.into_pyarray(py))))
     }
 
+    fn forecast_value(
+        &self,
+        py: Python<'_>,
+        number: usize,
+        time: Option<f64>,
+    ) -> PyResult<Option<(f64, f64)>> {
+        let found = self.with_core(py, |core, stop| core.forecast_value(number, time, stop))?;
+        Ok(found.map(|(mean, std)| (self.oriented(mean), std)))
+    }
+
     fn durations(&self, py: Python<'_>, time: Option<f64>) -> PyResult<Option<DurationModel>> {
         let model = self.with_core(py, |core, stop| core.durations(time, stop))?;
         Ok(model.map(DurationModel::new))

@@ -72,6 +72,16 @@ pub trait ModelBased {
         call: &mut Call,
     ) -> Result<Option<Vec<f64>>>;
 
+    /// The mean and standard deviation of the value at the last step of the curve of a running or stopped trial, in units
+    /// of f. The result is `None` if the curve says nothing. `catch_up` must have been called with this log.
+    fn forecast_value(
+        &mut self,
+        log: &Ledger,
+        number: TrialNumber,
+        query: Query,
+        call: &mut Call,
+    ) -> Result<Option<(f64, f64)>>;
+
     /// Whether the evaluation of a running trial should end, because its curve has made it much less promising. Expected
     /// improvements are divided by numbers of steps to this power. `catch_up` must have been called with this log.
     fn should_end(

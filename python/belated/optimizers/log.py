@@ -58,6 +58,9 @@ class Log(Protocol):
     def surrogate(self, time: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
         """Return (model, mean, scale, log slope), as in the core; None before the first value."""
 
+    def forecast_value(self, number: int, time: float | None) -> tuple[float, float] | None:
+        """Return the mean and std of the value at the last step of a running or stopped trial, or None."""
+
     def leave_one_out(self, time: float | None) -> tuple[list[int], Array, Array] | None:
         """Return (trial numbers, mean, std) of leave-one-out predictions; None before the first value."""
 

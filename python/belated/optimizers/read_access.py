@@ -377,6 +377,41 @@ class ReadAccess(ABC):
         """
         return durations_of(self._source._problem, self._model_log("durations_"))
 
+    def predict_final(self, trial: Trial | int) -> tuple[float, float] | None:
+        """Return the mean and standard deviation of the value that a running or stopped trial has at its last step.
+
+        The forecast uses the curve of the trial and the values and curves of the trials that have ended.
+
+        Returns
+        -------
+        mean, std : float
+            In your units, with observation noise. None if the trial is neither running nor stopped, if its curve has no
+            usable report, or before five trials with a curve have finished.
+
+        Raises
+        ------
+        UnknownTrial
+            A trial with this number does not exist, or the trial belongs to another optimizer.
+        InvalidSetting
+            The optimizer does not have a model, for example `RandomSearch`.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, curve=bl.Curve(10), stopping=None, seed=0)
+        >>> for trial in optimizer.suggest(n=6):
+        ...     for step in range(1, 11):
+        ...         trial.report(step, trial.params["x"] - 1 / step)
+        ...     trial.observe(trial.params["x"] - 0.1)
+        >>> running = optimizer.add({"x": 0.3})
+        >>> running.report(1, -0.7)
+        >>> mean, std = optimizer.predict_final(running)
+        >>> abs(mean - 0.2) < 0.1
+        True
+        """
+        log = self._model_log("predict_final")
+        return log.forecast_value(self._source._number_of(trial), self._source._problem.wall_time())
+
     def _fitted(self, what: str) -> tuple[GaussianProcess, float, float, float]:
         """Return (model, mean, scale, log slope) of the core; `what` is the name of the caller, for messages."""
         return _fitted(what, self._model_log(what).surrogate(self._source._problem.wall_time(), False))

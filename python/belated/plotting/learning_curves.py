@@ -15,7 +15,8 @@ _COLOURS = {"abandoned": GREY, "failed": RED, "stopped": GREY, "pending": GREEN,
 def plot_learning_curves(search: ReadAccess, ax: Axes | None = None, *, log: bool = False) -> Axes:
     """Plot the reported value of each step against the step, one line for each trial.
 
-    A square marks the last step of a stopped trial. The curve of the best trial is wide.
+    A square marks the last step of a stopped trial. The curve of the best trial is wide. A dashed line leads from a
+    running trial to its forecast (`predict_final`) at the last step, which has a 95 % interval.
 
     Parameters
     ----------
@@ -41,7 +42,8 @@ def plot_learning_curves(search: ReadAccess, ax: Axes | None = None, *, log: boo
     from matplotlib.ticker import MaxNLocator
 
     trials = checked_search(search, "plot_learning_curves").trials
-    if search._source._problem.curve is None:
+    declared, has_model = search._source._problem.curve, search._source._optimizer._has_model
+    if declared is None:
         raise InvalidSetting("plot_learning_curves needs a search with curve=bl.Curve(steps)")
     curves = {trial: trial.curve for trial in trials}
     if not any(curves.values()):
@@ -60,6 +62,13 @@ def plot_learning_curves(search: ReadAccess, ax: Axes | None = None, *, log: boo
                 line.set(alpha=1.0, linewidth=2.5)
             if state == "stopped":
                 line.set(marker="s", markersize=4, markevery=marked)
+            if state == "pending" and has_model and known.any():
+                forecast = search.predict_final(trial)
+                if forecast is not None:
+                    mean, std = forecast
+                    ends = [steps[known][-1], declared.steps], [values[known][-1], mean]
+                    ax.plot(*ends, color=colour, linestyle="--", linewidth=1.0)
+                    ax.errorbar(declared.steps, mean, 1.96 * std, color=colour, capsize=3, linewidth=1.0)
             label = None
     scale = {"yscale": "log"} if log else {}
     ax.set_xlim(left=0)

@@ -10,7 +10,7 @@ use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::Maximand;
-use crate::strategy::bayes::choose::continuation::should_end;
+use crate::strategy::bayes::choose::continuation::{forecast_value, should_end};
 use crate::strategy::bayes::model::expense::durations::DurationModel;
 use crate::strategy::bayes::model::targets::RowValue;
 use crate::strategy::model_based::{Durations, ModelBased, Surrogate};
@@ -85,6 +85,16 @@ impl ModelBased for BayesOpt {
             }
         }
         Ok(Some(values))
+    }
+
+    fn forecast_value(
+        &mut self,
+        log: &Ledger,
+        number: TrialNumber,
+        query: Query,
+        call: &mut Call,
+    ) -> Result<Option<(f64, f64)>> {
+        forecast_value(self, log, number, query, call)
     }
 
     fn should_end(

@@ -184,3 +184,24 @@ def test_without_steps_that_are_left_the_curve_decides_alone():
         optimizer = run(bayes(stopping=bl.ModelStopping(power)), 30)
         n_stopped.append(sum(trial.state == "stopped" for trial in optimizer.trials))
     assert n_stopped[0] > n_stopped[2]
+
+
+def test_forecasts_of_running_and_stopped_trials():
+    optimizer = run(bayes(stopping=None), 12)
+    with pytest.raises(bl.InvalidSetting, match="RandomSearch has none"):
+        bl.RandomSearch(SPACE, seed=0, curve=bl.Curve(3)).predict_final(0)
+    errors = []
+    for x in np.linspace(0.05, 0.95, 10):
+        point = {"x": x, "y": 1 - x}
+        trial = optimizer.add(point)
+        assert optimizer.predict_final(trial) is None
+        for step in range(1, 11):
+            trial.report(step, value(point, step))
+        mean, std = optimizer.predict_final(trial)
+        errors.append((mean - value(point, STEPS)) / std)
+        optimizer.stop(trial)
+        # The curve is now a row of the model. The forecast is the same up to the effect of the hyperparameters.
+        stopped_mean, stopped_std = optimizer.predict_final(trial)
+        assert abs(stopped_mean - mean) < 0.5 * std and 0.5 < stopped_std / std < 2
+    assert np.abs(errors).max() < 3
+    assert optimizer.predict_final(0) is None

@@ -40,6 +40,23 @@ def test_each_trial_is_a_line_and_stopped_trials_are_marked(tmp_path):
     assert plotting.plot_learning_curves(optimizer, own, log=True) is own and own.get_yscale() == "log"
 
 
+def test_forecasts_of_running_trials_are_drawn():
+    optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0, curve=bl.Curve(5), stopping=None)
+    for trial in optimizer.suggest(n=6):
+        for step in range(1, 6):
+            trial.report(step, trial.params["x"] - 1 / step)
+        trial.observe(trial.params["x"] - 0.2)
+    running = optimizer.suggest()
+    running.report(1, -0.5)
+    running.report(2, 0.0)
+    ax = plotting.plot_learning_curves(optimizer)
+    mean, std = optimizer.predict_final(running)
+    [line] = [line for line in ax.get_lines() if line.get_linestyle() == "--"]
+    np.testing.assert_array_equal(line.get_xydata(), [[2, 0.0], [5, mean]])
+    [(low, high)] = [segment[:, 1] for bars in ax.collections for segment in bars.get_segments()]
+    np.testing.assert_allclose([low, high], [mean - 1.96 * std, mean + 1.96 * std])
+
+
 def test_a_search_without_curves_is_refused():
     with pytest.raises(bl.InvalidSetting, match="curve=bl.Curve"):
         plotting.plot_learning_curves(bl.RandomSearch({"x": (0.0, 1.0)}))
