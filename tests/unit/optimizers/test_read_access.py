@@ -13,6 +13,7 @@ CALLS = {
     "forecast": lambda member: member(),
     "overdue": lambda member: member(),
     "predict": lambda member: [each.tolist() for each in member([{"x": 0.5}])],
+    "predict_final": lambda member: member(0),
     "recommend": lambda member: member(),
     "trial": lambda member: member(0).params,
     "trials_dataframe": lambda member: member().to_csv(index=False),

@@ -369,11 +369,16 @@ def test_ctrl_c_while_processes_end_kills_them(tmp_path):
     pool = processes.WorkerProcesses()
     future = pool.submit(ignores, {})
     wait_for_file(ignores.path)
+    # Libraries that other tests use may have replaced the handler.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     again = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     again.start()
-    with pytest.raises(KeyboardInterrupt):
-        pool.shutdown()
-    again.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            pool.shutdown()
+        again.join()
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert isinstance(future.exception(SECONDS), WorkerDied) and running() == []
 
 
