@@ -378,7 +378,7 @@ def test_ctrl_c_while_processes_end_kills_them(tmp_path):
             pool.shutdown()
         again.join()
     finally:
-        signal.signal(signal.SIGINT, handler)
+        signal.signal(signal.SIGINT, handler or signal.default_int_handler)
     assert isinstance(future.exception(SECONDS), WorkerDied) and running() == []
 
 
