@@ -1,4 +1,6 @@
-//! The kernel of the differences to the last value, and its hyperparameters of maximal evidence.
+//! The kernel of the residuals of curves, and its hyperparameters of maximal evidence.
+//!
+//! The evidence has the form that is exact for the slope c = 1.
 
 use std::f64::consts::PI;
 

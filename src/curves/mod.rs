@@ -14,8 +14,8 @@
 //! > f̂ = cᵀK⁻¹r / p,  p = cᵀK⁻¹c.
 //!
 //! The likelihood of the reports is N(f̂; h_i, 1/p) times a factor without h_i. So for every Gaussian process f, the
-//! posterior of f given all reports is the posterior given one observation per trial. m and K are estimated from the
-//! differences d_i(t) = y_i(t) − y_i(T), which do not depend on h_i. The model is "freeze-thaw" (Swersky, Snoek and
+//! posterior of f given all reports is the posterior given one observation per trial. c, m and K are estimated by
+//! a regression of the values y_i(t) of ended trials on their last values y_i(T). The model is "freeze-thaw" (Swersky, Snoek and
 //! Adams 2014, arXiv 1406.3896), with a mean curve, with an end at step T, and with an empirical covariance.
 
 mod covariance;
@@ -40,7 +40,7 @@ const MIN_CURVES: usize = 5;
 /// The number of curves that have the weight of the fitted kernel in the covariance K.
 const KERNEL_WEIGHT: f64 = 20.0;
 
-/// With n ended curves, variances are multiplied by 1 + UNCERTAINTY/n, because m and K are estimates.
+/// With n ended curves, variances are multiplied by 1 + UNCERTAINTY/n, because c, m and K are estimates.
 const UNCERTAINTY: f64 = 10.0;
 
 /// The reports of a trial: pairs (step, value), sorted by step. Steps count from 1. Values that are not finite are
@@ -82,9 +82,9 @@ impl CurveModel {
     /// have an earlier report too, there is no model. The same is true if no step before the last has a report from
     /// half of them.
     ///
-    /// K is a compromise of two estimates. S = (1/n) Σ_i (d_i − m)(d_i − m)ᵀ has no assumptions about the form of the
-    /// curves, but a rank of n at most, and it contains the noise of the last values. K_θ is a kernel with four
-    /// hyperparameters θ of maximal evidence, see [`covariance`]. With the weight w of 20 curves,
+    /// K is a compromise of two estimates. S = (1/n) Σ_i r_i r_iᵀ, where r_i are the residuals of the regression, does not
+    /// assume a form of the curves. Its rank is at most n, and it contains the noise of the last values. K_θ is a kernel
+    /// with four hyperparameters θ of maximal evidence, see [`covariance`]. With the weight w of 20 curves,
     /// K = (n·S + w·K_θ)/(n + w).
     pub fn fit<C: Borrow<Curve>>(
         ended: &[C],

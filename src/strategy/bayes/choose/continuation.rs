@@ -12,7 +12,7 @@ use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::acquisitions::formula::floored_std;
 use crate::strategy::bayes::acquisitions::incumbents::incumbent;
 use crate::strategy::bayes::acquisitions::log_ei::log_improvement;
-use crate::strategy::bayes::model::training_set::stated;
+use crate::strategy::bayes::model::statements::stated;
 use crate::strategy::units::Units;
 
 /// A trial ends if less than this share of its expected improvement per step is left. With the share 1, almost every

@@ -4,7 +4,7 @@
 //! * [`targets`]: the targets computed from observed values
 //! * [`note`]: the text in which the log stores a fit
 //! * [`expiry`]: whether the lease or window of a trial has passed; [`window`]: the window that is chosen from delays
-//! * [`statements`]: what learning curves say about the values of running and stopped trials
+//! * [`statements`]: statements of learning curves about the values of running and stopped trials
 //! * [`training_set`]: the rows and their cached posterior
 //! * [`candidates`]: solutions that are kept for the candidates of a finite domain
 //! * [`expense`]: the durations or costs of evaluations

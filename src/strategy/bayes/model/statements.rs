@@ -1,4 +1,4 @@
-//! What the learning curves of running and stopped trials say about their values.
+//! Statements of the learning curves of running and stopped trials about their values.
 //!
 //! The model of curves is a function of the log: it is fitted to the curves of observed trials, and refitted after their
 //! number has grown by an eighth. Suggestions do not change it, so it needs no note.
@@ -8,8 +8,12 @@ use std::ops::ControlFlow;
 
 use crate::curves::{CurveModel, Statement};
 use crate::error::Result;
+use crate::gp::Target;
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::problem::{Curve, CurveValue};
+use crate::strategy::bayes::model::targets::variance_of_target;
+use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
+use crate::strategy::units::Units;
 
 /// The model of curves, and its statements about stopped trials.
 #[derive(Default)]
@@ -17,7 +21,7 @@ pub struct Statements {
     /// The number of curves to which the model was fitted, and the number of changes of ended trials at this time.
     fitted: (usize, usize),
     model: Option<CurveModel>,
-    /// For each stopped trial that was asked for, the attempt and the number of reports of its curve, and its statement.
+    /// For each stopped trial, the attempt and the number of reports of its curve, and its statement.
     kept: BTreeMap<TrialNumber, ((u32, usize), Option<Statement>)>,
 }
 
@@ -81,6 +85,14 @@ impl Statements {
             }),
             _ => self.model.as_ref()?.statement(&curve),
         }
+    }
+}
+
+/// The target of a pending trial whose curve has made a statement.
+pub fn stated(units: Units, said: Statement) -> Target {
+    Target::Stated {
+        value: units.target(said.value),
+        variance: variance_of_target(units, said.value, said.variance.sqrt()).max(MIN_NOISE),
     }
 }
 

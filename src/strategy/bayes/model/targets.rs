@@ -12,7 +12,11 @@ use crate::strategy::bayes::settings::surrogate::{NamedMean, PriorMean, TargetSc
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
 
-/// What is known about the value of a row, in units of f.
+/// The largest noise variance of a value, in the units of the model. A larger noise variance would make the factor
+/// inaccurate.
+pub const MAX_NOISE: f64 = 1e12;
+
+/// The value of a row, in units of f.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RowValue {
     Observed {
@@ -110,6 +114,11 @@ impl Targets {
         self.levels.floor -= mean;
         self.levels.lie -= mean;
     }
+}
+
+/// The variance of the target of a value with this standard deviation. It is at most [`MAX_NOISE`].
+pub fn variance_of_target(units: Units, value: f64, std: f64) -> f64 {
+    units.std_of_target(value, std).powi(2).min(MAX_NOISE)
 }
 
 /// Computes the prior mean and the unit of the model. The observed values are already warped. For each value, `stds`

@@ -20,8 +20,8 @@ use crate::strategy::Query;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::expiry::is_arriving;
 use crate::strategy::bayes::model::note::Fit;
-use crate::strategy::bayes::model::statements::Statements;
-use crate::strategy::bayes::model::targets::{RowValue, Targets};
+use crate::strategy::bayes::model::statements::{Statements, stated};
+use crate::strategy::bayes::model::targets::{MAX_NOISE, RowValue, Targets, variance_of_target};
 use crate::strategy::bayes::model::window::{ChosenWindow, choose_window};
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 use crate::strategy::bayes::settings::{NamedWindow, Settings, Window};
@@ -38,10 +38,6 @@ pub struct Version {
     /// The number of rows that were factorised together. Later rows were appended one by one.
     pub base: usize,
 }
-
-/// The largest noise variance of a value, in the units of the model. A larger noise variance would make the factor
-/// inaccurate.
-const MAX_NOISE: f64 = 1e12;
 
 /// A value contradicts θ if the value deviates from the prediction by more than this limit. The prediction is made from
 /// the earlier rows, and the unit of the limit is the predicted standard deviation.
@@ -290,7 +286,7 @@ impl TrainingSet {
         Targets::of(&self.row_values(log), &self.settings, warp)
     }
 
-    /// What is known about the value of each row.
+    /// Returns the value of each row.
     pub fn row_values(&self, log: &Ledger) -> Vec<RowValue> {
         let rows = self.fold.rows.iter().zip(&self.fold.values);
         rows.zip(&self.fold.stds)
@@ -466,19 +462,6 @@ fn stopped_rows(fold: &Fold, log: &Ledger) -> Vec<usize> {
     match log.problem().curve {
         Some(_) => (0..fold.rows.len()).filter(is_stopped).collect(),
         None => Vec::new(),
-    }
-}
-
-/// The variance of the target of a value with this standard deviation. It is at most [`MAX_NOISE`].
-fn variance_of_target(units: Units, value: f64, std: f64) -> f64 {
-    units.std_of_target(value, std).powi(2).min(MAX_NOISE)
-}
-
-/// The target of a pending trial whose curve has made a statement.
-pub fn stated(units: Units, said: Statement) -> Target {
-    Target::Stated {
-        value: units.target(said.value),
-        variance: variance_of_target(units, said.value, said.variance.sqrt()).max(MIN_NOISE),
     }
 }
 
