@@ -142,7 +142,7 @@ impl Ledger {
                 let value = value.map(|y| self.problem.direction.oriented(y));
                 let started_at = self.started_at(number);
                 let trial = &mut self.trials[number];
-                trial.report(step, value, attempt);
+                trial.report(step, value, attempt, at);
                 if let (Some(started_at), Some(at)) = (started_at, at) {
                     trial.renew_lease(started_at, at);
                 }

@@ -91,6 +91,8 @@ pub(super) struct Curve {
     pub reports: Vec<(u32, Option<f64>)>,
     /// The end of the lease after the last report.
     pub expires_at: Option<f64>,
+    /// The first and the last step of this attempt whose wall-clock times are known, with these times.
+    pub times: Option<[(u32, f64); 2]>,
 }
 
 /// A fidelity in the user's units, and the same fidelity z in [0, 1].
@@ -122,6 +124,11 @@ impl Trial {
     /// The time when the state last became another state than pending, on the optimizer's clock.
     pub(crate) fn ended_at(&self) -> Option<f64> {
         (self.state != State::Pending).then_some(self.ended_at)
+    }
+
+    /// The number of the event after which the state last became another state than pending.
+    pub(crate) fn ended_by(&self) -> u32 {
+        self.ended_by
     }
 
     /// The time of the observation, on the optimizer's clock.
@@ -193,13 +200,37 @@ impl Trial {
         curve.map_or(0, |curve| curve.attempt)
     }
 
-    /// Adds a step to the curve. A new attempt replaces the curve from its first step on.
-    pub(super) fn report(&mut self, step: u32, value: Option<f64>, attempt: u32) {
+    /// Forecasts the duration of a complete evaluation of T steps in seconds, from the times of the reports: the time up
+    /// to the last report, and the rest of the steps at the mean time per step. Returns `None` if the times are unknown or
+    /// not in the order of the steps. The start of a later attempt is unknown.
+    pub(crate) fn complete_duration(&self, started_at: Option<f64>, steps: u32) -> Option<f64> {
+        let curve = self.details.as_ref()?.curve.as_ref()?;
+        let [(first, first_at), (last, last_at)] = curve.times?;
+        let elapsed = started_at
+            .filter(|_| curve.attempt == 0)
+            .map(|start| last_at - start);
+        let per_step = match last > first {
+            true => (last_at - first_at) / f64::from(last - first),
+            false => elapsed? / f64::from(last),
+        };
+        let elapsed = elapsed.unwrap_or(per_step * f64::from(last));
+        let duration = elapsed + per_step * f64::from(steps.saturating_sub(last));
+        (per_step >= 0.0 && duration > 0.0 && duration.is_finite()).then_some(duration)
+    }
+
+    /// Adds a step to the curve, with its wall-clock time. A new attempt replaces the curve from its first step on.
+    pub(super) fn report(&mut self, step: u32, value: Option<f64>, attempt: u32, at: Option<f64>) {
         let details = self.details.get_or_insert_default();
         let curve = details.curve.get_or_insert_default();
         if attempt > curve.attempt {
             curve.attempt = attempt;
             curve.reports.retain(|report| report.0 < step);
+            curve.times = None;
+        }
+        match (&mut curve.times, at) {
+            (times @ None, Some(at)) => *times = Some([(step, at); 2]),
+            (Some([_, last]), Some(at)) if step > last.0 => *last = (step, at),
+            _ => {}
         }
         match curve.reports.binary_search_by_key(&step, |report| report.0) {
             Ok(i) => curve.reports[i].1 = value,

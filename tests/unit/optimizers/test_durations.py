@@ -219,3 +219,78 @@ def test_a_run_records_durations():
 def test_optimizers_without_a_model_have_no_durations():
     with pytest.raises(bl.InvalidSetting, match="durations_ needs a model"):
         bl.RandomSearch(SPACE).durations_  # noqa: B018
+
+
+class Clock:
+    """A clock that tests set."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def with_reports(params, reported, end, setup=0.0, attempts=None):
+    """Return an optimizer with 20 steps, in which trials report some steps on time and then end."""
+    clock = Clock()
+    opt = bl.BayesOpt(SPACE, seed=0, curve=bl.Curve(20), stopping=None, time=clock)
+    for p, n in zip(params, reported, strict=True):
+        clock.now += 7.0
+        start, trial = clock.now, opt.add(p)
+        for attempt in range(1 if attempts is None else attempts):
+            for step in range(1, n + 1):
+                clock.now += (setup if step == 1 else 0.0) + seconds(p) / 20
+                opt.report(trial, step, p["x"], attempt=attempt)
+        end(opt, trial, p, clock.now - start)
+    return opt
+
+
+def complete(opt, trial, p, elapsed):
+    opt.observe(trial, p["x"], duration=elapsed)
+
+
+def stop(opt, trial, p, elapsed):
+    opt.stop(trial)
+
+
+def fail(opt, trial, p, elapsed):
+    opt.fail(trial, duration=elapsed)
+
+
+@pytest.mark.parametrize("end", [stop, fail])
+@pytest.mark.parametrize("setup", [0.0, 3.0])
+def test_stopped_trials_have_the_durations_of_complete_evaluations(end, setup):
+    params, fresh = points(30), points(10, seed=1)
+    reported = [(3, 20, 2)[i % 3] for i in range(30)]
+
+    def end_early(opt, trial, p, elapsed):
+        (complete if len(trial.curve) == 20 else end)(opt, trial, p, elapsed)
+
+    early = with_reports(params, reported, end_early, setup).durations_
+    whole = with_reports(params, [20] * 30, complete, setup).durations_
+    assert early.n_known == 30
+    for a, b in zip(early.predict(fresh), whole.predict(fresh), strict=True):
+        assert np.allclose(a, b, rtol=1e-6)
+
+
+def test_a_stopped_trial_that_was_restarted_has_the_duration_of_its_last_attempt():
+    params = points(12)
+    restarted = with_reports(params, [5] * 12, stop, attempts=2).durations_
+    once = with_reports(params, [5] * 12, stop).durations_
+    for a, b in zip(restarted.predict(params), once.predict(params), strict=True):
+        assert np.allclose(a, b, rtol=1e-6)
+
+
+def test_reports_without_a_forecast_are_lower_bounds():
+    # The second step arrives at the time of the first: nothing can be said about the remaining steps.
+    clock = Clock()
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0, curve=bl.Curve(20), stopping=None, time=clock)
+    for x in (0.1, 0.5, 0.9):
+        opt.observe(opt.add({"x": x}), x, duration=8.0)
+    trial = opt.add({"x": 0.3})
+    clock.now = 5.0
+    opt.report(trial, 4, 0.1)
+    clock.now = 4.0
+    opt.report(trial, 8, 0.1)
+    opt.stop(trial)
+    assert opt.durations_.n_known == 3

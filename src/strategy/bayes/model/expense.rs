@@ -8,6 +8,10 @@
 //! The expense of a failed trial is as good as the expense of an observed trial, because both evaluations have ended.
 //! Trials that have not ended are right-censored at their age a: log d is replaced by E[log d | d > a] (the EM algorithm
 //! of Schmee & Hahn 1979).
+//!
+//! If a curve is declared, d is the duration of a complete evaluation. A trial that was stopped, or that failed after
+//! reports, has the duration that the times of its reports forecast. Otherwise the model would learn that bad regions are
+//! cheap, since their trials are stopped early.
 
 pub mod durations;
 mod linear;
@@ -77,18 +81,39 @@ struct Expenses {
     log_ages: Vec<f64>,
 }
 
+/// The expense of a trial that has ended or was stopped, if known.
+fn expense_of(log: &Ledger, number: TrialNumber, resource: Resource) -> Option<f64> {
+    let trial = &log.trials()[number];
+    if resource == Resource::Cost {
+        return trial.cost();
+    }
+    let complete = || {
+        let curve = log.problem().curve?;
+        trial.complete_duration(log.started_at(number), curve.steps)
+    };
+    match trial.state {
+        State::Failed => complete().or(trial.duration()),
+        State::Stopped => complete(),
+        _ => trial.duration(),
+    }
+}
+
 impl Expenses {
     /// Returns `None` if fewer than two positive expenses are known.
     fn of(log: &Ledger, ended: &[TrialNumber], query: Query, resource: Resource) -> Option<Self> {
-        let expense = |number: &TrialNumber| {
-            let trial = &log.trials()[*number];
-            let expense = match resource {
-                Resource::Time => trial.duration(),
-                Resource::Cost => trial.cost(),
-            };
-            Some((*number, expense?))
-        };
-        let (known, expenses): (Vec<_>, Vec<f64>) = ended.iter().filter_map(expense).unzip();
+        let expense = |number: TrialNumber| Some((number, expense_of(log, number, resource)?));
+        let is_stopped = |number: &TrialNumber| log.trials()[*number].state == State::Stopped;
+        let mut found: Vec<_> = ended.iter().copied().filter_map(expense).collect();
+        let n_ended = found.len();
+        found.extend(
+            (0..log.trials().len())
+                .filter(is_stopped)
+                .filter_map(expense),
+        );
+        if found.len() > n_ended {
+            found.sort_by_key(|(number, _)| log.trials()[*number].ended_by());
+        }
+        let (known, expenses): (Vec<_>, Vec<f64>) = found.into_iter().unzip();
         let positive = expenses.iter().copied().filter(|d| *d > 0.0);
         if positive.clone().count() < 2 {
             return None;
@@ -96,6 +121,7 @@ impl Expenses {
         let smallest = SMALLEST * positive.fold(f64::INFINITY, f64::min);
         let age = |number: TrialNumber| {
             let end = match log.trials()[number].state {
+                State::Stopped if expense(number).is_some() => None,
                 State::Pending => query.wall_time,
                 State::Abandoned | State::Stopped => log.finished_at(number),
                 State::Observed | State::Failed => None,
