@@ -12,6 +12,9 @@ highest value. The policies are:
     `BayesOpt` with reports, without stopping.
 ``bayes-model``
     `BayesOpt` with ``stopping="model"``.
+``bayes-time``
+    The same with ``acquisition=bl.LogEI(per="time")`` and the simulated durations, for ``--real-seconds``. It runs only
+    if ``--policies`` names it.
 ``random-asha``, ``bayes-asha``
     The same with ``stopping=bl.ASHA()``.
 ``bayes-asha-observe``
@@ -49,10 +52,12 @@ class Belated:
     """
 
     def __init__(self, optimizer, tell=None):
-        self.optimizer, self.tell, self.trials = optimizer, tell, []
+        self.optimizer, self.tell, self.trials, self.starts, self.now = optimizer, tell, [], [], 0.0
+        optimizer.set_params(time=lambda: self.now)
 
     def ask(self):
         self.trials.append(self.optimizer.suggest())
+        self.starts.append(self.now)
         return self.trials[-1].params
 
     def report(self, trial, step, value):
@@ -68,10 +73,11 @@ class Belated:
         return True
 
     def end(self, trial, value):
+        duration = self.now - self.starts[trial]
         if math.isnan(value):
-            self.optimizer.fail(self.trials[trial])
+            self.optimizer.fail(self.trials[trial], duration=duration)
         else:
-            self.optimizer.observe(self.trials[trial], value)
+            self.optimizer.observe(self.trials[trial], value, duration=duration)
 
 
 class Optuna:
@@ -127,10 +133,10 @@ def _optuna(pruner):
     return make
 
 
-def _belated(optimizer, stopping=None, tell=None, reports=True):
+def _belated(optimizer, stopping=None, tell=None, reports=True, **arguments):
     def make(family, seed):
         curve = bl.Curve(family.n_steps, value=family.declared) if reports else None
-        return Belated(optimizer(family.space, curve=curve, stopping=stopping, seed=seed), tell)
+        return Belated(optimizer(family.space, curve=curve, stopping=stopping, seed=seed, **arguments), tell)
 
     return make
 
@@ -160,6 +166,7 @@ POLICIES = {
 }
 DEFAULT = list(POLICIES)
 POLICIES |= {
+    "bayes-time": _belated(bl.BayesOpt, bl.ModelStopping(), acquisition=bl.LogEI(per="time")),
     "smac": _rival("SMAC"),
     "dehb": _rival("DEHB"),
     "mobster": _rival("MOBSTER"),

@@ -155,7 +155,7 @@ def simulate_curves(policy, family, seed, workers=4, budget=30, real_seconds=Fal
         after which the worker is idle until the end. ``report(trial, step, value)`` gets the value after a step,
         1 ≤ step ≤ T, and returns whether the trial is stopped; the return value is ignored at the last step.
         ``end(trial, value)`` gets the declared value of a complete trial, or NaN if the training failed. The method is
-        not called for stopped trials.
+        not called for stopped trials. The attribute ``now`` is set to the time in steps before each call.
     family : Family
     seed : int
         Determines the training seeds.
@@ -174,16 +174,17 @@ def simulate_curves(policy, family, seed, workers=4, budget=30, real_seconds=Fal
     unit = family.seconds.mean()
     rng = np.random.default_rng(seed)
     queue, trials, curves, costs, seconds = [], [], [], [], 0.0
-    incumbent, regrets = -np.inf, [(0.0, 1.0)]
+    incumbent, regrets, now = -np.inf, [(0.0, 1.0)], 0.0
 
     def timed(method, *arguments):
         nonlocal seconds
+        policy.now = now
         begin = time.process_time()
         returned = method(*arguments)
         seconds += time.process_time() - begin
         return returned
 
-    def start(now):
+    def start():
         asked = timed(policy.ask)
         if isinstance(asked, dict):
             trials.append(Trained(asked, 0, None, now))
@@ -194,7 +195,7 @@ def simulate_curves(policy, family, seed, workers=4, budget=30, real_seconds=Fal
             heapq.heappush(queue, (now + costs[asked], asked))
 
     for _ in range(workers):
-        start(0.0)
+        start()
     while queue and queue[0][0] <= horizon:
         now, number = heapq.heappop(queue)
         curve, step = curves[number], trials[number].n_steps + 1
@@ -212,7 +213,7 @@ def simulate_curves(policy, family, seed, workers=4, budget=30, real_seconds=Fal
             if value > incumbent:
                 incumbent = value
                 regrets.append((now, family.regret(family.final(trials[number].params))))
-        start(now)
+        start()
 
     times, values = np.array(regrets).T
     at = horizon * np.arange(1, N_READINGS + 1) / N_READINGS

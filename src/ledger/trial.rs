@@ -215,7 +215,7 @@ impl Trial {
         };
         let elapsed = elapsed.unwrap_or(per_step * f64::from(last));
         let duration = elapsed + per_step * f64::from(steps.saturating_sub(last));
-        (per_step >= 0.0 && duration > 0.0 && duration.is_finite()).then_some(duration)
+        (per_step > 0.0 && duration > 0.0 && duration.is_finite()).then_some(duration)
     }
 
     /// Adds a step to the curve, with its wall-clock time. A new attempt replaces the curve from its first step on.

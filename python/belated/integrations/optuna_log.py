@@ -32,11 +32,11 @@ from typing import Any, NamedTuple, TypeAlias
 from belated import _core
 from belated._core import Action, BelatedError, InvalidPoint
 from belated.integrations.optuna_pruned import Curve, Stop, impute
-from belated.integrations.optuna_reports import NO_REPORTS, Reports, log_reports, reports_of, shift_of
 from belated.optimizers.log import Observation
 from belated.optimizers.optimizer import Optimizer
 from belated.space.space import Space
-from belated.study.from_optuna import Outcome, outcome_of, outcome_of_value
+from belated.study.from_optuna import Outcome, outcome_beside_curve
+from belated.study.optuna_reports import NO_REPORTS, Reports, log_reports, reports_of, shift_of
 
 # The system attribute of a trial that records how it was suggested.
 NOTE = "belated:suggested"
@@ -312,24 +312,13 @@ class OptunaLog:
 
 
 def _ended_how(trial: Any) -> tuple[Outcome, Stop | None]:
-    """Return the outcome of a trial. If the trial was pruned and its last report can be used, also return its `Stop`.
-
-    A pruned trial without a usable last report has failed.
-    """
-    if trial.state.name != "PRUNED":
-        return outcome_of(trial), None
+    """Return the outcome of a trial, and its `Stop` if the trial was pruned and its last report can be used."""
+    outcome = outcome_beside_curve(trial)
+    if outcome.state != "stopped":
+        return outcome, None
     reported = trial.intermediate_values
-    if not reported:
-        return Outcome("failed"), None
     stop = Stop(reported, max(reported), reported[max(reported)])
-    outcome = outcome_of_value(trial, stop.value)
-    return outcome, stop if outcome.state == "observed" else None
-
-
-def outcome_beside_curve(trial: Any) -> Outcome:
-    """Return the outcome of a trial whose reports are in the log."""
-    outcome, stop = _ended_how(trial)
-    return outcome if stop is None else Outcome("stopped")
+    return Outcome("observed", stop.value), stop
 
 
 def _is_stale(trial: Any, stale_before: datetime | None) -> bool:

@@ -5,11 +5,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from belated.integrations.optuna_log import OptunaLog, Start, outcome_beside_curve
-from belated.integrations.optuna_reports import check_last_step, log_reports, reports_of
+from belated.integrations.optuna_log import OptunaLog, Start
 from belated.optimizers.curve import Curve, Stopping
 from belated.optimizers.random_search import RandomSearch
 from belated.optimizers.values import as_data
+from belated.study.from_optuna import outcome_beside_curve
+from belated.study.optuna_reports import check_last_step, log_reports, reports_of
 
 
 class _LogWithoutPoints(OptunaLog):

@@ -20,6 +20,7 @@ from belated.space.arguments import finite
 from belated.space.dimensions import Categorical, Dimension, Integer, Real
 from belated.space.space import Space
 from belated.study.definition import definition_of, optimizer_from
+from belated.study.optuna_reports import log_reports, reports_of, shift_of
 from belated.warn import warn
 
 # Optuna keeps the values of constraints in a list under this key, or keeps each value under "constraints:name".
@@ -53,6 +54,21 @@ def outcome_of(trial: Any) -> Outcome:
     if state == "FAIL":
         return Outcome("failed")
     return Outcome("abandoned" if state == "PRUNED" else "pending")
+
+
+def outcome_beside_curve(trial: Any) -> Outcome:
+    """Return the outcome of a trial of Optuna whose reports are in the log.
+
+    A PRUNED trial is stopped. It is failed if it has no reports, its last report is not finite or a constraint is
+    violated.
+    """
+    if trial.state.name != "PRUNED":
+        return outcome_of(trial)
+    reported = trial.intermediate_values
+    if not reported:
+        return Outcome("failed")
+    outcome = outcome_of_value(trial, reported[max(reported)])
+    return Outcome("stopped") if outcome.state == "observed" else outcome
 
 
 def outcome_of_value(trial: Any, value: float) -> Outcome:
@@ -197,10 +213,11 @@ def optimizer_with_trials(storage: Any, name: str, given: Optimizer | None) -> O
         given = BayesOpt(space_of(trials), direction=direction)
     _check_given(given, direction, name)
     made = optimizer_from(definition_of(given), given.time, given.constraints)
+    shift = 0 if made.curve is None else shift_of(made.curve, ((each.number, reports_of(each)) for each in trials))
     changed: set[str] = set()
     for trial in trials:
         try:
-            changed |= _add(made, trial)
+            changed |= _add(made, trial, shift)
         except BelatedError as error:
             raise type(error)(f"trial {trial.number} of Optuna's study {name!r}: {error}") from None
     if changed:
@@ -225,8 +242,11 @@ def _check_given(given: Any, direction: str, name: str) -> None:
         raise InvalidSetting("optimizer has trials already: pass one without")
 
 
-def _add(optimizer: Optimizer, trial: Any) -> set[str]:
-    """Log a trial of Optuna in its present state. Return the names of the user attributes that were changed."""
+def _add(optimizer: Optimizer, trial: Any, shift: int) -> set[str]:
+    """Log a trial of Optuna in its present state. Return the names of the user attributes that were changed.
+
+    `shift` is added to the steps of reports, which are logged if the optimizer declares a curve.
+    """
     space = optimizer.domain_
     assert isinstance(space, Space)
     if trial.state.name == "WAITING":
@@ -236,7 +256,7 @@ def _add(optimizer: Optimizer, trial: Any) -> set[str]:
             with suppress(InvalidPoint):
                 optimizer.enqueue(known)
         return set()
-    outcome = outcome_of(trial)
+    outcome = outcome_of(trial) if optimizer.curve is None else outcome_beside_curve(trial)
     try:
         place = space.locate({key: value for key, value in trial.params.items() if key in space})
     except InvalidPoint:
@@ -256,6 +276,8 @@ def _add(optimizer: Optimizer, trial: Any) -> set[str]:
     log = optimizer._log
     number = log.record(Action.add(place, None, None, None, attrs_as_json(attrs)), started)
     assert number is not None  # a trial added by the user has a value
+    if optimizer.curve is not None:
+        log_reports(log, number, shift, reports_of(trial), None)
     if outcome.value is not None:
         took = trial.duration
         duration = None if took is None else max(took.total_seconds(), 0.0)
@@ -265,6 +287,8 @@ def _add(optimizer: Optimizer, trial: Any) -> set[str]:
         log.record(Action.fail(number, error, None), ended)
     elif outcome.state == "abandoned":
         log.record(Action.abandon(number), ended)
+    elif outcome.state == "stopped":
+        log.record(Action.stop(number), ended)
     return changed
 
 

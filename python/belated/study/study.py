@@ -158,7 +158,7 @@ class Study(LifeCycle[SharedLog]):
         ------
         InvalidSetting
             The study of Optuna does not exist; it has several objectives; its direction differs from the direction of
-            `optimizer`; or the new study already exists.
+            `optimizer`; a step is beyond the curve of `optimizer`; or the new study already exists.
         InvalidSpace
             A distribution cannot be searched; a parameter has several distributions; or a parameter occurs only in some
             trials, and no condition determines these trials.
@@ -169,7 +169,8 @@ class Study(LifeCycle[SharedLog]):
         -----
         Trials keep their order, but their numbers change if trials are left out. User attributes become ``attrs``. NaN
         and infinite numbers in user attributes become None, with a warning, because such numbers do not exist in JSON.
-        Intermediate values are not read. Of the system attributes, only the constraints are read.
+        Of the system attributes, only the constraints are read. Intermediate values are read if `optimizer` declares a
+        curve; then they are the reports of the trials.
 
         ======== ===================================================================================================
         Optuna   belated
@@ -177,7 +178,8 @@ class Study(LifeCycle[SharedLog]):
         COMPLETE observed, with its time in seconds as ``duration``; failed if a constraint was violated or the value is
                  infinite
         FAIL     failed; left out if it failed before its point was chosen
-        PRUNED   abandoned; its value is not read, because it comes from fewer steps than the other values
+        PRUNED   with a curve: stopped, or failed if its last report is missing or infinite; without a curve: abandoned,
+                 because its value comes from fewer steps than the other values
         RUNNING  pending: report its value to the new study; left out if its point is not chosen yet
         WAITING  enqueued, if any of its point was given (see `Optimizer.enqueue`); else left out
         ======== ===================================================================================================

@@ -1,5 +1,6 @@
 """Studies converted from Optuna: the states of the trials, the space, and errors."""
 
+import math
 import pickle
 import re
 import sys
@@ -39,6 +40,38 @@ def trial_of(params, value=None, **arguments):
     distributions = arguments.pop("distributions", RATE)
     state = TrialState.COMPLETE if value is not None else TrialState.RUNNING
     return create_trial(params=params, distributions=distributions, value=value, **{"state": state} | arguments)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_with_a_curve_reports_are_read_and_pruned_trials_are_stopped(first):
+    storage = optuna.storages.InMemoryStorage()
+    theirs = create(storage, direction="maximize")
+
+    def add(rate, state, values, **arguments):
+        reported = dict(enumerate(values, first))
+        theirs.add_trial(trial_of({"rate": rate}, state=state, intermediate_values=reported, **arguments))
+
+    add(0.1, TrialState.COMPLETE, [1.0, 2.0, 3.0], value=3.0)
+    add(0.2, TrialState.PRUNED, [1.0, float("nan")])
+    add(0.3, TrialState.PRUNED, [float("nan"), 1.5])
+    add(0.4, TrialState.PRUNED, [])
+    add(0.5, TrialState.RUNNING, [0.5])
+    add(0.6, TrialState.FAIL, [0.7])
+    given = bl.BayesOpt({"rate": (0.0, 1.0)}, curve=bl.Curve(3))
+    ours = bl.Study.from_optuna(storage, "theirs", optimizer=given)
+    assert [(t.params["rate"], t.state) for t in ours.trials] == [
+        (0.1, "observed"),
+        (0.2, "failed"),
+        (0.3, "stopped"),
+        (0.4, "failed"),
+        (0.5, "pending"),
+        (0.6, "failed"),
+    ]
+    assert ours.trials[0].curve == {1: 1.0, 2: 2.0, 3: 3.0} and ours.trials[5].curve == {1: 0.7}
+    assert math.isnan(ours.trials[2].curve[1]) and ours.trials[2].curve[2] == 1.5
+    with pytest.raises(bl.InvalidSetting, match=r"beyond|steps"):
+        short = bl.BayesOpt({"rate": (0.0, 1.0)}, curve=bl.Curve(2))
+        bl.Study.from_optuna(storage, "theirs", optimizer=short)
 
 
 def conditional(trial):
