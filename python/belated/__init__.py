@@ -23,7 +23,7 @@ from belated.optimizers import *  # noqa: F403
 from belated.optimizers import settings
 from belated.optimizers.curve import ASHA, Curve, MedianStopping, ModelStopping
 from belated.optimizers.settings import *  # noqa: F403
-from belated.space import Categorical, Fidelity, Integer, Ordinal, Params, PowerCost, Real, Space
+from belated.space import Categorical, Choice, Fidelity, Integer, Ordinal, Params, PowerCost, Real, Space
 
 if TYPE_CHECKING:
     from belated import plotting
@@ -38,6 +38,7 @@ __all__ = [
     "BelatedError",
     "BelatedWarning",
     "Categorical",
+    "Choice",
     "Curve",
     "Fidelity",
     "HorizonReached",

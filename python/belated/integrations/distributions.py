@@ -69,8 +69,13 @@ class DistributionSpace:
         self._quantiles: dict[str, Any] = {}
         if isinstance(given, Space):
             self.space = given
-            return
-        self.space = Space({name: self._read(name, each) for name, each in given.items()})
+        else:
+            self.space = Space({name: self._read(name, each) for name, each in given.items()})
+        if self.space.nesting is not None:
+            raise InvalidSpace(
+                "space has nested groups, and the names of scikit-learn are flat, as in 'model__C': write these names, "
+                f"with when= for conditions, instead of {short_repr(list(self.space))}"
+            )
 
     def _read(self, name: str, given: Any) -> Any:
         """Return the optimizer's dimension for one entry."""

@@ -163,7 +163,9 @@ def _filled_in(space: Space, params: Any, constraints: Constraints | None, what:
 
     def is_feasible(point: dict[str, Any]) -> bool:
         # A given parameter may be inactive at this point.
-        return given.keys() <= point.keys() and (constraints is None or constraints.first_violated(point) is None)
+        if not given.keys() <= point.keys():
+            return False
+        return constraints is None or constraints.first_violated(space.nested(point)) is None
 
     def feasible(points: list[list[float | None]]) -> Any:
         return np.array([is_feasible(completed(numbers)) for numbers in points], dtype=np.bool_)

@@ -74,8 +74,8 @@ class Constraints:
 
     def __call__(self, points: list[list[float | None]]) -> NDArray[np.bool_]:
         """Return whether each point satisfies all constraints; a point is a list of the numbers of all parameters."""
-        named, violated = self._space.named, self.first_violated
-        return np.array([violated(named(numbers)) is None for numbers in points], dtype=np.bool_)
+        params, violated = self._space.params, self.first_violated
+        return np.array([violated(params(numbers)) is None for numbers in points], dtype=np.bool_)
 
     def describe(self, i: int) -> str:
         """Return the index and the name of a constraint as text, for messages."""

@@ -71,15 +71,15 @@ def trials_dataframe(problem: Problem, records: Sequence[TrialRecord], delays: D
     domain, runs = problem.domain, [record.run for record in records]
     has_runs = any(run is not None for run in runs)
     if isinstance(domain, Space):
-        columns |= _columns("params_", domain, [domain.params_at(record.place) for record in records])
+        columns |= _columns("params_", domain, [domain.named_at(record.place) for record in records])
         if has_runs:
-            points = [{} if run is None else domain.params_at(run) for run in runs]
+            points = [{} if run is None else domain.named_at(run) for run in runs]
             columns |= _columns(f"params_{_run_prefix(domain)}", domain, points)
     else:
         columns |= {"index": [record.place for record in records]} | ({"index_run": runs} if has_runs else {})
     contexts = problem.context_space
     if contexts is not None:
-        columns |= _columns("context_", contexts, [contexts.params_at(list(record.context)) for record in records])
+        columns |= _columns("context_", contexts, [contexts.named_at(list(record.context)) for record in records])
     if curves:
         rows = [dict(record.curve) for record in records]
         columns |= _columns("curve_", sorted({step for row in rows for step in row}), rows)

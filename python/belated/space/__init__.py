@@ -3,11 +3,13 @@
 from belated.space.candidates import Candidates
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.fidelity import Fidelity, PowerCost
+from belated.space.nested import Choice
 from belated.space.space import ContextSpace, Params, Place, Space
 
 __all__ = [
     "Candidates",
     "Categorical",
+    "Choice",
     "ContextSpace",
     "Dimension",
     "Fidelity",

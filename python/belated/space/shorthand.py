@@ -13,11 +13,14 @@ from belated._core import InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.arguments import one_line, real_number, whole_number
 from belated.space.dimensions import Categorical, Dimension, Integer, Parameter, Real
+from belated.space.nested import Nesting, leaves
 from belated.warn import warn
 
 
-def read(given: Any, argument: str) -> dict[str, Dimension]:
-    """Return a dict of name → dimension for a space; `argument` is the name of the argument, for messages.
+def read(given: Any, argument: str) -> tuple[dict[str, Dimension], Nesting | None]:
+    """Return a dict of name → dimension for a space, and the nesting of its params, or None if it is flat.
+
+    `argument` is the name of the argument, for messages.
 
     Raises
     ------
@@ -31,12 +34,12 @@ def read(given: Any, argument: str) -> dict[str, Dimension]:
     """
     dimensions: dict[str, Dimension] = {}
     warnings = []
-    for name, each in _pairs(given, argument):
-        if not isinstance(name, str):
-            raise InvalidSpace(f"{argument} has the name {short_repr(name)}: names must be strings")
+    found = leaves(_pairs(given, argument), argument)
+    for leaf in found:
+        name, each = leaf.name, leaf.given
         if name in dimensions:
             raise InvalidSpace(f"{argument} has the name {name!r} twice: give each name once")
-        dimensions[name] = _dimension(each, f"{argument}[{name!r}]")
+        dimensions[name] = leaf.conditional(_dimension(each, f"{argument}[{name!r}]"))
         if isinstance(each, list) and _is_bounds(each) and each[0] < each[1]:
             warnings.append(
                 f"{argument}[{name!r}]={each!r} is a choice of two values, not a range: write ({each[0]!r}, "
@@ -46,7 +49,7 @@ def read(given: Any, argument: str) -> dict[str, Dimension]:
         raise InvalidSpace(f"{argument} is empty: give at least one dimension")
     for message in warnings:
         warn(message)
-    return dimensions
+    return dimensions, Nesting.of(found)
 
 
 def _pairs(given: Any, argument: str) -> list[tuple[Any, Any]]:

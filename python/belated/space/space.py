@@ -16,6 +16,7 @@ from belated._core import InvalidContext, InvalidPoint, InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.arguments import axes, is_table
 from belated.space.dimensions import Categorical, Dimension
+from belated.space.nested import Nesting
 from belated.space.shorthand import read
 
 # The values of one point by name: numbers, choices and constants. `suggest` returns such values, and f takes them.
@@ -37,6 +38,8 @@ class Space(Mapping[str, Dimension]):
         is an `Integer`, any other tuple of two numbers is a `Real`, and a list is a `Categorical`. None, a boolean, a
         number, a string, and a range with equal bounds are constants.
         A list of pairs of numbers, as in ``[(-2.0, 2.0), (0.0, 5.0)]``, declares parameters with the names x0, x1, ….
+        A dict is a group of parameters, and `Choice` is a choice between groups. Params are then nested in the same
+        way, and the names of this mapping have dots, as in ``"model.svm.C"``.
 
     Raises
     ------
@@ -79,8 +82,16 @@ class Space(Mapping[str, Dimension]):
     def __init__(
         self, dimensions: Mapping[str, Any] | Iterable[tuple[str, Any]] | Iterable[tuple[float, float]]
     ) -> None:
-        given = dimensions._dimensions if isinstance(dimensions, Space) else dimensions
-        self._dimensions: dict[str, Dimension] = read(given, self.argument)
+        self._dimensions: dict[str, Dimension]
+        #: The conversion between nested and flat params, or None for a flat space.
+        self.nesting: Nesting | None
+        if isinstance(dimensions, Space):
+            self._dimensions, self.nesting = dimensions._dimensions, dimensions.nesting
+        else:
+            self._dimensions, self.nesting = read(dimensions, self.argument)
+        self._prepare()
+
+    def _prepare(self) -> None:
         self._conditional = [name for name, dimension in self.items() if dimension.when is not None]
         declared = [(_escaped(name), dimension.core, self._conditions(name)) for name, dimension in self.items()]
         #: The core's space.
@@ -89,9 +100,17 @@ class Space(Mapping[str, Dimension]):
         self.width: int = self.core.width
         self._readers = [(name, dimension.from_number) for name, dimension in self.items()]
 
+    @classmethod
+    def from_flat(cls, dimensions: Mapping[str, Dimension], nesting: Nesting | None) -> "Space":
+        """Return the space with these dimensions by flat name, and with params that are nested in this way."""
+        space = cls.__new__(cls)
+        space._dimensions, space.nesting = dict(dimensions), nesting
+        space._prepare()
+        return space
+
     def __reduce__(self) -> Any:
         # Unpickling recreates the core's space from the parameters.
-        return type(self), (self._dimensions,)
+        return type(self).from_flat, (self._dimensions, self.nesting)
 
     def _conditions(self, child: str) -> list[tuple[str, list[int]]]:
         """Return the parents of a parameter, each with the levels of the parent at which the parameter is active."""
@@ -169,6 +188,7 @@ class Space(Mapping[str, Dimension]):
             raise self.point_error(
                 f"{self.point_argument}={short_repr(params)} is not usable: pass a dict with the names {list(self)}"
             )
+        params = self.flat(params)
         unknown = [repr(name) for name in params if name not in self._dimensions]
         numbers: list[float | None] = [None] * len(self)
         refused: list[_core.BelatedError] = []
@@ -186,7 +206,8 @@ class Space(Mapping[str, Dimension]):
         return numbers
 
     def checked_part(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of some parameters after checking that they are in range. Conditions are not checked."""
+        """Return the values of some parameters, by flat name, after checking their ranges, but not conditions."""
+        params = self.flat(params)
         self.core.check_known([repr(name) for name in params if name not in self._dimensions])
         return {name: self[name].from_number(self._number(name, value)) for name, value in params.items()}
 
@@ -200,19 +221,36 @@ class Space(Mapping[str, Dimension]):
 
     def decode(self, point: ArrayLike) -> dict[str, Any]:
         """Return values by name from a point of shape (width,). Inactive parameters are left out."""
-        return self.named(self.core.decode(np.asarray(point, dtype=np.float64).tolist()))
+        return self.params(self.core.decode(np.asarray(point, dtype=np.float64).tolist()))
 
     def params_at(self, place: Place) -> dict[str, Any]:
-        """Return values by name from a point in the form that the core takes. Inactive parameters are left out."""
+        """Return params from a point in the form that the core takes. Inactive parameters are left out."""
+        assert not isinstance(place, int)
+        return self.params(self.core.spread(place))
+
+    def params_of(self, record: _core.TrialRecord) -> dict[str, Any]:
+        """Return the params at which a trial was started."""
+        return self.params(self.core.numbers(record))
+
+    def params(self, numbers: list[float | None]) -> dict[str, Any]:
+        """Return params from the numbers of all parameters. The number of an inactive parameter is None."""
+        return self.nested(self.named(numbers))
+
+    def nested(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return params from values by flat name."""
+        return values if self.nesting is None else self.nesting.nested(values)
+
+    def flat(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return values by flat name from params."""
+        return params if self.nesting is None else self.nesting.flat(params)
+
+    def named_at(self, place: Place) -> dict[str, Any]:
+        """Return values by flat name from a point in the form that the core takes."""
         assert not isinstance(place, int)
         return self.named(self.core.spread(place))
 
-    def params_of(self, record: _core.TrialRecord) -> dict[str, Any]:
-        """Return the point at which a trial was started, as values by name."""
-        return self.named(self.core.numbers(record))
-
     def named(self, numbers: list[float | None]) -> dict[str, Any]:
-        """Return values by name from the numbers of all parameters. The number of an inactive parameter is None."""
+        """Return values by flat name from the numbers of all parameters."""
         pairs = zip(self._readers, numbers, strict=True)
         return {name: read(number) for (name, read), number in pairs if number is not None}
 

@@ -17,6 +17,7 @@ from belated.short_repr import short_repr
 from belated.space.candidates import Candidates
 from belated.space.dimensions import KINDS, Dimension
 from belated.space.fidelity import Fidelity, PowerCost
+from belated.space.nested import Nesting
 from belated.space.space import Space
 from belated.store.interface import StoreError
 
@@ -67,7 +68,7 @@ def _dimension_as_data(dimension: Dimension, what: str) -> dict[str, Any]:
 
 def _dimension(data: Mapping[str, Any]) -> Dimension:
     """Return the dimension from the data that `_dimension_as_data` returned."""
-    arguments = {name: value for name, value in data.items() if name not in ("name", "kind")}
+    arguments = {name: value for name, value in data.items() if name not in ("name", "kind", "path", "options")}
     for name in ("choices", "values"):
         if name in arguments:
             arguments[name] = [_value(value) for value in arguments[name]]
@@ -78,13 +79,23 @@ def _dimension(data: Mapping[str, Any]) -> Dimension:
 
 
 def _dimensions_as_data(space: Space, argument: str) -> list[Any]:
+    """Return the dimensions as JSON data. In a nested space, each has its path, and choices of groups are marked."""
+    nesting = space.nesting
     return [
-        {"name": name} | _dimension_as_data(dimension, f"{argument}[{name!r}]") for name, dimension in space.items()
+        {"name": name}
+        | ({} if nesting is None else {"path": nesting.paths[name]})
+        | ({"options": True} if nesting is not None and name in nesting.choices else {})
+        | _dimension_as_data(dimension, f"{argument}[{name!r}]")
+        for name, dimension in space.items()
     ]
 
 
-def _dimensions(data: list[dict[str, Any]]) -> dict[str, Dimension]:
-    return _by_name((entry["name"], _dimension(entry)) for entry in data)
+def _dimensions(data: list[dict[str, Any]]) -> Space | dict[str, Dimension]:
+    dimensions = _by_name((entry["name"], _dimension(entry)) for entry in data)
+    if not any("path" in entry for entry in data):
+        return dimensions
+    paths = {entry["name"]: tuple(entry["path"]) for entry in data}
+    return Space.from_flat(dimensions, Nesting(paths, (entry["name"] for entry in data if "options" in entry)))
 
 
 def _by_name(pairs: Iterable[tuple[str, T]]) -> dict[str, T]:

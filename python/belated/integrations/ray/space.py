@@ -41,7 +41,7 @@ class TuneSpace:
     Raises
     ------
     InvalidSpace
-        The argument is not a mapping, or an entry cannot be searched.
+        The argument is not a mapping, has a `Choice`, or has an entry that cannot be searched.
 
     Examples
     --------
@@ -60,6 +60,11 @@ class TuneSpace:
         if not isinstance(given, Mapping):
             raise InvalidSpace(f"space={short_repr(given)} is not usable: pass a dict of parameter's name → dimension")
         self.space = Space({name: _read(name, value) for name, value in _leaves(given)})
+        if self.space.nesting is not None:
+            raise InvalidSpace(
+                f"space has a bl.Choice, which Tune's configs do not have: write {short_repr(list(self.space))} with "
+                "when= for conditions"
+            )
         for name in self.space:
             inner = [other for other in self.space if other.startswith(f"{name}/")]
             if inner:
@@ -109,6 +114,11 @@ def space_and_mode(optimizer: Optimizer, mode: str | None) -> tuple[TuneSpace, s
     """Return the space and the mode of an optimizer that the user passed. `mode` is the user's mode, if given."""
     if not isinstance(optimizer.domain_, Space):
         raise InvalidSetting("optimizer has candidates, and Tune's configs have names: give it a space")
+    if optimizer.domain_.nesting is not None:
+        raise InvalidSetting(
+            "optimizer has a nested space, and Tune's names are joined by '/': pass the space as space=, or give the "
+            'optimizer names such as "model/C" with when= for conditions'
+        )
     own = "max" if optimizer.direction == "maximize" else "min"
     if mode not in (None, own):
         raise InvalidSetting(f"mode={mode!r}, and optimizer has direction={optimizer.direction!r}: let them agree")
