@@ -61,7 +61,7 @@ def n_lines(source: str) -> int:
     """Return the number of lines with code, without docstrings."""
     docstrings: set[int] = set()
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
             docstrings |= _range(node.body[0].lineno, node.body[0].end_lineno)
     lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
