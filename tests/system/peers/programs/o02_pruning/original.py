@@ -22,11 +22,9 @@ def objective(trial):
     return accuracy
 
 
-study = optuna.create_study(
-    direction="maximize",
-    sampler=optuna.samplers.TPESampler(seed=0),
-    pruner=optuna.pruners.MedianPruner(n_startup_trials=5),
-)
+sampler = optuna.samplers.TPESampler(seed=0)
+pruner = optuna.pruners.MedianPruner(n_startup_trials=5)
+study = optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner)
 study.optimize(objective, n_trials=25)
 pruned = study.get_trials(states=[optuna.trial.TrialState.PRUNED])
 print(len(pruned), "trials were pruned, best value:", study.best_value, study.best_params)

@@ -1,4 +1,7 @@
-"""belated: suggest and observe in batches, with arrays, and the predictions of the model."""
+"""belated: suggest and observe in batches, with arrays, and the predictions of the model.
+
+`observe` takes one trial, so that a batch is a loop.
+"""
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer

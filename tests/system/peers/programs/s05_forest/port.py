@@ -1,6 +1,6 @@
 """belated: BayesOpt with earlier points and values, and plots of its model.
 
-Forests are refused: the model is a Gaussian process.
+Forests are refused: the model is a Gaussian process. There is no matrix of plots.
 """
 
 import itertools
