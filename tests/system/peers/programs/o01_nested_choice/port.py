@@ -25,13 +25,12 @@ for i in range(3):
     space[f"units_{i}"] = bl.Integer(4, 32, log=True, when={"n_layers": list(range(i + 1, 4))})
 
 
-def accuracy(params):
-    if params["model"] == "svc":
-        model = SVC(C=params["C"], gamma=params["gamma"])
+def accuracy(p):
+    if p["model"] == "svc":
+        model = SVC(C=p["C"], gamma=p["gamma"])
     else:
-        layers = [params[f"units_{i}"] for i in range(params["n_layers"])]
-        alpha = params["alpha"]
-        model = MLPClassifier(layers, alpha=alpha, solver="lbfgs", max_iter=40, random_state=0)
+        layers = [p[f"units_{i}"] for i in range(p["n_layers"])]
+        model = MLPClassifier(layers, alpha=p["alpha"], solver="lbfgs", max_iter=40, random_state=0)
     return cross_val_score(make_pipeline(StandardScaler(), model), X, y, cv=3).mean()
 
 

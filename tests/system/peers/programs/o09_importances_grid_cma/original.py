@@ -23,7 +23,7 @@ by_grid = optuna.create_study(direction="maximize", sampler=optuna.samplers.Grid
 by_grid.optimize(objective)
 study = optuna.create_study(direction="maximize", sampler=optuna.samplers.CmaEsSampler(seed=0))
 study.optimize(objective, n_trials=40)
-print(len(by_grid.trials), "points of the grid:", by_grid.best_value)
+print(len(by_grid.trials), "points:", by_grid.best_value)
 for name, importance in optuna.importance.get_param_importances(study).items():
     print(f"{name}: {importance:.2f}")
 print("best value:", study.best_value, study.best_params)

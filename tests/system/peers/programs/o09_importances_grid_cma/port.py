@@ -1,9 +1,7 @@
-"""belated: the grid is enqueued, BayesOpt replaces CMA-ES, and a plot has the importances.
+"""belated: random search covers a grid, BayesOpt replaces CMA-ES, and a plot has the importances.
 
-Longer: there is no optimizer for a grid, and only a plot has the importances. CMA-ES is refused.
+The importances are read from a plot. CMA-ES is refused.
 """
-
-import itertools
 
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import cross_val_score
@@ -20,18 +18,15 @@ def score(params):
     return cross_val_score(make_pipeline(StandardScaler(), SVR(**params)), X, y, cv=3).mean()
 
 
+grid = {"C": [1.0, 100.0, 10000.0], "gamma": [1e-4, 1e-2, 1.0], "epsilon": 1.0}
+by_grid = bl.maximize(score, optimizer=bl.RandomSearch(grid, seed=0), n_trials=9)
 space = {
     "C": bl.Real(1e0, 1e4, log=True),
     "gamma": bl.Real(1e-4, 1e0, log=True),
     "epsilon": bl.Real(0.1, 10.0, log=True),
 }
-grid = {"C": [1.0, 100.0, 10000.0], "gamma": [1e-4, 1e-2, 1.0], "epsilon": [1.0]}
-points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-optimizer = bl.BayesOpt(space, seed=0)
-optimizer.enqueue(points)
-by_grid = bl.maximize(score, optimizer=optimizer, n_trials=len(points))
-print(len(points), "points of the grid:", by_grid.best_value_)
-result = bl.maximize(score, optimizer=optimizer, n_trials=40)
+result = bl.maximize(score, space, n_trials=40, seed=0)
+print(len(by_grid.trials), "points:", by_grid.best_value_)
 ax = bl.plotting.plot_importance(result)
 for label, bar in reversed(list(zip(ax.get_yticklabels(), ax.patches, strict=True))):
     print(f"{label.get_text()}: {bar.get_width():.2f}")

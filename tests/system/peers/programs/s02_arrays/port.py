@@ -1,7 +1,4 @@
-"""belated: suggest and observe in batches, with arrays, and the predictions of the model.
-
-`observe` takes one trial, so that a batch is a loop.
-"""
+"""belated: suggest and observe in batches, with arrays, and the predictions of the model."""
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer
