@@ -88,7 +88,12 @@ def __getattr__(name: str) -> Any:
     if name == "plotting":
         return import_module("belated.plotting")
     if name not in _LAZY:
-        raise AttributeError(f"module 'belated' has no attribute {name!r}")
+        message = f"module 'belated' has no attribute {name!r}"
+        if name.startswith("_"):
+            raise AttributeError(message)
+        from belated.hints import module_advice
+
+        raise AttributeError(message + module_advice(name, __all__))
     found = globals()[name] = getattr(import_module(_LAZY[name]), name)
     return found
 

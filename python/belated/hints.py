@@ -21,6 +21,10 @@ _POINTS = (
 )
 _STOPPERS = "pass callbacks=[bl.NoImprovement(n)] or callbacks=[bl.ValueReached(value)]"
 _STUDIES = "bl.Study(name, store, optimizer) keeps trials in a store: pass it as optimizer="
+_MEASURED = (
+    "constraints= has functions of the params, which return True if the params are allowed; if a measured value is not "
+    "allowed, raise an exception in f, or call fail(trial): the model learns where trials fail"
+)
 
 
 def _by_name(names: dict[str, str]) -> dict[str, str]:
@@ -46,7 +50,7 @@ ELSEWHERE = _by_name(
         "max_concurrent_trials n_threads",
         "timeout": "timeout_seconds time_budget time_budget_s time_limit max_time",
         "progress": "verbose verbosity disp show_progress_bar progress_bar progressbar",
-        "optimizer": "study algo search_alg",
+        "optimizer": "study algo search_alg sampler",
         _POINTS: "x0 y0 points_to_evaluate evaluated_rewards initial_points",
         _STUDIES: "study_name storage load_if_exists",
         _STOPPERS: "stop stopper early_stopping early_stop_fn no_progress_fn patience loss_threshold target_value",
@@ -54,14 +58,15 @@ ELSEWHERE = _by_name(
         "the result has them as result.trials, and optimizer= continues with earlier ones: leave it out": "trials",
         "belated has one objective: maximize or minimize one number made of them": "directions",
         # Arguments of an optimizer.
-        "acquisition": "acq acq_func acquisition_function utility_function sampler",
+        "acquisition": "acq acq_func acquisition_function utility_function",
         _NO_SEARCH_OPTIONS: "acq_optimizer acq_optimizer_kwargs optimizer_kwargs",
         "pending": "x_pending",
         "surrogate": "base_estimator estimator model gp",
         "initial": "n_initial_points n_startup_trials n_startup_jobs n_random_starts num_initialization_trials "
         "init_points n_init",
         "Initial.how": "initial_point_generator",
-        "constraints": "parameter_constraints constraint constraints_func space_constraint",
+        "constraints": "parameter_constraints space_constraint",
+        _MEASURED: "constraint constraints_func outcome_constraints",
         "belated's LogEI has no margin xi: leave it out": "xi",
         "UCB.beta": "kappa",
         "GP.lengthscale": "length_scale",
@@ -100,6 +105,32 @@ _VALUES_ELSEWHERE = _by_name(
         "liar": "constant_liar cl_min cl_mean cl_max",
         "hallucinate": "kriging_believer believer",
         "integrate": "fantasize fantasies fantasy",
+    }
+)
+
+# Methods of other packages without a counterpart in belated, and what to use instead. The names are in lower case and
+# have letters and digits only.
+_METHODS_ELSEWHERE = _by_name(
+    {
+        "belated has no forests or boosted trees: bl.BayesOpt fits a Gaussian process, and bl.RandomSearch and "
+        "bl.TreeSearch have no model": "rf et gbrt forest randomforest extratrees forestminimize gbrtminimize",
+        "belated has no evolutionary algorithms: use bl.BayesOpt, or the package cma if f is cheap and has no noise": (
+            "cma cmaes nsgaii nsgaiii de differentialevolution genetic pso"
+        ),
+        "belated has no TPE: use bl.BayesOpt": "tpe",
+        "belated has no Hyperband: pass curve=bl.Curve(steps) and stopping=bl.ASHA()": "hyperband bohb dehb",
+    }
+)
+
+# Functions and classes of other packages, and their replacements in belated.
+_NAMES_ELSEWHERE = _by_name(
+    {
+        "bl.minimize(f, space, n_trials=…)": "gp_minimize fmin",
+        "bl.RandomSearch(space)": "RandomSampler dummy_minimize",
+        "bl.BayesOpt(space)": "BayesianOptimization GPSampler AxClient",
+        "bl.Study(name, store, optimizer), or bl.maximize and bl.minimize without a store": "create_study",
+        "bl.Study.load(name, store)": "load_study",
+        "belated.integrations.sklearn.BelatedSearchCV": "BayesSearchCV RandomizedSearchCV GridSearchCV",
     }
 )
 
@@ -165,10 +196,28 @@ def attribute_advice(name: str, known: Iterable[str]) -> str:
     return f": use {'' if own else 'optimizer.'}{advice}"
 
 
+def module_advice(name: str, known: Iterable[str]) -> str:
+    """Return the end of the message for an unknown name of the package; `known` has the names of the package."""
+    method, elsewhere = method_advice(name), _NAMES_ELSEWHERE.get(name)
+    if method or elsewhere:
+        return f": {method or f'use {elsewhere}'}"
+    near = nearest(name, known, cutoff=0.8)
+    return f": did you mean {near}?" if near else ""
+
+
+def method_advice(name: Any) -> str:
+    """Return what to use in place of a method that belated lacks, or "" for other names."""
+    plain = "".join(filter(str.isalnum, name.lower())) if isinstance(name, str) else ""
+    return _METHODS_ELSEWHERE.get(plain.removesuffix("sampler"), "")
+
+
 def value_advice(value: Any, words: Iterable[str]) -> str:
-    """Return ``; did you mean …?`` with the word most similar to `value`, or "" if all words differ strongly."""
+    """Return ``; `` and advice on a value, or "" if the value is not a known method and all words differ strongly."""
     if not isinstance(value, str):
         return ""
+    method = method_advice(value)
+    if method:
+        return f"; {method}"
     words, name = list(words), value.lower()
     elsewhere = _VALUES_ELSEWHERE.get(name)
     near = elsewhere if elsewhere in words else nearest(name, words)

@@ -60,7 +60,10 @@ class DistributionSpace:
     def __init__(self, given: Mapping[str, Any]) -> None:
         if not isinstance(given, Mapping):
             advice = "pass a dict of parameter's name → dimension, distribution or list"
-            if isinstance(given, (list, tuple)) and any(isinstance(each, Mapping) for each in given):
+            # scikit-optimize also takes pairs (space, number of points).
+            entries = given if isinstance(given, (list, tuple)) else []
+            parts = [part for each in entries for part in (each if isinstance(each, tuple) else [each])]
+            if any(isinstance(part, Mapping) for part in parts):
                 advice = (
                     "write one dict of all parameters, in which when= says where one is used, as in "
                     'bl.Integer(2, 5, when={"kernel": "poly"})'

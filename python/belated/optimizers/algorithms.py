@@ -174,10 +174,12 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     """
     known = _ALGORITHMS.get(name) if isinstance(name, str) else None
     if known is None:
+        from belated.hints import method_advice
+
         by_lower = {known.lower(): known for known in _ALGORITHMS}
         near = [by_lower[match] for match in difflib.get_close_matches(str(name).lower(), by_lower, n=3)]
-        advice = f"did you mean {' or '.join(near)}?" if near else f"pass one of {list(_ALGORITHMS)}"
-        raise InvalidSetting(f"name={short_repr(name)} is not an algorithm: {advice}")
+        similar = f"did you mean {' or '.join(near)}?" if near else f"pass one of {list(_ALGORITHMS)}"
+        raise InvalidSetting(f"name={short_repr(name)} is not an algorithm: {method_advice(name) or similar}")
     made = known.optimizer
     for argument, given in kwargs.items():
         if argument.partition("__")[0] not in arguments_of(made, private=True):

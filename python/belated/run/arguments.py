@@ -8,7 +8,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from belated._core import InvalidSetting
-from belated.hints import ELSEWHERE, RUN_ARGUMENTS, argument_advice
+from belated.hints import ELSEWHERE, RUN_ARGUMENTS, argument_advice, value_advice
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.curve import Curve, Stopping, StoppingName
 from belated.optimizers.names import UnknownArgument
@@ -93,7 +93,10 @@ def chosen_optimizer(
             raise InvalidSetting(f"{unused} would make a new optimizer, and one is given: leave them out")
         chosen = given
     else:
-        raise InvalidSetting(f"optimizer={short_repr(given)} is not usable: pass an optimizer or a Study of belated")
+        advice = value_advice(given, ())
+        raise InvalidSetting(
+            f"optimizer={short_repr(given)} is not usable: pass an optimizer or a Study of belated{advice}"
+        )
     params = chosen.get_params()
     if params["direction"] != direction:
         other = "minimize" if direction == "maximize" else "maximize"

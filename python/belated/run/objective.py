@@ -28,6 +28,7 @@ UNUSABLE_ATTRS = Place("unusable attrs", "", 0)
 
 _RETURNED_KEYS = ("value", "std", "cost", "attrs")
 _ACCEPTED = "return a number, or a mapping with value and optionally std, cost and attrs"
+_ONE_OBJECTIVE = "belated has one objective: combine several into one number, and keep each of them in attrs"
 
 # Attributes of trials in other packages, and their replacements in belated.
 _TRIAL_ELSEWHERE = {
@@ -36,6 +37,7 @@ _TRIAL_ELSEWHERE = {
         "declare the space as an argument of the run, and read trial.params[name]",
     ),
     **dict.fromkeys(("set_user_attr", "set_metric_names"), "write trial.attrs[name] = value"),
+    "set_constraint": "raise an exception if a measured value is not allowed; the model learns where trials fail",
     "user_attrs": "use trial.attrs",
     "should_prune": "use trial.should_stop()",
 }
@@ -363,13 +365,16 @@ def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str
         pair = _pair(returned)
         if pair is not None:
             first, second = map(one_line, pair)
-            raise _Unusable(
-                f", two numbers without names: return {{'value': {first}, 'std': {second}}} where the second is the "
-                f"standard deviation of the noise, or {{'value': {first}, 'cost': {second}}} where it is a cost"
+            named = (
+                f"return {{'value': {first}, 'std': {second}}} where the second is the standard deviation of the "
+                f"noise, or {{'value': {first}, 'cost': {second}}} where it is a cost; "
             )
+            raise _Unusable(f", two numbers without names: {'' if pair[1] < 0 else named}{_ONE_OBJECTIVE}")
         within = "" if value is returned else f" with value={one_line(value)}"
         several = isinstance(returned, (tuple, list))
-        raise _Unusable(f"{within}, which is not one finite number" + (f": {_ACCEPTED}" if several else ""))
+        numbers = several and len(returned) > 2 and all(real_number(each) is not None for each in returned)
+        advice = f": {_ACCEPTED}" if several else ""
+        raise _Unusable(f"{within}, which is not one finite number{advice}{f'; {_ONE_OBJECTIVE}' if numbers else ''}")
     if attrs is not None and not isinstance(attrs, Mapping):
         raise _Unusable(f" with attrs={one_line(attrs)}, which is not a mapping")
     return number, _amount("std", std), _amount("cost", cost), attrs or {}

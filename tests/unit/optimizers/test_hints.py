@@ -33,7 +33,7 @@ MEANT = {
     **dict.fromkeys(["random_state", "random_seed", "rng", "rstate"], "seed"),
     **dict.fromkeys(["bounds", "pbounds", "dimensions", "search_space", "parameters"], "space"),
     **dict.fromkeys(["n_startup_trials", "n_initial_points", "init_points", "n_random_starts"], "initial"),
-    **dict.fromkeys(["acq_func", "acquisition_function", "sampler"], "acquisition"),
+    **dict.fromkeys(["acq_func", "acquisition_function"], "acquisition"),
     "base_estimator": "surrogate",
 }
 MEANT_BY_RUNS = {
@@ -41,9 +41,9 @@ MEANT_BY_RUNS = {
     **dict.fromkeys(["n_jobs", "max_workers", "num_workers"], "n_workers"),
     **dict.fromkeys(["verbose", "show_progress_bar", "disp"], "progress"),
     **dict.fromkeys(["func", "fn", "objective"], "f"),
-    **dict.fromkeys(["callback", "timeout_seconds", "study"], None),
+    **dict.fromkeys(["callback", "timeout_seconds", "study", "sampler"], None),
 }
-NEAREST = {"callback": "callbacks", "timeout_seconds": "timeout", "study": "optimizer"}
+NEAREST = {"callback": "callbacks", "timeout_seconds": "timeout", "study": "optimizer", "sampler": "optimizer"}
 
 
 @pytest.mark.parametrize(("name", "meant"), (MEANT | MEANT_BY_RUNS | NEAREST).items())
@@ -83,6 +83,7 @@ def test_arguments_of_runs_given_to_an_optimizer(make, name):
         ("early_stop_fn", "callbacks=[bl.ValueReached(value)]"),
         ("pruner", "stopping=bl.ASHA()"),
         ("directions", "belated has one objective"),
+        ("constraints_func", "raise an exception in f, or call fail"),
         ("trials", "result.trials"),
         ("xi", "LogEI has no margin"),
     ],
@@ -330,3 +331,53 @@ def test_optimizers_named_in_an_error_support_the_feature(asked):
             [words] = re.findall("leave it out, or use (.*)$", str(error))
             named.add(frozenset(re.split(", | or ", words)))
     assert supported != KINDS.keys() and named == {frozenset(supported)}
+
+
+# Names of the package, and methods that belated lacks.
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("gp_minimize", "use bl.minimize(f, space, n_trials=…)"),
+        ("create_study", "use bl.Study(name, store, optimizer), or bl.maximize and bl.minimize without a store"),
+        ("RandomSampler", "use bl.RandomSearch(space)"),
+        ("CmaEsSampler", "belated has no evolutionary algorithms: use bl.BayesOpt"),
+        ("forest_minimize", "belated has no forests or boosted trees: bl.BayesOpt fits"),
+        ("minimise", "did you mean minimize?"),
+    ],
+)
+def test_names_of_the_package(name, advice):
+    with pytest.raises(AttributeError) as raised:
+        getattr(bl, name)
+    assert str(raised.value).startswith(f"module 'belated' has no attribute {name!r}: {advice}")
+    for named in re.findall(r"bl\.(\w+)", str(raised.value)):
+        assert hasattr(bl, named)
+
+
+def test_names_of_the_package_without_counterpart_and_private_names_have_no_advice():
+    for name in ("qqqq", "__wrapped__", "_minimize"):
+        with pytest.raises(AttributeError, match=f"^module 'belated' has no attribute {name!r}$"):
+            getattr(bl, name)
+
+
+@pytest.mark.parametrize(
+    ("method", "advice"),
+    [
+        ("CMA-ES", "no evolutionary algorithms: use bl.BayesOpt, or the package cma"),
+        ("nsga-ii", "no evolutionary algorithms"),
+        ("RF", "no forests or boosted trees: bl.BayesOpt fits a Gaussian process"),
+        ("random forest", "no forests or boosted trees"),
+        ("TPE", "no TPE: use bl.BayesOpt"),
+        ("Hyperband", r"no Hyperband: pass curve=bl.Curve\(steps\) and stopping=bl.ASHA\(\)"),
+    ],
+)
+def test_methods_that_belated_lacks(method, advice):
+    calls = [
+        lambda: bl.algorithm(method, BOX),
+        lambda: bl.BayesOpt(BOX, surrogate=method),
+        lambda: bl.minimize(f, optimizer=method, n_trials=1),
+    ]
+    for call in calls:
+        with pytest.raises(bl.InvalidSetting, match=f"{re.escape(repr(method))} is not .*{advice}"):
+            call()

@@ -205,7 +205,7 @@ def test_one_number(returned):
 @pytest.mark.filterwarnings("ignore:trial 0 failed:belated.BelatedWarning")
 @pytest.mark.parametrize(
     "returned",
-    [(0.9, 76.0), (1, 2), [0.9, 76.0], (0.5, -1.0), (0.5, np.nan), (np.nan, 0.5), (np.float32(0.5), np.array(0.1))]
+    [(0.9, 76.0), (1, 2), [0.9, 76.0], (0.5, np.nan), (np.nan, 0.5), (np.float32(0.5), np.array(0.1))]
     + [np.array([0.9, 76.0]), Tensor([0.9, 76.0], (2,))],
     ids=without_address,
 )
@@ -254,7 +254,8 @@ def test_a_mapping():
         ({"value": 0.5, "attrs": 3}, "with attrs=3, which is not a mapping"),
         ({"value": 0.5, "attrs": {"model": object()}}, "attrs.*model"),
         ({"value": 0.5, "attrs": {3: 1}}, "attrs.*3"),
-        ((1.0, 0.1, 0.2), "not one finite number: return a number, or a mapping"),
+        ((1.0, 0.1, 0.2), "not one finite number: return a number, or a mapping.*; belated has one objective"),
+        ((1.0, -3.0), "two numbers without names: belated has one objective: combine"),
         ((1.0, "0.1"), "not one finite number: return"),
         ((), "not one finite number"),
         (np.nan, "not one finite number"),
