@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import InvalidSetting, NumericalError
+from belated._core import Acquisition, InvalidSetting, NumericalError
 from belated.space.candidates import Candidates
 from belated.space.dimensions import Categorical, Dimension
 from belated.space.space import Space
@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 # The maximum number of rows of a draw. All parameters use the same rows. The time of a draw is cubic in this number.
 _MAX_ROWS = 1200
-_MIN_POINTS, _MAX_POINTS = 10, 300
+_MAX_POINTS = 300
 _N_DRAWS = 100
 
 
@@ -34,18 +34,16 @@ def total_effects(search: ReadAccess, context: Mapping[str, Any] | None, caller:
         raise InvalidSetting(f"{caller} needs a space of named parameters, and this search has candidates")
     model, *_ = search._fitted(caller)
     n = max(2, min(_MAX_POINTS, _MAX_ROWS // (len(space) + 1)))
-    while True:
-        rows = search._source._problem.with_context(_rows(space, n), context)
-        # Merge equal rows, which occur if points differ only in inactive parameters, for example.
-        different, place = np.unique(rows, axis=0, return_inverse=True)
-        try:
-            draws = model.sample(different, _N_DRAWS, 0)[:, place.ravel()].reshape(_N_DRAWS, -1, n)
-            break
-        except NumericalError:
-            # If f is smooth and almost known, rounding errors exceed the covariances of close points.
-            if n < _MIN_POINTS:
-                raise
-            n //= 2
+    rows = search._source._problem.with_context(_rows(space, n), context)
+    # Merge equal rows, which occur if points differ only in inactive parameters, for example.
+    different, place = np.unique(rows, axis=0, return_inverse=True)
+    try:
+        draws = model.sample(different, _N_DRAWS, 0)
+    except NumericalError:
+        # If f is smooth and almost known, rounding errors exceed the covariances of close points. Approximate draws do
+        # not need these covariances.
+        draws = np.array([Acquisition.thompson(model, seed=seed)(different) for seed in range(_N_DRAWS)])
+    draws = draws[:, place.ravel()].reshape(_N_DRAWS, -1, n)
     variance = draws[:, 0].var(axis=1)
     squares = ((draws[:, :1] - draws[:, 1:]) ** 2).mean(axis=2)
     effects = np.where(variance[:, None] > 0, squares / (2 * np.where(variance > 0, variance, 1.0)[:, None]), 0.0)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated import plotting
-from belated.optimizers.importance import paired_points
+from belated._core import Acquisition
+from belated.optimizers.importance import paired_points, total_effects
 
 
 def searched(space, f, n=24, **arguments):
@@ -58,10 +59,36 @@ def test_shares_are_the_medians_of_the_plot_divided_by_their_sum():
         opt.importances()
 
 
-def test_functions_that_are_smooth_and_almost_known():
-    """The covariance of 900 points is below the rounding errors."""
-    opt = searched({"a": (0.0, 1.0), "b": (0.0, 1.0)}, lambda p: 3 * p["a"] + p["b"], 20)
-    assert opt.importances() == pytest.approx({"a": 0.9, "b": 0.1}, abs=1e-3)
+@pytest.mark.parametrize(("n", "d"), [(20, 2), (200, 12)])
+def test_functions_that_are_smooth_and_almost_known(n, d):
+    """The covariances of close points are below the rounding errors. The shares of a linear function are known."""
+    weights = {f"x{i}": i + 1 for i in range(d)}
+    opt = searched(dict.fromkeys(weights, (0.0, 1.0)), lambda p: sum(weights[name] * p[name] for name in weights), n)
+    total = sum(weight**2 for weight in weights.values())
+    shares = {name: weight**2 / total for name, weight in weights.items()}
+    assert opt.importances() == pytest.approx(shares, abs=0.005)
+
+
+def test_approximate_draws_agree_with_exact_draws(monkeypatch):
+    opt = searched({"a": (0.0, 1.0), "b": (0.0, 1.0)}, lambda p: math.sin(6 * p["a"]) * p["b"], 12)
+    names, exact = total_effects(opt, None, "importances")
+
+    def refuse(*_):
+        raise bl.NumericalError("no exact draws")
+
+    model, *others = opt._fitted("importances")
+    stub = type("Stub", (), {"sample": refuse})()
+    monkeypatch.setattr(type(opt), "_fitted", lambda *_: (stub, *others))
+    thompson = Acquisition.thompson
+    monkeypatch.setattr(
+        "belated.optimizers.importance.Acquisition",
+        type("Stub", (), {"thompson": staticmethod(lambda _, seed: thompson(model, seed=seed))}),
+    )
+    approximate = total_effects(opt, None, "importances")[1]
+    assert names == ["a", "b"] and exact.std(axis=0).max() > 0.005
+    assert np.quantile(approximate, [0.1, 0.5, 0.9], axis=0) == pytest.approx(
+        np.quantile(exact, [0.1, 0.5, 0.9], axis=0), abs=0.05
+    )
 
 
 @settings(max_examples=10, deadline=None)
