@@ -41,7 +41,7 @@ mypy_path = {path}
 ignore_missing_imports = true
 
 # Not installed everywhere.
-[mypy-distributed.*,loky.*,optuna.*,pyarrow.*,ray.*]
+[mypy-distributed.*,loky.*,mlflow.*,optuna.*,pyarrow.*,ray.*,tensorboardX.*]
 ignore_missing_imports = true
 follow_imports = skip
 """

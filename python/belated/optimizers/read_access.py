@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from belated._core import BelatedError, GaussianProcess, InvalidSetting
 from belated.optimizers.delays import Delays, Forecast, Overdue, delays_of
 from belated.optimizers.durations import Durations, durations_of
+from belated.optimizers.importance import total_effects
 from belated.optimizers.log import Array, Log
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import trials_dataframe
@@ -365,6 +366,53 @@ class ReadAccess(ABC):
             The optimizer does not have a model, for example `RandomSearch`.
         """
         return surrogate_of(self._source._problem, *self._fitted("surrogate_"))
+
+    def importances(self, context: Mapping[str, Any] | None = None) -> dict[str, float]:
+        """Return the importance of each parameter: its share in the variance of f over the space.
+
+        The importance is the total effect of the parameter, E[Var(f | all other parameters)] / Var(f), where params are
+        drawn uniformly from the space (on the scales of the parameters). The total effect is computed for each of 100
+        draws of f from the posterior; the importances are the medians, divided by their sum. A parameter does not have
+        an effect at points where it is inactive. If bad values are compressed (`GP`, ``targets="robust"``), f has the
+        compressed values. With few trials the importances are uncertain: `plot_importance` of `belated.plotting` shows
+        the undivided medians with intervals.
+
+        Parameters
+        ----------
+        context : mapping, optional
+            The context at which the model is used, if a context was declared.
+
+        Returns
+        -------
+        dict
+            The importances by name, the largest first. Their sum is 1. Constants are left out.
+
+        Raises
+        ------
+        NotFitted
+            Fewer than two different values have been observed, or the model does not depend on any parameter.
+        InvalidSetting
+            The search does not have a model, or has candidates.
+        InvalidContext
+            The context is missing, was not declared, or is out of its space.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
+        >>> for trial in optimizer.suggest(n=20):
+        ...     trial.observe(3 * trial.params["x"] + trial.params["y"])
+        >>> {name: round(share, 1) for name, share in optimizer.importances().items()}
+        {'x': 0.9, 'y': 0.1}
+        """
+        names, effects = total_effects(self, context, "importances")
+        log = self._source._current_log()
+        medians, n_values = np.median(effects, axis=0), len({log.trial(i).value for i in log.numbers("observed")})
+        if n_values < 2 or not medians.sum() > 0:
+            found = "a single value" if n_values < 2 else "values that do not depend on the parameters"
+            raise NotFitted(f"importances needs different values, and the trials have {found}: observe more trials")
+        shares = medians / medians.sum()
+        return {names[i]: float(shares[i]) for i in np.argsort(-shares, kind="stable")}
 
     @property
     def durations_(self) -> Durations:

@@ -6,19 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from belated.optimizers.importance import total_effects
 from belated.optimizers.read_access import ReadAccess
-from belated.plotting.figures import BLUE, Axes, axes_for, finished, space_of
-from belated.space.dimensions import Categorical, Dimension
-from belated.space.space import Space
-
-Array = NDArray[np.float64]
-
-# The maximum number of rows of a draw. All parameters use the same rows. The time of a draw is cubic in this number.
-_MAX_ROWS = 1200
-_MAX_POINTS = 300
-_N_DRAWS = 100
+from belated.plotting.figures import BLUE, Axes, axes_for, checked_search, finished
 
 
 def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None, ax: Axes | None = None) -> Axes:
@@ -54,57 +45,13 @@ def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None
     InvalidContext
         The context is missing, was not declared, or is out of its space.
     """
-    space = space_of(search, "plot_importance")
-    low, middle, high = np.quantile(total_effects(search, space, context), [0.05, 0.5, 0.95], axis=0)
-    names = np.array(list(space), dtype=object)
-    # Leave out constants, and draw the most important parameter on top.
-    order = [i for i in np.argsort(middle, kind="stable") if space[names[i]].width]
+    names, effects = total_effects(checked_search(search, "plot_importance"), context, "plot_importance")
+    low, middle, high = np.quantile(effects, [0.05, 0.5, 0.95], axis=0)
+    # Draw the most important parameter on top.
+    order = np.argsort(middle, kind="stable")
     ax = axes_for(ax)
     error = np.array([middle - low, high - middle])[:, order]
-    ax.barh(names[order].tolist(), middle[order], xerr=error, color=BLUE, ecolor="black", capsize=3, height=0.6)
+    bars = [names[i] for i in order]
+    ax.barh(bars, middle[order], xerr=error, color=BLUE, ecolor="black", capsize=3, height=0.6)
     label = "Share of the variance of f (total effect)"
     return finished(ax, legend=False, axis="x", xlabel=label, xlim=(0, None))
-
-
-def total_effects(search: ReadAccess, space: Space, context: Mapping[str, Any] | None) -> Array:
-    """Return the total effect of each parameter for each draw, shape (draws, d)."""
-    model, *_ = search._fitted("plot_importance")
-    d = len(space)
-    n = max(2, min(_MAX_POINTS, _MAX_ROWS // (d + 1)))
-    a, b = paired_points(n, d, np.random.default_rng(0))
-    blocks = [a]
-    for i in range(d):
-        mixed = a.copy()
-        mixed[:, i] = b[:, i]
-        blocks.append(mixed)
-    rows = np.array([space.encode(_params(space, u)) for u in np.concatenate(blocks)])
-    rows = search._source._problem.with_context(rows, context)
-    # Merge equal rows, which occur if points differ only in inactive parameters, for example.
-    different, place = np.unique(rows, axis=0, return_inverse=True)
-    draws = model.sample(different, _N_DRAWS, 0)[:, place.ravel()].reshape(_N_DRAWS, d + 1, n)
-    variance = draws[:, 0].var(axis=1)
-    squares = ((draws[:, :1] - draws[:, 1:]) ** 2).mean(axis=2)
-    return np.where(variance[:, None] > 0, squares / (2 * np.where(variance > 0, variance, 1.0)[:, None]), 0.0)
-
-
-def paired_points(n: int, d: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return a and b, each with n points in the unit cube of d dimensions.
-
-    In each dimension, the pairs (a_i, b_i) are the points ((k + 1/2)/n, 1/2 + k(√5 - 1)/2 mod 1) of a lattice in the
-    unit square, in a random order. Therefore a is a Latin hypercube, and b is nearly a Latin hypercube.
-    """
-    k = np.arange(n)
-    order = rng.permuted(np.tile(k, (d, 1)), axis=1).T
-    return (order + 0.5) / n, (0.5 + order * (np.sqrt(5) - 1) / 2) % 1.0
-
-
-def _params(space: Space, u: Array) -> dict[str, Any]:
-    """Return the params at a point of the unit cube, which has one dimension for each name."""
-    values = {name: _value(dimension, share) for (name, dimension), share in zip(space.items(), u, strict=True)}
-    return space.active_part(values)
-
-
-def _value(dimension: Dimension, share: float) -> Any:
-    if isinstance(dimension, Categorical):
-        return dimension.choices[int(share * len(dimension.choices))]
-    return dimension.decode(np.array([share]))

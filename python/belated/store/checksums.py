@@ -68,7 +68,7 @@ def verified(name: str, study: int, start: int, records: Iterable[Record]) -> li
 def complete(rows: list[Any], start: int, n: Any) -> list[Record]:
     """Return the events from number `start` on. Raise an error if events are missing among the study's n events."""
     if type(n) is not int:
-        raise StoreError("the study's count of events is missing: the store is damaged; restore a copy")
+        raise StoreError("the study's count of events is missing: the study was deleted, or the store is damaged")
     if n < start:
         raise EventsGone(
             f"the store has {n} events of a study of which this process knows {start}: it was replaced by an "
@@ -97,7 +97,10 @@ def header(study: int, name: str, definition: Mapping[str, Any], at: float) -> H
 
 
 def read_header(stored: Header) -> dict[str, Any]:
-    """Return the definition in a header; raise StoreError if the header is damaged or has an unknown version."""
+    """Return the definition in a header; raise StoreError if the header is damaged or has an unknown version.
+
+    Attributes of the study are under the key "attrs". They exist only with the key "revision", which counts changes.
+    """
     study, name, text, at, version, checksum = stored
     if type(version) is int and version > VERSION:
         raise _other_version(f"study {name!r}", version)
@@ -109,8 +112,9 @@ def read_header(stored: Header) -> dict[str, Any]:
         if version != VERSION:
             raise _other_version(f"study {name!r}", version)
         definition: dict[str, Any] = json.loads(text, parse_constant=_refuse_constant)
-        has_keys = isinstance(definition, dict) and set(definition) == {"optimizer", "arguments"}
-        if not has_keys or not isinstance(definition["arguments"], dict):
+        keys = set(definition) if isinstance(definition, dict) else set()
+        types = {"arguments": dict} | ({"attrs": dict, "revision": int} if "attrs" in keys else {})
+        if keys != {"optimizer", *types} or any(type(definition[key]) is not kind for key, kind in types.items()):
             raise ValueError("it is not a definition")
     except (ValueError, RecursionError) as error:
         raise StoreError(

@@ -90,6 +90,17 @@ class Store(ABC):
         """Return the study of this name, or None if it does not exist."""
 
     @abstractmethod
+    def replace_header(self, old: Header, new: Header) -> bool:
+        """Replace a header by a header with the same id and name. Return False if `old` is no longer stored."""
+
+    @abstractmethod
+    def delete(self, name: str) -> bool:
+        """Delete a study with its events. Return False if it does not exist.
+
+        Later calls of processes that have opened the study raise an error.
+        """
+
+    @abstractmethod
     def events(self, name: str, start: int) -> list[Record]:
         """Return a study's events from number `start` on."""
 

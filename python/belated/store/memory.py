@@ -47,6 +47,19 @@ class MemoryStore(Store):
         """Return the study of this name, or None if it does not exist."""
         return self._studies[name][0] if name in self._studies else None
 
+    def replace_header(self, old: Header, new: Header) -> bool:
+        """Replace a header by a header with the same id and name. Return False if `old` is no longer stored."""
+        with self._lock:
+            stored = self.header(old.name) == old
+            if stored:
+                self._studies[old.name] = (new, self._records(old.name))
+            return stored
+
+    def delete(self, name: str) -> bool:
+        """Delete a study with its events. Return False if it does not exist."""
+        with self._lock:
+            return self._studies.pop(name, None) is not None
+
     def events(self, name: str, start: int) -> list[Record]:
         """Return a study's events from number `start` on."""
         return self._records(name)[start:]

@@ -20,6 +20,8 @@ T = TypeVar("T")
 #: The number of the layout below. Other layouts are refused.
 LAYOUT = 1
 
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+
 # A writer commits without waiting for the disk, so that the next writer can continue. The writer then waits until the
 # server's log is on disk. One sync serves all waiting writers. A standby server does not write to its log.
 _SYNC = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'belated', '') END"
@@ -53,6 +55,7 @@ _EVENTS = (
 _ROW = "(%s, %s, %s, %s, %s, %s, %s, %s)"
 _WRITE_KEY = "SELECT write_key FROM belated.events WHERE study = %s AND seq = %s"
 _HEADER = "SELECT id, name, definition, at, version, checksum FROM belated.studies"
+_REPLACE = "UPDATE belated.studies SET definition = %s, version = %s, checksum = %s WHERE id = %s AND checksum = %s"
 
 
 class PostgresStore(Store):
@@ -110,6 +113,7 @@ class PostgresStore(Store):
             for row in self._fetch(f"{_HEADER} WHERE name = %s", name):
                 self._ids[name] = row[0]
                 return Header(*row)
+            self._ids.pop(name, None)
         return None
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
@@ -118,7 +122,7 @@ class PostgresStore(Store):
 
         def start(connection: Any) -> list[str]:
             nonlocal tried
-            connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+            connection.execute(_BEGIN)
             taken = []
             # Use a fixed order, so that two such transactions do not wait for each other.
             for header, _ in sorted(studies, key=lambda study: study[0].name):
@@ -145,18 +149,41 @@ class PostgresStore(Store):
             connection.execute("COMMIT")
             return []
 
-        with self._server.lock:
-            self._refuse_nested()
-            try:
-                return self._run(start, create=True)
-            finally:
-                try:
-                    self._server.roll_back()
-                except BaseException:
-                    # The transaction was interrupted, perhaps before it began. Closing the connection releases the
-                    # lock.
-                    self._server.close()
-                    raise
+        return self._transact(start, create=True)
+
+    def replace_header(self, old: Header, new: Header) -> bool:
+        """Replace a header by a header with the same id and name. Return False if `old` is no longer stored."""
+        values = (new.definition, new.version, new.checksum, old.id, old.checksum)
+
+        def update(connection: Any) -> bool:
+            connection.execute(_BEGIN)
+            updated: bool = connection.execute(_REPLACE, values).rowcount == 1
+            connection.execute("COMMIT")
+            return updated
+
+        return self._transact(update)
+
+    def delete(self, name: str) -> bool:
+        """Delete a study with its events. Return False if it does not exist."""
+        tried: int | None = None
+
+        def remove(connection: Any) -> bool:
+            nonlocal tried
+            connection.execute(_BEGIN)
+            found = connection.execute("SELECT id FROM belated.studies WHERE name = %s", (name,)).fetchone()
+            if found is None or tried not in (None, found[0]):
+                # If the answer to an earlier commit was lost, that commit took place.
+                return tried is not None
+            # Wait for the study's writers.
+            connection.execute("SELECT pg_advisory_xact_lock(%s::bigint)", found)
+            connection.execute("DELETE FROM belated.events WHERE study = %s", found)
+            connection.execute("DELETE FROM belated.heads WHERE study = %s", found)
+            deleted: bool = connection.execute("DELETE FROM belated.studies WHERE id = %s", found).rowcount == 1
+            [tried] = found
+            connection.execute("COMMIT")
+            return deleted
+
+        return self._transact(remove)
 
     def events(self, name: str, start: int) -> list[Record]:
         """Return a study's events from number `start` on."""
@@ -256,6 +283,21 @@ class PostgresStore(Store):
             return action(connection)
 
         return self._server.run(checked)
+
+    def _transact(self, action: Callable[[Any], T], create: bool = False) -> T:
+        """Call an action that begins and commits a transaction. If the action does not commit, roll back."""
+        with self._server.lock:
+            self._refuse_nested()
+            try:
+                return self._run(action, create)
+            finally:
+                try:
+                    self._server.roll_back()
+                except BaseException:
+                    # The transaction was interrupted, perhaps before it began. Closing the connection releases the
+                    # lock.
+                    self._server.close()
+                    raise
 
     def _check_layout(self, layout: int | None) -> None:
         if layout is None:
@@ -390,7 +432,7 @@ class _Transaction:
         # row. Read the events in a separate statement: a statement that waits for a lock sees the other tables as they
         # were before the wait.
         found = connection.execute(
-            f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_WITHOUT_WAITING if later else ''}"
+            f"{_BEGIN}; {_WITHOUT_WAITING if later else ''}"
             f"SELECT pg_advisory_xact_lock({self._study:d}); "
             f"SELECT n FROM belated.heads WHERE study = {self._study:d} FOR UPDATE; "
             "SELECT seq, version, key, at, body, checksum FROM belated.events "

@@ -58,7 +58,10 @@ def salvage(path: str) -> tuple[list[Header], list[tuple[int, Record]]]:
             row = pages.record(in_log, offset, 6, of_table=True)
             found = None if row is None else _intact_header(log if in_log else data, offset, row)
             if found is not None:
-                headers.setdefault(found.id, found)
+                # A change of attributes may leave the previous header in the file.
+                known = headers.get(found.id)
+                if known is None or _revision(found) > _revision(known):
+                    headers[found.id] = found
                 break
     return sorted(headers.values()), [(study, record) for (study, _), record in sorted(events.items())]
 
@@ -68,6 +71,11 @@ def _matches(form: "re.Pattern[bytes]", data: bytes, log: bytes) -> Iterator[tup
     for in_log, content in ((False, data), (True, log)):
         for match in form.finditer(content):
             yield in_log, match.start()
+
+
+def _revision(header: Header) -> int:
+    """Return the number of changes of the study's attributes."""
+    return int(read_header(header).get("revision", 0))
 
 
 def _is_json(text: str) -> bool:

@@ -146,6 +146,28 @@ class SqliteStore(Store):
 
         return self._run(lambda connection: self._in_transaction(connection, start), create=True)
 
+    def replace_header(self, old: Header, new: Header) -> bool:
+        """Replace a header by a header with the same id and name. Return False if `old` is no longer stored."""
+        statement = "UPDATE studies SET definition = ?, version = ?, checksum = ? WHERE id = ? AND checksum = ?"
+        values = (new.definition, new.version, new.checksum, old.id, old.checksum)
+
+        def update(connection: sqlite3.Connection) -> bool:
+            return connection.execute(statement, values).rowcount == 1
+
+        return self._run(lambda connection: self._in_transaction(connection, update), write=True)
+
+    def delete(self, name: str) -> bool:
+        """Delete a study with its events. Return False if it does not exist."""
+
+        def remove(connection: sqlite3.Connection) -> bool:
+            found = self._header(connection, name)
+            for table, column in (("events", "study"), ("heads", "study"), ("studies", "id")):
+                if found is not None:
+                    connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (found.id,))
+            return found is not None
+
+        return self._run(lambda connection: self._in_transaction(connection, remove), write=True)
+
     def events(self, name: str, start: int) -> list[Record]:
         """Return a study's events from number `start` on."""
 
@@ -200,6 +222,7 @@ class SqliteStore(Store):
         for row in self._fetch(connection, statement, (name,)):
             self._ids[name] = row[0]
             return Header(*row)
+        self._ids.pop(name, None)
         return None
 
     def _id(self, connection: sqlite3.Connection, name: str) -> int:
@@ -210,11 +233,11 @@ class SqliteStore(Store):
     def _fetch(self, connection: sqlite3.Connection, statement: str, arguments: Sequence[Any] = ()) -> list[Any]:
         return self._when_free(lambda: connection.execute(statement, arguments).fetchall())
 
-    def _run(self, action: Callable[[sqlite3.Connection], T], create: bool = False) -> T:
+    def _run(self, action: Callable[[sqlite3.Connection], T], create: bool = False, write: bool = False) -> T:
         """Call an action with this process's connection, and turn errors of SQLite into StoreError."""
         with self._lock:
             try:
-                return action(self._ready(create, write=create))
+                return action(self._ready(create, write=create or write))
             except (sqlite3.Error, UnicodeDecodeError) as error:
                 raise self._failed(error) from error
 

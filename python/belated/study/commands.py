@@ -1,4 +1,4 @@
-"""`belated study`: list, show, check, export and import the studies of a store."""
+"""`belated study`: list, show, check, export, import and delete the studies of a store."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def add_to(commands: Any) -> None:
         ("show", show_command, "settings, best and last trials of studies"),
         ("export", export_command, "all events, one line of JSON each"),
         ("import", import_command, "add studies that `export` wrote, all or none"),
+        ("delete", delete_command, "delete a study with all its trials"),
         ("check", check_command, "verify that everything in the store is as it was written"),
     ):
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
@@ -41,6 +42,8 @@ def add_to(commands: Any) -> None:
         add_store(action)
         if name in ("show", "export", "import"):
             action.add_argument("name", metavar="NAME", nargs="?", help="which study (default: all)")
+        if name == "delete":
+            action.add_argument("name", metavar="NAME", help="which study")
         if name == "export":
             action.add_argument("--salvage", action="store_true", help="from a damaged file: all that is intact")
         action.set_defaults(command=command)
@@ -183,6 +186,12 @@ def import_command(arguments: argparse.Namespace) -> None:
 
 def _opened(file: str) -> IO[str]:
     return open(file, encoding="utf-8", newline="\n")
+
+
+def delete_command(arguments: argparse.Namespace) -> None:
+    """Delete a study."""
+    Study.delete(arguments.name, arguments.store)
+    print(f"{arguments.name}: deleted")
 
 
 def check_command(arguments: argparse.Namespace) -> int:

@@ -10,7 +10,6 @@ from typing import Any, TypeGuard, overload
 
 from belated._core import Action, InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
-from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.log import Limit
 from belated.optimizers.names import checks_arguments
 from belated.optimizers.optimizer import Optimizer
@@ -25,6 +24,7 @@ from belated.store.forks import register_study
 from belated.store.memory import MemoryStore
 from belated.study.definition import definition_of, differences, optimizer_from
 from belated.study.from_optuna import optimizer_with_trials
+from belated.study.management import ManagedStudy
 from belated.study.shared_log import SharedLog
 
 # The longest key, in bytes of UTF-8. PostgreSQL's index takes rows of at most 2704 bytes, and a key is stored with the
@@ -32,7 +32,7 @@ from belated.study.shared_log import SharedLog
 LONGEST_NAME = 2500
 
 
-class Study(LifeCycle[SharedLog]):
+class Study(ManagedStudy):
     """An optimizer whose log is kept in a store. A study outlives the process, and many processes can share a study.
 
     Suggesting and reporting work as with an optimizer. When the call that makes a report returns, the report is stored.

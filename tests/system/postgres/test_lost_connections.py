@@ -162,8 +162,10 @@ def test_error_for_a_call_of_unknown_outcome(opened, lose_answers, monkeypatch):
     assert opened.events("s", 2) == [record(2)]
 
 
-def test_a_study_is_created_once_even_if_the_answer_was_lost(opened, monkeypatch):
-    real, lost = psycopg.Connection.execute, []
+@pytest.fixture
+def lost(monkeypatch):
+    """A list. If the list is empty, the answer to the next commit is lost, and the connection is added to the list."""
+    real, lost = psycopg.Connection.execute, [None]
 
     def execute(self, statement, *arguments, **settings):
         result = real(self, statement, *arguments, **settings)
@@ -174,6 +176,42 @@ def test_a_study_is_created_once_even_if_the_answer_was_lost(opened, monkeypatch
         return result
 
     monkeypatch.setattr(psycopg.Connection, "execute", execute)
+    return lost
+
+
+def test_a_study_is_deleted_once_even_if_the_answer_was_lost(opened, url, lost):
+    opened.create(header("t", 8), [record(0, study=8)])
+    lost.clear()
+    assert opened.delete("s") and lost and opened.names() == ["t"]
+    assert not opened.delete("s")
+    # Another process creates a study of the same name before the call is repeated.
+    connected = module.Server._connected
+
+    def overtaken(server):
+        if lost and server is opened._server:
+            module.Server._connected = connected
+            assert open_store(url).create(header("t", 9), [record(0, study=9)])
+        return connected(server)
+
+    lost.clear()
+    module.Server._connected = overtaken
+    try:
+        assert opened.delete("t") and lost
+    finally:
+        module.Server._connected = connected
+    assert opened.events("t", 0) == [record(0, study=9)]
+    opened.check()
+
+
+def test_attributes_are_kept_even_if_the_answer_was_lost(url, lost):
+    study = bl.Study("s", url, random_search())
+    lost.clear()
+    study.set_attrs({"a": 1})
+    assert lost and study.attrs == bl.Study.load("s", url).attrs == {"a": 1}
+
+
+def test_a_study_is_created_once_even_if_the_answer_was_lost(opened, lost):
+    lost.clear()
     assert opened.create(header("t", 8), [record(0, study=8)]) and lost
     assert not opened.create(header("t", 9), []) and opened.events("t", 0) == [record(0, study=8)]
     lost.clear()

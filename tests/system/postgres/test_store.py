@@ -130,10 +130,17 @@ def test_the_privileges_that_are_documented_suffice(roles, postgres, capsys):
     assert reader.best_value_ == 0.5 and reader.n_trials == 2
     for command in ("list", "show", "check", "export"):
         assert cli.main(["study", command, postgres.url(user="reader")]) == cli.DONE
-    for call in (reader.suggest, lambda: reader.observe(0, 1.0)):
+    calls = [reader.suggest, lambda: reader.observe(0, 1.0)]
+    calls += [lambda: worker.set_attrs({"a": 1}), lambda: bl.Study.delete("t", worker.store)]
+    for call in calls:
         with pytest.raises(bl.StoreError, match="the user lacks a privilege: docs/postgresql.md lists the required"):
             call()
-    assert worker.n_trials == 2
+    assert worker.n_trials == 2 and bl.Study.load("t", worker.store).n_trials == 1
+    postgres.execute("GRANT UPDATE ON belated.studies TO worker")
+    postgres.execute("GRANT DELETE ON belated.studies, belated.heads, belated.events TO worker")
+    worker.set_attrs({"a": 1})
+    bl.Study.delete("t", worker.store)
+    assert [(each.name, each.attrs) for each in bl.Study.list(postgres.url())] == [("s", {"a": 1})]
 
 
 def test_a_worker_cannot_change_or_remove_records(roles, postgres):

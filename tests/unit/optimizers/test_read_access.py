@@ -11,6 +11,7 @@ MEMBERS = [name for name in vars(ReadAccess) if not name.startswith("_")]
 CALLS = {
     "acquisition_at": lambda member: member({"x": 0.5}).tolist(),
     "forecast": lambda member: member(),
+    "importances": lambda member: member(),
     "overdue": lambda member: member(),
     "predict": lambda member: [each.tolist() for each in member([{"x": 0.5}])],
     "predict_final": lambda member: member(0),

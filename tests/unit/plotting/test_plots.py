@@ -13,7 +13,6 @@ import belated as bl
 from belated import plotting
 from belated._core import Action
 from belated.plotting.delays import arrived_within
-from belated.plotting.importance import paired_points
 from belated.plotting.trials import lanes_of
 
 pytest.importorskip("matplotlib").use("Agg")
@@ -321,14 +320,6 @@ def test_intervals_of_importance_are_wider_with_fewer_values():
         return max(high[0] - low[0] for low, high in plotting.plot_importance(opt).collections[0].get_segments())
 
     assert width(25) < width(6)
-
-
-@given(st.integers(5, 99), st.integers(1, 5), st.integers(0, 99))
-def test_points_are_evenly_spread_in_each_dimension_and_pair(n, d, seed):
-    a, b = paired_points(n, d, np.random.default_rng(seed))
-    assert a.shape == b.shape == (n, d)
-    assert (np.sort((a * n).astype(int), axis=0) == np.arange(n)[:, None]).all()
-    assert ((a - b) ** 2).mean(axis=0) == pytest.approx(np.full(d, 1 / 6), abs=1 / n)
 
 
 # Conditional spaces.

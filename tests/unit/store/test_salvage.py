@@ -193,6 +193,18 @@ def test_bytes_that_resemble_records_are_ignored(path, seed):
     assert [header.id for header in headers] == [5] and [(study, each.seq) for study, each in events] == [(5, 0)]
 
 
+def test_the_last_attributes_are_found(path):
+    """Earlier headers remain in the write-ahead log, and may remain in the file."""
+    study = bl.Study("s", f"sqlite:///{path}", bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    for n in [1, 2000, 3, 4, 9000, 6, 7, 8]:
+        study.set_attrs({"n": "a" * n})
+        [found], _ = salvage(path)
+        assert form.read_header(found)["attrs"] == {"n": "a" * n}
+    [header] = [study._store.header("s")]
+    study._store._disconnect()
+    assert salvage(path)[0] == [header]
+
+
 def test_a_file_that_cannot_be_read_is_a_store_error(path, tmp_path):
     with pytest.raises(bl.StoreError, match=f"store {path}: cannot be read: "):
         salvage(path)

@@ -29,6 +29,7 @@ def url(tmp_path):
     study.enqueue({"x": 0.25, "kind": None})
     other = bl.Study("two", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=2))
     other.observe(other.suggest(), 0.5)
+    other.set_attrs({'a, "definition": ': ["ü", 0.1]})
     return url
 
 
@@ -77,6 +78,7 @@ def test_an_imported_study_is_exported_byte_by_byte_and_continues_unchanged(run,
     for name in open_store(url).names():
         old, new = bl.Study.load(name, url), bl.Study.load(name, target)
         assert [repr(trial) for trial in new.trials] == [repr(trial) for trial in old.trials]
+        assert new.attrs == old.attrs
         context = None if old.context_space_ is None else {"day": 3.0}
         assert new.suggest(context=context).params == old.suggest(context=context).params
     # The new store recognises the keys of requests.

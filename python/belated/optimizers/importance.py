@@ -1,0 +1,86 @@
+"""The importance of each parameter according to the model: its total effect on the variance of f over the space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated._core import Acquisition, InvalidSetting, NumericalError
+from belated.space.candidates import Candidates
+from belated.space.dimensions import Categorical, Dimension
+from belated.space.space import Space
+
+if TYPE_CHECKING:
+    from belated.optimizers.read_access import ReadAccess
+
+Array = NDArray[np.float64]
+
+# The maximum number of rows of a draw. All parameters use the same rows. The time of a draw is cubic in this number.
+_MAX_ROWS = 1200
+_MAX_POINTS = 300
+_N_DRAWS = 100
+
+
+def total_effects(search: ReadAccess, context: Mapping[str, Any] | None, caller: str) -> tuple[list[str], Array]:
+    """Return the names of the parameters without constants, and for each draw their total effects, (draws, names).
+
+    `caller` is the name of the caller, for messages.
+    """
+    space = search.domain_
+    if isinstance(space, Candidates):
+        raise InvalidSetting(f"{caller} needs a space of named parameters, and this search has candidates")
+    model, *_ = search._fitted(caller)
+    n = max(2, min(_MAX_POINTS, _MAX_ROWS // (len(space) + 1)))
+    rows = search._source._problem.with_context(_rows(space, n), context)
+    # Merge equal rows, which occur if points differ only in inactive parameters, for example.
+    different, place = np.unique(rows, axis=0, return_inverse=True)
+    try:
+        draws = model.sample(different, _N_DRAWS, 0)
+    except NumericalError:
+        # If f is smooth and almost known, rounding errors exceed the covariances of close points. Approximate draws do
+        # not need these covariances.
+        draws = np.array([Acquisition.thompson(model, seed=seed)(different) for seed in range(_N_DRAWS)])
+    draws = draws[:, place.ravel()].reshape(_N_DRAWS, -1, n)
+    variance = draws[:, 0].var(axis=1)
+    squares = ((draws[:, :1] - draws[:, 1:]) ** 2).mean(axis=2)
+    effects = np.where(variance[:, None] > 0, squares / (2 * np.where(variance > 0, variance, 1.0)[:, None]), 0.0)
+    searched = [i for i, name in enumerate(space) if space[name].width]
+    return [list(space)[i] for i in searched], effects[:, searched]
+
+
+def _rows(space: Space, n: int) -> Array:
+    """Return n points, followed for each parameter by the same points with other values of this parameter."""
+    d = len(space)
+    a, b = paired_points(n, d, np.random.default_rng(0))
+    blocks = [a]
+    for i in range(d):
+        mixed = a.copy()
+        mixed[:, i] = b[:, i]
+        blocks.append(mixed)
+    return np.array([space.encode(_params(space, u)) for u in np.concatenate(blocks)])
+
+
+def paired_points(n: int, d: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Return a and b, each with n points in the unit cube of d dimensions.
+
+    In each dimension, the pairs (a_i, b_i) are the points ((k + 1/2)/n, 1/2 + k(√5 - 1)/2 mod 1) of a lattice in the
+    unit square, in a random order. Therefore a is a Latin hypercube, and b is nearly a Latin hypercube.
+    """
+    k = np.arange(n)
+    order = rng.permuted(np.tile(k, (d, 1)), axis=1).T
+    return (order + 0.5) / n, (0.5 + order * (np.sqrt(5) - 1) / 2) % 1.0
+
+
+def _params(space: Space, u: Array) -> dict[str, Any]:
+    """Return the params at a point of the unit cube, which has one dimension for each name."""
+    values = {name: _value(dimension, share) for (name, dimension), share in zip(space.items(), u, strict=True)}
+    return space.active_part(values)
+
+
+def _value(dimension: Dimension, share: float) -> Any:
+    if isinstance(dimension, Categorical):
+        return dimension.choices[int(share * len(dimension.choices))]
+    return dimension.decode(np.array([share]))

@@ -1,0 +1,121 @@
+"""`importances`: shares of the parameters in the variance of f."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+from belated import plotting
+from belated._core import Acquisition
+from belated.optimizers.importance import paired_points, total_effects
+
+
+def searched(space, f, n=24, **arguments):
+    opt = bl.BayesOpt(space, initial=n, seed=0, **arguments)
+    for trial in opt.suggest(n):
+        trial.observe(f(trial.params))
+    return opt
+
+
+@given(st.integers(5, 99), st.integers(1, 5), st.integers(0, 99))
+def test_points_are_evenly_spread_in_each_dimension_and_pair(n, d, seed):
+    a, b = paired_points(n, d, np.random.default_rng(seed))
+    assert a.shape == b.shape == (n, d)
+    assert (np.sort((a * n).astype(int), axis=0) == np.arange(n)[:, None]).all()
+    assert ((a - b) ** 2).mean(axis=0) == pytest.approx(np.full(d, 1 / 6), abs=1 / n)
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_shares_of_an_additive_function(direction):
+    """f = 3 a + b + (-2 or 2): the variances are 9/12, 1/12 and 4."""
+    space = {"c": 7, "n": bl.Integer(1, 5), "b": (0.0, 1.0), "k": ["u", "v"], "a": (0.0, 1.0)}
+    opt = searched(space, lambda p: 3 * p["a"] + p["b"] + (2 if p["k"] == "u" else -2), 40, direction=direction)
+    shares = opt.importances()
+    assert list(shares)[:3] == ["k", "a", "b"] and set(shares) == {"k", "a", "b", "n"}
+    assert list(shares.values()) == sorted(shares.values(), reverse=True)
+    assert sum(shares.values()) == pytest.approx(1)
+    total = 9 / 12 + 1 / 12 + 4
+    expected = {"k": 4 / total, "a": 0.75 / total, "b": 1 / 12 / total, "n": 0}
+    assert shares == pytest.approx(expected, abs=0.03)
+
+
+def test_shares_are_the_medians_of_the_plot_divided_by_their_sum():
+    pytest.importorskip("matplotlib").use("Agg")
+    space = {"kernel": ["rbf", "poly"], "degree": bl.Integer(1, 5, when={"kernel": "poly"}), "C": (0.0, 1.0)}
+    opt = bl.BayesOpt(space, context={"t": (0.0, 1.0)}, seed=0)
+    points = [{"kernel": "poly", "degree": i % 5 + 1, "C": i / 20} for i in range(20)]
+    points += [{"kernel": "rbf", "C": i / 10} for i in range(10)]
+    opt.add(points, [p.get("degree", 0) + math.sin(5 * p["C"]) for p in points], context={"t": 0.5})
+    ax = plotting.plot_importance(opt, context={"t": 0.2})
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    widths = {name: bar.get_width() for name, bar in zip(names, ax.patches, strict=True)}
+    shares = opt.importances(context={"t": 0.2})
+    assert list(shares) == names[::-1]
+    assert shares == pytest.approx({name: width / sum(widths.values()) for name, width in widths.items()})
+    with pytest.raises(bl.InvalidContext, match="context is missing"):
+        opt.importances()
+
+
+@pytest.mark.parametrize(("n", "d"), [(20, 2), (200, 12)])
+def test_functions_that_are_smooth_and_almost_known(n, d):
+    """The covariances of close points are below the rounding errors. The shares of a linear function are known."""
+    weights = {f"x{i}": i + 1 for i in range(d)}
+    opt = searched(dict.fromkeys(weights, (0.0, 1.0)), lambda p: sum(weights[name] * p[name] for name in weights), n)
+    total = sum(weight**2 for weight in weights.values())
+    shares = {name: weight**2 / total for name, weight in weights.items()}
+    assert opt.importances() == pytest.approx(shares, abs=0.005)
+
+
+def test_approximate_draws_agree_with_exact_draws(monkeypatch):
+    opt = searched({"a": (0.0, 1.0), "b": (0.0, 1.0)}, lambda p: math.sin(6 * p["a"]) * p["b"], 12)
+    names, exact = total_effects(opt, None, "importances")
+
+    def refuse(*_):
+        raise bl.NumericalError("no exact draws")
+
+    model, *others = opt._fitted("importances")
+    stub = type("Stub", (), {"sample": refuse})()
+    monkeypatch.setattr(type(opt), "_fitted", lambda *_: (stub, *others))
+    thompson = Acquisition.thompson
+    monkeypatch.setattr(
+        "belated.optimizers.importance.Acquisition",
+        type("Stub", (), {"thompson": staticmethod(lambda _, seed: thompson(model, seed=seed))}),
+    )
+    approximate = total_effects(opt, None, "importances")[1]
+    assert names == ["a", "b"] and exact.std(axis=0).max() > 0.005
+    assert np.quantile(approximate, [0.1, 0.5, 0.9], axis=0) == pytest.approx(
+        np.quantile(exact, [0.1, 0.5, 0.9], axis=0), abs=0.05
+    )
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(-1e6, 1e6)), min_size=2, max_size=12))
+def test_any_two_values_give_shares_or_an_error(data):
+    opt = bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
+    opt.add([{"x": x, "y": 1 - x} for x, _ in data], [value for _, value in data])
+    try:
+        shares = opt.importances()
+    except bl.NotFitted:
+        return
+    assert sum(shares.values()) == pytest.approx(1) and min(shares.values()) >= 0
+
+
+def test_too_few_values():
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
+    with pytest.raises(bl.NotFitted, match="importances needs values: observe at least one trial first"):
+        opt.importances()
+    opt.add([{"x": 0.1}, {"x": 0.5}, {"x": 0.9}], [1.0, 1.0, None])
+    with pytest.raises(bl.NotFitted, match="the trials have a single value: observe more trials"):
+        opt.importances()
+    opt.observe(2, 2.0)
+    assert opt.importances() == {"x": 1.0}
+
+
+def test_searches_without_importances():
+    with pytest.raises(bl.InvalidSetting, match="importances needs a model, and RandomSearch has none: use BayesOpt"):
+        bl.RandomSearch({"x": (0.0, 1.0)}).importances()
+    with pytest.raises(bl.InvalidSetting, match="importances needs a space of named parameters"):
+        bl.BayesOpt(candidates=np.eye(3)).importances()
