@@ -245,7 +245,10 @@ def _range(low: Any, high: Any, *, log: bool = False, step: Any = None, whole: b
     number = int if whole else float
     if not (math.isfinite(low) and math.isfinite(high)):
         return None
-    options = ", log=True" if log else f", step={step}" if step and not (whole and step == 1) else ""
+    has_step = bool(step) and not (whole and step == 1)
+    if log and has_step and not math.isclose(low, step * round(low / step), rel_tol=1e-9):
+        has_step = False  # on a logarithmic scale, the values of belated are multiples of the step
+    options = (", log=True" if log else "") + (f", step={step}" if has_step else "")
     return f"bl.{'Integer' if whole else 'Real'}({number(low)!r}, {number(high)!r}{options})"
 
 

@@ -175,7 +175,8 @@ class Real(Range):
     log : bool, default False
         Search on a logarithmic scale; needs low > 0.
     step : float, optional
-        The values are low, low + step, low + 2 step, …, up to at most high. Default None: all numbers in [low, high].
+        The values are low, low + step, low + 2 step, …, up to at most high. With log, low must be a multiple of step.
+        Default None: all numbers in [low, high].
     when : mapping, optional
         The condition under which this parameter is active: a mapping from the name of another parameter to a value, or
         to a list of values. This parameter is active if every parameter in the mapping has one of its listed values. An
@@ -185,7 +186,7 @@ class Real(Range):
     ------
     InvalidSpace
         The bounds are in the wrong order or are not finite real numbers, or are <= 0 with log; or the step is not
-        positive, leaves fewer than two values, or is combined with log.
+        positive or leaves fewer than two values; or low is not a multiple of step, with log.
 
     Examples
     --------
@@ -222,8 +223,8 @@ class Integer(Range):
     log : bool, default False
         Search on a logarithmic scale; needs low >= 1.
     step : int, optional
-        The values are low, low + step, low + 2 step, …, up to at most high. Default None: all integers from low to
-        high.
+        The values are low, low + step, low + 2 step, …, up to at most high. With log, low must be a multiple of step.
+        Default None: all integers from low to high.
     when : mapping, optional
         As for `Real`.
 
@@ -231,7 +232,7 @@ class Integer(Range):
     ------
     InvalidSpace
         The bounds are in the wrong order, are not integers within ±2**40, or are <= 0 with log; or the step is not
-        positive, leaves fewer than two values, or is combined with log.
+        positive or leaves fewer than two values; or low is not a multiple of step, with log.
 
     Examples
     --------

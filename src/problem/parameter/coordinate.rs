@@ -30,6 +30,15 @@ impl Coordinate {
         }
     }
 
+    /// The coordinate of the members k·step for n values of k from `first` on, on a logarithmic axis.
+    pub(super) fn multiples(first: i64, n: u64) -> Self {
+        Coordinate::Integer {
+            low: first,
+            high: first + n as i64 - 1,
+            log: true,
+        }
+    }
+
     /// The number of members without an order, or None if the members have an order.
     pub fn choices(&self) -> Option<u64> {
         match self {

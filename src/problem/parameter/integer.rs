@@ -23,8 +23,8 @@ pub struct Integer {
 
 impl Integer {
     /// Creates an integer parameter. Refuses bounds that are in the wrong order or beyond ±2^40, and a logarithmic axis
-    /// below 1. Refuses a step that is not a positive integer, leaves only one value, or is combined with a logarithmic
-    /// axis.
+    /// below 1. Refuses a step that is not a positive integer or leaves only one value. On a logarithmic axis, `low` must
+    /// be a multiple of the step.
     pub fn new(low: f64, high: f64, log: bool, step: Option<f64>) -> Result<Self> {
         let call = match step {
             None => format!("Integer({low}, {high})"),
@@ -80,7 +80,13 @@ impl Kind for Integer {
         let Self { low, high, log, .. } = *self;
         match self.step {
             None => Coordinate::Integer { low, high, log },
-            Some(step) => Coordinate::numbered(((high - low) / step) as u64 + 1),
+            Some(step) => {
+                let n = ((high - low) / step) as u64 + 1;
+                match log {
+                    true => Coordinate::multiples(low / step, n),
+                    false => Coordinate::numbered(n),
+                }
+            }
         }
     }
 

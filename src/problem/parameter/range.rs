@@ -10,8 +10,8 @@ pub type Range = (f64, f64, bool, Option<f64>);
 pub(super) const ONE_VALUE: &str =
     "has one value: make step at most high - low, or write a constant as its value";
 
-/// Refuses bounds in the wrong order, and a logarithmic scale from 0 or below. Refuses a step that is not positive, or
-/// is combined with a logarithmic scale. `call` is the declaration as text.
+/// Refuses bounds in the wrong order, and a logarithmic scale from 0 or below. Refuses a step that is not positive.
+/// Refuses a logarithmic scale if `low` is not a multiple of the step. `call` is the declaration as text.
 pub(super) fn check((low, high, log, step): Range, call: &str) -> Result<()> {
     if low > high {
         return refuse(
@@ -27,11 +27,19 @@ pub(super) fn check((low, high, log, step): Range, call: &str) -> Result<()> {
         let why = "is not usable: step must be a positive number, or None for no step";
         return refuse(call, why);
     }
-    if log && step.is_some() {
-        let why = "is not usable: steps are even on a linear scale; drop log or step";
+    if log && step.is_some_and(|step| first_multiple(low, step).is_none()) {
+        let why = "is not usable: with log=True, low must be a multiple of step; change low, or drop log or step";
         return refuse(call, why);
     }
     Ok(())
+}
+
+/// Returns low / step, if this is an integer up to rounding and less than 2^40. The members of a range with steps on a
+/// logarithmic axis are k·step, so the differences of their logarithms are those of the integers k.
+pub(super) fn first_multiple(low: f64, step: f64) -> Option<i64> {
+    let first = (low / step).round();
+    let is_multiple = (low / step - first).abs() <= 1e-9;
+    (is_multiple && first < (1u64 << 40) as f64).then_some(first as i64)
 }
 
 /// The error of a range.

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::decimal::Steps;
-use super::range::{self, ONE_VALUE, Range, refuse};
+use super::range::{self, ONE_VALUE, Range, first_multiple, refuse};
 use super::{Coordinate, Kind};
 use crate::error::{Error, Result};
 
@@ -33,8 +33,8 @@ impl Real {
     };
 
     /// Creates a real parameter. Refuses bounds that are not finite or are in the wrong order, and a logarithmic axis
-    /// that starts at 0 or below. Refuses a step that is not positive, leaves one value or too many values, or is
-    /// combined with a logarithmic axis.
+    /// that starts at 0 or below. Refuses a step that is not positive, or leaves one value or too many values. On a
+    /// logarithmic axis, `low` must be a multiple of the step.
     pub fn new(low: f64, high: f64, log: bool, step: Option<f64>) -> Result<Self> {
         let call = match step {
             None => format!("Real({low:?}, {high:?})"),
@@ -87,7 +87,13 @@ impl From<Real> for Range {
 impl Kind for Real {
     fn coordinate(&self) -> Coordinate {
         match &self.steps {
-            Some(steps) => Coordinate::numbered(steps.last() + 1),
+            Some(steps) => {
+                let first = first_multiple(self.low, steps.step()).filter(|_| self.log);
+                match first {
+                    Some(first) => Coordinate::multiples(first, steps.last() + 1),
+                    None => Coordinate::numbered(steps.last() + 1),
+                }
+            }
             None if self.low == self.high => Coordinate::numbered(1),
             None => Coordinate::Continuous,
         }
@@ -240,6 +246,19 @@ mod tests {
         }
 
         #[test]
+        fn steps_on_a_logarithmic_axis_are_separate_values(k in 1..5000i64, n in 1..5000i64, step in 1..999i32, part in 0.0..=1.0f64) {
+            let thousandths = |k: i64| format!("{}e-3", k * i64::from(step)).parse::<f64>().unwrap();
+            let real = Real::new(thousandths(k), thousandths(k + n), true, Some(thousandths(1))).unwrap();
+            let i = k + (part * n as f64) as i64;
+            let value = thousandths(i);
+            let u = (i as f64 / k as f64).ln() / ((k + n) as f64 / k as f64).ln();
+            prop_assert!((column(&real, value) - u).abs() <= 1e-9);
+            prop_assert_eq!(real.checked(value), Some(value));
+            prop_assert_eq!(real.decode(&[column(&real, value)]), value);
+            prop_assert_eq!((real.decode(&[0.0]), real.decode(&[1.0])), (thousandths(k), thousandths(k + n)));
+        }
+
+        #[test]
         fn every_step_is_a_separate_value(low in -1000..1000i32, step in 1..999i32, n in 1..5000u64, part in 0.0..1.0f64) {
             let thousandths = |k: i64| format!("{k}e-3").parse::<f64>().unwrap();
             let high = i64::from(low) + i64::from(step) * n as i64;
@@ -264,7 +283,7 @@ mod tests {
             (0.0, 1.0, true, None, "low > 0"),
             (0.0, 1.0, false, Some(0.0), "positive"),
             (0.0, 1.0, false, Some(1.5), "one value"),
-            (1.0, 2.0, true, Some(0.5), "drop log"),
+            (0.25, 2.0, true, Some(0.5), "multiple of step"),
             (0.0, 1.0, false, Some(1e-18), "too many"),
             (0.0, 1.0, false, Some(1e-14), "too many"),
         ] {

@@ -10,7 +10,8 @@ VALUES = ["u", None, True, 1, (1, "a"), 2.5]
 @st.composite
 def dimensions(draw, when=None, continuous=True):
     """Draw a dimension with the condition `when`."""
-    kinds = ["integer", "log integer", "stepped integer", "stepped real", "ordinal", "categorical", "constant"]
+    kinds = ["integer", "log integer", "stepped integer", "stepped real", "stepped log"]
+    kinds += ["ordinal", "categorical", "constant"]
     kind = draw(st.sampled_from(kinds + ["real", "log real"] * continuous))
     n, low = draw(st.integers(1, 4)), draw(st.integers(-3, 3))
     if kind == "integer":
@@ -21,6 +22,8 @@ def dimensions(draw, when=None, continuous=True):
         return bl.Integer(low, low + 3 * n + 1, step=3, when=when)
     if kind == "stepped real":
         return bl.Real(low / 10, low / 10 + 0.1 * n + 0.05, step=0.1, when=when)
+    if kind == "stepped log":
+        return bl.Integer(3 * abs(low) + 3, 3 * abs(low) + 3 + 3 * n, log=True, step=3, when=when)
     if kind == "real":
         return bl.Real(low, low + n, when=when)
     if kind == "log real":

@@ -58,6 +58,24 @@ def test_values_that_are_not_members_are_refused(space, value, expected):
 
 
 @pytest.mark.parametrize(
+    ("dimension", "values"),
+    [
+        (Integer(32, 1024, log=True, step=32), [32 * k for k in range(1, 33)]),
+        (Integer(6, 20, log=True, step=3), [6, 9, 12, 15, 18]),
+        (Real(0.3, 1.2, log=True, step=0.1), [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2]),
+    ],
+)
+def test_steps_on_a_logarithmic_scale(dimension, values):
+    assert [dimension.member(i) for i in range(dimension.n_levels)] == values
+    expected = np.log(np.array(values) / values[0]) / np.log(values[-1] / values[0])
+    assert np.allclose([dimension.encode(value)[0] for value in values], expected, atol=1e-12)
+    assert [dimension.decode(dimension.encode(value)) for value in values] == values
+    # On a logarithmic scale, all values have draws, and the first values have more than the last.
+    draws = [trial.params["x"] for trial in bl.RandomSearch({"x": dimension}, seed=0).suggest(n=400)]
+    assert set(draws) == set(values) and draws.count(values[0]) > draws.count(values[-1])
+
+
+@pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: Real(0.0, 1.0, step=0), "step must be a positive number"),
@@ -65,13 +83,13 @@ def test_values_that_are_not_members_are_refused(space, value, expected):
         (lambda: Real(0.0, 1.0, step=math.inf), "step must be a positive number"),
         (lambda: Real(0.0, 1.0, step="0.1"), "step must be a positive number"),
         (lambda: Real(0.0, 1.0, step=1.5), "has one value: make step at most"),
-        (lambda: Real(0.1, 1.0, log=True, step=0.1), "drop log or step"),
+        (lambda: Real(0.15, 1.0, log=True, step=0.1), "low must be a multiple of step"),
         (lambda: Real(0.0, 1.0, step=1e-18), "too many values.*leave step out"),
         (lambda: Integer(0, 9, step=0), "step must be a positive number"),
         (lambda: Integer(0, 9, step=1.5), "step must be an integer.*use Real"),
         (lambda: Integer(0, 9, step=True), "step must be a positive number"),
         (lambda: Integer(0, 9, step=10), "has one value: make step at most"),
-        (lambda: Integer(1, 9, log=True, step=2), "drop log or step"),
+        (lambda: Integer(1, 9, log=True, step=2), "low must be a multiple of step"),
         (lambda: Ordinal([1]), "give at least two, or write a constant as its value"),
         (lambda: Ordinal([1, 2, 1.0]), "values has 1.0 twice"),
         (lambda: Ordinal("abc"), "pass a list of values"),

@@ -237,25 +237,20 @@ def _dimension(domain: Any) -> Dimension:
             "tune.uniform(low, high), another domain with two bounds, or tune.choice; what follows from other "
             "parameters belongs into the trainable"
         )
-    if is_log and q is not None and q != 1:
-        raise InvalidSpace(
-            f"steps of {q} on a logarithmic scale cannot be searched: leave them out (loguniform, lograndint), or pass "
-            "bl.Ordinal([…]) in the space of BelatedSearch"
-        )
     if isinstance(domain, sample.Integer):
         if q is None or q == 1:
             # The upper bound of Tune's integers is excluded.
             first, last = int(domain.lower), int(domain.upper) - 1
             return Integer(first, last, log=is_log) if first < last else Categorical([first])
         first, last = math.ceil(domain.lower / q) * q, math.floor(domain.upper / q) * q
-        return Integer(first, last, step=q) if first < last else Categorical([first])
-    if q is None or is_log:
+        return Integer(first, last, log=is_log, step=q) if first < last else Categorical([first])
+    if q is None:
         return Real(domain.lower, domain.upper, log=is_log)
     # Tune has checked that the bounds are multiples of q. This holds exactly for the decimal numbers, but not always
     # for floats.
     exact = Fraction(repr(float(q)))
     low, high = (float(exact * round(bound / q)) for bound in (domain.lower, domain.upper))
-    return Real(low, high, step=q) if low < high else Categorical([low])
+    return Real(low, high, log=is_log, step=q) if low < high else Categorical([low])
 
 
 def _look_up(source: Mapping[str, Any], name: str) -> Any:

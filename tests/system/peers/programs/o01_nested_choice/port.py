@@ -1,6 +1,6 @@
-"""belated: parameters are active under conditions on the model and on the number of layers.
+"""belated: groups of parameters are nested in the choice of a model.
 
-Longer: the space is declared before the function, with one condition for each parameter.
+Longer: the space is declared before the function that reads it.
 """
 
 from sklearn.datasets import load_wine
@@ -14,25 +14,22 @@ import belated as bl
 
 X, y = load_wine(return_X_y=True)
 
-space = {
-    "model": ["svc", "network"],
-    "C": bl.Real(1e-3, 1e3, log=True, when={"model": "svc"}),
-    "gamma": bl.Real(1e-4, 1e1, log=True, when={"model": "svc"}),
-    "alpha": bl.Real(1e-6, 1e-1, log=True, when={"model": "network"}),
-    "n_layers": bl.Integer(1, 3, when={"model": "network"}),
-}
+svc = {"C": bl.Real(1e-3, 1e3, log=True), "gamma": bl.Real(1e-4, 1e1, log=True)}
+network = {"alpha": bl.Real(1e-6, 1e-1, log=True), "n_layers": (1, 3)}
 for i in range(3):
-    space[f"units_{i}"] = bl.Integer(4, 32, log=True, when={"n_layers": list(range(i + 1, 4))})
+    network[f"units_{i}"] = bl.Integer(4, 32, log=True, when={"n_layers": list(range(i + 1, 4))})
 
 
-def accuracy(p):
-    if p["model"] == "svc":
-        model = SVC(C=p["C"], gamma=p["gamma"])
+def accuracy(params):
+    [(kind, p)] = params["model"].items()
+    if kind == "svc":
+        model = SVC(**p)
     else:
         layers = [p[f"units_{i}"] for i in range(p["n_layers"])]
         model = MLPClassifier(layers, alpha=p["alpha"], solver="lbfgs", max_iter=40, random_state=0)
     return cross_val_score(make_pipeline(StandardScaler(), model), X, y, cv=3).mean()
 
 
+space = {"model": bl.Choice({"svc": svc, "network": network})}
 result = bl.maximize(accuracy, space, n_trials=20, seed=0)
 print("best value:", result.best_value_, result.best_params_)

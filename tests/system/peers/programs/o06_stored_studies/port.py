@@ -1,9 +1,4 @@
-"""belated: each study has a file of its own, and files are listed and deleted.
-
-There are no functions to list, copy and delete the studies of one store.
-"""
-
-from pathlib import Path
+"""belated: studies in a database are resumed, listed, copied and deleted."""
 
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import ElasticNet
@@ -12,6 +7,7 @@ from sklearn.model_selection import cross_val_score
 import belated as bl
 
 X, y = load_diabetes(return_X_y=True)
+store = "sqlite:///studies.db"
 space = {"alpha": bl.Real(1e-4, 1e1, log=True), "l1_ratio": (0.0, 1.0)}
 
 
@@ -20,17 +16,11 @@ def score(params):
 
 
 for _ in range(2):
-    study = bl.Study("net", "sqlite:///net.db", bl.BayesOpt(space, seed=0))
+    study = bl.Study("net", store, bl.BayesOpt(space, seed=0))
     bl.maximize(score, optimizer=study, n_trials=10)
 
-optimizer = bl.BayesOpt(space, seed=1)
-optimizer.add(study.trials_dataframe())
-copy = bl.Study("copy", "sqlite:///copy.db", optimizer)
-bl.maximize(score, optimizer=copy, n_trials=5)
-print(sorted(path.stem for path in Path().glob("*.db")))
-del study
-for path in Path().glob("net.db*"):
-    path.unlink()
-for path in Path().glob("*.db"):
-    study = bl.Study.load(path.stem, f"sqlite:///{path}")
-    print(study.name, study.n_trials, "best value:", study.best_value_)
+bl.maximize(score, optimizer=study.copy("copy"), n_trials=5)
+print([summary.name for summary in bl.Study.list(store)])
+bl.Study.delete("net", store)
+for summary in bl.Study.list(store):
+    print(summary.name, summary.n_trials, "best value:", summary.best_value)

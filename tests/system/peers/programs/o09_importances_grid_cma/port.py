@@ -27,7 +27,6 @@ space = {
 }
 result = bl.maximize(score, space, n_trials=40, seed=0)
 print(len(by_grid.trials), "points:", by_grid.best_value_)
-ax = bl.plotting.plot_importance(result)
-for label, bar in reversed(list(zip(ax.get_yticklabels(), ax.patches, strict=True))):
-    print(f"{label.get_text()}: {bar.get_width():.2f}")
+for name, importance in result.importances().items():
+    print(f"{name}: {importance:.2f}")
 print("best value:", result.best_value_, result.best_params_)
