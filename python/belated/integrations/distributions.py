@@ -59,13 +59,10 @@ class DistributionSpace:
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         if not isinstance(given, Mapping):
-            advice = "pass a dict of parameter's name → dimension, distribution or list"
-            if isinstance(given, (list, tuple)) and any(isinstance(each, Mapping) for each in given):
-                advice = (
-                    "write one dict of all parameters, in which when= says where one is used, as in "
-                    'bl.Integer(2, 5, when={"kernel": "poly"})'
-                )
-            raise InvalidSpace(f"space={short_repr(given)} is not usable: {advice}")
+            raise InvalidSpace(
+                f"space={short_repr(given)} is not usable: pass a dict of parameter's name → dimension, "
+                "distribution or list"
+            )
         self._quantiles: dict[str, Any] = {}
         if isinstance(given, Space):
             self.space = given

@@ -113,7 +113,6 @@ class DrawnOnly:
 @pytest.mark.parametrize(
     "given, message",
     [
-        ([{"C": [1, 2]}, {"C": [3, 4]}], "write one dict of all parameters, in which when="),
         (3, "pass a dict of parameter's name"),
         ({"x": DrawnOnly()}, "space\\['x'\\].*no quantile function ppf"),
         ({"x": np.array([1, 1])}, "space\\['x'\\]: .*twice"),
