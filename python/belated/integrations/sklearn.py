@@ -35,6 +35,7 @@ from belated.integrations.sklearn_resource import (
     Growth,
     Resource,
     best_complete,
+    check_fit_params,
     checked_resource,
     grow,
     reports_of,
@@ -62,9 +63,10 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     space : mapping or list
         Parameter's name → `Real`, `Integer`, `Ordinal`, `Categorical` or their shorthand, as for `belated.Space` (a
         tuple is a range); a list of choices; an array or a range, whose numbers are treated as ordered if they are
-        monotonic; or a frozen distribution of scipy.stats. A parameter with ``when=`` is conditional. A
-        list of mappings, or of tuples (mapping, number of candidates), is searched one mapping after the other, each
-        with its own optimizer. Without a number, it is `n_iter` for each.
+        monotonic; or a frozen distribution of scipy.stats. A parameter with ``when=`` is conditional.
+
+        A list of mappings, or of tuples (mapping, number of candidates), is also accepted. The mappings are searched
+        one after the other, each with its own optimizer. If a number is left out, it is `n_iter`.
     n_iter : int, default 50
         The number of candidates to evaluate. The first 4 to 10 candidates are spread over the space. The model chooses
         the later candidates.
@@ -89,21 +91,21 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     pre_dispatch : int or str, default "n_jobs+1"
         The number of fits that are submitted to the workers at a time: an integer, "n_jobs", "2*n_jobs" or "n_jobs+1".
         One waiting fit keeps the workers busy while results are read. If more fits wait, candidates are chosen with
-        fewer results.
+        fewer results. If there is a resource, this is the number of candidates instead of fits.
     random_state : int, RandomState instance or None, default None
         The source of the optimizer's seed. With an integer and ``n_jobs=1``, the candidates are always the same. With
         several workers, the candidates also depend on the order in which results arrive.
     resource : str, optional
-        What a candidate is given step by step, so that bad candidates are stopped early: the parameter that counts the
-        stages of an estimator with ``warm_start``, such as "n_estimators"; or "epochs", the number of calls of
-        ``partial_fit`` with all the training data. For the last step of a pipeline, "model__n_estimators" or
-        "model__epochs". The mean scores of a candidate are its learning curve. The optimizer's `stopping` is the rule:
-        by default `ModelStopping` for `BayesOpt`.
+        The quantity that grows from step to step while a candidate is fitted, so that bad candidates can be stopped
+        early: the parameter that counts the stages of an estimator with ``warm_start``, such as "n_estimators"; or
+        "epochs", the number of calls of ``partial_fit`` with all the training data. For the last step of a pipeline,
+        write "model__n_estimators" or "model__epochs". The mean scores of a candidate are its learning curve, and the
+        argument `stopping` of the optimizer is the rule: by default `ModelStopping` for `BayesOpt`.
     max_resource : int, optional
         The resource of a candidate that is not stopped. It must be given if `resource` is given.
     min_resource : int, optional
-        The resource of the first step, and what each further step adds. Default None: a twentieth of `max_resource`,
-        rounded up.
+        The resource of the first step, and the amount that each further step adds. Default None: a twentieth of
+        `max_resource`, rounded up.
     timeout : float, optional
         Seconds after which further candidates are not started. Candidates in progress are finished.
     error_score : "raise" or number, default nan
@@ -224,6 +226,8 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         objective = None if names is None else _objective_of(self.objective, self.refit, names)
         X, y = indexable(X, y)
         fit_params, split_params, score_params = _routed(self, X, params)
+        if resource is not None:
+            check_fit_params(self.estimator, resource.name, fit_params)
         splits = self._splits(X, y, split_params)
         curve = None if resource is None else Curve(resource.steps)
         searched = with_optimizers(spaces, self.optimizer, self.random_state, curve)

@@ -15,6 +15,7 @@ import joblib
 import numpy as np
 from joblib._parallel_backends import LokyBackend, ThreadingBackend
 from joblib.parallel import get_active_backend
+from sklearn import get_config
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import _validation
 from sklearn.pipeline import Pipeline
@@ -84,6 +85,15 @@ def checked_resource(
             f"min_resource={per_step} is above max_resource={maximum}: pass an integer from 1 to max_resource"
         )
     return Resource(name, per_step, maximum)
+
+
+def check_fit_params(estimator: Any, name: str, fit_params: Mapping[str, Any]) -> None:
+    """Refuse arguments for the fit of a pipeline that scikit-learn routes to its steps."""
+    if fit_params and isinstance(estimator, Pipeline) and get_config()["enable_metadata_routing"]:
+        raise InvalidSetting(
+            f"resource={name!r} of a pipeline does not work with metadata routing of {list(fit_params)}: turn "
+            "enable_metadata_routing off and pass STEP__NAME to fit, or leave resource out"
+        )
 
 
 def growing_model(estimator: Any, name: str) -> Any:
@@ -175,8 +185,10 @@ class Growth:
         prefix = f"{pipeline.steps[-1][0]}__"
         if self._done == 0:
             self._transformed = X
+            others = {name: value for name, value in fit_params.items() if not name.startswith(prefix)}
+            if len(pipeline.steps) == 1 and others:
+                raise ValueError(f"no step of the pipeline takes {', '.join(others)}: write {prefix}NAME for its step")
             if len(pipeline.steps) > 1:
-                others = {name: value for name, value in fit_params.items() if not name.startswith(prefix)}
                 first_steps = pipeline[:-1]
                 self._transformed = first_steps.fit_transform(X, y, **others)
                 # If the pipeline has a memory, the fitted steps are copies.

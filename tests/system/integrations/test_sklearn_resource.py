@@ -350,6 +350,19 @@ def test_weights_are_passed_on():
         assert search.cv_results_["mean_test_score"].tolist() == expected.cv_results_["mean_test_score"].tolist()
 
 
+def test_weights_that_no_step_takes_are_refused():
+    weights = np.ones(len(Y))
+    arguments = {"resource": "model__epochs", "n_iter": 1, "error_score": "raise"}
+    search = search_of(Pipeline([("model", SGD)]), {"model__alpha": ALPHAS["alpha"]}, **arguments)
+    with pytest.raises(ValueError, match="no step of the pipeline takes sample_weight: write model__NAME"):
+        search.fit(X, Y, sample_weight=weights)
+    if parse_version(sklearn.__version__) >= parse_version("1.5"):
+        refused = pytest.raises(bl.InvalidSetting, match="does not work with metadata routing of \\['sample_weight'\\]")
+        with sklearn.config_context(enable_metadata_routing=True), refused:
+            model = clone(SGD).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+            search.set_params(estimator=Pipeline([("model", model)])).fit(X, Y, sample_weight=weights)
+
+
 def test_a_search_can_be_cloned_changed_and_pickled():
     search = search_of(n_iter=3)
     assert search.get_params()["max_resource"] == 8
