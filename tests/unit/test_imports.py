@@ -30,6 +30,8 @@ USERS = {"integrations", "replays"}
 # The packages that an integration may import when it is loaded: the integrated package and its dependencies.
 INTEGRATED = {
     "belated.integrations.sklearn": {"joblib", "sklearn"},
+    "belated.integrations.sklearn_resource": {"joblib", "sklearn"},
+    "belated.integrations.sklearn_spaces": {"sklearn"},
     "belated.integrations.joblib_tasks": {"joblib"},
     "belated.integrations.optuna": {"optuna"},
     # The modules that the command `belated serve` imports when it is called.

@@ -5,10 +5,12 @@ A *candidate* is a trial of the optimizer. A *fit* is a candidate on one split o
 
 import math
 import time
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -37,6 +39,18 @@ class Candidate:
     trial: Trial
     values: dict[str, Any]
     outcomes: dict[int, Outcome]
+    # The number of the space from which the candidate was chosen.
+    space: int
+    # If the search has a resource: the resource of the outcomes.
+    n_resources: int = 0
+
+
+class SearchedSpace(NamedTuple):
+    """A space, the optimizer that chooses candidates from it, and their number."""
+
+    optimizer: Optimizer | Study
+    space: DistributionSpace
+    n_candidates: int
 
 
 @dataclass
@@ -45,12 +59,9 @@ class Candidates:
 
     Parameters
     ----------
-    optimizer : Optimizer or Study
-        The optimizer that chooses the candidates. The optimizer maximises the mean score over the splits.
-    space : DistributionSpace
-        Converts params to values.
-    n_iter : int
-        The number of candidates to choose.
+    spaces : sequence of SearchedSpace
+        All candidates of a space are chosen before those of the next space. The optimizers maximise the mean score over
+        the splits.
     n_splits : int
         The number of fits of each candidate.
     deadline : float
@@ -60,22 +71,34 @@ class Candidates:
         The candidates that were chosen so far.
     """
 
-    optimizer: Optimizer | Study
-    space: DistributionSpace
-    n_iter: int
+    spaces: Sequence[SearchedSpace]
     n_splits: int
     deadline: float
     made: list[Candidate] = field(default_factory=list)
     _waiting: deque[Fit] = field(default_factory=deque)
 
+    @property
+    def n_iter(self) -> int:
+        """The number of candidates of all spaces."""
+        return sum(each.n_candidates for each in self.spaces)
+
+    def next_candidate(self) -> int | None:
+        """Choose the next candidate and return its number, or None if the search is over."""
+        number = len(self.made)
+        if number == self.n_iter or (number and time.monotonic() >= self.deadline):
+            return None
+        ends = list(accumulate(each.n_candidates for each in self.spaces))
+        chosen = bisect_right(ends, number)
+        trial = self.spaces[chosen].optimizer.suggest()
+        self.made.append(Candidate(trial, self.spaces[chosen].space.values(trial.params), {}, chosen))
+        return number
+
     def next_fit(self) -> Fit | None:
         """Return the next fit, or None if the search is over. If no fit is left, start a new candidate."""
         if not self._waiting:
-            number = len(self.made)
-            if number == self.n_iter or (number and time.monotonic() >= self.deadline):
+            number = self.next_candidate()
+            if number is None:
                 return None
-            trial = self.optimizer.suggest()
-            self.made.append(Candidate(trial, self.space.values(trial.params), {}))
             self._waiting.extend(Fit(number, split) for split in range(self.n_splits))
         return self._waiting.popleft()
 
@@ -85,6 +108,14 @@ class Candidates:
         candidate.outcomes[fit.split] = outcome
         if len(candidate.outcomes) == self.n_splits:
             _report(candidate.trial, [candidate.outcomes[each] for each in range(self.n_splits)], objective)
+
+    def take_all(self, number: int, outcomes: Sequence[Outcome], n_resources: int, objective: str | None) -> None:
+        """Record the outcomes of all splits of a candidate whose scores have been reported as a learning curve."""
+        candidate = self.made[number]
+        candidate.outcomes, candidate.n_resources = dict(enumerate(outcomes)), n_resources
+        # A stopped trial has no value.
+        if candidate.trial.state != "stopped":
+            _report(candidate.trial, outcomes, objective)
 
     def outcomes(self) -> list[Outcome]:
         """Return the outcomes of all fits, ordered by split and then by candidate."""
@@ -102,13 +133,18 @@ class Candidates:
 def _report(trial: Trial, outcomes: Sequence[Outcome], objective: str | None) -> None:
     """Report the mean score or the failure of a candidate to the optimizer."""
     duration = sum(outcome["fit_time"] + outcome["score_time"] for outcome in outcomes)
-    value = float(np.mean([_score(outcome, objective) for outcome in outcomes]))
+    value = mean_score(outcomes, objective)
     if math.isfinite(value):
         trial.observe(value, duration=duration)
         return
     errors = [outcome["fit_error"] for outcome in outcomes if outcome["fit_error"]]
     last_line = errors[0].strip().splitlines()[-1] if errors else f"its mean score is {value}"
     trial.fail(error=last_line)
+
+
+def mean_score(outcomes: Sequence[Outcome], objective: str | None) -> float:
+    """Return the mean of a metric over the splits. `objective` is None if scores are not named."""
+    return float(np.mean([_score(outcome, objective) for outcome in outcomes]))
 
 
 def _score(outcome: Outcome, objective: str | None) -> float:

@@ -59,16 +59,10 @@ class DistributionSpace:
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         if not isinstance(given, Mapping):
-            advice = "pass a dict of parameter's name → dimension, distribution or list"
-            # scikit-optimize also takes pairs (space, number of points).
-            entries = given if isinstance(given, (list, tuple)) else []
-            parts = [part for each in entries for part in (each if isinstance(each, tuple) else [each])]
-            if any(isinstance(part, Mapping) for part in parts):
-                advice = (
-                    "write one dict of all parameters, in which when= says where one is used, as in "
-                    'bl.Integer(2, 5, when={"kernel": "poly"})'
-                )
-            raise InvalidSpace(f"space={short_repr(given)} is not usable: {advice}")
+            raise InvalidSpace(
+                f"space={short_repr(given)} is not usable: pass a dict of parameter's name → dimension, "
+                "distribution or list"
+            )
         self._quantiles: dict[str, Any] = {}
         if isinstance(given, Space):
             self.space = given

@@ -2,7 +2,7 @@
 
 A worker's task is a single fit: one candidate on one split. Several workers therefore share the fits of a candidate.
 Few candidates are in progress at a time, so the choice of a candidate uses the results of almost all earlier
-candidates.
+candidates. If the search has a resource, a worker's task is one candidate; see `sklearn_resource`.
 """
 
 import inspect
@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from copy import deepcopy
+from functools import partial
 from re import fullmatch
 from typing import Any
 
@@ -23,15 +24,25 @@ from sklearn.metrics import check_scoring
 from sklearn.metrics._scorer import _check_multimetric_scoring, _MultimetricScorer
 from sklearn.model_selection import _validation, check_cv
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.utils import check_random_state, indexable
+from sklearn.utils import indexable
 from sklearn.utils.parallel import delayed
 
 from belated._core import InvalidSetting
-from belated.integrations.arguments import check_optimizer, positive_integer, positive_seconds
-from belated.integrations.candidates import Candidates, Fit, Outcome
-from belated.integrations.distributions import DistributionSpace
+from belated.integrations.arguments import positive_integer, positive_seconds
+from belated.integrations.candidates import Candidates
 from belated.integrations.joblib_tasks import Task, completed
-from belated.optimizers.bayes import BayesOpt
+from belated.integrations.sklearn_resource import (
+    Growth,
+    Resource,
+    best_complete,
+    check_fit_params,
+    checked_resource,
+    grow,
+    reports_of,
+    with_values,
+)
+from belated.integrations.sklearn_spaces import read_spaces, with_optimizers
+from belated.optimizers.curve import Curve
 from belated.optimizers.optimizer import Optimizer
 from belated.short_repr import short_repr
 from belated.space.arguments import whole_number
@@ -49,17 +60,20 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     ----------
     estimator : estimator
         As for `RandomizedSearchCV`; it may be a pipeline.
-    space : mapping
+    space : mapping or list
         Parameter's name → `Real`, `Integer`, `Ordinal`, `Categorical` or their shorthand, as for `belated.Space` (a
         tuple is a range); a list of choices; an array or a range, whose numbers are treated as ordered if they are
         monotonic; or a frozen distribution of scipy.stats. A parameter with ``when=`` is conditional.
+
+        A list of mappings, or of tuples (mapping, number of candidates), is also accepted. The mappings are searched
+        one after the other, each with its own optimizer. If a number is left out, it is `n_iter`.
     n_iter : int, default 50
         The number of candidates to evaluate. The first 4 to 10 candidates are spread over the space. The model chooses
         the later candidates.
     optimizer : callable, optional
         Called as ``optimizer(space, seed=seed)``, returns the optimizer or the `Study` that chooses the candidates. The
         callable may be an optimizer's class, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Default None:
-        `BayesOpt`.
+        `BayesOpt`. If there is a resource, it is called as ``optimizer(space, seed=seed, curve=curve)``.
     objective : str, optional
         The metric that the optimizer maximises, if there are several metrics. Default None: the metric that `refit`
         names.
@@ -77,10 +91,21 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     pre_dispatch : int or str, default "n_jobs+1"
         The number of fits that are submitted to the workers at a time: an integer, "n_jobs", "2*n_jobs" or "n_jobs+1".
         One waiting fit keeps the workers busy while results are read. If more fits wait, candidates are chosen with
-        fewer results.
+        fewer results. If there is a resource, this is the number of candidates instead of fits.
     random_state : int, RandomState instance or None, default None
         The source of the optimizer's seed. With an integer and ``n_jobs=1``, the candidates are always the same. With
         several workers, the candidates also depend on the order in which results arrive.
+    resource : str, optional
+        The quantity that grows from step to step while a candidate is fitted, so that bad candidates can be stopped
+        early: the parameter that counts the stages of an estimator with ``warm_start``, such as "n_estimators"; or
+        "epochs", the number of calls of ``partial_fit`` with all the training data. For the last step of a pipeline,
+        write "model__n_estimators" or "model__epochs". The mean scores of a candidate are its learning curve, and the
+        argument `stopping` of the optimizer is the rule: by default `ModelStopping` for `BayesOpt`.
+    max_resource : int, optional
+        The resource of a candidate that is not stopped. It must be given if `resource` is given.
+    min_resource : int, optional
+        The resource of the first step, and the amount that each further step adds. Default None: a twentieth of
+        `max_resource`, rounded up.
     timeout : float, optional
         Seconds after which further candidates are not started. Candidates in progress are finished.
     error_score : "raise" or number, default nan
@@ -92,11 +117,13 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     Attributes
     ----------
-    optimizer_ : Optimizer or Study
+    optimizer_ : Optimizer or Study, or list of these
         The optimizer that chose the candidates, with one trial for each candidate. Use it for plots, `recommend` and
-        `trials_dataframe`.
+        `trials_dataframe`. If `space` is a list, a list with the optimizer of each mapping.
     cv_results_ : dict
-        As for `RandomizedSearchCV`; candidates are in the order in which they were chosen.
+        As for `RandomizedSearchCV`; candidates are in the order in which they were chosen. If there is a resource, the
+        column "n_resources" has the resource of each candidate, at which its scores were computed. Only candidates with
+        `max_resource` can be the best candidate.
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, multimetric_
         As for `RandomizedSearchCV`.
     classes_, n_features_in_, feature_names_in_
@@ -126,7 +153,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     def __init__(
         self,
         estimator: Any,
-        space: Mapping[str, Any],
+        space: Mapping[str, Any] | Sequence[Any],
         *,
         n_iter: int = 50,
         optimizer: Callable[..., Optimizer | Study] | None = None,
@@ -138,6 +165,9 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         verbose: int = 0,
         pre_dispatch: int | str = "n_jobs+1",
         random_state: Any = None,
+        resource: str | None = None,
+        max_resource: int | None = None,
+        min_resource: int | None = None,
         timeout: float | None = None,
         error_score: Any = np.nan,
         return_train_score: bool = False,
@@ -147,6 +177,9 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.optimizer = optimizer
         self.objective = objective
         self.random_state = random_state
+        self.resource = resource
+        self.max_resource = max_resource
+        self.min_resource = min_resource
         self.timeout = timeout
         super().__init__(
             estimator=estimator,
@@ -183,32 +216,61 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         if getattr(self, "_skl_callbacks", None):
             raise InvalidSetting("callbacks of scikit-learn are not supported here: leave set_callbacks out")
         n_iter, timeout = positive_integer("n_iter", self.n_iter), positive_seconds("timeout", self.timeout)
-        space = DistributionSpace(self.space)
+        spaces = read_spaces(self.space, n_iter)
+        given = (self.estimator, self.resource, self.min_resource, self.max_resource)
+        resource = checked_resource(*given, [space.space for space, _ in spaces])
         scorers, refit_metric = _scorers_of(self)
-        objective = self._objective_of(_names_of(scorers))
+        names = _names_of(scorers)
+        if names is None and self.objective is not None and not callable(self.scoring):
+            raise InvalidSetting(f"objective={self.objective!r} is for several metrics: leave it out")
+        objective = None if names is None else _objective_of(self.objective, self.refit, names)
         X, y = indexable(X, y)
         fit_params, split_params, score_params = _routed(self, X, params)
+        if resource is not None:
+            check_fit_params(self.estimator, resource.name, fit_params)
         splits = self._splits(X, y, split_params)
-        self.optimizer_ = self._new_optimizer(space)
+        curve = None if resource is None else Curve(resource.steps)
+        searched = with_optimizers(spaces, self.optimizer, self.random_state, curve)
+        optimizers = [each.optimizer for each in searched]
+        self.optimizer_ = optimizers[0] if isinstance(self.space, Mapping) else optimizers
+        candidates = Candidates(searched, len(splits), math.inf if timeout is None else start + timeout)
         if self.verbose > 0:
-            print(f"Fitting {len(splits)} folds for each of {n_iter} candidates, totalling {n_iter * len(splits)} fits")
-        deadline = math.inf if timeout is None else start + timeout
-        candidates = Candidates(self.optimizer_, space, n_iter, len(splits), deadline)
-        arguments = {"scorer": scorers, "fit_params": fit_params, **score_params}
-        self._evaluate(candidates, (X, y), splits, arguments, objective)
+            total = candidates.n_iter * len(splits)
+            print(f"Fitting {len(splits)} folds for each of {candidates.n_iter} candidates, totalling {total} fits")
+        arguments = {
+            "scorer": scorers,
+            "fit_params": fit_params,
+            **score_params,
+            "return_train_score": self.return_train_score,
+            "return_n_test_samples": True,
+            "return_times": True,
+            "return_parameters": False,
+            "error_score": self.error_score,
+        }
+        try:
+            if resource is None:
+                self._evaluate(candidates, (X, y), splits, arguments, objective)
+            else:
+                self._evaluate_curves(candidates, (X, y), splits, arguments, objective, resource)
+        finally:
+            candidates.abandon_unfinished()
         outcomes = candidates.outcomes()
         _validation._warn_or_raise_about_fit_failures(outcomes, self.error_score)
         if callable(self.scoring):
             # If there are several metrics, the score of a failed fit is a single number and not a dict of metrics.
             _validation._insert_error_scores(outcomes, self.error_score)
-        results = self._format_results([each.values for each in candidates.made], len(splits), outcomes)
+        made, more = [each.values for each in candidates.made], {}
+        if resource is not None:
+            made = [each.values | resource.as_params(each.n_resources) for each in candidates.made]
+            more = {"n_resources": [each.n_resources for each in candidates.made]}
+        results = self._format_results(made, len(splits), outcomes, more)
         self.multimetric_ = isinstance(outcomes[0]["test_scores"], dict)
         if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(outcomes[0]["test_scores"])
             refit_metric = self.refit
-        self._choose(results, refit_metric)
+        self._choose(results, refit_metric, resource)
         if self.refit:
-            self._refit(X, y, fit_params)
+            self._refit(X, y, fit_params, results, resource)
         self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
         self.cv_results_ = results
         self.n_splits_ = len(splits)
@@ -238,25 +300,52 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
                 "parameters": candidates.made[fit.candidate].values,
                 "split_progress": (fit.split, len(splits)),
                 "candidate_progress": (fit.candidate, n_iter),
-                "return_train_score": self.return_train_score,
-                "return_n_test_samples": True,
-                "return_times": True,
-                "return_parameters": False,
-                "error_score": self.error_score,
                 "verbose": self.verbose,
             }
             return _numbered, (fit, fit_and_score, clone(base_estimator), *data), {**arguments, **own}
 
         n_in_flight = self._checked_pre_dispatch(n_iter * len(splits))
-        try:
-            with closing(completed(next_task, self.n_jobs, n_in_flight)) as in_order_of_completion:
-                for fit, outcome in in_order_of_completion:
-                    if objective is None and isinstance(outcome["test_scores"], dict):
-                        # If scoring is a function, its metrics are unknown before the first fit.
-                        objective = self._objective_of(list(outcome["test_scores"]))
-                    candidates.take(fit, outcome, objective)
-        finally:
-            candidates.abandon_unfinished()
+        with closing(completed(next_task, self.n_jobs, n_in_flight)) as in_order_of_completion:
+            for fit, outcome in in_order_of_completion:
+                if objective is None and isinstance(outcome["test_scores"], dict):
+                    # If scoring is a function, its metrics are unknown before the first fit.
+                    objective = _objective_of(self.objective, self.refit, list(outcome["test_scores"]))
+                candidates.take(fit, outcome, objective)
+
+    def _evaluate_curves(
+        self,
+        candidates: Candidates,
+        data: tuple[Any, Any],
+        splits: Sequence[tuple[Any, Any]],
+        arguments: Mapping[str, Any],
+        objective: str | None,
+        resource: Resource,
+    ) -> None:
+        """Fit candidates step by step until the search is over; each worker runs one candidate at a time."""
+        base_estimator = clone(self.estimator)
+        configured = _configured(grow)
+        metrics = (partial(_objective_of, self.objective, self.refit), objective)
+        settings = {**arguments, "verbose": 0}
+
+        def next_task() -> Task | None:
+            number = candidates.next_candidate()
+            if number is None:
+                return None
+            candidate = candidates.made[number]
+            estimators = [with_values(base_estimator, candidate.values) for _ in splits]
+            of_candidate = (candidate.trial.number, estimators, data, splits, resource, reports[candidate.space])
+            return _numbered, (number, configured, *of_candidate, *metrics, settings), {}
+
+        n_in_flight = self._checked_pre_dispatch(candidates.n_iter)
+        with (
+            reports_of(candidates.spaces, self.n_jobs) as reports,
+            closing(completed(next_task, self.n_jobs, n_in_flight)) as in_order_of_completion,
+        ):
+            for number, grown in in_order_of_completion:
+                candidates.take_all(number, *grown)
+                if self.verbose > 1:
+                    params = ", ".join(f"{name}={value}" for name, value in candidates.made[number].values.items())
+                    print(f"[CV] END {params}; {resource.name}={grown.n_resources} of {resource.maximum}")
 
     def __sklearn_clone__(self) -> "BelatedSearchCV":
         cloned: BelatedSearchCV = super().__sklearn_clone__()
@@ -293,57 +382,48 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
             )
         return splits
 
-    def _new_optimizer(self, space: DistributionSpace) -> Optimizer | Study:
-        make = BayesOpt if self.optimizer is None else self.optimizer
-        advice = "pass an optimizer's class, or a function that returns one, called as optimizer(space, seed=seed)"
-        if not callable(make):
-            raise InvalidSetting(f"optimizer={short_repr(make)} is not usable: {advice}")
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        made: Optimizer | Study = make(space.space, seed=seed)
-        users, kinds = "candidates of a search", (Optimizer, Study)
-        check_optimizer(made, space.space, "maximize", advice, users=users, kinds=kinds)
-        return made
-
-    def _objective_of(self, names: list[str] | None) -> str | None:
-        """Return which metric of `names` the optimizer maximises, or None if the only metric is not named."""
-        if names is None:
-            if self.objective is not None and not callable(self.scoring):
-                raise InvalidSetting(f"objective={self.objective!r} is for several metrics: leave it out")
-            return None
-        chosen = self.objective if self.objective is not None else self.refit
-        if isinstance(chosen, str) and chosen in names:
-            return chosen
-        if self.objective is None and len(names) == 1:
-            return names[0]
-        given = f"objective={self.objective!r}" if self.objective is not None else f"refit={short_repr(self.refit)}"
-        raise InvalidSetting(
-            f"{given} does not name the metric to search by: pass objective= or refit= as one of {names}"
-        )
-
-    def _choose(self, results: dict[str, Any], refit_metric: Any) -> None:
+    def _choose(self, results: dict[str, Any], refit_metric: Any, resource: Resource | None) -> None:
         """Set the attributes that describe the best candidate, as scikit-learn's searches do."""
         if not self.refit and self.multimetric_:
             return
         self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
+        if resource is not None and not callable(self.refit):
+            self.best_index_ = best_complete(results, refit_metric, resource)
         if not callable(self.refit):
             self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = results["params"][self.best_index_]
 
-    def _refit(self, X: Any, y: Any, fit_params: Mapping[str, Any]) -> None:
-        # The values are cloned too, because they may be estimators.
-        self.best_estimator_ = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
+    def _refit(
+        self, X: Any, y: Any, fit_params: Mapping[str, Any], results: dict[str, Any], resource: Resource | None
+    ) -> None:
+        self.best_estimator_ = with_values(self.estimator, self.best_params_)
+        fit = self.best_estimator_.fit
+        if resource is not None and resource.counts_epochs:
+            fit = Growth(self.best_estimator_, resource)
+            fit.target = int(results["n_resources"][self.best_index_])
         start = time.time()
         if y is None:
-            self.best_estimator_.fit(X, **fit_params)
+            fit(X, **fit_params)
         else:
-            self.best_estimator_.fit(X, y, **fit_params)
+            fit(X, y, **fit_params)
         self.refit_time_ = time.time() - start
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
 
-def _numbered(fit: Fit, fit_and_score: Callable[..., Outcome], *args: Any, **kwargs: Any) -> tuple[Fit, Outcome]:
-    return fit, fit_and_score(*args, **kwargs)
+def _numbered(task: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    return task, function(*args, **kwargs)
+
+
+def _objective_of(objective: str | None, refit: Any, names: list[str]) -> str:
+    """Return which metric of `names` the optimizer maximises, given the arguments `objective` and `refit`."""
+    chosen = objective if objective is not None else refit
+    if isinstance(chosen, str) and chosen in names:
+        return chosen
+    if objective is None and len(names) == 1:
+        return names[0]
+    given = f"objective={objective!r}" if objective is not None else f"refit={short_repr(refit)}"
+    raise InvalidSetting(f"{given} does not name the metric to search by: pass objective= or refit= as one of {names}")
 
 
 # Differences between versions of scikit-learn, from 1.3 on.

@@ -113,9 +113,8 @@ class DrawnOnly:
 @pytest.mark.parametrize(
     "given, message",
     [
-        ([{"C": [1, 2]}, {"C": [3, 4]}], "write one dict of all parameters, in which when="),
-        ([({"C": [1, 2]}, 10), ({"C": [3, 4]}, 5)], "write one dict of all parameters, in which when="),
         (3, "pass a dict of parameter's name"),
+        ({"model": {"C": (0.1, 1.0)}}, "names of scikit-learn are flat"),
         ({"x": DrawnOnly()}, "space\\['x'\\].*no quantile function ppf"),
         ({"x": np.array([1, 1])}, "space\\['x'\\]: .*twice"),
         ({"x": []}, "space\\['x'\\]: .*too few"),
