@@ -24,7 +24,7 @@ client.configure_experiment(
         RangeParameterConfig(name="n_estimators", bounds=(3, 60), parameter_type="int"),
         RangeParameterConfig(name="max_depth", bounds=(1, 10), parameter_type="int"),
         RangeParameterConfig(name="max_features", bounds=(0.05, 1.0), parameter_type="float"),
-    ],
+    ]
 )
 client.configure_optimization(objective="accuracy", outcome_constraints=["nodes <= 500"])
 client.configure_tracking_metrics(["training_accuracy"])

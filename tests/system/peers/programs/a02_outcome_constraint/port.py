@@ -1,4 +1,7 @@
-"""belated: accuracy is maximized, trials with too many nodes fail, other metrics are attributes."""
+"""belated: accuracy is maximized, trials with too many nodes fail, other metrics are attributes.
+
+Only failures teach the model where nodes are too many; their numbers and the accuracy there do not.
+"""
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier

@@ -1,4 +1,7 @@
-"""belated: a study stores every step, and a second session continues it."""
+"""belated: a study stores every step, and a second session continues it.
+
+The file is a database; `belated study export` prints it as lines of JSON.
+"""
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier

@@ -1,4 +1,7 @@
-"""belated: a trial fails if its model has more than 60 support vectors."""
+"""belated: a trial fails if its model has more than 60 support vectors.
+
+Only failures teach the model where support vectors are too many; their numbers do not.
+"""
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import cross_val_score

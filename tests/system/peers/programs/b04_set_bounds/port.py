@@ -1,4 +1,7 @@
-"""belated: narrow bounds are a constraint of a second optimizer, which has all earlier trials."""
+"""belated: narrow bounds are a constraint of a second optimizer, which has all earlier trials.
+
+For wider bounds, the second optimizer has a wider space.
+"""
 
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import GradientBoostingRegressor

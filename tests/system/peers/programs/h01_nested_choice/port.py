@@ -1,4 +1,7 @@
-"""belated: conditions say which parameters belong to a model and to a kernel."""
+"""belated: conditions say which parameters belong to a model and to a kernel.
+
+The names of the parameters are flat.
+"""
 
 from sklearn.datasets import load_wine
 from sklearn.model_selection import cross_val_score

@@ -1,4 +1,7 @@
-"""belated: bounds in place of priors, and a line in the function that rounds."""
+"""belated: bounds in place of priors, and a line in the function that rounds.
+
+There are no priors, and `best_params_` has the value before rounding.
+"""
 
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import GradientBoostingRegressor

@@ -1,4 +1,7 @@
-"""belated: the model of each trial is kept in a dict, and the best model is used afterwards."""
+"""belated: the model of each trial is kept in a dict, and the best model is used afterwards.
+
+The dict is in memory, as the attachments of `Trials` are; a study stores only JSON data.
+"""
 
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split

@@ -25,7 +25,7 @@ space = {
     },
 }
 config = tune.TuneConfig(
-    metric="accuracy", mode="max", num_samples=10, max_concurrent_trials=2, reuse_actors=True
+    metric="accuracy", mode="max", num_samples=5, max_concurrent_trials=2, reuse_actors=True
 )
 results = tune.Tuner(train, param_space=space, tune_config=config).fit()
 best = results.get_best_result()

@@ -1,4 +1,7 @@
-"""belated: flat names, rounding in the function, and the solvers as a choice."""
+"""belated: flat names, rounding in the function, and the solvers as a choice.
+
+`best_params_` has the values before rounding.
+"""
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
@@ -27,5 +30,5 @@ space = {
     "max_iter": bl.Integer(10, 200, log=True),
     "solver": ["lbfgs", "liblinear"],
 }
-result = bl.maximize(train, space, n_trials=20, n_workers=2, seed=0)
+result = bl.maximize(train, space, n_trials=10, n_workers=2, seed=0)
 print(result.best_params_, "best value:", result.best_value_)

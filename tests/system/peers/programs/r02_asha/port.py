@@ -1,4 +1,4 @@
-"""belated: a model of the learning curves stops networks after each epoch."""
+"""belated: ASHA stops networks by the values that their function yields."""
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -17,7 +17,7 @@ def train(params):
 
 
 space = {"eta0": bl.Real(1e-5, 1.0, log=True), "alpha": bl.Real(1e-7, 1e-1, log=True)}
-optimizer = bl.BayesOpt(space, curve=bl.Curve(27), seed=0)
+optimizer = bl.BayesOpt(space, curve=bl.Curve(27), stopping="asha", seed=0)
 result = bl.maximize(train, optimizer=optimizer, n_trials=20, n_workers=2)
 epochs = sum(len(trial.curve) for trial in result.trials)
 print(epochs, "epochs, best value:", result.best_value_)

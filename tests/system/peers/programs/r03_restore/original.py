@@ -34,7 +34,7 @@ if __name__ == "__main__":
             tune_config=tune.TuneConfig(
                 metric="loss",
                 mode="min",
-                num_samples=16,
+                num_samples=12,
                 max_concurrent_trials=2,
                 reuse_actors=True,
             ),

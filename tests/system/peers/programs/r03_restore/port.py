@@ -1,4 +1,7 @@
-"""belated: a run is killed after some trials, and a second process continues its study."""
+"""belated: a run is killed after some trials, and a second process continues its study.
+
+`retry_pending` evaluates the trials of the killed run again.
+"""
 
 import os
 import signal
@@ -24,6 +27,6 @@ if __name__ == "__main__":
         subprocess.run([sys.executable, __file__, "killed"])
     optimizer = bl.BayesOpt({"x": (-5.0, 5.0), "y": (-5.0, 5.0)}, direction="minimize", seed=0)
     study = bl.Study("run", "sqlite:///run.db", optimizer)
-    run = dict(n_trials_total=16, n_workers=2, retry_pending=True, callbacks=[kill])
+    run = dict(n_trials_total=12, n_workers=2, retry_pending=True, callbacks=[kill])
     bl.minimize(train, optimizer=study, **run)
     print(study.n_trials, "trials, best value:", study.best_value_)

@@ -23,7 +23,7 @@ def train(config):
 
 space = {"n_estimators": tune.randint(10, 100), "max_features": tune.uniform(0.05, 1.0)}
 config = tune.TuneConfig(
-    metric="log_loss", mode="min", num_samples=16, max_concurrent_trials=2, reuse_actors=True
+    metric="log_loss", mode="min", num_samples=10, max_concurrent_trials=2, reuse_actors=True
 )
 results = tune.Tuner(train, param_space=space, tune_config=config).fit()
 table = results.get_dataframe()

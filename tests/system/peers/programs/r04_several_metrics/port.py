@@ -23,7 +23,7 @@ def train(params):
 
 
 space = {"n_estimators": (10, 99), "max_features": (0.05, 1.0)}
-result = bl.minimize(train, space, n_trials=16, n_workers=2, seed=0)
+result = bl.minimize(train, space, n_trials=10, n_workers=2, seed=0)
 table = result.trials_dataframe()
 columns = ["params_n_estimators", "value", "attrs_accuracy", "attrs_seconds"]
 print(table[columns].sort_values("value"))
