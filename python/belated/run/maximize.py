@@ -259,7 +259,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         trials: otherwise a trial is evaluated twice, and only its first value is kept.
     catch : exception class or sequence of them
         Exceptions of f after which the run continues; the trial has failed. Any other exception is raised after the
-        trial has been marked as failed.
+        trial has been marked as failed. If the first evaluations all raise the same error, the run ends with a
+        `RunError`, unless the class of the error (or a base class other than Exception) is named here.
     callbacks : iterable of callable
         Functions that are called as callback(optimizer, trial) after every observed or failed trial, in the thread of
         the caller. The value of a failed trial is None. To end the run, raise `StopRun` in a callback, or pass
@@ -296,8 +297,9 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     RunError
         All trials failed. The error is also raised if the optimizer does not have a value and all of the first trials
         raised the same error at the same line, or returned invalid values of the same type. The number of these first
-        trials is the number of workers, but at least 3. The error is also raised if the executor does not work, for
-        example because a worker process of the given pool died; the running trials then stay pending.
+        trials is the number of workers, but at least 3. Errors that `catch` names do not count. The error is also
+        raised if the executor does not work, for example because a worker process of the given pool died; the running
+        trials then stay pending.
     ImportError
         progress is True and tqdm is not installed.
 

@@ -219,7 +219,10 @@ class Objective:
                 # Remove this frame from the traceback.
                 error.__traceback__ = error.__traceback__.tb_next
             caught = isinstance(error, self.catch) and not isinstance(error, KeyboardInterrupt)
-            duration, place = perf_counter() - start, last_line_of_user(error)
+            duration = perf_counter() - start
+            # Errors that the user names in `catch` are expected, and never end a run.
+            named = tuple(each for each in self.catch if each not in (Exception, BaseException))
+            place = None if isinstance(error, named) else last_line_of_user(error)
             attrs = None if trial is None else trial.attrs or None
             return Outcome(attrs=attrs, duration=duration, error=error, caught=caught, place=place)
 

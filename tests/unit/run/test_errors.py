@@ -94,6 +94,22 @@ def test_equal_first_errors_end_the_run(n_workers, n_first):
 
 
 @failures_expected
+@pytest.mark.parametrize("catch", [LookupError, (OSError, KeyError, Exception)])
+@pytest.mark.parametrize("workers", [{}, {"processes": True}])
+def test_errors_that_catch_names_are_expected_and_do_not_end_the_run(catch, workers):
+    opt = bl.RandomSearch(SPACE, seed=0)
+    opt.enqueue([{"x": 0.5, "n": n} for n in (8, 8, 8, 1)])
+    result = bl.maximize(at_most_4, optimizer=opt, n_trials=4, catch=catch, **workers)
+    assert states(result) == ["failed"] * 3 + ["observed"]
+
+
+def at_most_4(params):
+    if params["n"] > 4:
+        raise KeyError(params["n"])
+    return params["x"]
+
+
+@failures_expected
 @pytest.mark.parametrize(
     "bad",
     [None, np.nan, "0.5", {"loss": 0.5}, (0.9, 76.0), {"value": 0.5, "attrs": {"model": object()}}],
