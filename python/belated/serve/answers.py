@@ -4,8 +4,12 @@ import time
 from bisect import bisect_left
 from typing import Any, get_args
 
+import numpy as np
+
+from belated._core import NumericalError
 from belated.optimizers.report import merged_attrs
 from belated.optimizers.trial import Trial
+from belated.plotting.importance import total_effects
 from belated.serve.messages import Page, State
 from belated.serve.problems import as_json
 from belated.space.arguments import finite
@@ -53,6 +57,43 @@ def forecast_as_data(study: Study) -> dict[str, Any]:
     forecast = delays.forecast()
     names = ("n_pending", "by", "expected", "low", "high", "never", "unknown")
     return {"now": delays.now} | {name: getattr(forecast, name) for name in names}
+
+
+def finals_as_data(study: Study) -> dict[str, Any]:
+    """Return the forecasts of the values of running trials at the last step of their curves."""
+    log, problem = study._current_log(), study._problem
+    if problem.curve is None:
+        return {"step": None, "finals": []}
+    numbers = log.numbers("pending") if study._optimizer._has_model else []
+    found = [(number, log.forecast_value(number, problem.wall_time())) for number in numbers if log.trial(number).curve]
+    finals = [{"number": number, "mean": each[0], "std": each[1]} for number, each in found if each is not None]
+    return {"step": problem.curve.steps, "finals": finals}
+
+
+def importance_as_data(study: Study) -> dict[str, Any]:
+    """Return the importance of each parameter, or why it is not known."""
+    log, problem = study._current_log(), study._problem
+    domain, contexts, best = problem.domain, problem.context_space, log.best()
+    unknown = context = None
+    importance: list[dict[str, Any]] = []
+    if not isinstance(domain, Space):
+        unknown = "the study has candidates and no parameters"
+    elif not study._optimizer._has_model:
+        unknown = f"{study._strategy_name} has no model"
+    elif best is None:
+        unknown = "no trial has a value"
+    else:
+        if contexts is not None:
+            context = contexts.params_at(list(log.trial(best).context))
+        try:
+            effects = np.quantile(total_effects(study, domain, context), [0.05, 0.5, 0.95], axis=0).T.tolist()
+        except NumericalError as error:
+            unknown = str(error)
+        else:
+            named = [(name, *effect) for name, effect in zip(domain, effects, strict=True) if domain[name].width]
+            named.sort(key=lambda each: -each[2])
+            importance = [dict(zip(("name", "low", "middle", "high"), each, strict=True)) for each in named]
+    return {"importance": importance, "context": context, "unknown": unknown}
 
 
 def trial_as_data(study: Study, number: int) -> dict[str, Any]:
