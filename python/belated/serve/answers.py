@@ -20,6 +20,9 @@ from belated.study.study import Study
 #: A page of trials ends after this number of bytes of JSON, even if the request allows more trials.
 LARGEST_PAGE = 4 << 20
 
+#: The model of a study with more values is not used, because other requests for the study would wait too long.
+MOST_VALUES = 1000
+
 
 def study_as_data(study: Study) -> dict[str, Any]:
     """Return a study as `messages.StudyAnswer` describes it."""
@@ -63,27 +66,23 @@ def finals_as_data(study: Study) -> dict[str, Any]:
     """Return the forecasts of the values of running trials at the last step of their curves."""
     log, problem = study._current_log(), study._problem
     if problem.curve is None:
-        return {"step": None, "finals": []}
-    numbers = log.numbers("pending") if study._optimizer._has_model else []
+        return {"step": None, "finals": [], "unknown": "the study has no learning curves"}
+    unknown = _no_model(study)
+    numbers = log.numbers("pending") if unknown is None else []
     found = [(number, log.forecast_value(number, problem.wall_time())) for number in numbers if log.trial(number).curve]
     finals = [{"number": number, "mean": each[0], "std": each[1]} for number, each in found if each is not None]
-    return {"step": problem.curve.steps, "finals": finals}
+    return {"step": problem.curve.steps, "finals": finals, "unknown": unknown}
 
 
 def importance_as_data(study: Study) -> dict[str, Any]:
     """Return the importance of each parameter, or why it is not known."""
-    log, problem = study._current_log(), study._problem
-    domain, contexts, best = problem.domain, problem.context_space, log.best()
-    unknown = context = None
-    importance: list[dict[str, Any]] = []
+    log, domain, contexts = study._current_log(), study._problem.domain, study._problem.context_space
+    unknown, context, importance = _no_model(study), None, []
     if not isinstance(domain, Space):
         unknown = "the study has candidates and no parameters"
-    elif not study._optimizer._has_model:
-        unknown = f"{study._strategy_name} has no model"
-    elif best is None:
-        unknown = "no trial has a value"
-    else:
-        if contexts is not None:
+    elif unknown is None:
+        best = log.best()
+        if contexts is not None and best is not None:
             context = contexts.params_at(list(log.trial(best).context))
         try:
             effects = np.quantile(total_effects(study, domain, context), [0.05, 0.5, 0.95], axis=0).T.tolist()
@@ -94,6 +93,18 @@ def importance_as_data(study: Study) -> dict[str, Any]:
             named.sort(key=lambda each: -each[2])
             importance = [dict(zip(("name", "low", "middle", "high"), each, strict=True)) for each in named]
     return {"importance": importance, "context": context, "unknown": unknown}
+
+
+def _no_model(study: Study) -> str | None:
+    """Return why a request does not use the model of a study; None if it does."""
+    n_values = len(study._current_log().numbers("observed"))
+    if not study._optimizer._has_model:
+        return f"{study._strategy_name} has no model"
+    if n_values == 0:
+        return "no trial has a value"
+    if n_values > MOST_VALUES:
+        return f"the study has more than {MOST_VALUES} values, for which the model takes long"
+    return None
 
 
 def trial_as_data(study: Study, number: int) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 
 const TOP = 12, BOTTOM = 252, LEFT = 64, MOST_CURVES = 100, MOST_STEPS = 300;
 
-const format = value => value === null || value === undefined ? "–"
-  : typeof value === "number" ? String(Number(value.toPrecision(6))) : String(value);
+const format = (value, digits = 6) => value === null || value === undefined ? "–"
+  : typeof value === "number" ? String(Number(value.toPrecision(digits))) : String(value);
 
 function shape(tag, attributes, text) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -44,7 +44,8 @@ function logTicks(low, high) {
 
 // Return [seconds, label] for round times between 0 and `span` seconds; `most` intervals at most.
 function timeTicks(span, most) {
-  const units = [["s", 1, [1, 2, 5, 10, 20, 30]], ["min", 60, [1, 2, 5, 10, 20, 30]], ["h", 3600, [1, 2, 3, 6, 12]]];
+  const units = [["ms", 1e-3, [1, 2, 5, 10, 20, 50, 100, 200, 500]], ["s", 1, [1, 2, 5, 10, 20, 30]], ["min", 60, [1, 2, 5, 10, 20, 30]],
+    ["h", 3600, [1, 2, 3, 6, 12]]];
   const [unit, length, step] = units.flatMap(([unit, length, steps]) => steps.map(step => [unit, length, step]))
     .find(([, length, step]) => span <= most * step * length) ?? ["d", 86400, Math.max(1, roundStep(span / most / 86400))];
   const found = [];
@@ -63,7 +64,8 @@ function valueAxis(values, direction, log) {
   // The difference of the largest floats is infinite.
   [low, high] = isLog ? [Math.log10(low), Math.log10(high)] : [Math.max(low, -8e307), Math.min(high, 8e307)];
   // At least a part in 10^9 of the values, so that steps along the axis change them in floating point.
-  const room = Math.max((high - low) * 0.05, isLog ? 0.01 : Math.max(Math.abs(low), Math.abs(high)) * 1e-9) || 1;
+  const size = Math.max(Math.abs(low), Math.abs(high)), least = isLog ? 0.02 : size * (low === high ? 0.05 : 1e-9);
+  const room = Math.max((high - low) * 0.05, least) || 1;
   low -= room; high += room;
   const place = value => isLog ? Math.log10(Math.max(value, 0)) : value;
   const y = value => BOTTOM - (BOTTOM - TOP) * ((Math.min(high, Math.max(low, place(value))) - low) / (high - low));
@@ -75,7 +77,7 @@ function valueAxis(values, direction, log) {
 function drawAxes(chart, width, axis, across, label) {
   for (const value of axis.lines)
     chart.append(shape("line", {class: "grid", x1: LEFT, x2: width - 8, y1: axis.y(value), y2: axis.y(value)}),
-      shape("text", {x: LEFT - 8, y: axis.y(value) + 4, "text-anchor": "end"}, format(value)));
+      shape("text", {x: LEFT - 8, y: axis.y(value) + 4, "text-anchor": "end"}, format(value, 8)));
   for (const [x, text] of across)
     chart.append(shape("line", {class: "grid", x1: x, x2: x, y1: BOTTOM, y2: BOTTOM + 5}),
       shape("text", {x, y: BOTTOM + 20, "text-anchor": x > width - 30 ? "end" : "middle"}, text));
@@ -114,7 +116,7 @@ function drawChart(study, observed, from, until, log = false) {
   }
   const width = emptied(chart,
     `Best value ${format(best)} after ${observed.length} values, ${steps.length} of them improvements`);
-  const span = Math.max(until - from, 1), right = width - 8;
+  const span = Math.max(until - from, 1e-3), right = width - 8;
   const x = at => LEFT + (right - LEFT) * (at - from) / span;
   const axis = valueAxis(observed.map(trial => trial.value), study.direction, log);
   const times = timeTicks(span, width < 600 ? 4 : 8).map(([at, label]) => [x(from + at), label]);
@@ -129,8 +131,7 @@ function drawChart(study, observed, from, until, log = false) {
 }
 
 // State → text of the key of the curves. Curves of the last state are drawn last.
-const CURVES = {abandoned: "abandoned", failed: "failed", stopped: "stopped", pending: "in flight, with forecast",
-  observed: "observed"};
+const CURVES = {abandoned: "abandoned", failed: "failed", stopped: "stopped", pending: "in flight", observed: "observed"};
 
 // Return the trials with a curve, at most MOST_CURVES: the best trial, trials in flight, and the latest others.
 function chosenCurves(all, best) {

@@ -12,9 +12,11 @@ from belated.serve.page import read_file
 def description_page(api: Mapping[str, Any]) -> str:
     """Return the page for an OpenAPI description."""
     routes = [(path, method, route) for path, methods in api["paths"].items() for method, route in methods.items()]
-    schemas = api["components"]["schemas"]
-    parts = [_route(path, method, route) for path, method, route in routes]
-    models = [_model(name, schema) for name, schema in schemas.items() if "properties" in schema]
+    answers = [{status: each["description"] for status, each in route["responses"].items()} for *_, route in routes]
+    common = sorted(set.intersection(*(set(each.items()) for each in answers if each)))
+    problems = "".join(f"<li>{status}: {_text(text)}</li>" for status, text in common)
+    parts = [_route(path, method, route, dict(common)) for path, method, route in routes]
+    models = [_model(name, each) for name, each in api["components"]["schemas"].items() if "properties" in each]
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -31,6 +33,8 @@ def description_page(api: Mapping[str, Any]) -> str:
 <p>{_text(api["info"]["description"])}</p>
 <p>The same description for programs: <a href="/openapi.json">openapi.json</a>.
 Studies: <a href="/">the live page</a>.</p>
+<p>Every request may be answered with these errors:</p>
+<ul>{problems}</ul>
 <h2>Requests</h2>
 {"".join(parts)}
 <h2>Contents of requests and answers</h2>
@@ -41,19 +45,21 @@ Studies: <a href="/">the live page</a>.</p>
 """
 
 
-def _route(path: str, method: str, route: Mapping[str, Any]) -> str:
-    parameters = route.get("parameters", ())
+def _route(path: str, method: str, route: Mapping[str, Any], common: Mapping[str, str]) -> str:
+    # The path shows its own parameters.
+    parameters = [each for each in route.get("parameters", ()) if each["in"] == "query"]
     fields = [(each["name"], each["schema"], each["required"], each.get("description", "")) for each in parameters]
-    body = _json_of(route.get("requestBody", {}))
-    answers = [
-        f"{status} {_text(answer['description'])}{f': {_type(content)}' if (content := _json_of(answer)) else ''}"
-        for status, answer in route["responses"].items()
-    ]
+    body, answers = _json_of(route.get("requestBody", {})), []
+    for status, answer in sorted(route["responses"].items()):
+        if common.get(status) != answer["description"]:
+            content = _json_of(answer)
+            about = "" if answer["description"] == "Successful Response" else _text(answer["description"])
+            answers.append(f"<li>{status}: {' '.join(filter(None, [_type(content) if content else '', about]))}</li>")
     return (
         f'<section class="card"><h3><code>{method.upper()} {escape(path)}</code></h3><p>{_text(route["summary"])}.</p>'
         + (_fields(fields) if fields else "")
         + (f"<p>Body: {_type(body)}</p>" if body else "")
-        + f'<ul class="legend">{"".join(f"<li>{answer}</li>" for answer in answers)}</ul></section>\n'
+        + f"<p>Answers:</p><ul>{''.join(answers)}</ul></section>\n"
     )
 
 

@@ -241,6 +241,7 @@ class FinalsAnswer(BaseModel):
 
     step: int | None = Field(description="The last step; null if the study has no learning curves.")
     finals: list[Final] = Field(description="Trials without a forecast are left out.")
+    unknown: str | None = Field(description="Why there are no forecasts.")
 
 
 class Importance(BaseModel):

@@ -9,7 +9,7 @@ const trials = new Map();  // number → trial, as the server last described it
 const storage = (() => { try { return sessionStorage; } catch { return null; } })();
 let token = storage?.getItem(KEY) ?? null, shown = null, events = 0, skew = 0, round = 0;
 let latest = null;  // the study and the forecast that are drawn
-let finals = null, importance = null;  // answers about the model, with the state of the study that they belong to
+const answers = new Map();  // path → the last answer about the model, and when it may be asked for again
 
 class Problem extends Error {
   constructor(status, detail) { super(detail); this.status = status; }
@@ -69,7 +69,7 @@ const kept = ({attrs, error, ...trial}) =>
 // Fetch the trials that changed since the last call; the first call fetches all trials.
 async function follow(name) {
   const path = pathOf(name);
-  if (name !== shown) { trials.clear(); events = 0; finals = importance = null; }
+  if (name !== shown) { trials.clear(); events = 0; }
   const study = await ask(path);
   skew = study.now - Date.now() / 1000;
   if (name !== shown || study.events !== events) {
@@ -80,6 +80,7 @@ async function follow(name) {
       for (const trial of page.trials) trials.set(trial.number, kept(trial));
       reached ??= page.events;
       start = page.next;
+      if (start !== null) say(`${trials.size} of ${study.trials} trials are loaded.`);
     }
     shown = name; events = reached;
   }
@@ -96,12 +97,10 @@ async function refresh() {
       else {
         const study = await follow(name);
         const forecast = study?.counts.pending ? await ask(`${pathOf(name)}/forecast`) : null;
-        if (study && finals?.events !== events && [...trials.values()].some(trial => trial.curve.length))
-          finals = {...await ask(`${pathOf(name)}/finals`), events};
         if (study && mine === round) {
           latest = {study, forecast};
           draw(study, forecast); say(""); find("updated").textContent = `Updated at ${new Date().toLocaleTimeString()}.`;
-          await learnImportance(study, mine);
+          if (await learn(study) && mine === round) draw(study, forecast);
         }
       }
     }
@@ -118,15 +117,20 @@ function pause(mine) {
   document.addEventListener("visibilitychange", () => mine === round && refresh(), {once: true});
 }
 
-// Ask for the importance again after new values. It occupies the study at the server, so at most 2 % of the time is
-// used for it.
-async function learnImportance(study, mine) {
-  const n = study.counts.observed, start = performance.now();
-  if (importance && (importance.n === n || start < importance.again)) return;
-  const answer = await ask(`${pathOf(study.name)}/importance`), end = performance.now();
-  if (mine !== round) return;
-  importance = {n, again: end + 50 * (end - start)};
-  drawImportance(answer);
+// Ask for what the model says; return whether an answer is new. An answer occupies the study at the server, so it is
+// asked for again only after a change, and at most 2 % of the time is used for it.
+async function learn(study) {
+  let isNew = false;
+  const inform = async (what, version) => {
+    const path = `${pathOf(study.name)}/${what}`, known = answers.get(path), start = performance.now();
+    if (known && (known.version === version || start < known.again)) return;
+    const answer = await ask(path), end = performance.now();
+    answers.set(path, {answer, version, again: end + 50 * (end - start)});
+    isNew = true;
+  };
+  if ([...trials.values()].some(trial => trial.curve.length)) await inform("finals", study.events);
+  await inform("importance", study.counts.observed);
+  return isNew;
 }
 
 // Display.
@@ -138,6 +142,9 @@ function ago(seconds) {
   if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`;
   return `${Math.floor(s / 86400)} d ${Math.floor(s % 86400 / 3600)} h`;
 }
+
+// Return a duration in one unit.
+const roughly = seconds => ago(seconds).split(" ", 2).join(" ");
 
 // Return [name, text] for each value of a trial's point.
 function pointOf(trial) {
@@ -181,11 +188,13 @@ function fill(id, rows) {
   table.parentElement.hidden = rows.length === 0;
   find(`no-${id}`).hidden = rows.length > 0;
   while (body.rows.length > rows.length) body.deleteRow(-1);
+  const heads = [...table.tHead.rows[0].cells];
   rows.forEach((cells, i) => {
     const row = body.rows[i] ?? body.insertRow();
     cells.forEach(([content, kind, key = content], j) => {
       const cell = row.cells[j] ?? row.insertCell();
       if (cell.className !== (kind ?? "")) cell.className = kind ?? "";
+      cell.dataset.label ??= heads[j].textContent;
       if (cell.key === String(key)) return;
       cell.key = String(key);
       cell.replaceChildren(typeof content === "function" ? content() : String(content));
@@ -246,15 +255,17 @@ function draw(study, forecast) {
   const arrived = all.filter(trial => trial.state !== "pending").sort((a, b) => b.changed_at - a.changed_at);
   fill("arrivals", arrived.slice(0, MOST_ROWS).map(trial => [
     [trial.number, "number"], [format(trial.value), "number"], [trial.state, trial.state],
-    [`${ago(now - trial.changed_at)} ago`, "short"], [point(trial), "point"]]));
+    [`${roughly(now - trial.changed_at)} ago`, "short"], [point(trial), "point"]]));
   fill("failures", arrived.filter(trial => trial.state === "failed").slice(0, MOST_ROWS).map(trial => [
-    [trial.number, "number"], [`${ago(now - trial.changed_at)} ago`, "short"],
+    [trial.number, "number"], [`${roughly(now - trial.changed_at)} ago`, "short"],
     [() => errorOf(study, trial), "error", JSON.stringify([study.name, trial.number, trial.error])],
     [point(trial), "point"]]));
   find("study").hidden = false;
   const observed = all.filter(trial => trial.value !== null).sort((a, b) => a.changed_at - b.changed_at);
   drawChart(study, observed, ...timesOf(study, all, now), find("chart-log").checked);
-  drawCurves(study, all, finals ?? {step: null, finals: []}, find("curves-log").checked);
+  const learned = what => answers.get(`${pathOf(study.name)}/${what}`)?.answer;
+  drawCurves(study, all, learned("finals") ?? {step: null, finals: []}, find("curves-log").checked);
+  drawImportance(learned("importance") ?? {importance: [], context: null, unknown: "the server has not answered yet"});
 }
 
 function drawImportance({importance, context, unknown}) {
@@ -265,7 +276,7 @@ function drawImportance({importance, context, unknown}) {
   find("no-importance").textContent = unknown === null ? "" : `Not known: ${unknown}.`;
   const where = context === null ? "" : ` Context: ${Object.entries(context).map(pair => pair.join(" = ")).join(", ")}.`;
   find("importance-legend").textContent = unknown === null
-    ? `Part of the variance of the model that vanishes if all other parameters are fixed.${where}` : "";
+    ? `Part of the variance of the model that remains if all other parameters are fixed.${where}` : "";
 }
 
 // The trials as a CSV file, with the columns of `trials_dataframe(curves=True)`, except attributes.
