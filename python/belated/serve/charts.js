@@ -79,7 +79,7 @@ function drawAxes(chart, width, axis, across, label) {
     chart.append(shape("line", {class: "grid", x1: LEFT, x2: width - 8, y1: axis.y(value), y2: axis.y(value)}),
       shape("text", {x: LEFT - 8, y: axis.y(value) + 4, "text-anchor": "end"}, format(value, 8)));
   for (const [x, text] of across)
-    chart.append(shape("line", {class: "grid", x1: x, x2: x, y1: BOTTOM, y2: BOTTOM + 5}),
+    chart.append(shape("line", {class: "tick", x1: x, x2: x, y1: BOTTOM, y2: BOTTOM + 5}),
       shape("text", {x, y: BOTTOM + 20, "text-anchor": x > width - 30 ? "end" : "middle"}, text));
   chart.append(shape("text", {x: (LEFT + width - 8) / 2, y: BOTTOM + 40, "text-anchor": "middle"}, label));
 }
@@ -181,7 +181,9 @@ function drawCurves(study, all, finals, log = false) {
   }
   drawKeys(counts, drawn.some(trial => trial.number === best));
   const some = drawn.length < reported.length ? `${drawn.length} of ${reported.length} curves are drawn. ` : "";
-  const ahead = forecasts.size ? "Dashed lines lead to forecasts of the value at the last step, with 95 % intervals." : "";
+  let ahead = "";
+  if (forecasts.size) ahead = "Dashed lines lead to forecasts of the value at the last step, with 95 % intervals.";
+  else if (finals.unknown && study.counts.pending) ahead = `No forecasts: ${finals.unknown}.`;
   find("curves-legend").textContent = (some + ahead + axis.note).trim();
 }
 

@@ -264,7 +264,7 @@ function draw(study, forecast) {
   const observed = all.filter(trial => trial.value !== null).sort((a, b) => a.changed_at - b.changed_at);
   drawChart(study, observed, ...timesOf(study, all, now), find("chart-log").checked);
   const learned = what => answers.get(`${pathOf(study.name)}/${what}`)?.answer;
-  drawCurves(study, all, learned("finals") ?? {step: null, finals: []}, find("curves-log").checked);
+  drawCurves(study, all, learned("finals") ?? {step: null, finals: [], unknown: null}, find("curves-log").checked);
   drawImportance(learned("importance") ?? {importance: [], context: null, unknown: "the server has not answered yet"});
 }
 
