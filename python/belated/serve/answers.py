@@ -67,10 +67,13 @@ def finals_as_data(study: Study) -> dict[str, Any]:
     log, problem = study._current_log(), study._problem
     if problem.curve is None:
         return {"step": None, "finals": [], "unknown": "the study has no learning curves"}
-    unknown = _no_model(study)
-    numbers = log.numbers("pending") if unknown is None else []
-    found = [(number, log.forecast_value(number, problem.wall_time())) for number in numbers if log.trial(number).curve]
-    finals = [{"number": number, "mean": each[0], "std": each[1]} for number, each in found if each is not None]
+    unknown, found = _no_model(study), {}
+    numbers = [number for number in log.numbers("pending") if log.trial(number).curve] if unknown is None else []
+    try:
+        found = {number: log.forecast_value(number, problem.wall_time()) for number in numbers}
+    except NumericalError as error:
+        unknown = str(error)
+    finals = [{"number": number, "mean": each[0], "std": each[1]} for number, each in found.items() if each]
     return {"step": problem.curve.steps, "finals": finals, "unknown": unknown}
 
 

@@ -58,7 +58,6 @@ async function listStudies() {
     select.replaceChildren(...names.map(name => new Option(name, name)));
     select.value = names.includes(chosen) ? chosen : names[0] ?? "";
   }
-  find("login").hidden = true; find("chooser").hidden = false;
   return select.value;
 }
 
@@ -92,7 +91,9 @@ async function refresh() {
   try {
     if (token) {
       const name = await listStudies();
+      if (mine !== round) return;
       storage?.setItem(KEY, token);  // the server accepted it
+      find("login").hidden = true; find("chooser").hidden = false;
       if (!name) { find("study").hidden = true; say("The store has no study yet."); }
       else {
         const study = await follow(name);
