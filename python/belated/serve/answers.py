@@ -4,6 +4,10 @@ import time
 from bisect import bisect_left
 from typing import Any, get_args
 
+import numpy as np
+
+from belated._core import NumericalError
+from belated.optimizers.importance import total_effects
 from belated.optimizers.report import merged_attrs
 from belated.optimizers.trial import Trial
 from belated.serve.messages import Page, State
@@ -15,6 +19,9 @@ from belated.study.study import Study
 
 #: A page of trials ends after this number of bytes of JSON, even if the request allows more trials.
 LARGEST_PAGE = 4 << 20
+
+#: The model of a study with more values is not used, because other requests for the study would wait too long.
+MOST_VALUES = 1000
 
 
 def study_as_data(study: Study) -> dict[str, Any]:
@@ -53,6 +60,55 @@ def forecast_as_data(study: Study) -> dict[str, Any]:
     forecast = delays.forecast()
     names = ("n_pending", "by", "expected", "low", "high", "never", "unknown")
     return {"now": delays.now} | {name: getattr(forecast, name) for name in names}
+
+
+def finals_as_data(study: Study) -> dict[str, Any]:
+    """Return the forecasts of the values of running trials at the last step of their curves."""
+    log, problem = study._current_log(), study._problem
+    if problem.curve is None:
+        return {"step": None, "finals": [], "unknown": "the study has no learning curves"}
+    unknown, found = _no_model(study), {}
+    numbers = [number for number in log.numbers("pending") if log.trial(number).curve] if unknown is None else []
+    try:
+        found = {number: log.forecast_value(number, problem.wall_time()) for number in numbers}
+    except NumericalError as error:
+        unknown = str(error)
+    finals = [{"number": number, "mean": each[0], "std": each[1]} for number, each in found.items() if each]
+    return {"step": problem.curve.steps, "finals": finals, "unknown": unknown}
+
+
+def importance_as_data(study: Study) -> dict[str, Any]:
+    """Return the importance of each parameter, or why it is not known."""
+    log, domain, contexts = study._current_log(), study._problem.domain, study._problem.context_space
+    unknown, context, importance = _no_model(study), None, []
+    if not isinstance(domain, Space):
+        unknown = "the study has candidates and no parameters"
+    elif unknown is None:
+        best = log.best()
+        if contexts is not None and best is not None:
+            context = contexts.params_at(list(log.trial(best).context))
+        try:
+            names, effects = total_effects(study, context, "importance")
+        except NumericalError as error:
+            unknown = str(error)
+        else:
+            quantiles = np.quantile(effects, [0.05, 0.5, 0.95], axis=0).T.tolist()
+            named = [(name, *effect) for name, effect in zip(names, quantiles, strict=True)]
+            named.sort(key=lambda each: -each[2])
+            importance = [dict(zip(("name", "low", "middle", "high"), each, strict=True)) for each in named]
+    return {"importance": importance, "context": context, "unknown": unknown}
+
+
+def _no_model(study: Study) -> str | None:
+    """Return why a request does not use the model of a study; None if it does."""
+    n_values = len(study._current_log().numbers("observed"))
+    if not study._optimizer._has_model:
+        return f"{study._strategy_name} has no model"
+    if n_values == 0:
+        return "no trial has a value"
+    if n_values > MOST_VALUES:
+        return f"the study has more than {MOST_VALUES:,} values, for which the model takes long"
+    return None
 
 
 def trial_as_data(study: Study, number: int) -> dict[str, Any]:

@@ -5,7 +5,6 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from importlib.resources import files
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request
@@ -17,13 +16,14 @@ from starlette.exceptions import HTTPException
 from belated._core import BelatedError, __version__
 from belated.serve import answers, messages
 from belated.serve.connections import log_refusals_rarely
+from belated.serve.description import description_page
 from belated.serve.gate import SLASH, Gate
-from belated.serve.page import security_policy
+from belated.serve.page import live_page, security_policy
 from belated.serve.problems import MEDIA_TYPE, as_json, refusal, refusal_of
 from belated.serve.studies import OpenStudies, at_time
 from belated.study.study import Study
 
-_ABOUT = """Studies of [belated](https://pypi.org/project/belated): ask for points to try, and report what came of them,
+_ABOUT = """Studies of belated (https://pypi.org/project/belated): ask for points to try, and report what came of them,
 at any time and in any order. Every request needs the header `Authorization: Bearer TOKEN`. A request that is repeated
 because its answer was lost changes nothing where it has a `key`. In paths, names are percent-encoded (`/` as `%2F`).
 Errors are `application/problem+json`."""
@@ -43,8 +43,9 @@ def make_app(studies: OpenStudies, token: str) -> Gate:
         version=__version__,
         description=_ABOUT,
         lifespan=lifespan,
+        # The pages of the framework load scripts from another host.
+        docs_url=None,
         redoc_url=None,
-        swagger_ui_oauth2_redirect_url=None,
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
     )
@@ -53,7 +54,7 @@ def make_app(studies: OpenStudies, token: str) -> Gate:
     api.add_exception_handler(RequestValidationError, _of_schema)
     api.add_exception_handler(HTTPException, _of_framework)
     api.add_exception_handler(Exception, _of_programs)
-    _add_page(api)
+    _add_pages(api)
     api.include_router(router)
     return Gate(api, token)
 
@@ -84,13 +85,21 @@ async def _of_programs(request: Request, error: Exception) -> Response:
     return refusal(500, "an error of belated itself: the server's log has more")
 
 
-def _add_page(api: FastAPI) -> None:
-    page = files("belated.serve").joinpath("page.html").read_bytes()
-    headers = {"content-security-policy": security_policy(page.decode()), "referrer-policy": "no-referrer"}
+def _add_pages(api: FastAPI) -> None:
+    page = live_page()
 
     @api.get("/", include_in_schema=False)
     async def show_page() -> Response:
-        return Response(page, media_type="text/html; charset=utf-8", headers=headers)
+        return _html(page)
+
+    @api.get("/docs", include_in_schema=False)
+    async def show_description() -> Response:
+        return _html(description_page(api.openapi()))
+
+
+def _html(page: str) -> Response:
+    headers = {"content-security-policy": security_policy(page), "referrer-policy": "no-referrer"}
+    return Response(page, media_type="text/html; charset=utf-8", headers=headers)
 
 
 # The API's description of an answer that reports a problem.
@@ -229,6 +238,16 @@ async def show_forecast(call: InStudy, moment: Annotated[messages.Moment, Query(
             return answers.forecast_as_data(study)
 
     return await call(work)
+
+
+@_get("/{name}/finals", messages.FinalsAnswer, "Forecasts of the values of running trials at the last step", _NO_STUDY)
+async def show_finals(call: InStudy) -> Response:
+    return await call(answers.finals_as_data)
+
+
+@_get("/{name}/importance", messages.ImportanceAnswer, "The importance of each parameter", _NO_STUDY)
+async def show_importance(call: InStudy) -> Response:
+    return await call(answers.importance_as_data)
 
 
 @_post(

@@ -228,6 +228,39 @@ class ForecastAnswer(BaseModel):
     unknown: str | None = Field(description="Why there is no forecast.")
 
 
+class Final(BaseModel):
+    """A forecast of the value of a running trial at the last step of its learning curve."""
+
+    number: int = Field(description="The trial's number.")
+    mean: float
+    std: float = Field(description="The standard deviation, with observation noise.")
+
+
+class FinalsAnswer(BaseModel):
+    """Forecasts of the values of running trials at the last step of their learning curves."""
+
+    step: int | None = Field(description="The last step; null if the study has no learning curves.")
+    finals: list[Final] = Field(description="Trials without a forecast are left out.")
+    unknown: str | None = Field(description="Why there are no forecasts.")
+
+
+class Importance(BaseModel):
+    """The total effect of a parameter: its share of the variance of the model. The sum over parameters may exceed 1."""
+
+    name: str = Field(description="The parameter's name.")
+    low: float = Field(description="The 5 % quantile over draws of the model.")
+    middle: float = Field(description="The median.")
+    high: float = Field(description="The 95 % quantile.")
+
+
+class ImportanceAnswer(BaseModel):
+    """The importance of each parameter."""
+
+    importance: list[Importance] = Field(description="The most important parameter first, without constants.")
+    context: dict[str, Any] | None = Field(description="The context of the best trial, at which the model is used.")
+    unknown: str | None = Field(description="Why the importance is not known.")
+
+
 class Counts(BaseModel):
     """Numbers of trials by state."""
 

@@ -1,5 +1,7 @@
 """Fixtures for the tests of `belated serve`: a server in a separate process, and studies in its file."""
 
+import shutil
+
 import pytest
 
 import belated as bl
@@ -49,3 +51,28 @@ def path(request):
     from urllib.parse import quote
 
     return f"/v1/studies/{quote(request.node.name[:900], safe='')}"
+
+
+@pytest.fixture(scope="session")
+def downloads(tmp_path_factory):
+    """The folder in which the browser stores files."""
+    return tmp_path_factory.mktemp("downloads")
+
+
+@pytest.fixture(scope="module")
+def browser(downloads):
+    """A headless Chromium."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("chromium and chromedriver are not installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    started = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield started
+    started.quit()

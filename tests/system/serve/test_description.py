@@ -1,5 +1,6 @@
 """The API agrees with its OpenAPI description, for valid and invalid requests generated from the description."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -46,6 +47,8 @@ def test_the_description_names_every_path_and_needs_the_token(client, running):
         (f"{study}/definition", "get"),
         (f"{study}/best", "get"),
         (f"{study}/forecast", "get"),
+        (f"{study}/finals", "get"),
+        (f"{study}/importance", "get"),
         (f"{study}/suggest", "post"),
         (f"{study}/trials", "get"),
         (f"{study}/trials/{{number}}", "get"),
@@ -58,4 +61,8 @@ def test_the_description_names_every_path_and_needs_the_token(client, running):
     for path, method in paths:
         operation = description["paths"][path][method]
         assert operation["security"] == [{"HTTPBearer": []}] and {"401", "422", "503"} <= set(operation["responses"])
-    assert "swagger" in httpx.get(f"{running.address}/docs").text
+    page = httpx.get(f"{running.address}/docs").text
+    assert all(f"<code>{method.upper()} {path}</code>" in page for path, method in paths)
+    assert "<script" not in page and all(f"<code>{name}</code>" in page for name in ("expires_after", "since", "amend"))
+    links = set(re.findall('href="#(.*?)"', page))
+    assert {"TrialAnswer", "Suggest"} <= links <= set(re.findall('id="(.*?)"', page))

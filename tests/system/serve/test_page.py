@@ -1,33 +1,14 @@
 """The web page of `belated serve` in a browser: its content is right, and scripts in stored texts do not run."""
 
-import shutil
-import time
+import itertools
 
 import pytest
 
 import belated as bl
 from campaigns import service
+from tests.system.serve.browser import complaints, dots_of, log_in, open_page, overflow, set_width, shown, text, wait
 
 EVIL = "<img src=x onerror='window.hit=1'>"
-PATIENCE = 30
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip("chromium and chromedriver are not installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    started = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield started
-    started.quit()
 
 
 @pytest.fixture
@@ -50,28 +31,6 @@ def served(tmp_path):
         yield running, study
 
 
-def wait(browser, condition):
-    """Wait until a JavaScript expression on the page is true; return its value."""
-    end = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < end, browser.find_element("tag name", "body").text
-        time.sleep(0.1)
-    return found
-
-
-def text(browser, name):
-    """Return the visible text of an element."""
-    return browser.find_element("id", name).text
-
-
-def log_in(browser, running, token=None, fragment=""):
-    """Open the page and enter the token."""
-    browser.get("about:blank")  # a browser does not reload a page if only the URL's fragment changes
-    browser.get(running.address + "/" + fragment)
-    browser.find_element("id", "token").send_keys(token or running.token)
-    browser.find_element("css selector", "#login button").click()
-
-
 def forecast_of(study):
     """Return the forecast that the page shows for a study that counts suggestions."""
     found = study.forecast()
@@ -80,19 +39,13 @@ def forecast_of(study):
     return f"{counts} ({found.low:.0f} to {found.high:.0f}){never}."
 
 
-def complaints(browser):
-    """Return the errors in the browser's console, except failed requests such as 401."""
-    return [entry["message"] for entry in browser.get_log("browser") if "status of 4" not in entry["message"]]
-
-
 def test_the_page_shows_a_study_and_its_changes(browser, served):
     running, study = served
     log_in(browser, running)
-    wait(browser, lambda: "Best value" in text(browser, "figures"))
+    shown(browser)
     assert browser.find_element("id", "name").get_attribute("value") == "dose/finding"
     figures = dict(zip(*[iter(text(browser, "figures").splitlines())] * 2, strict=True))
     assert figures == {
-        "Best value": "1",
         "In flight": "2",
         "Observed": "3",
         "Failed": "1",
@@ -100,6 +53,8 @@ def test_the_page_shows_a_study_and_its_changes(browser, served):
         "Optimizer": "RandomSearch",
         "Direction": "minimize",
     }
+    dose = f"{study.best_params_['dose']:.6g}"
+    assert text(browser, "best").splitlines() == ["Value", "1", "Trial", "1", "dose", dose]
     in_flight = text(browser, "flight").splitlines()
     assert in_flight[0] == "Trial Age Lease Point" and len(in_flight) == 3
     assert in_flight[1].startswith("4 ") and " min " in in_flight[1] and "left dose = " in in_flight[1]
@@ -111,15 +66,15 @@ def test_the_page_shows_a_study_and_its_changes(browser, served):
     ]
     title = browser.find_element("id", "chart-title").get_attribute("textContent")
     assert title == "Best value 1 after 3 values, 2 of them improvements"
-    assert len(browser.find_elements("css selector", "#chart circle")) == 3
+    assert len(dots_of(browser)) == 3
     # The curve of the best value falls or stays equal; y coordinates increase downwards.
-    steps = browser.find_element("css selector", "#chart path").get_attribute("d")
+    steps = browser.find_element("css selector", "#chart .best").get_attribute("d")
     heights = [float(part.split("H")[0]) for part in steps.replace("V", " ").split(" ")[1:]]
     assert len(heights) == 2 and heights[0] < heights[1]
     # The page shows a result that another process reports, without a reload.
     assert text(browser, "forecast") == forecast_of(study)
     study.observe(4, 0.25)
-    wait(browser, lambda: "0.25" in text(browser, "figures"))
+    wait(browser, lambda: "0.25" in text(browser, "best"))
     assert text(browser, "arrivals").splitlines()[1].startswith("4 0.25 observed")
     assert text(browser, "forecast") == forecast_of(study)
     assert len(text(browser, "flight").splitlines()) == 2
@@ -131,7 +86,7 @@ def test_html_in_a_study_is_text(browser, served):
 
     running, _ = served
     log_in(browser, running)
-    wait(browser, lambda: "Best value" in text(browser, "figures"))
+    shown(browser)
     Select(browser.find_element("id", "name")).select_by_visible_text(EVIL)
     wait(browser, lambda: EVIL in text(browser, "flight"))
     assert " of 1 results expected by suggestion " in text(browser, "forecast")
@@ -146,44 +101,57 @@ def test_html_in_a_study_is_text(browser, served):
     assert browser.execute_script("return window.hit") is None
 
 
-def test_a_wrong_token_shows_an_error_and_tokens_are_not_stored(browser, served):
+def test_a_wrong_token_shows_an_error_and_is_not_kept(browser, served):
     running, _ = served
     log_in(browser, running, "not-the-token-0123")
     wait(browser, lambda: text(browser, "message") == "The token is wrong.")
     assert not browser.find_element("id", "study").is_displayed()
+    browser.refresh()
+    assert browser.find_element("id", "login").is_displayed()
+
+
+def test_the_token_is_kept_for_the_session_of_the_tab_only(browser, served):
+    running, _ = served
     log_in(browser, running)
-    wait(browser, lambda: "Best value" in text(browser, "figures"))
+    shown(browser)
+    browser.refresh()
+    shown(browser)
     assert not browser.find_element("id", "login").is_displayed()
-    stored = "return localStorage.length + sessionStorage.length + document.cookie.length"
-    assert browser.execute_script(stored) == 0
-    assert running.token not in browser.page_source and running.token not in browser.current_url
+    assert browser.execute_script("return localStorage.length + document.cookie.length") == 0
+    assert running.token not in browser.page_source
+    # A token in an address would be in the history of the browser and in the logs of proxies.
+    addresses = browser.execute_script("return performance.getEntries().map(each => each.name)")
+    assert len(addresses) > 3 and not any(running.token in each for each in [*addresses, browser.current_url])
+    tab = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    open_page(browser, running)
+    assert browser.find_element("id", "login").is_displayed() and "This tab keeps it" in text(browser, "message")
+    browser.close()
+    browser.switch_to.window(tab)
     browser.find_element("id", "forget").click()
     wait(browser, lambda: browser.find_element("id", "login").is_displayed())
     assert not browser.find_element("id", "study").is_displayed()
-    log_in(browser, running)
-    wait(browser, lambda: "Best value" in text(browser, "figures"))
     browser.refresh()
     assert browser.find_element("id", "login").is_displayed()
-    assert "a reload asks for it again" in text(browser, "message")
-    assert browser.execute_script(stored) == 0
+    assert browser.execute_script("return sessionStorage.length") == 0
 
 
 def test_the_page_reconnects_to_a_restarted_server(browser, served):
     running, study = served
     log_in(browser, running)
-    wait(browser, lambda: "Best value" in text(browser, "figures"))
+    shown(browser)
     running.kill()
     wait(browser, lambda: "does not answer" in text(browser, "message"))
     study.observe(5, -1.0)
     running.start()
-    wait(browser, lambda: "-1" in text(browser, "figures").splitlines())
+    wait(browser, lambda: "-1" in text(browser, "best").splitlines())
     assert text(browser, "message") == ""
 
 
 def test_an_address_without_a_study_shows_the_first_study(browser, served):
     running, _ = served
     log_in(browser, running, fragment="#%")
-    wait(browser, lambda: "Best value" in text(browser, "figures"))
+    shown(browser)
     assert browser.find_element("id", "name").get_attribute("value") == "dose/finding"
     assert text(browser, "message") == ""
 
@@ -191,11 +159,11 @@ def test_an_address_without_a_study_shows_the_first_study(browser, served):
 def test_a_chart_of_many_values_is_drawn(browser, served):
     running, _ = served
     log_in(browser, running)
-    wait(browser, lambda: "Best value" in text(browser, "figures"))
+    shown(browser)
     # The study has more values than JavaScript allows as arguments of one call.
     program = (
         "const many = Array.from({length: 200000}, (_, i) => ({value: i % 7, changed_at: i, fidelity: i % 2 ? 9 : 1}));"
-        "round += 1; drawChart({direction: 'minimize'}, many, 200001)"
+        "round += 1; drawChart({direction: 'minimize'}, many, 0, 200001)"
     )
     browser.execute_script(program)
     title = browser.find_element("id", "chart-title").get_attribute("textContent")
@@ -205,42 +173,66 @@ def test_a_chart_of_many_values_is_drawn(browser, served):
 def test_a_chart_of_any_values_is_drawn_with_a_few_lines(browser, served):
     running, _ = served
     log_in(browser, running)
-    wait(browser, lambda: "Best value" in text(browser, "figures"))
+    shown(browser)
     pairs = ["[0.3, 0.1 + 0.2]", "[1e17, 1e17 + 16]", "[-0.3, -0.1 - 0.2]", "[5e-324, 0]", "[-1.7e308, 1.7e308]"]
-    for pair in [*pairs, "[7, 7]", "[0, 0]", "[1e-300, 1]"]:
+    pairs += ["[7, 7]", "[0, 0]", "[1e-300, 1]", "[-1, 100]", "[1, 100]", "[0.7, 0.9]"]
+    for pair, log in itertools.product(pairs, ("false", "true")):
         browser.execute_script(
             f"const few = {pair}.map((value, i) => ({{value, changed_at: i, fidelity: null}}));"
-            "round += 1; drawChart({direction: 'maximize'}, few, 3)"
+            f"round += 1; drawChart({{direction: 'maximize'}}, few, 0, 3, {log})"
         )
-        of = "return [...document.querySelectorAll('#chart {}')].map(each => Number(each.getAttribute('{}')))"
-        lines = browser.execute_script(of.format("line.grid", "y1"))
+        lines = browser.execute_script(
+            "return [...document.querySelectorAll('#chart line.grid')].map(each => Number(each.getAttribute('y1')))"
+        )
         assert 1 <= len(set(lines)) == len(lines) <= 12 and all(0 <= height <= 300 for height in lines), pair
-        dots = browser.execute_script(of.format("circle", "cy"))
-        assert len(dots) == 2 and all(0 <= height <= 300 for height in dots), pair
+        dots = [height for _, height in dots_of(browser)]
+        assert 1 <= len(dots) <= 2 and all(0 <= height <= 300 for height in dots), pair
 
 
 def test_every_input_has_a_label_and_every_region_a_name(browser, served):
     running, _ = served
     log_in(browser, running)
-    wait(browser, lambda: "Best value" in text(browser, "figures"))
+    shown(browser)
     names = browser.execute_script(
         "return [...document.querySelectorAll('input, select, button, [role]')].map(each => "
         "(each.labels?.[0] ?? each).textContent || each.getAttribute('aria-label') || each.getAttribute('role'))"
     )
     assert all(names)
     assert browser.execute_script("return document.documentElement.lang") == "en"
-    wide = "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-    for width in (1200, 400):
-        browser.set_window_size(width, 800)
-        assert browser.execute_script(wide), width
+    for width in (1200, 360):
+        set_width(browser, width)
+        wait(browser, lambda: overflow(browser) == 0)
+        assert browser.find_element("id", "best").is_displayed()
 
 
-def test_the_page_sends_requests_only_to_its_server(served):
+def test_every_control_is_reached_by_the_keyboard(browser, served):
+    from selenium.webdriver import ActionChains, Keys
+
+    running, _ = served
+    log_in(browser, running)
+    shown(browser)
+    set_width(browser, 1200)
+    browser.execute_script("document.activeElement.blur()")
+    reached = set()
+    for _ in range(20):
+        ActionChains(browser).send_keys(Keys.TAB).perform()
+        reached.add(browser.execute_script("return document.activeElement.id || document.activeElement.ariaLabel"))
+    assert {"name", "download", "forget", "chart-log", "Trials in flight", "Trials that failed"} <= reached
+
+
+def test_the_pages_send_requests_only_to_their_server(browser, served):
     import httpx
 
     running, _ = served
-    page = httpx.get(running.address)
-    assert page.headers["content-security-policy"].startswith("default-src 'none'; script-src 'sha256-")
-    assert "unsafe" not in page.headers["content-security-policy"]
-    addresses = [word for word in page.text.split('"') if "://" in word]
-    assert addresses == ["http://www.w3.org/2000/svg"]
+    for path in ("/", "/docs"):
+        page = httpx.get(running.address + path)
+        policy = page.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src '") and "unsafe" not in policy
+        assert "src=" not in page.text and 'rel="stylesheet"' not in page.text
+    log_in(browser, running)
+    shown(browser)
+    names = "return performance.getEntriesByType('resource').map(each => each.name)"
+    requested = browser.execute_script(names)
+    assert len(requested) >= 4 and all(each.startswith(f"{running.address}/v1/studies") for each in requested)
+    browser.get(f"{running.address}/docs")
+    assert browser.execute_script(names) == [] and complaints(browser) == []

@@ -1,0 +1,335 @@
+"use strict";
+// Requests and tables. Names and values of studies become text nodes and attributes, never HTML.
+
+const PERIOD = 2000, MOST_ROWS = 50, KEY = "belated-token";
+const find = id => document.getElementById(id);
+const trials = new Map();  // number → trial, as the server last described it
+// The storage of the tab keeps the token. Only the scripts of this page can read it. It is null if the browser has no
+// storage; a reload then asks for the token again.
+const storage = (() => { try { return sessionStorage; } catch { return null; } })();
+let token = storage?.getItem(KEY) ?? null, shown = null, events = 0, skew = 0, round = 0;
+let latest = null;  // the study and the forecast that are drawn
+const answers = new Map();  // path → the last answer about the model, and when it may be asked for again
+
+class Problem extends Error {
+  constructor(status, detail) { super(detail); this.status = status; }
+}
+
+async function ask(path) {
+  let answer;
+  try {
+    answer = await fetch(path, {headers: {Authorization: `Bearer ${token}`}, cache: "no-store"});
+  } catch { throw new Problem(0, "The server does not answer; trying again."); }
+  const data = await answer.json().catch(() => ({detail: `The server answered with ${answer.status}.`}));
+  if (!answer.ok) throw new Problem(answer.status, data.detail);
+  return data;
+}
+
+function say(text, wrong = false) {
+  const message = find("message");
+  if (message.textContent !== text) message.textContent = text;
+  message.className = wrong ? "wrong" : "";
+}
+
+function forget(text, wrong) {
+  storage?.removeItem(KEY);
+  find("updated").textContent = "";
+  token = null; shown = null; round += 1;
+  find("login").hidden = false; find("chooser").hidden = true; find("study").hidden = true;
+  say(text, wrong);
+  find("token").focus();
+}
+
+function nameInAddress() {
+  try { return decodeURIComponent(location.hash.slice(1)); } catch { return ""; }  // as "#%"
+}
+
+const pathOf = name => `/v1/studies/${encodeURIComponent(name)}`;
+
+async function listStudies() {
+  const select = find("name"), names = [];
+  for (let start = 0; start !== null;) {
+    const page = await ask(`/v1/studies?limit=1000&start=${start}`);
+    names.push(...page.studies.map(each => each.name));
+    start = page.next;
+  }
+  if (names.join("\n") !== [...select.options].map(each => each.value).join("\n")) {
+    const chosen = select.value || nameInAddress();
+    select.replaceChildren(...names.map(name => new Option(name, name)));
+    select.value = names.includes(chosen) ? chosen : names[0] ?? "";
+  }
+  return select.value;
+}
+
+// Attributes and tracebacks are not kept, because they may be large.
+const kept = ({attrs, error, ...trial}) =>
+  ({...trial, error: error && {type: error.type, message: error.message, traced: error.traceback !== null}});
+
+// Fetch the trials that changed since the last call; the first call fetches all trials.
+async function follow(name) {
+  const path = pathOf(name);
+  if (name !== shown) { trials.clear(); events = 0; }
+  const study = await ask(path);
+  skew = study.now - Date.now() / 1000;
+  if (name !== shown || study.events !== events) {
+    let start = 0, reached = null;
+    while (start !== null) {
+      const page = await ask(`${path}/trials?limit=1000&start=${start}&since=${name === shown ? events : 0}`);
+      if (name !== find("name").value) return null;
+      for (const trial of page.trials) trials.set(trial.number, kept(trial));
+      reached ??= page.events;
+      start = page.next;
+      if (start !== null) say(`${trials.size} of ${study.trials} trials are loaded.`);
+    }
+    shown = name; events = reached;
+  }
+  return study;
+}
+
+async function refresh() {
+  const mine = ++round;
+  try {
+    if (token) {
+      const name = await listStudies();
+      if (mine !== round) return;
+      storage?.setItem(KEY, token);  // the server accepted it
+      find("login").hidden = true; find("chooser").hidden = false;
+      if (!name) { find("study").hidden = true; say("The store has no study yet."); }
+      else {
+        const study = await follow(name);
+        const forecast = study?.counts.pending ? await ask(`${pathOf(name)}/forecast`) : null;
+        if (study && mine === round) {
+          latest = {study, forecast};
+          draw(study, forecast); say(""); find("updated").textContent = `Updated at ${new Date().toLocaleTimeString()}.`;
+          if (await learn(study) && mine === round) draw(study, forecast);
+        }
+      }
+    }
+  } catch (error) {
+    if (mine === round) {
+      if (error.status === 401) forget("The token is wrong.", true);
+      else { if (error.status === 404) find("name").replaceChildren(); say(error.message, true); }
+    }
+  }
+  if (mine === round) setTimeout(() => mine === round && (document.hidden ? pause(mine) : refresh()), PERIOD);
+}
+
+function pause(mine) {
+  document.addEventListener("visibilitychange", () => mine === round && refresh(), {once: true});
+}
+
+// Ask for what the model says; return whether an answer is new. An answer occupies the study at the server, so it is
+// asked for again only after a change, and at most 2 % of the time is used for it.
+async function learn(study) {
+  let isNew = false;
+  const inform = async (what, version) => {
+    const path = `${pathOf(study.name)}/${what}`, known = answers.get(path), start = performance.now();
+    if (known && (known.version === version || start < known.again)) return;
+    const answer = await ask(path), end = performance.now();
+    answers.set(path, {answer, version, again: end + 50 * (end - start)});
+    isNew = true;
+  };
+  if ([...trials.values()].some(trial => trial.curve.length)) await inform("finals", study.events);
+  await inform("importance", study.counts.observed);
+  return isNew;
+}
+
+// Display.
+
+function ago(seconds) {
+  const s = Math.max(0, Math.round(seconds));
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
+  if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`;
+  return `${Math.floor(s / 86400)} d ${Math.floor(s % 86400 / 3600)} h`;
+}
+
+// Return a duration in one unit.
+const roughly = seconds => ago(seconds).split(" ", 2).join(" ");
+
+// Return [name, text] for each value of a trial's point.
+function pointOf(trial) {
+  const params = trial.params_run ?? trial.params;
+  if (!params) return [["candidate", String(trial.index_run ?? trial.index)]];
+  return Object.entries(params).map(([name, value]) => [name, typeof value === "object" ? JSON.stringify(value) : format(value)]);
+}
+
+const point = trial => trial.params ? pointOf(trial).map(pair => pair.join(" = ")).join(", ") : pointOf(trial)[0].join(" ");
+
+function forecastText(study, flight, forecast) {
+  // The server's clock says nothing about trials whose times were given by clients.
+  const foreign = trial => study.clock === "seconds" && Math.abs(trial.suggested_at - trial.started_at) > 60;
+  if (!forecast?.n_pending || flight.some(foreign)) return "";
+  if (forecast.expected === null) return `No forecast yet: ${forecast.unknown}.`;
+  const until = study.clock === "seconds" ? `within ${ago(forecast.by - forecast.now)}` : `by suggestion ${format(forecast.by)}`;
+  const [expected, low, high, never] = ["expected", "low", "high", "never"].map(name => Math.round(forecast[name]));
+  return `${expected} of ${forecast.n_pending} results expected ${until} (${low} to ${high})`
+    + (never ? `; ${never} probably never.` : ".");
+}
+
+function element(tag, text, kind) {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  if (kind) made.className = kind;
+  return made;
+}
+
+function pairs(id, entries) {
+  find(id).replaceChildren(...entries.map(([name, value]) => {
+    const pair = document.createElement("div");
+    pair.append(element("dt", name), element("dd", value));
+    return pair;
+  }));
+}
+
+// Fill the rows of a table. A cell is [content, class, key]; the content is a text, or a function that makes an element
+// for the key. Cells that stay equal are not touched, so that the focus and a selection of text persist.
+function fill(id, rows) {
+  const table = find(id), body = table.tBodies[0];
+  table.parentElement.hidden = rows.length === 0;
+  find(`no-${id}`).hidden = rows.length > 0;
+  while (body.rows.length > rows.length) body.deleteRow(-1);
+  const heads = [...table.tHead.rows[0].cells];
+  rows.forEach((cells, i) => {
+    const row = body.rows[i] ?? body.insertRow();
+    cells.forEach(([content, kind, key = content], j) => {
+      const cell = row.cells[j] ?? row.insertCell();
+      if (cell.className !== (kind ?? "")) cell.className = kind ?? "";
+      cell.dataset.label ??= heads[j].textContent;
+      if (cell.key === String(key)) return;
+      cell.key = String(key);
+      cell.replaceChildren(typeof content === "function" ? content() : String(content));
+    });
+  });
+}
+
+// Return the error of a trial; its traceback is fetched when it is opened.
+function errorOf(study, trial) {
+  if (!trial.error) return document.createTextNode("–");
+  const text = [trial.error.type, trial.error.message].filter(Boolean).join(": ");
+  if (!trial.error.traced) return document.createTextNode(text);
+  const details = document.createElement("details"), trace = element("pre", "…");
+  details.append(element("summary", text), trace);
+  details.addEventListener("toggle", async () => {
+    try {
+      trace.textContent = (await ask(`${pathOf(study.name)}/trials/${trial.number}`)).error?.traceback ?? "–";
+    } catch (error) { trace.textContent = error.message; }
+  }, {once: true});
+  return details;
+}
+
+// Return the time left of a trial's lease. The study's clock may belong to its clients, so ages are measured by the
+// server's clock.
+const left = (study, trial, now) => study.clock === "seconds"
+  ? trial.expires_at - trial.suggested_at - (now - trial.started_at) : trial.expires_at - now;
+
+// Return the first and the last time of the axis. While trials are in flight, the axis ends now. Trials in flight may
+// belong to a run that was killed, so the axis gets at most twice as long as the time to the last event.
+function timesOf(study, all, now) {
+  let first = Infinity, last = -Infinity, isRunning = false;
+  for (const trial of all) {
+    first = Math.min(first, trial.started_at);
+    last = Math.max(last, trial.changed_at);
+    isRunning ||= trial.state === "pending" && (trial.expires_at === null || left(study, trial, now) > 0);
+  }
+  return [first, isRunning ? Math.max(last, Math.min(now, 2 * last - first)) : last];
+}
+
+function draw(study, forecast) {
+  const now = Date.now() / 1000 + skew, all = [...trials.values()], best = study.best;
+  document.title = `${study.name} – belated`;
+  if (nameInAddress() !== study.name) location.replace(`#${encodeURIComponent(study.name)}`);
+  find("no-best").hidden = best !== null;
+  pairs("best", best === null ? [] : [["Value", format(best.value)], ["Trial", best.number],
+    ...(best.fidelity === null ? [] : [["Fidelity", format(best.fidelity)]]), ...pointOf(best)]);
+  pairs("figures", [["In flight", study.counts.pending], ["Observed", study.counts.observed],
+    ["Failed", study.counts.failed], ["Abandoned", study.counts.abandoned],
+    ...(study.counts.stopped ? [["Stopped", study.counts.stopped]] : []),
+    ["Optimizer", study.optimizer], ["Direction", study.direction]]);
+  const flight = all.filter(trial => trial.state === "pending").sort((a, b) => a.started_at - b.started_at);
+  fill("flight", flight.slice(0, MOST_ROWS).map(trial => {
+    const rest = left(study, trial, now);
+    return [[trial.number, "number"], [ago(now - trial.started_at), "number"],
+      [trial.expires_at === null ? "–" : rest > 0 ? `${ago(rest)} left` : "over", "short"], [point(trial), "point"]];
+  }));
+  find("forecast").textContent = forecastText(study, flight, forecast);
+  const arrived = all.filter(trial => trial.state !== "pending").sort((a, b) => b.changed_at - a.changed_at);
+  fill("arrivals", arrived.slice(0, MOST_ROWS).map(trial => [
+    [trial.number, "number"], [format(trial.value), "number"], [trial.state, trial.state],
+    [`${roughly(now - trial.changed_at)} ago`, "short"], [point(trial), "point"]]));
+  fill("failures", arrived.filter(trial => trial.state === "failed").slice(0, MOST_ROWS).map(trial => [
+    [trial.number, "number"], [`${roughly(now - trial.changed_at)} ago`, "short"],
+    [() => errorOf(study, trial), "error", JSON.stringify([study.name, trial.number, trial.error])],
+    [point(trial), "point"]]));
+  find("study").hidden = false;
+  const observed = all.filter(trial => trial.value !== null).sort((a, b) => a.changed_at - b.changed_at);
+  drawChart(study, observed, ...timesOf(study, all, now), find("chart-log").checked);
+  const learned = what => answers.get(`${pathOf(study.name)}/${what}`)?.answer;
+  drawCurves(study, all, learned("finals") ?? {step: null, finals: [], unknown: null}, find("curves-log").checked);
+  drawImportance(learned("importance") ?? {importance: [], context: null, unknown: "the server has not answered yet"});
+}
+
+function drawImportance({importance, context, unknown}) {
+  const most = Math.max(1, ...importance.map(each => each.high));
+  fill("importance", importance.map(each => [[each.name],
+    [() => shareBar(each, most), "bar", [each.low, each.middle, each.high, most].join()],
+    [`${each.middle.toFixed(2)} (${each.low.toFixed(2)} to ${each.high.toFixed(2)})`, "number"]]));
+  find("no-importance").textContent = unknown === null ? "" : `Not known: ${unknown}.`;
+  const where = context === null ? "" : ` Context: ${Object.entries(context).map(pair => pair.join(" = ")).join(", ")}.`;
+  find("importance-legend").textContent = unknown === null
+    ? `Part of the variance of the model that remains if all other parameters are fixed.${where}` : "";
+}
+
+// The trials as a CSV file, with the columns of `trials_dataframe(curves=True)`, except attributes.
+
+function cellOf(value) {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  let text = typeof value === "string" ? value : JSON.stringify(value);
+  // Spreadsheets would execute such a text as a formula.
+  if (/^[=+\-@\t\r]./s.test(text)) text = `'${text}`;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function csvOf(all) {
+  const names = new Set(all.flatMap(trial => Object.keys(trial.params ?? {})));
+  let run = "run_";
+  while ([...names].some(name => names.has(run + name))) run += "_";
+  const moment = seconds => new Date(seconds * 1000).toISOString();
+  const prefixed = (prefix, values) => Object.entries(values ?? {}).map(([name, value]) => [prefix + name, value]);
+  const rows = all.map(trial => new Map([
+    ...["number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "ended_at", "delay",
+      "expires_at"].map(name => [name, trial[name]]),
+    ["started_at", moment(trial.started_at)], ["changed_at", moment(trial.changed_at)],
+    ["error", trial.error && [trial.error.type, trial.error.message].filter(Boolean).join(": ")],
+    ["fidelity", trial.fidelity],
+    ...(trial.params ? [] : [["index", trial.index], ["index_run", trial.index_run]]),
+    ...prefixed("params_", trial.params), ...prefixed(`params_${run}`, trial.params_run),
+    ...prefixed("context_", trial.context), ...trial.curve.map(([step, value]) => [`curve_${step}`, value])]));
+  const columns = [...new Set(rows.flatMap(row => [...row.keys()]))];
+  return [columns, ...rows.map(row => columns.map(name => row.get(name)))]
+    .map(line => line.map(cellOf).join(",")).join("\r\n") + "\r\n";
+}
+
+function download() {
+  const all = [...trials.values()].sort((a, b) => a.number - b.number);
+  const address = URL.createObjectURL(new Blob([csvOf(all)], {type: "text/csv"})), link = document.createElement("a");
+  link.href = address;
+  link.download = `${shown}.csv`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+}
+
+find("login").addEventListener("submit", event => {
+  event.preventDefault();
+  token = find("token").value.trim();
+  find("token").value = "";
+  refresh();
+});
+find("forget").addEventListener("click", () => forget("The token is forgotten.", false));
+find("download").addEventListener("click", download);
+find("name").addEventListener("change", () => { find("study").hidden = true; refresh(); });
+const redraw = () => latest && !find("study").hidden && draw(latest.study, latest.forecast);
+for (const id of ["chart-log", "curves-log"]) find(id).addEventListener("change", redraw);
+window.addEventListener("resize", redraw);
+if (token) { find("login").hidden = true; say(""); refresh(); }

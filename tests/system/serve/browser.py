@@ -1,0 +1,62 @@
+"""Steps that the tests of the page have in common."""
+
+import time
+
+PATIENCE = 30
+
+
+def wait(browser, condition):
+    """Wait until a condition of the page is true; return its value."""
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < end, browser.find_element("tag name", "body").text
+        time.sleep(0.1)
+    return found
+
+
+def text(browser, name):
+    """Return the visible text of an element."""
+    return browser.find_element("id", name).text
+
+
+def log_in(browser, running, token=None, fragment=""):
+    """Open the page in a tab that has no token, and enter the token."""
+    open_page(browser, running, fragment)
+    browser.get_log("browser")  # forget the messages of earlier tests
+    browser.execute_script("sessionStorage.clear()")
+    open_page(browser, running, fragment)
+    browser.find_element("id", "token").send_keys(token or running.token)
+    browser.find_element("css selector", "#login button").click()
+
+
+def open_page(browser, running, fragment=""):
+    """Open the page."""
+    browser.get("about:blank")  # a browser does not reload a page if only the URL's fragment changes
+    browser.get(running.address + "/" + fragment)
+
+
+def shown(browser):
+    """Wait until the page shows a study."""
+    wait(browser, lambda: "Observed" in text(browser, "figures"))
+
+
+def complaints(browser):
+    """Return the errors in the browser's console, except failed requests such as 401."""
+    return [entry["message"] for entry in browser.get_log("browser") if "status of 4" not in entry["message"]]
+
+
+def set_width(browser, width):
+    """Set the width of the page. Windows of some systems have a minimum width, and this emulation has none."""
+    metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+def overflow(browser):
+    """Return the number of pixels by which the page is too wide."""
+    return browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def dots_of(browser):
+    """Return the places of the dots in the chart of values, in pixels."""
+    path = browser.find_element("css selector", "#chart .values").get_attribute("d")
+    return [tuple(map(float, part.removesuffix("h0").split(" "))) for part in path.split("M")[1:]]
