@@ -296,6 +296,9 @@ class StudyAnswer(BaseModel):
     trials: int = Field(description="How many there are, whatever their state.")
     counts: Counts
     best: TrialAnswer | None
+    choices: list[str] | None = Field(
+        description="The choices between groups of parameters, with names joined by dots; null if params are flat."
+    )
 
 
 class DefinitionAnswer(BaseModel):

@@ -61,9 +61,27 @@ async function listStudies() {
   return select.value;
 }
 
+// Return the values of nested params by names that are joined by dots; `choices` are such names, or null for flat params.
+function flat(params, choices, prefix = "") {
+  if (!params || !choices) return params;
+  const found = {};
+  for (const [key, value] of Object.entries(params)) {
+    const name = prefix + key;
+    if (choices.includes(name)) {
+      const [[option, inner]] = Object.entries(value);
+      Object.assign(found, {[name]: option}, flat(inner, choices, `${name}.${option}.`));
+    } else if (value !== null && typeof value === "object" && !Array.isArray(value)) {
+      Object.assign(found, flat(value, choices, `${name}.`));
+    } else found[name] = value;
+  }
+  return found;
+}
+
 // Attributes and tracebacks are not kept, because they may be large.
-const kept = ({attrs, error, ...trial}) =>
-  ({...trial, error: error && {type: error.type, message: error.message, traced: error.traceback !== null}});
+const kept = ({attrs, error, ...trial}, choices) => ({
+  ...trial, params: flat(trial.params, choices), params_run: flat(trial.params_run, choices),
+  error: error && {type: error.type, message: error.message, traced: error.traceback !== null},
+});
 
 // Fetch the trials that changed since the last call; the first call fetches all trials.
 async function follow(name) {
@@ -76,7 +94,7 @@ async function follow(name) {
     while (start !== null) {
       const page = await ask(`${path}/trials?limit=1000&start=${start}&since=${name === shown ? events : 0}`);
       if (name !== find("name").value) return null;
-      for (const trial of page.trials) trials.set(trial.number, kept(trial));
+      for (const trial of page.trials) trials.set(trial.number, kept(trial, study.choices));
       reached ??= page.events;
       start = page.next;
       if (start !== null) say(`${trials.size} of ${study.trials} trials are loaded.`);
@@ -236,7 +254,7 @@ function timesOf(study, all, now) {
 }
 
 function draw(study, forecast) {
-  const now = Date.now() / 1000 + skew, all = [...trials.values()], best = study.best;
+  const now = Date.now() / 1000 + skew, all = [...trials.values()], best = study.best && kept(study.best, study.choices);
   document.title = `${study.name} – belated`;
   if (nameInAddress() !== study.name) location.replace(`#${encodeURIComponent(study.name)}`);
   find("no-best").hidden = best !== null;

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.plotting.importance import total_effects
+from belated.optimizers.importance import total_effects
 
 pytest.importorskip("pydantic")
 
@@ -41,8 +41,9 @@ def test_importance_is_ordered_and_leaves_out_constants(client, create, path):
     assert [each["name"] for each in found["importance"]] == ["strong", "weak"]
     assert all(each["low"] <= each["middle"] <= each["high"] for each in found["importance"])
     assert found["context"] is None and found["unknown"] is None
-    effects = np.median(total_effects(study, study.domain_, None), axis=0)
-    assert [each["middle"] for each in found["importance"]] == pytest.approx([effects[2], effects[0]])
+    names, effects = total_effects(study, None, "importance")
+    expected = dict(zip(names, np.median(effects, axis=0), strict=True))
+    assert {each["name"]: each["middle"] for each in found["importance"]} == pytest.approx(expected)
 
 
 def test_importance_is_that_in_the_context_of_the_best_trial(client, create, path):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.plotting.importance import total_effects
+from belated.optimizers.importance import total_effects
+from belated.serve.answers import study_as_data
 from campaigns import service
 from tests.system.serve.browser import complaints, dots_of, log_in, overflow, set_width, shown, text, wait
 
@@ -107,7 +108,7 @@ def test_forecasts_of_running_trials_are_those_of_predict_final(page, curves):
 
 def test_importance_has_a_bar_and_figures_for_each_parameter(page, curves):
     _, study = curves
-    low, middle, high = np.quantile(total_effects(study, study.domain_, None), [0.05, 0.5, 0.95], axis=0)
+    low, middle, high = np.quantile(total_effects(study, None, "importance")[1], [0.05, 0.5, 0.95], axis=0)
     order = np.argsort(-middle)
     expected = [f"{list(SPACE)[i]} {middle[i]:.2f} ({low[i]:.2f} to {high[i]:.2f})" for i in order]
     rows = page.find_elements("css selector", "#importance tbody tr")
@@ -214,3 +215,20 @@ def test_a_file_has_candidates_and_points_that_were_run(page):
     expected = {"params_x": "1", "params_run_x": "2", "params_run__x": "5", "params_run__run_x": "6"}
     assert dict(zip(names, point, strict=True)).items() >= expected.items()
     assert candidate[names.index("changed_at")] == "1970-01-01T00:00:01.500Z"
+
+
+def test_nested_params_have_the_names_of_tables(page):
+    kernels = bl.Choice({"rbf": {"gamma": (0.1, 1.0)}, "linear": {}})
+    groups = bl.Choice({"svm": {"C": (0.1, 10.0), "kernel": kernels}, "none": {}})
+    opt = bl.RandomSearch({"model": groups, "scale": {"mean": [True, False]}}, seed=0)
+    choices = ["model", "model.svm.kernel"]
+    for trial in opt.suggest(n=20):
+        flat = page.execute_script("return flat(arguments[0], arguments[1])", trial.params, choices)
+        assert flat == opt.domain_.flat(trial.params)
+    assert page.execute_script("return flat({a: [1], b: {c: 2}}, null)") == {"a": [1], "b": {"c": 2}}
+
+
+def test_the_service_names_the_choices_of_a_nested_space(tmp_path):
+    nested = bl.BayesOpt({"model": bl.Choice({"a": {}, "b": {"x": (0, 1)}}), "y": (0.0, 1.0)})
+    assert study_as_data(bl.Study("nested", tmp_path / "s.db", nested))["choices"] == ["model"]
+    assert study_as_data(bl.Study("flat", tmp_path / "s.db", bl.BayesOpt({"y": (0.0, 1.0)})))["choices"] is None
