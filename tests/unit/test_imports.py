@@ -32,6 +32,8 @@ INTEGRATED = {
     "belated.integrations.sklearn": {"joblib", "sklearn"},
     "belated.integrations.joblib_tasks": {"joblib"},
     "belated.integrations.optuna": {"optuna"},
+    "belated.integrations.lightgbm": {"lightgbm"},
+    "belated.integrations.xgboost": {"xgboost"},
     # The modules that the command `belated serve` imports when it is called.
     "belated.serve.app": {"fastapi", "starlette"},
     "belated.serve.connections": {"uvicorn"},
