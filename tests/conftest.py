@@ -41,7 +41,7 @@ mypy_path = {path}
 ignore_missing_imports = true
 
 # Not installed everywhere.
-[mypy-distributed.*,loky.*,optuna.*,pyarrow.*,ray.*]
+[mypy-distributed.*,lightgbm.*,loky.*,optuna.*,pyarrow.*,ray.*,xgboost.*]
 ignore_missing_imports = true
 follow_imports = skip
 """

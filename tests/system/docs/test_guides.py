@@ -14,8 +14,14 @@ from tests.system.docs.pages import COMPARISONS, DOCS, GUIDES, blocks, is_progra
 pytestmark = pytest.mark.skipif(not GUIDES, reason="the installed package comes without its pages")
 
 README = DOCS.parent / "README.md"
-# The library that a page requires.
-NEEDED = {"dask": "distributed", "processes": "loky", "ray": "ray.tune"}
+# The libraries that a page requires.
+NEEDED = {
+    "boosting": ["xgboost", "lightgbm"],
+    "dask": ["distributed"],
+    "optuna": ["optuna"],
+    "processes": ["loky"],
+    "ray": ["ray.tune"],
+}
 
 WITH_CODE = [page for page in GUIDES if blocks(page)]
 
@@ -24,13 +30,11 @@ WITH_CODE = [page for page in GUIDES if blocks(page)]
 def test_guide_runs(page, tmp_path, monkeypatch):
     # The page docs/runs.md sets the level of the package's logger.
     monkeypatch.setattr(logging.getLogger("belated"), "level", logging.NOTSET)
-    if page.stem in NEEDED:
-        pytest.importorskip(NEEDED[page.stem])
+    for library in NEEDED.get(page.stem, []):
+        pytest.importorskip(library)
     pytest.importorskip("sklearn")
     pytest.importorskip("pandas")
     pytest.importorskip("matplotlib").use("Agg")
-    if page.stem == "optuna":
-        pytest.importorskip("optuna")
     monkeypatch.chdir(tmp_path)
     if any(map(is_program, blocks(page))):
         run_as_script(page, tmp_path)
