@@ -68,11 +68,13 @@ class XGBoost:
         return found[f"test-{metric}-mean"], len(found[f"test-{metric}-mean"])
 
     def calling(self, f):
-        """Return a callback that calls f with the number of each round."""
+        """Return a callback that calls f with the number of each round before the round is reported."""
 
         class Callback(self.library.callback.TrainingCallback):
-            def after_iteration(self, model, epoch, evals_log):
+            # Some versions of XGBoost call the callbacks of after_iteration in any order.
+            def before_iteration(self, model, epoch, evals_log):
                 f(epoch + 1)
+                return False
 
         return Callback()
 
