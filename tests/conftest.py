@@ -41,7 +41,7 @@ mypy_path = {path}
 ignore_missing_imports = true
 
 # Not installed everywhere.
-[mypy-distributed.*,loky.*,mlflow.*,optuna.*,pyarrow.*,ray.*,tensorboardX.*]
+[mypy-distributed.*,lightgbm.*,loky.*,mlflow.*,optuna.*,pyarrow.*,ray.*,tensorboardX.*,xgboost.*]
 ignore_missing_imports = true
 follow_imports = skip
 """

@@ -34,6 +34,8 @@ INTEGRATED = {
     "belated.integrations.sklearn_spaces": {"sklearn"},
     "belated.integrations.joblib_tasks": {"joblib"},
     "belated.integrations.optuna": {"optuna"},
+    "belated.integrations.lightgbm": {"lightgbm"},
+    "belated.integrations.xgboost": {"xgboost"},
     # The modules that the command `belated serve` imports when it is called.
     "belated.serve.app": {"fastapi", "starlette"},
     "belated.serve.connections": {"uvicorn"},

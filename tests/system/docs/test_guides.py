@@ -15,7 +15,14 @@ pytestmark = pytest.mark.skipif(not GUIDES, reason="the installed package comes 
 
 README = DOCS.parent / "README.md"
 # The libraries that a page requires.
-NEEDED = {"callbacks": ["mlflow", "tensorboardX"], "dask": ["distributed"], "processes": ["loky"], "ray": ["ray.tune"]}
+NEEDED = {
+    "boosting": ["xgboost", "lightgbm"],
+    "callbacks": ["mlflow", "tensorboardX"],
+    "dask": ["distributed"],
+    "optuna": ["optuna"],
+    "processes": ["loky"],
+    "ray": ["ray.tune"],
+}
 
 WITH_CODE = [page for page in GUIDES if blocks(page)]
 
@@ -24,13 +31,11 @@ WITH_CODE = [page for page in GUIDES if blocks(page)]
 def test_guide_runs(page, tmp_path, monkeypatch):
     # The page docs/runs.md sets the level of the package's logger.
     monkeypatch.setattr(logging.getLogger("belated"), "level", logging.NOTSET)
-    for name in NEEDED.get(page.stem, []):
-        pytest.importorskip(name)
+    for library in NEEDED.get(page.stem, []):
+        pytest.importorskip(library)
     pytest.importorskip("sklearn")
     pytest.importorskip("pandas")
     pytest.importorskip("matplotlib").use("Agg")
-    if page.stem == "optuna":
-        pytest.importorskip("optuna")
     monkeypatch.chdir(tmp_path)
     if any(map(is_program, blocks(page))):
         run_as_script(page, tmp_path)
