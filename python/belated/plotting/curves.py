@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.plotting.figures import Axes, axes_for, finished
-
-DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))  # to distinguish curves without colour
+from belated.plotting.figures import DASHES, PALETTE, Axes, axes_for, finished
 
 
 def plot_curves(
@@ -45,7 +43,7 @@ def plot_curves(
         different dashes, its curves therefore have the same colours as the curves of the first call.
     """
     ax = axes_for(ax)
-    ax.set_prop_cycle(None)
+    ax.set_prop_cycle(color=PALETTE)
     for (label, mean, stderr), dash in zip(curves, cycle(dashes)):
         mean, stderr = np.asarray(mean, dtype=float), np.asarray(stderr, dtype=float)
         at = np.arange(len(mean)) if x is None else np.asarray(x)
