@@ -33,7 +33,8 @@ def test_each_trial_is_a_line_and_stopped_trials_are_marked(tmp_path):
     assert set(lines) == {"observed", "stopped", "pending"}
     np.testing.assert_array_equal(lines["observed"].get_xydata(), [[1, 1.0], [3, 3.0]])
     np.testing.assert_array_equal(lines["pending"].get_xydata(), [[2, 0.5]])
-    assert lines["stopped"].get_markevery() == [2] and lines["observed"].get_marker() == "None" and lines["stopped"].get_marker() == "s"
+    assert lines["stopped"].get_markevery() == [2] and lines["observed"].get_marker() == "None"
+    assert lines["stopped"].get_marker() == "s"
     assert lines["observed"].get_linewidth() > lines["stopped"].get_linewidth()
     ax.figure.savefig(tmp_path / "curves.png")
     own = pyplot.figure().subplots()
