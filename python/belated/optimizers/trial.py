@@ -301,8 +301,7 @@ def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Trial 
         shown.append(best)
     points = [trial.params if trial.index is None else {"index": trial.index} for trial in shown]
     problem = shown[0]._owner._problem if shown else None
-    space = [] if problem is None else list(problem.domain) if isinstance(problem.domain, Mapping) else ["index"]
-    names = [key for key in space if any(key in point for point in points)]
+    names = [] if problem is None else list(problem.domain) if isinstance(problem.domain, Mapping) else ["index"]
     of_contexts = [] if problem is None else list(problem.context_space or ())
     rows = []
     for trial, point in zip(shown, points, strict=True):

@@ -14,8 +14,9 @@ def plot_trials(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     """Plot each trial as a horizontal bar from its suggestion to its end.
 
     Bars of concurrent trials are in different lanes, and each bar is in the lowest free lane. The number of lanes is
-    therefore the maximum number of concurrent trials. *late* means that a value was reported after the end of the
-    trial's window or lease. *expired* means that the window or lease of a pending trial has ended.
+    therefore the maximum number of concurrent trials. Bars of trials without a value are hatched. *late* means that a
+    value was reported after the end of the trial's window or lease. *expired* means that the window or lease of a
+    pending trial has ended.
 
     Parameters
     ----------
@@ -52,7 +53,8 @@ def plot_trials(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
             lows, highs = [spans[i][0] for i in chosen], [spans[i][1] for i in chosen]
             at = [lanes[i] for i in chosen]
             widths = [high - low for low, high in zip(lows, highs, strict=True)]
-            ax.barh(at, widths, left=lows, height=0.7, color=colour, alpha=0.4, edgecolor="white")
+            hatch = None if fate in ("observed", "late") else "///"
+            ax.barh(at, widths, left=lows, height=0.7, color=colour, alpha=0.4, edgecolor="white", hatch=hatch)
             ax.plot(highs, at, marker, color=colour, markersize=5, linestyle="none", label=fate)
     ax.set_ylim(0.4, max(lanes, default=1) + 0.6)
     figures.integer_ticks(ax.yaxis)

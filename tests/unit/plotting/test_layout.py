@@ -150,3 +150,8 @@ def test_arguments_have_the_same_names_order_and_defaults():
             positional = each in ("search", "names", "ax")
             assert parameter.default == default, name
             assert (parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD) == positional, name
+
+
+def test_mean_curves_have_a_legend_beside_the_data_of_a_new_figure():
+    curves = [(f"curve {i}", np.arange(1.0, 9.0) + i, 0.1) for i in range(3)]
+    check(plotting.plot_curves(curves, ylabel="Regret", log=True).figure)
