@@ -26,7 +26,8 @@ def plot_predictions(search: ReadAccess, ax: Axes | None = None, *, log: bool = 
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
     log : bool, default False
-        Whether both axes are logarithmic. All observed values and predicted means must be positive.
+        Whether both axes are logarithmic. All observed values must be positive. The vertical axis begins at half of the
+        lowest observed value.
 
     Returns
     -------
@@ -35,8 +36,8 @@ def plot_predictions(search: ReadAccess, ax: Axes | None = None, *, log: bool = 
     Raises
     ------
     InvalidSetting
-        `search` is not a result, study or optimizer, or does not have a model; or `log` is True and a value or a mean
-        is not positive.
+        `search` is not a result, study or optimizer, or does not have a model; or `log` is True and a value is not
+        positive.
     NotFitted
         No trial has been observed yet.
     """
@@ -46,7 +47,7 @@ def plot_predictions(search: ReadAccess, ax: Axes | None = None, *, log: bool = 
     known = np.array([value is not None for value in found], dtype=bool)
     observed = np.array([value for value in found if value is not None], dtype=float)
     mean, std = mean[known], std[known]
-    scale = figures.value_scale(log, [observed, mean])
+    scale = figures.value_scale(log, observed)
     ax = figures.axes_for(ax)
     within = int((np.abs(observed - mean) <= _Z * std).sum())
     ax.errorbar(observed, mean, yerr=_Z * std, fmt="o", color=BLUE, ecolor=BLUE, markersize=4, elinewidth=1, alpha=0.7)
@@ -57,6 +58,7 @@ def plot_predictions(search: ReadAccess, ax: Axes | None = None, *, log: bool = 
         legend=False,
         xscale=scale,
         yscale=scale,
+        ylim=(0.5 * observed.min() if log else None, None),
         xlabel=f"Observed: {figures.value_label(search).lower()}",
         ylabel="Predicted from the others, 95 % interval",
         title=f"{within} of {len(observed)} values in their interval",

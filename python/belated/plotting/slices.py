@@ -45,7 +45,8 @@ def plot_slice(
     context : mapping, optional
         The context at which the model is shown, if a context was declared.
     log : bool, default False
-        Whether the axis of values is logarithmic. All observed values and means must be positive.
+        Whether the axis of values is logarithmic. All observed values must be positive. The axis begins at half of the
+        lowest observed value.
 
     Returns
     -------
@@ -57,7 +58,7 @@ def plot_slice(
     ------
     InvalidSetting
         `search` is not a result, study or optimizer, or has candidates; or a name is unknown; or the number of axes
-        differs from the number of parameters; or `log` is True and a value or mean is not positive.
+        differs from the number of parameters; or `log` is True and a value is not positive.
     InvalidContext
         The context is missing, was not declared, or is out of its space.
     """
@@ -72,8 +73,7 @@ def plot_slice(
             points = [base | {name: value} for value in values_of(space[name])]
             models[name] = predict_at(search, space, points, context, [name])
     observed = [trial.value for trial in search.trials if trial.value is not None]
-    means = [mean[~np.isnan(mean)] for mean, _ in models.values()]
-    scale = figures.value_scale(log, np.concatenate([observed, *means]))
+    scale = figures.value_scale(log, observed)
     made = figures.panels(len(wanted), ax, sharey=True)
     for name, each in zip(wanted, made, strict=True):
         _draw_trials(each, search, space[name], name)
@@ -85,6 +85,8 @@ def plot_slice(
         set_parameter(each, "x", space, name)
         each.set(yscale=scale, ylabel="" if ax is None else figures.value_label(search))
         each.grid(alpha=0.3)
+        if log and observed:
+            each.set_ylim(bottom=0.5 * min(observed))
     if ax is None:
         made[0].figure.supylabel(figures.value_label(search), fontsize="medium")
     figures.add_legend(made, below=ax is None)

@@ -155,3 +155,11 @@ def test_arguments_have_the_same_names_order_and_defaults():
 def test_mean_curves_have_a_legend_beside_the_data_of_a_new_figure():
     curves = [(f"curve {i}", np.arange(1.0, 9.0) + i, 0.1) for i in range(3)]
     check(plotting.plot_curves(curves, ylabel="Regret", log=True).figure)
+
+
+def test_a_mean_that_is_not_positive_is_below_a_logarithmic_axis():
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, direction="minimize", surrogate=bl.GP(targets="raw"), seed=0)
+    opt.add([{"x": x} for x in (0.0, 0.2, 0.8, 1.0)], [4.0, 1.0, 1.0, 4.0])
+    for ax in (plotting.plot_slice(opt, log=True)[0], plotting.plot_predictions(opt, log=True)):
+        check(ax.figure)
+        assert ax.get_ylim()[0] == 0.5
