@@ -486,4 +486,4 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         return number
 
     def _repr_html_(self) -> str:
-        return trials_html(self._strategy_name, self.trials, len(self._log.numbers("pending")), self.best_value_)
+        return trials_html(self._strategy_name, self.trials, len(self._log.numbers("pending")), self.best_trial_)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from belated._core import GaussianProcess
 from belated.optimizers.problem import Problem
-from belated.optimizers.trial import html_table
+from belated.optimizers.trial import html_table, rounded
 from belated.space.candidates import Candidates
 from belated.space.dimensions import Categorical, Integer, Ordinal, Real
 
@@ -71,22 +71,13 @@ class Surrogate:
     n_observed: int
 
     def __repr__(self) -> str:
-        facts = [f"{field.name}={_rounded(getattr(self, field.name))}" for field in fields(self)]
+        facts = [f"{field.name}={rounded(getattr(self, field.name))}" for field in fields(self)]
         return f"Surrogate({', '.join(facts)})"
 
     def _repr_html_(self) -> str:
-        facts = [(field.name, _rounded(getattr(self, field.name))) for field in fields(self)]
-        lengthscales = [(f"lengthscale of {name}", _rounded(value)) for name, value in self.lengthscales.items()]
+        facts = [(field.name, rounded(getattr(self, field.name))) for field in fields(self)]
+        lengthscales = [(f"lengthscale of {name}", rounded(value)) for name, value in self.lengthscales.items()]
         return html_table(["Surrogate", ""], facts[:1] + lengthscales + facts[2:])
-
-
-def _rounded(value: Any) -> str:
-    """Return a repr in which floats have four digits."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key!r}: {_rounded(each)}" for key, each in value.items()) + "}"
-    if isinstance(value, tuple):
-        return "(" + ", ".join(map(_rounded, value)) + ("," if len(value) == 1 else "") + ")"
-    return f"{value:.4g}" if isinstance(value, float) else repr(value)
 
 
 def surrogate_of(problem: Problem, model: GaussianProcess, mean: float, scale: float, log_slope: float) -> Surrogate:

@@ -11,20 +11,34 @@ from numpy.typing import NDArray
 from belated._core import TrialRecord
 from belated.optimizers.curve_reports import curve_of
 from belated.optimizers.report import TrialError, headline, merged_attrs
+from belated.space.space import Space
 
 if TYPE_CHECKING:
     from belated.optimizers.life_cycle import LifeCycle
 
 
-def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return an HTML table; cells other than strings are shown by their repr, and all text is escaped."""
+def rounded(value: Any) -> str:
+    """Return a repr in which floats have four digits."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {rounded(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(rounded, value)) + ("," if len(value) == 1 else "") + ")"
+    return f"{value:.4g}" if isinstance(value, float) else repr(value)
+
+
+def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]], marked: int | None = None) -> str:
+    """Return an HTML table, in which the row at the place `marked` is bold.
+
+    Floats have four digits, other cells than strings are shown by their repr, and all text is escaped.
+    """
     import html
 
-    def line(cells: Sequence[Any], tag: str) -> str:
-        texts = (cell if isinstance(cell, str) else repr(cell) for cell in cells)
-        return "<tr>" + "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts) + "</tr>"
+    def line(cells: Sequence[Any], tag: str, style: str = "") -> str:
+        texts = (cell if isinstance(cell, str) else rounded(cell) for cell in cells)
+        return f"<tr{style}>" + "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts) + "</tr>"
 
-    body = "".join(line(row, "td") for row in rows)
+    bold = ' style="font-weight: bold"'
+    body = "".join(line(row, "td", bold if i == marked else "") for i, row in enumerate(rows))
     return f"<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"
 
 
@@ -264,24 +278,42 @@ class Trial:
 
     def _repr_html_(self) -> str:
         more = {"cost": self.cost, "duration": self.duration, "delay": self.delay}
-        facts = self._facts() | {name: fact for name, fact in more.items() if fact is not None}
-        return html_table(["Trial", ""], facts.items())
+        rows: list[tuple[str, Any]] = []
+        for name, fact in (self._facts() | {name: fact for name, fact in more.items() if fact is not None}).items():
+            # A mapping has a row for each entry.
+            entries = fact.items() if isinstance(fact, dict) else [("", fact)]
+            rows += [(f"{name} {key}".rstrip(), each) for key, each in entries]
+        return html_table(["Trial", ""], rows)
 
 
 # Number of rows in the table that notebooks show for an optimizer or study.
 _ROWS_SHOWN = 10
 
 
-def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Any) -> str:
-    """Return an HTML table of the last trials with a caption; the latest trial comes first."""
+def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Trial | None) -> str:
+    """Return an HTML table of the last trials with a caption; the latest trial comes first, and the best is bold.
+
+    Each parameter and each name of the context has a column. The best trial is the last row if it is older.
+    """
     import html
 
+    shown = list(reversed(trials[-_ROWS_SHOWN:]))
+    if best is not None and best not in shown:
+        shown.append(best)
+    problem = shown[0]._owner._problem if shown else None
+    names = [] if problem is None else list(problem.domain) if isinstance(problem.domain, Space) else ["index"]
+    of_contexts = [] if problem is None else list(problem.context_space or ())
     rows = []
-    for trial in reversed(trials[-_ROWS_SHOWN:]):
-        error = trial.error
-        point = trial.params if trial.index is None else trial.index
-        facts = (point, trial.context, trial.state, trial.value, error and headline(error))
-        rows.append([trial.number] + ["" if fact is None else fact for fact in facts])
-    caption = f"{name}: {len(trials)} trials, {n_pending} pending, best {best}"
-    table = html_table(["number", "point", "context", "state", "value", "error"], rows)
-    return f"<p>{html.escape(caption)}</p>{table}"
+    for trial in shown:
+        domain = trial._owner._problem.domain
+        point = domain.flat(trial.params) if isinstance(domain, Space) else {"index": trial.index}
+        error, context = trial.error, trial.context or {}
+        state = f"{trial.state}, best" if trial == best else trial.state
+        facts = ["" if fact is None else fact for fact in (trial.value, error and headline(error))]
+        of_trial = [point.get(key, "") for key in names] + [context.get(key, "") for key in of_contexts]
+        rows.append([trial.number, *of_trial, state, *facts])
+    value = "None" if best is None else rounded(best.value)
+    caption = f"{name}: {len(trials)} trials, {n_pending} pending, best {value}"
+    head = ["number", *names, *of_contexts, "state", "value", "error"]
+    marked = None if best is None else shown.index(best)
+    return f"<p>{html.escape(caption)}</p>{html_table(head, rows, marked)}"

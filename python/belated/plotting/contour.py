@@ -1,4 +1,4 @@
-"""Plot of the mean and the standard deviation of the model over two parameters."""
+"""Plot of the mean and the standard deviation of the model over pairs of parameters."""
 
 from __future__ import annotations
 
@@ -6,93 +6,187 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from belated._core import InvalidSetting
+from belated.optimizers.importance import total_effects
 from belated.optimizers.read_access import ReadAccess
-from belated.plotting.figures import ORANGE, RED, Axes, checked_names, is_log, panels, space_of, value_label
-from belated.plotting.slices import predict_at, values_of
+from belated.plotting import figures
+from belated.plotting.figures import LOOKS, RED, Axes
+from belated.plotting.slices import base_point, positions, predict_at, set_parameter, values_of
 from belated.space.dimensions import choices_of
+from belated.space.space import Space
 
 _N_POINTS = 41  # in each direction
+_N_LEVELS = 30
+_MAX_NAMES = 6
 
-_LOOKS: dict[str, dict[str, Any]] = {
-    "observed": {"marker": "o", "color": "white", "markeredgecolor": "black", "markersize": 4},
-    "pending": {"marker": "X", "color": ORANGE, "markeredgecolor": "black", "markersize": 8},
-}
-_RECOMMENDED: dict[str, Any] = {"marker": "*", "color": RED, "markeredgecolor": "white", "markersize": 12}
+# Markers at the ends of a range are not cut.
+_EDGE: Any = {"markeredgecolor": "black", "markeredgewidth": 0.5, "clip_on": False, "zorder": 3}
 
 
 def plot_contour(
     search: ReadAccess,
     names: Sequence[str] | None = None,
+    ax: Any = None,
+    *,
     context: Mapping[str, Any] | None = None,
-    axes: Any = None,
-) -> list[Axes]:
-    """Plot the model's mean and standard deviation of f over two parameters.
+    log: bool = False,
+) -> NDArray[np.object_]:
+    """Plot the model's mean of f over pairs of parameters, and for one pair also the standard deviation of f.
 
-    All other parameters have the values of the recommended point, which is shown as a star. White dots are observed
-    trials, and orange crosses are pending trials. In these trials, the parameters that are not shown had different
-    values. The mean at a dot may therefore differ from the observed value.
+    All other parameters have the values of the recommended point, which is shown as a star. If one of the two
+    parameters is inactive at the recommended point, the others have the values of the best observed trial in which both
+    are active. Points at which one of the two parameters is inactive are left blank. The other markers are trials; in
+    these trials, the parameters that are not shown had different values. The mean at an observed trial may therefore
+    differ from its value.
 
     Parameters
     ----------
     search : Result, Study or Optimizer
         A search in a space, with a model.
-    names : sequence of two str, optional
-        The names of two `Real` or `Integer` parameters. Default None: the first two such parameters that are active at
-        the recommended point.
+    names : sequence of str, optional
+        The names of two or more parameters. Default None: all parameters; if there are more than six, the six with the
+        largest total effect (`plot_importance`).
+    ax : array of Axes, optional
+        The axes to draw on: for two names, two axes; for n names, n - 1 rows of n - 1 axes. Default None: the axes of a
+        new figure.
     context : mapping, optional
         The context at which the model is shown, if a context was declared.
-    axes : array of two Axes, optional
-        The axes to draw on. Default None: the axes of a new figure.
+    log : bool, default False
+        Whether the colours of the mean have a logarithmic scale. All observed values must be positive. Means below the
+        lowest observed value are shown as this value.
 
     Returns
     -------
-    list of two Axes
-        The axes of the mean and of the standard deviation. An axis is logarithmic if its parameter is searched on a
-        logarithmic scale. Points at which one of the two parameters is inactive are left blank.
+    array of Axes
+        For two names, the axes of the mean and of the standard deviation, shape (2,). For n names, the axes of the
+        means, shape (n - 1, n - 1). The vertical axis of row i is the parameter i + 1, and the horizontal axis of
+        column j is the parameter j. Axes above the diagonal are empty and hidden. An axis is logarithmic if its
+        parameter is searched on a logarithmic scale.
 
     Raises
     ------
     InvalidSetting
         `search` is not a result, study or optimizer, has candidates, or does not have a model; or the names are
-        unknown, are names of choices, or are not two different names.
+        unknown, or are not two or more different names; or the number of axes is wrong; or `log` is True and a value is
+        not positive.
     NotFitted
         No trial has been observed yet.
     InvalidContext
         The context is missing, was not declared, or is out of its space.
     """
-    space = space_of(search, "plot_contour")
+    space = figures.space_of(search, "plot_contour")
     search.predict([], context)
-    best = search.recommend(context)
-    numeric = [name for name, dimension in space.items() if choices_of(dimension) is None]
-    wanted = [name for name in numeric if name in best][:2] if names is None else checked_names(names, numeric, "names")
-    if names is None and len(wanted) < 2:
-        raise InvalidSetting(
-            f"plot_contour needs two parameters of numbers, and at the recommended point there are {wanted}: pass "
-            "their names, or use plot_slice"
-        )
-    if len(set(wanted)) != 2 or len(wanted) != 2:
-        raise InvalidSetting(f"names={wanted} is not usable: pass two different parameters out of {numeric}")
-    x, y = wanted
-    xs, ys = (values_of(space[name], _N_POINTS) for name in wanted)
-    points = [best | {x: a, y: b} for b in ys for a in xs]
-    made = panels(2, axes, columns=2)
-    titles = (f"Posterior mean: {value_label(search).lower()}", "Posterior standard deviation")
-    for ax, grid, title, colours in zip(
-        made, predict_at(search, space, points, context), titles, ("viridis", "cividis"), strict=True
-    ):
-        shaped = np.ma.masked_invalid(grid.reshape(len(ys), len(xs)))
-        mesh = ax.pcolormesh(xs, ys, shaped, shading="nearest", cmap=colours, rasterized=True)
-        ax.figure.colorbar(mesh, ax=ax)
-        for state, look in _LOOKS.items():
-            found = [trial.params_run for trial in search.trials if trial.state == state]
-            found = [params for params in found if x in params and y in params]
-            ax.plot([p[x] for p in found], [p[y] for p in found], linestyle="none", label=state, **look)
-        if x in best and y in best:
-            ax.plot([best[x]], [best[y]], linestyle="none", label="recommended", **_RECOMMENDED)
-        ax.set(xlabel=x, ylabel=y, title=title)
-        ax.set_xscale("log" if is_log(space, x) else "linear")
-        ax.set_yscale("log" if is_log(space, y) else "linear")
-    made[0].legend(fontsize="small")
+    wanted = _chosen(search, space, names, context)
+    lowest = min(trial.value for trial in search.trials if trial.value is not None)
+    figures.value_scale(log, [lowest])
+    side = len(wanted) - 1
+    if side == 1:
+        made = figures.panels(2, ax, 2, sharey=True)
+        cells: dict[Any, Any] = {i: (*wanted, i) for i in range(2)}
+    else:
+        made = figures.panels(side**2, ax, side, sharex="col", sharey="row").reshape(side, side)
+        cells = {(i, j): (wanted[j], wanted[i + 1], 0) for i in range(side) for j in range(i + 1)}
+        for each in made[np.triu_indices(side, 1)]:
+            each.set_axis_off()
+            if ax is None:
+                each.remove()
+    best = space.flat(search.recommend(context))
+    pairs = dict.fromkeys((x, y) for x, y, _ in cells.values())
+    found = {pair: _predicted(search, space, best, pair, context) for pair in pairs}
+    axes = [made[cell] for cell in cells]
+    for which, (colours, label) in enumerate((("viridis", "Mean of f"), ("cividis", "Standard deviation of f"))):
+        own = {made[cell]: (x, y) for cell, (x, y, each) in cells.items() if each == which}
+        if not own:
+            continue
+        grids = [found[pair][which] for pair in own.values()]
+        mapped = _levels(np.concatenate(grids, axis=None), colours, lowest if log and which == 0 else None)
+        for (each, (x, y)), values in zip(own.items(), grids, strict=True):
+            _draw_model(each, space, x, y, values, mapped)
+            _draw_trials(each, search, space, best, x, y)
+            set_parameter(each, "x", space, x)
+            set_parameter(each, "y", space, y)
+            if ax is None:
+                each.label_outer()
+        axes[0].figure.colorbar(mapped, ax=list(own), label=label, format="%.3g")
+    if side > 1:
+        made[0, 0].figure.align_xlabels(made[-1])
+        made[0, 0].figure.align_ylabels(made[:, 0])
+    figures.add_legend(axes, below=ax is None)
+    figures.tidy(axes)
     return made
+
+
+def _chosen(search: ReadAccess, space: Space, names: Any, context: Any) -> list[str]:
+    searched = [name for name, dimension in space.items() if dimension.width]
+    if names is None and len(searched) > _MAX_NAMES:
+        drawn, draws = total_effects(search, context, "plot_contour")
+        effects = dict(zip(drawn, np.median(draws, axis=0), strict=True))
+        largest = sorted(searched, key=lambda name: -effects[name])[:_MAX_NAMES]
+        return [name for name in searched if name in largest]
+    if names is None and len(searched) < 2:
+        raise InvalidSetting(f"plot_contour needs two parameters, and the space has {searched}: use plot_slice")
+    wanted = searched if names is None else figures.checked_names(names, searched, "names")
+    if len(wanted) < 2 or len(set(wanted)) < len(wanted):
+        raise InvalidSetting(f"names={wanted} is not usable: pass two or more different parameters out of {searched}")
+    return wanted
+
+
+def _predicted(search: ReadAccess, space: Space, best: Any, names: Sequence[str], context: Any) -> Any:
+    """Return the mean and the standard deviation over two parameters, shape (2, values of y, values of x)."""
+    xs, ys = (values_of(space[name], _N_POINTS) for name in names)
+    base = base_point(search, space, best, names)
+    if base is None:
+        return np.full((2, len(ys), len(xs)), np.nan)
+    points = [base | dict(zip(names, (x, y), strict=True)) for y in ys for x in xs]
+    return np.reshape(predict_at(search, space, points, context, names), (2, len(ys), len(xs)))
+
+
+def _levels(values: Any, colours: str, lowest: float | None) -> Any:
+    """Return the map from values to colours, with evenly spaced levels; if `lowest` is given, in the logarithm."""
+    from matplotlib import cm, colors, ticker
+
+    shown = values[~np.isnan(values)]
+    low, high = (shown.min(), shown.max()) if shown.size else (0.0, 1.0)
+    if lowest is None:
+        levels = ticker.MaxNLocator(_N_LEVELS).tick_values(low, high)
+    else:
+        levels = np.geomspace(lowest, max(high, 1.01 * lowest), _N_LEVELS).tolist()
+    return cm.ScalarMappable(colors.BoundaryNorm(levels, 256), colours)
+
+
+def _draw_model(ax: Axes, space: Space, x: str, y: str, values: Any, mapped: Any) -> None:
+    """Draw filled contours. Choices do not have intermediate values, so each choice is drawn by itself."""
+    levels = mapped.norm.boundaries
+    clipped = np.clip(values, levels[0], levels[-1])
+    for xs, columns in _blocks(space, x):
+        for ys, rows in _blocks(space, y):
+            part = np.ma.masked_invalid(clipped[np.ix_(rows, columns)])
+            if part.count():
+                ax.contourf(xs, ys, part, levels=levels, norm=mapped.norm, cmap=mapped.cmap)
+    if np.isnan(values).all():
+        ax.annotate("never\nactive\ntogether", (0.5, 0.5), xycoords="axes fraction", ha="center", va="center")
+
+
+def _blocks(space: Space, name: str) -> list[tuple[Any, list[int]]]:
+    """Return the parts of an axis: positions, and the index of the value at each position."""
+    values = values_of(space[name], _N_POINTS)
+    if choices_of(space[name]) is None:
+        return [(values, list(range(len(values))))]
+    return [((i - 0.5, i + 0.5), [i, i]) for i in range(len(values))]
+
+
+def _draw_trials(ax: Axes, search: ReadAccess, space: Space, best: Mapping[str, Any], x: str, y: str) -> None:
+    for state in ("observed", "failed", "stopped", "pending"):
+        found = [space.flat(trial.params_run) for trial in search.trials if trial.state == state]
+        found = [params for params in found if x in params and y in params]
+        if found:
+            at = [positions(space[name], [params[name] for params in found]) for name in (x, y)]
+            colour, marker = LOOKS[state]
+            colour = "white" if state == "observed" else colour
+            ax.plot(*at, marker, color=colour, markersize=4 if state == "observed" else 6, label=state, **_EDGE)
+    if x in best and y in best:
+        at = [positions(space[name], [best[name]]) for name in (x, y)]
+        look = _EDGE | {"markeredgecolor": "white", "zorder": 4}
+        ax.plot(*at, "*", color=RED, markersize=12, label="recommended", **look)

@@ -1,51 +1,121 @@
-"""Plot of the observed values over time, with the best value so far."""
+"""Plot of the observed values over time, with the best value so far, for one run or for several runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from belated._core import InvalidSetting
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.trial import Trial
-from belated.plotting.figures import BLUE, ORANGE, Axes, axes_for, checked_search, finished, time_label, value_label
+from belated.plotting import figures
+from belated.plotting.figures import BLUE, DASHES, ORANGE, PALETTE, Axes
+
+Array = NDArray[np.float64]
+Runs: TypeAlias = ReadAccess | Sequence[ReadAccess]
 
 # Fidelities that differ by at most this number count as equal, as in the core.
 _SAME_FIDELITY = 1e-3
 
 
-def plot_convergence(search: ReadAccess, ax: Axes | None = None) -> Axes:
+class _Run(NamedTuple):
+    """The times of observation in a run, the observed values, and the best value so far."""
+
+    at: Array
+    values: Array
+    best: Array
+
+
+def plot_convergence(
+    search: Runs | Mapping[str, Runs], ax: Axes | None = None, *, optimum: float | None = None, log: bool = False
+) -> Axes:
     """Plot observed values against the time of their observation, and the best value so far.
 
     If a fidelity was declared, the best value is taken over the trials at the highest fidelity observed so far.
 
+    For several runs, a line shows the median of their best values so far, and a band shows the interval from the lower
+    to the upper quartile. Both begin when each run has a value. After the last value of a run, its best value is kept.
+
     Parameters
     ----------
-    search : Result, Study or Optimizer
-        The search whose trials are drawn. If a result is given, the trials of its run are drawn.
+    search : Result, Study or Optimizer; a list of them; or a mapping
+        The search whose trials are drawn. If a result is given, the trials of its run are drawn. A list contains
+        several runs, for example with different seeds. A mapping has an entry for each curve: its name, and a search or
+        a list of searches.
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
+    optimum : float, optional
+        The best possible value. If it is given, the plot shows the regret: the distance from the value to the optimum.
+    log : bool, default False
+        Whether the axis of values is logarithmic. All values must be positive. If `optimum` is given, the axis shows
+        the regret, and a regret that is not positive is below the axis.
 
     Returns
     -------
     Axes
-        The axes of the plot. Times are in suggestions started, or in seconds since the first trial.
+        The axes of the plot. Times are in suggestions started, or in wall-clock time since the first trial.
 
     Raises
     ------
     InvalidSetting
-        `search` is not a result, study or optimizer.
+        `search` is not a result, study or optimizer; or several searches differ in their direction or clock; or `log`
+        is True and a value is not positive.
     """
-    checked_search(search, "plot_convergence")
-    ax = axes_for(ax)
+    named: Any = search if isinstance(search, Mapping) and search else {"best so far": search}
+    groups = {name: runs if isinstance(runs, (list, tuple)) and runs else [runs] for name, runs in named.items()}
+    searches = [figures.checked_search(each, "plot_convergence") for group in groups.values() for each in group]
+    first = searches[0]
+    for each in searches:
+        if (each.direction, each.clock) != (first.direction, first.clock):
+            raise InvalidSetting("search has searches of different directions or clocks: draw them on different axes")
+    runs = {name: [_run_of(each, optimum) for each in group] for name, group in groups.items()}
+    known = [run for group in runs.values() for run in group]
+    scale = figures.value_scale(log, np.concatenate([run.values for run in known if optimum is None] or [np.empty(0)]))
+    longest = max((run.at[-1] for run in known if len(run.at)), default=0.0)
+    unit, xlabel = figures.time_scale(first.clock, longest)
+    ax = figures.axes_for(ax)
+    if first is search:
+        [run] = known
+        if len(run.at):
+            ax.plot(run.at / unit, run.values, "o", color=BLUE, markersize=4, alpha=0.5, label="observed")
+            ax.step(run.at / unit, run.best, where="post", color=ORANGE, label="best so far")
+    else:
+        for (name, group), colour, dash in zip(runs.items(), cycle(PALETTE), cycle(DASHES)):
+            group = [run for run in group if len(run.at)]
+            if not group:
+                continue
+            at, (low, median, high) = _quartiles(group)
+            ax.step(at / unit, median, where="post", color=colour, linestyle=dash, label=name)
+            ax.fill_between(at / unit, low, high, step="post", color=colour, alpha=0.2, linewidth=0)
+    if first.clock == "iterations":
+        figures.integer_ticks(ax.xaxis)
+    ylabel = figures.value_label(first) if optimum is None else "Regret"
+    return figures.finished(ax, xlabel=xlabel, ylabel=ylabel, yscale=scale)
+
+
+def _run_of(search: ReadAccess, optimum: float | None) -> _Run:
     observed = sorted((t for t in search.trials if t.value is not None), key=lambda t: (t.observed_at, t.number))
     at = np.array([t.observed_at for t in observed], dtype=float)
     if search.clock == "seconds":
         at -= min((trial.suggested_at for trial in search.trials), default=0.0)
     values = np.array([t.value for t in observed], dtype=float)
-    ax.plot(at, values, "o", color=BLUE, markersize=4, alpha=0.5, label="observed")
-    ax.step(at, _best_so_far(search, observed, values.tolist()), where="post", color=ORANGE, label="best so far")
-    return finished(ax, xlabel=time_label(search.clock), ylabel=value_label(search))
+    best = np.array(_best_so_far(search, observed, values.tolist()))
+    if optimum is None:
+        return _Run(at, values, best)
+    sign = 1.0 if search.direction == "minimize" else -1.0
+    return _Run(at, sign * (values - optimum), sign * (best - optimum))
+
+
+def _quartiles(runs: Sequence[_Run]) -> tuple[Array, Any]:
+    """Return times, and the quartiles of the best values of runs from the first time at which all runs have a value."""
+    at = np.unique(np.concatenate([run.at for run in runs]))
+    at = at[at >= max(run.at[0] for run in runs)]
+    best = [run.best[np.searchsorted(run.at, at, side="right") - 1] for run in runs]
+    return at, np.quantile(best, [0.25, 0.5, 0.75], axis=0)
 
 
 def _best_so_far(search: ReadAccess, observed: Sequence[Trial], values: Sequence[float]) -> list[float]:

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.plotting.figures import Axes, axes_for, finished
-
-DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))  # to distinguish curves without colour
+from belated.plotting.figures import DASHES, PALETTE, Axes, axes_for, finished
 
 
 def plot_curves(
@@ -44,8 +42,8 @@ def plot_curves(
         Line styles, which the curves use in turn. Each call begins with the first colour. If a second call passes
         different dashes, its curves therefore have the same colours as the curves of the first call.
     """
-    ax = axes_for(ax)
-    ax.set_prop_cycle(None)
+    is_given, ax = ax is not None, axes_for(ax)
+    ax.set_prop_cycle(color=PALETTE)
     for (label, mean, stderr), dash in zip(curves, cycle(dashes)):
         mean, stderr = np.asarray(mean, dtype=float), np.asarray(stderr, dtype=float)
         at = np.arange(len(mean)) if x is None else np.asarray(x)
@@ -55,4 +53,7 @@ def plot_curves(
     if log:
         ax.set_yscale("log")
     has_labels = bool(ax.get_legend_handles_labels()[1])
-    return finished(ax, legend=has_labels, title=title, xlabel=xlabel, ylabel=ylabel)
+    if has_labels and is_given:
+        # A legend beside the data would leave little space for the data of a narrow panel.
+        ax.legend(fontsize="small")
+    return finished(ax, legend=has_labels and not is_given, title=title, xlabel=xlabel, ylabel=ylabel)

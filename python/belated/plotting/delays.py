@@ -31,7 +31,8 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
     clock : {"seconds", "iterations"}, default "seconds"
-        The unit of the time axis. "seconds": wall-clock time; trials whose times are unknown are left out.
+        The clock of the time axis. "seconds": wall-clock time, in a unit chosen by its range; trials whose times are
+        unknown are left out.
         "iterations": suggestions started, if the search counts them.
 
     Returns
@@ -54,23 +55,23 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
             ages.append(end - start)
         elif end > start:
             known.append(end - start)
+    unit, xlabel = figures.time_scale(clock, max(known + ages, default=0.0), "Delay")
     at, arrived, error = arrived_within(known, ages)
-    ax.step(at, arrived, where="post", color=figures.BLUE, label=f"ended ({len(known)})")
-    low, high = np.clip(arrived - error, 0, 1), np.clip(arrived + error, 0, 1)
-    ax.fill_between(at, low, high, step="post", color=figures.BLUE, alpha=0.2, linewidth=0)
+    if known:
+        ax.step(at / unit, arrived, where="post", color=figures.BLUE, label=f"ended ({len(known)})")
+        low, high = np.clip(arrived - error, 0, 1), np.clip(arrived + error, 0, 1)
+        ax.fill_between(at / unit, low, high, step="post", color=figures.BLUE, alpha=0.2, linewidth=0)
     share = fitted_share(search, at[-1]) if clock == search.clock else None
     if share is not None:
-        ax.plot(*share, color=figures.ORANGE, label="fitted")
+        ax.plot(share[0] / unit, share[1], "--", color=figures.RED, label="fitted")
     if ages:
         heights = arrived[np.searchsorted(at, ages, side="right") - 1]
-        ax.plot(ages, heights, "+", color=figures.GREEN, label=f"in flight ({len(ages)})")
+        ax.plot(np.array(ages) / unit, heights, "k+", markersize=8, label=f"in flight ({len(ages)})")
     window = figures.window_of(search)
     if window is not None and clock == search.clock:
-        ax.axvline(window, color=figures.GREY, linestyle="--", label="window")
+        ax.axvline(window / unit, color=figures.GREY, linestyle=":", label="window")
     ax.set_xlim(left=0)
-    return figures.finished(
-        ax, xlabel=figures.time_label(clock, "Delay"), ylabel="Share of trials ended", ylim=(0, 1.05)
-    )
+    return figures.finished(ax, xlabel=xlabel, ylabel="Share of trials ended", ylim=(-0.03, 1.05))
 
 
 def fitted_share(search: ReadAccess, last: float) -> tuple[Array, Array] | None:

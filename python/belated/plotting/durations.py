@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from belated.optimizers.read_access import NotFitted, ReadAccess
-from belated.plotting.figures import BLUE, GREY, RED, Axes, axes_for, checked_search, finished
+from belated.plotting.figures import GREY, LOOKS, Axes, axes_for, checked_search, finished, time_scale
 
 
 def plot_durations(search: ReadAccess, ax: Axes | None = None) -> Axes:
@@ -42,22 +44,24 @@ def plot_durations(search: ReadAccess, ax: Axes | None = None) -> Axes:
         raise NotFitted(f"plot_durations needs durations: {durations.unknown}")
     numbers, known, predicted = found
     ax = axes_for(ax)
-    below, above = predicted.median - predicted.low, predicted.high - predicted.median
+    unit, xlabel = time_scale("seconds", known.max(), "Duration")
+    low, median, high, known = (each / unit for each in (predicted.low, predicted.median, predicted.high, known))
     failed = np.array([search.trial(number).state == "failed" for number in numbers])
-    for name, color, chosen in (("observed", BLUE, ~failed), ("failed", RED, failed)):
+    for name, chosen in (("observed", ~failed), ("failed", failed)):
         if chosen.any():
-            lengths = np.stack([below, above])[:, chosen]
-            x, y = known[chosen], predicted.median[chosen]
-            ax.errorbar(x, y, yerr=lengths, fmt="o", label=name, color=color, markersize=4, elinewidth=1, alpha=0.7)
-    ends = [min(known.min(), predicted.median.min()), max(known.max(), predicted.median.max())]
+            color, marker = LOOKS[name]
+            lengths = np.stack([median - low, high - median])[:, chosen]
+            look: Any = {"fmt": marker, "color": color, "markersize": 5, "elinewidth": 1, "alpha": 0.7}
+            ax.errorbar(known[chosen], median[chosen], yerr=lengths, label=name, **look)
+    ends = [min(known.min(), median.min()), max(known.max(), median.max())]
     ax.plot(ends, ends, color=GREY, linestyle="--")
-    within = int(((predicted.low <= known) & (known <= predicted.high)).sum())
+    within = int(((low <= known) & (known <= high)).sum())
     return finished(
         ax,
         legend=bool(failed.any()),
         xscale="log",
         yscale="log",
-        xlabel="Duration (seconds)",
+        xlabel=xlabel,
         ylabel="Predicted from the others, 80 % interval",
         title=f"{within} of {len(numbers)} durations in their interval",
     )

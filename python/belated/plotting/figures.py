@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from belated._core import InvalidSetting
 from belated.optimizers.read_access import ReadAccess
@@ -23,9 +25,23 @@ Axes: TypeAlias = "matplotlib.axes.Axes"
 Figure: TypeAlias = "matplotlib.figure.Figure"
 
 MILLIMETRES_PER_PANEL = (92, 74)  # width, height
+_FIGURE_WIDTH = 7.6  # inches; texts of the normal sizes stay readable if the figure is reduced to 600 pixels
 
 # The colours of Okabe and Ito (2008), which people with any colour vision can distinguish.
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#8C8C8C"
+PALETTE = (BLUE, RED, GREEN, ORANGE, PURPLE, "#56B4E9", "black")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))  # to distinguish curves without colour
+
+# State or category of trials → colour and marker. The markers differ, so that plots can be read in grey.
+LOOKS = {
+    "observed": (BLUE, "o"),
+    "late": (ORANGE, "D"),
+    "failed": (RED, "X"),
+    "abandoned": (GREY, "v"),
+    "stopped": (GREY, "s"),
+    "pending": (GREEN, ">"),
+    "expired": (PURPLE, "P"),
+}
 
 
 def checked_search(search: ReadAccess, what: str) -> ReadAccess:
@@ -54,12 +70,31 @@ def checked_names(given: Any, names: Sequence[str], argument: str) -> list[str]:
     return wanted
 
 
-def axes_for(ax: Axes | None) -> Axes:
-    """Return the given axes, or the axes of a new figure."""
+def axes_for(ax: Axes | None, rows: int = 0) -> Axes:
+    """Return the given axes, or the axes of a new figure that is high enough for `rows` rows of text."""
     if ax is not None:
         return ax
-    made: Axes = _pyplot().subplots(layout="constrained")[1]
+    pyplot = _pyplot()
+    width, height = pyplot.rcParams["figure.figsize"]
+    made: Axes = pyplot.subplots(layout="constrained", figsize=(width, max(height, 0.25 * rows)))[1]
     return made
+
+
+def panels(n: int, given: Any, columns: int = 3, **share: Any) -> NDArray[np.object_]:
+    """Return n axes: the given axes, or the axes of a new figure with at most `columns` axes in a row."""
+    if given is None:
+        columns = min(n, columns)
+        rows = -(-n // columns)
+        width = max(1.4, min(6.4, _FIGURE_WIDTH / columns))
+        size = (width * columns, 0.8 * width * rows + 0.4)  # the legend is 0.4 inches high
+        figure, made = _pyplot().subplots(rows, columns, squeeze=False, layout="constrained", figsize=size, **share)
+        for unused in made.flat[n:]:
+            figure.delaxes(unused)
+        return np.asarray(made.ravel()[:n])
+    found = np.asarray(given, dtype=object).ravel()
+    if len(found) != n:
+        raise InvalidSetting(f"ax has {len(found)} axes, and {n} are needed: pass as many, or leave it out")
+    return found
 
 
 def finished(ax: Axes, *, legend: bool = True, axis: Any = "both", **labels: Any) -> Axes:
@@ -67,26 +102,95 @@ def finished(ax: Axes, *, legend: bool = True, axis: Any = "both", **labels: Any
     ax.set(**labels)
     ax.grid(alpha=0.3, axis=axis)
     if legend:
-        ax.legend(fontsize="small")
+        add_legend([ax])
+    tidy([ax])
     return ax
 
 
-def panels(n: int, axes: Any = None, columns: int = 3) -> list[Axes]:
-    """Return n axes: the given axes, or the axes of a new figure with at most `columns` axes in a row."""
-    if axes is None:
-        columns = min(n, columns)
-        rows = -(-n // columns)
-        width, height = (side / 25.4 for side in MILLIMETRES_PER_PANEL)
-        figure, made = _pyplot().subplots(
-            rows, columns, squeeze=False, layout="constrained", figsize=(width * columns, height * rows)
-        )
-        for unused in made.flat[n:]:
-            figure.delaxes(unused)
-        return list(made.flat[:n])
-    found = list(np.asarray(axes, dtype=object).flat)
-    if len(found) != n:
-        raise InvalidSetting(f"axes has {len(found)} axes, and {n} are needed: pass as many, or leave it out")
-    return found
+def add_legend(axes: Any, below: bool = False) -> None:
+    """Add one legend for all axes: below the figure, or to the right of the last axes.
+
+    The legend is within the last axes if their figure does not reserve space for it by a layout. If the axes do not
+    have labelled artists, a text says so.
+    """
+    entries = {label: line for ax in axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    settings: dict[str, Any] = {"handles": list(entries.values()), "labels": list(entries), "fontsize": "small"}
+    if entries and below:
+        axes[-1].figure.legend(loc="outside lower center", ncols=len(entries), **settings)
+    elif entries:
+        if axes[-1].figure.figure.get_layout_engine() is not None:
+            settings |= {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+        axes[-1].legend(**settings)
+    else:
+        for ax in axes:
+            ax.annotate("no trials", (0.5, 0.5), xycoords="axes fraction", ha="center", va="center")
+
+
+def tidy(axes: Any) -> None:
+    """Choose the ticks of logarithmic axes, and rotate or leave out texts that overlap."""
+    for ax in axes:
+        for axis, (low, high) in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+            if axis.get_scale() == "log":
+                _choose_log_ticks(axis, low, high)
+    draw = axes[0].figure.figure.draw_without_rendering  # the positions of texts are known after a draw
+    draw()
+    if crowded := _overlapping(axes, "xaxis", shown_labels):
+        for axis in crowded:
+            axis.set_tick_params(rotation=90)
+        draw()
+    for which, turned in (("xaxis", {"rotation": 90}), ("yaxis", {"rotation": 0, "ha": "right", "va": "center"})):
+        if _overlapping(axes, which, lambda axis: [axis.label] if axis.label.get_text() else []):
+            for ax in axes:
+                getattr(ax, which).label.set(**turned)
+            draw()
+    for which in ("xaxis", "yaxis"):
+        while crowded := _overlapping(axes, which, shown_labels):
+            for axis in crowded:
+                texts = [label.get_text() for label in axis.get_ticklabels()]
+                axis.set_ticks(axis.get_majorticklocs()[::2], texts[::2])
+            draw()
+
+
+def _overlapping(axes: Any, which: str, texts: Callable[[Any], list[Any]]) -> list[Any]:
+    """Return the horizontal or vertical axes with a text that overlaps another of these texts."""
+    found = [getattr(ax, which) for ax in axes]
+    boxes = [(axis, text.get_window_extent()) for axis in found for text in texts(axis)]
+    pairs = [(a, b) for (a, one), (b, other) in combinations(boxes, 2) if one.overlaps(other)]
+    return [axis for axis in found if any(axis in pair for pair in pairs)]
+
+
+def shown_labels(axis: Any) -> list[Any]:
+    """Return the tick labels of an axis that are visible."""
+    low, high = sorted(axis.get_view_interval())
+    found = zip(axis.get_majorticklocs(), axis.get_ticklabels(), strict=False)
+    return [label for at, label in found if low <= at <= high and label.get_text() and label.get_visible()]
+
+
+def _choose_log_ticks(axis: Any, low: float, high: float) -> None:
+    """Label powers of 10 if the axis has at least two; otherwise label numbers between the powers too."""
+    from matplotlib import ticker
+
+    axis.set_minor_formatter(ticker.NullFormatter())
+    if high < 100 * low:
+        axis.set_minor_locator(ticker.NullLocator())
+        axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)) if high >= 10 * low else ticker.MaxNLocator(5))
+        axis.set_major_formatter(ticker.FuncFormatter(lambda number, _: f"{number:g}"))
+
+
+def integer_ticks(axis: Any) -> None:
+    """Restrict the ticks of an axis to integers; the limits of the axis must be final."""
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = axis.get_view_interval()
+    # Without a second integer in the limits, the locator would choose fractions to have two ticks.
+    least = 1 if high - low < 2 else 2
+    axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=least))
+
+
+def shortened(name: Any, length: int = 20) -> str:
+    """Return a text of at most `length` characters; the middle of a longer text is replaced by dots."""
+    text = str(name)
+    return text if len(text) <= length else f"{text[: length - 6]}…{text[-5:]}"
 
 
 def _pyplot() -> Any:
@@ -102,9 +206,24 @@ def value_label(search: ReadAccess) -> str:
     return f"Value ({search.direction}d)"
 
 
-def time_label(clock: str, what: str = "Time") -> str:
-    """Return the label of an axis of times or durations on a clock."""
-    return f"{what} ({'seconds' if clock == 'seconds' else 'suggestions started'})"
+def value_scale(log: bool, values: Any) -> str:
+    """Return the scale of an axis of values; raise an error if values cannot be shown on a logarithmic axis."""
+    lowest = np.min(values, initial=np.inf)
+    if log and lowest <= 0:
+        raise InvalidSetting(
+            f"log={short_repr(log)} needs positive values, and the lowest is {lowest:.4g}: leave log out, or show the "
+            "regret with plot_convergence(search, optimum=…)"
+        )
+    return "log" if log else "linear"
+
+
+def time_scale(clock: str, longest: float, what: str = "Time") -> tuple[float, str]:
+    """Return the unit of a time axis up to `longest`, in units of the clock, and the label of the axis."""
+    if clock == "iterations":
+        return 1.0, f"{what} (suggestions started)"
+    units = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0}
+    name = next((name for name, unit in units.items() if longest >= 3 * unit), "seconds")
+    return units.get(name, 1.0), f"{what} ({name})"
 
 
 def checked_clock(search: ReadAccess, clock: Any) -> str:

@@ -9,28 +9,28 @@ import numpy as np
 
 from belated.optimizers.importance import total_effects
 from belated.optimizers.read_access import ReadAccess
-from belated.plotting.figures import BLUE, Axes, axes_for, checked_search, finished
+from belated.plotting.figures import BLUE, Axes, axes_for, checked_search, finished, shortened
 
 
-def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None, ax: Axes | None = None) -> Axes:
+def plot_importance(search: ReadAccess, ax: Axes | None = None, *, context: Mapping[str, Any] | None = None) -> Axes:
     """Plot the importance of each parameter: its total effect on the variance of f over the space.
 
     The total effect of parameter i is T_i = E[Var(f | all other parameters)] / Var(f), where params are drawn uniformly
     from the space (on the scales of the parameters). T_i is 0 if f does not depend on the parameter. The sum of the
     effects exceeds 1 if parameters interact. The estimator is T_i = mean (f(a) - f(a with parameter i of b))² / (2 Var
     f(a)) over evenly spread points a and b (Jansen 1999; Saltelli et al. 2010, table 2f). T_i is computed for each of
-    100 draws of f from the posterior (Le Gratiet, Cannamela and Iooss 2014). A bar shows the median of T_i over the
-    draws, and a line shows the interval from the 5 % to the 95 % quantile of T_i. A long line means that the model is
-    too uncertain to show the importance. A parameter does not have an effect at points where it is inactive.
+    100 draws of f from the posterior (Le Gratiet, Cannamela and Iooss 2014). A bar and a number show the median of T_i
+    over the draws, and a line shows the interval from the 5 % to the 95 % quantile of T_i. A long line means that the
+    model is too uncertain to show the importance. A parameter does not have an effect at points where it is inactive.
 
     Parameters
     ----------
     search : Result, Study or Optimizer
         A search in a space, with a model.
-    context : mapping, optional
-        The context at which the model is used, if a context was declared.
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
+    context : mapping, optional
+        The context at which the model is used, if a context was declared.
 
     Returns
     -------
@@ -49,9 +49,12 @@ def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None
     low, middle, high = np.quantile(effects, [0.05, 0.5, 0.95], axis=0)
     # Draw the most important parameter on top.
     order = np.argsort(middle, kind="stable")
-    ax = axes_for(ax)
+    ax = axes_for(ax, len(order))
     error = np.array([middle - low, high - middle])[:, order]
-    bars = [names[i] for i in order]
-    ax.barh(bars, middle[order], xerr=error, color=BLUE, ecolor="black", capsize=3, height=0.6)
+    ax.barh(range(len(order)), middle[order], xerr=error, color=BLUE, ecolor="black", capsize=3, height=0.6)
+    ax.set_yticks(range(len(order)), [shortened(names[i], 28) for i in order])
+    for y, i in enumerate(order):
+        ax.annotate(f"{middle[i]:.2f}", (high[i], y), (5, 0), textcoords="offset points", va="center", fontsize="small")
     label = "Share of the variance of f (total effect)"
-    return finished(ax, legend=False, axis="x", xlabel=label, xlim=(0, None))
+    # The figure at the end of the longest line needs space to its right.
+    return finished(ax, legend=False, axis="x", xlabel=label, xlim=(0, max(0.01, 1.15 * high.max())))

@@ -6,16 +6,17 @@ import numpy as np
 
 from belated._core import InvalidSetting
 from belated.optimizers.read_access import NotFitted, ReadAccess
-from belated.plotting.figures import BLUE, GREEN, GREY, RED, Axes, axes_for, checked_search, finished
+from belated.plotting import figures
+from belated.plotting.figures import LOOKS, Axes
 
-# State → colour of the curves. Curves of finished trials are drawn last.
-_COLOURS = {"abandoned": GREY, "failed": RED, "stopped": GREY, "pending": GREEN, "observed": BLUE}
+_STATES = ("abandoned", "failed", "stopped", "pending", "observed")  # the curves of finished trials are drawn last
 
 
 def plot_learning_curves(search: ReadAccess, ax: Axes | None = None, *, log: bool = False) -> Axes:
     """Plot the reported value of each step against the step, one line for each trial.
 
-    A square marks the last step of a stopped trial. The curve of the best trial is wide. A dashed line leads from a
+    A marker at the last step shows that a trial has ended without a value or is running. The curve of the best trial
+    is wide. A dashed line leads from a
     running trial to its forecast (`predict_final`) at the last step, which has a 95 % interval.
 
     Parameters
@@ -25,7 +26,7 @@ def plot_learning_curves(search: ReadAccess, ax: Axes | None = None, *, log: boo
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
     log : bool, default False
-        Whether the axis of values is logarithmic.
+        Whether the axis of values is logarithmic. All values must be positive.
 
     Returns
     -------
@@ -35,22 +36,24 @@ def plot_learning_curves(search: ReadAccess, ax: Axes | None = None, *, log: boo
     Raises
     ------
     InvalidSetting
-        `search` is not a result, study or optimizer, or a curve was not declared.
+        `search` is not a result, study or optimizer, or a curve was not declared; or `log` is True and a value is not
+        positive.
     NotFitted
         No trial has reported a step.
     """
-    from matplotlib.ticker import MaxNLocator
-
-    trials = checked_search(search, "plot_learning_curves").trials
+    trials = figures.checked_search(search, "plot_learning_curves").trials
     declared, has_model = search._source._problem.curve, search._source._optimizer._has_model
     if declared is None:
         raise InvalidSetting("plot_learning_curves needs a search with curve=bl.Curve(steps)")
     curves = {trial: trial.curve for trial in trials}
     if not any(curves.values()):
         raise NotFitted("plot_learning_curves needs reports: no trial has reported a step")
-    ax, best = axes_for(ax), search.best_trial_
-    for state, colour in _COLOURS.items():
+    reported = np.array([value for curve in curves.values() for value in curve.values()])
+    scale = figures.value_scale(log, reported[~np.isnan(reported)])
+    ax, best = figures.axes_for(ax), search.best_trial_
+    for state in _STATES:
         label: str | None = state
+        colour, marker = LOOKS[state]
         for trial, curve in curves.items():
             if trial.state != state or not curve:
                 continue
@@ -60,8 +63,8 @@ def plot_learning_curves(search: ReadAccess, ax: Axes | None = None, *, log: boo
             [line] = ax.plot(steps[known], values[known], color=colour, label=label, alpha=0.6, linewidth=1.0)
             if trial == best:
                 line.set(alpha=1.0, linewidth=2.5)
-            if state == "stopped":
-                line.set(marker="s", markersize=4, markevery=marked)
+            if state != "observed":
+                line.set(marker=marker, markersize=5, markevery=marked)
             if state == "pending" and has_model and known.any():
                 forecast = search.predict_final(trial)
                 if forecast is not None:
@@ -70,7 +73,6 @@ def plot_learning_curves(search: ReadAccess, ax: Axes | None = None, *, log: boo
                     ax.plot(*ends, color=colour, linestyle="--", linewidth=1.0)
                     ax.errorbar(declared.steps, mean, 1.96 * std, color=colour, capsize=3, linewidth=1.0)
             label = None
-    scale = {"yscale": "log"} if log else {}
     ax.set_xlim(left=0)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    return finished(ax, legend=True, xlabel="Step", ylabel="Value", **scale)
+    figures.integer_ticks(ax.xaxis)
+    return figures.finished(ax, xlabel="Step", ylabel=figures.value_label(search), yscale=scale)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from belated.optimizers.read_access import ReadAccess
-from belated.plotting.figures import BLUE, GREY, Axes, axes_for, checked_search, finished, value_label
+from belated.plotting import figures
+from belated.plotting.figures import BLUE, GREY, Axes
 
 _Z = 1.96  # a normal variable is within this number of standard deviations of its mean with probability 0.95
 
 
-def plot_predictions(search: ReadAccess, ax: Axes | None = None) -> Axes:
+def plot_predictions(search: ReadAccess, ax: Axes | None = None, *, log: bool = False) -> Axes:
     """Plot leave-one-out predictions against the observed values.
 
     The Gaussian process predicts each value from all other values, with unchanged hyperparameters. The prediction has
@@ -24,6 +25,9 @@ def plot_predictions(search: ReadAccess, ax: Axes | None = None) -> Axes:
         A search with a model. All values that the model was fitted to are drawn; failed trials are left out.
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
+    log : bool, default False
+        Whether both axes are logarithmic. All observed values must be positive. The vertical axis begins at half of the
+        lowest observed value.
 
     Returns
     -------
@@ -32,25 +36,30 @@ def plot_predictions(search: ReadAccess, ax: Axes | None = None) -> Axes:
     Raises
     ------
     InvalidSetting
-        `search` is not a result, study or optimizer, or does not have a model.
+        `search` is not a result, study or optimizer, or does not have a model; or `log` is True and a value is not
+        positive.
     NotFitted
         No trial has been observed yet.
     """
-    checked_search(search, "plot_predictions")
+    figures.checked_search(search, "plot_predictions")
     numbers, mean, std = search._leave_one_out()
-    ax = axes_for(ax)
     found = [search.trial(number).value for number in numbers]
     known = np.array([value is not None for value in found], dtype=bool)
     observed = np.array([value for value in found if value is not None], dtype=float)
     mean, std = mean[known], std[known]
+    scale = figures.value_scale(log, observed)
+    ax = figures.axes_for(ax)
     within = int((np.abs(observed - mean) <= _Z * std).sum())
     ax.errorbar(observed, mean, yerr=_Z * std, fmt="o", color=BLUE, ecolor=BLUE, markersize=4, elinewidth=1, alpha=0.7)
     ends = [min(observed.min(), mean.min()), max(observed.max(), mean.max())]
     ax.plot(ends, ends, color=GREY, linestyle="--")
-    return finished(
+    return figures.finished(
         ax,
         legend=False,
-        xlabel=f"Observed: {value_label(search).lower()}",
+        xscale=scale,
+        yscale=scale,
+        ylim=(0.5 * observed.min() if log else None, None),
+        xlabel=f"Observed: {figures.value_label(search).lower()}",
         ylabel="Predicted from the others, 95 % interval",
         title=f"{within} of {len(observed)} values in their interval",
     )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from belated.optimizers.read_access import NotFitted, ReadAccess
-from belated.optimizers.trial import Trial
-from belated.plotting.figures import BLUE, GREY, ORANGE, Axes, checked_names, is_log, panels, space_of, value_label
-from belated.space.dimensions import Categorical, Dimension, choices_of
+from belated.plotting import figures
+from belated.plotting.figures import GREY, LOOKS, ORANGE, Axes
+from belated.space.dimensions import Categorical, Dimension, Integer, choices_of
 from belated.space.space import Space
 
 _N_POINTS = 101
@@ -19,31 +20,37 @@ _N_POINTS = 101
 def plot_slice(
     search: ReadAccess,
     names: str | Sequence[str] | None = None,
+    ax: Any = None,
+    *,
     context: Mapping[str, Any] | None = None,
-    axes: Any = None,
-) -> list[Axes]:
+    log: bool = False,
+) -> NDArray[np.object_]:
     """Plot observed values against each parameter, with the model's mean as a function of this parameter.
 
     All other parameters have the values of the recommended point. The band is one standard deviation of f, without
-    noise. Observed values at other points may be far from the mean. Without a model, or before the first value, only
-    observed values are drawn. If a trial was run at a point that differs from the suggested point, it is drawn at the
-    point that was run.
+    noise. Observed values at other points may be far from the mean. If a parameter is inactive at the recommended
+    point, the others have the values of the best observed trial in which the parameter is active. Markers at the edge
+    show trials without a value: failed, stopped and pending trials. Without a model, or before the first value, only
+    trials are drawn. If a trial was run at a point that differs from the suggested point, it is drawn at the point that
+    was run.
 
     Parameters
     ----------
     search : Result, Study or Optimizer
         A search in a space; candidates are not supported.
     names : str or list of str, optional
-        The parameters to plot. Default None: all parameters. The model is not drawn for a parameter that is inactive at
-        the recommended point.
+        The parameters to plot. Default None: all parameters.
+    ax : array of Axes, optional
+        One Axes object for each parameter. Default None: the axes of a new figure.
     context : mapping, optional
         The context at which the model is shown, if a context was declared.
-    axes : array of Axes, optional
-        One Axes object for each parameter. Default None: the axes of a new figure.
+    log : bool, default False
+        Whether the axis of values is logarithmic. All observed values must be positive. The axis begins at half of the
+        lowest observed value.
 
     Returns
     -------
-    list of Axes
+    array of Axes
         One Axes object for each parameter. The horizontal axis is logarithmic if the parameter is searched on a
         logarithmic scale.
 
@@ -51,73 +58,118 @@ def plot_slice(
     ------
     InvalidSetting
         `search` is not a result, study or optimizer, or has candidates; or a name is unknown; or the number of axes
-        differs from the number of parameters.
+        differs from the number of parameters; or `log` is True and a value is not positive.
     InvalidContext
         The context is missing, was not declared, or is out of its space.
     """
-    space = space_of(search, "plot_slice")
+    space = figures.space_of(search, "plot_slice")
     searched = [name for name, dimension in space.items() if dimension.width]
-    wanted = searched if names is None else checked_names(names, searched, "names")
-    observed = [trial for trial in search.trials if trial.value is not None]
-    best = _recommended(search, context)
-    made = panels(len(wanted), axes)
-    for name, ax in zip(wanted, made, strict=True):
-        _draw_observed(ax, space[name], name, observed)
+    wanted = searched if names is None else figures.checked_names(names, searched, "names")
+    best = _recommended(search, space, context)
+    models = {}
+    for name in wanted:
+        base = None if best is None else base_point(search, space, best, [name])
+        if base is not None:
+            points = [base | {name: value} for value in values_of(space[name])]
+            models[name] = predict_at(search, space, points, context, [name])
+    observed = [trial.value for trial in search.trials if trial.value is not None]
+    scale = figures.value_scale(log, observed)
+    made = figures.panels(len(wanted), ax, sharey=True)
+    for name, each in zip(wanted, made, strict=True):
+        _draw_trials(each, search, space, name)
+        if name in models:
+            _draw_model(each, space[name], *models[name])
         if best is not None and name in best:
-            _draw_model(ax, search, space, name, best, context)
-        ax.set(xlabel=name, ylabel=value_label(search))
-        if is_log(space, name):
-            ax.set_xscale("log")
-        ax.grid(alpha=0.3)
+            at = positions(space[name], [best[name]])[0]
+            each.axvline(at, color=GREY, linestyle="--", label="recommended")
+        set_parameter(each, "x", space, name)
+        each.set(yscale=scale, ylabel="" if ax is None else figures.value_label(search))
+        each.grid(alpha=0.3)
+        if log and observed:
+            each.set_ylim(bottom=0.5 * min(observed))
+    if ax is None:
+        made[0].figure.supylabel(figures.value_label(search), fontsize="medium")
+    figures.add_legend(made, below=ax is None)
+    figures.tidy(made)
     return made
 
 
-def _recommended(search: ReadAccess, context: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the recommended point. Return None if there is no model, or before the first value."""
+def _recommended(search: ReadAccess, space: Space, context: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Return the values of the recommended point. Return None if there is no model, or before the first value."""
     if not search._source._optimizer._has_model:
         return None
     try:
         search.predict([], context)
     except NotFitted:
         return None
-    best: dict[str, Any] = search.recommend(context)
-    return best
+    return space.flat(search.recommend(context))
 
 
-def _draw_observed(ax: Axes, dimension: Dimension, name: str, observed: Sequence[Trial]) -> None:
-    active = [trial for trial in observed if name in trial.params_run]
-    at = _positions(ax, dimension, [trial.params_run[name] for trial in active])
-    values = np.array([trial.value for trial in active], dtype=float)
-    ax.plot(at, values, "o", color=BLUE, markersize=4, alpha=0.5, label="observed")
+def base_point(
+    search: ReadAccess, space: Space, best: Mapping[str, Any], names: Sequence[str]
+) -> dict[str, Any] | None:
+    """Return the values of the parameters that are not drawn, for a plot over `names`.
+
+    They are the values of the recommended point `best`, or of the best observed trial in which `names` are active; None
+    if there is no such trial. Parameters that are inactive at this point have their values in the best trials.
+    """
+    observed = [(trial.value, space.flat(trial.params_run)) for trial in search.trials if trial.value is not None]
+    observed.sort(key=lambda each: each[0], reverse=search.direction == "maximize")
+    known = [best, *(params for _, params in observed)]
+    base = next((dict(params) for params in known if all(name in params for name in names)), None)
+    if base is not None:
+        for params in known:
+            base = {**params, **base}
+    return base
 
 
-def _draw_model(
-    ax: Axes, search: ReadAccess, space: Space, name: str, best: dict[str, Any], context: Mapping[str, Any] | None
-) -> None:
-    dimension = space[name]
-    values = values_of(dimension)
-    mean, std = predict_at(search, space, [best | {name: value} for value in values], context)
-    at = np.array(_positions(ax, dimension, values), dtype=float)
+def _draw_trials(ax: Axes, search: ReadAccess, space: Space, name: str) -> None:
+    # Trials without a value are drawn at the edge of the bad values.
+    edge = 0.96 if search.direction == "minimize" else 0.04
+    for state in ("observed", "failed", "stopped", "pending"):
+        points = [(trial.value, space.flat(trial.params_run)) for trial in search.trials if trial.state == state]
+        found = [(value, params[name]) for value, params in points if name in params]
+        if not found:
+            continue
+        at = positions(space[name], [value for _, value in found])
+        heights = [edge if value is None else value for value, _ in found]
+        colour, marker = LOOKS[state]
+        # Markers at the ends of a range are not cut.
+        look: Any = {"color": colour, "markersize": 5, "alpha": 0.6, "clip_on": False}
+        if state != "observed":
+            look["transform"] = ax.get_xaxis_transform()
+        ax.plot(at, heights, marker, label=state, **look)
+
+
+def _draw_model(ax: Axes, dimension: Dimension, mean: Any, std: Any) -> None:
+    at = np.array(positions(dimension, values_of(dimension)), dtype=float)
     if isinstance(dimension, Categorical):
         # Choices do not have intermediate values, so draw error bars instead of a line.
-        ax.errorbar(at, mean, yerr=std, fmt="_", color=ORANGE, capsize=4, label="mean ± std")
+        ax.errorbar(at, mean, yerr=std, fmt="_", markersize=12, color=ORANGE, capsize=4, zorder=3, label="mean ± std")
     else:
-        ax.plot(at, mean, color=ORANGE, label="mean ± std")
+        ax.plot(at, mean, color=ORANGE, zorder=3, label="mean ± std")
         ax.fill_between(at, mean - std, mean + std, color=ORANGE, alpha=0.2, linewidth=0)
-    ax.axvline(_positions(ax, dimension, [best[name]])[0], color=GREY, linestyle="--", label="recommended")
-    ax.legend(fontsize="small")
 
 
-def _positions(ax: Axes, dimension: Dimension, values: Sequence[Any]) -> list[Any]:
-    """Return the positions of values on the horizontal axis.
+def positions(dimension: Dimension, values: Sequence[Any]) -> list[Any]:
+    """Return the positions of values on an axis; the values of a list are at 0, 1, …."""
+    return list(values) if choices_of(dimension) is None else [int(dimension.to_number(value)) for value in values]
 
-    The values of a list are at 0, 1, …, with their names as tick labels.
-    """
-    listed = choices_of(dimension)
-    if listed is None:
-        return list(values)
-    ax.set_xticks(range(len(listed)), [str(choice) for choice in listed])
-    return [int(dimension.to_number(value)) for value in values]
+
+def set_parameter(ax: Axes, axis: Literal["x", "y"], space: Space, name: str) -> None:
+    """Set the label, scale and ticks of the horizontal ("x") or vertical ("y") axis of a parameter."""
+    listed = choices_of(space[name])
+    ends = positions(space[name], values_of(space[name], 2))
+    margin = 0.0 if listed is None else 0.5
+    ax.set(**{f"{axis}lim": (ends[0] - margin, ends[-1] + margin)})
+    if listed is not None:
+        ax.set(**{f"{axis}ticks": range(len(listed)), f"{axis}ticklabels": [figures.shortened(c, 12) for c in listed]})
+    elif figures.is_log(space, name):
+        ax.set(**{f"{axis}scale": "log"})
+    elif isinstance(space[name], Integer):
+        figures.integer_ticks(getattr(ax, f"{axis}axis"))
+    ax.set(**{f"{axis}label": figures.shortened(name)})
+    ax.tick_params(axis=axis, labelsize="small")
 
 
 def values_of(dimension: Dimension, n: int = _N_POINTS) -> list[Any]:
@@ -129,14 +181,16 @@ def values_of(dimension: Dimension, n: int = _N_POINTS) -> list[Any]:
 
 
 def predict_at(
-    search: ReadAccess, space: Space, points: Sequence[dict[str, Any]], context: Mapping[str, Any] | None
+    search: ReadAccess, space: Space, points: Sequence[dict[str, Any]], context: Any, names: Sequence[str]
 ) -> tuple[Any, Any]:
-    """Return the mean and std at points; both are NaN at points that lack the value of an active parameter.
+    """Return the mean and std at points; both are NaN at points at which one of `names` is inactive.
 
-    Inactive parameters are removed from the points.
+    Both are also NaN at points that lack the value of an active parameter. Inactive parameters are removed from the
+    points.
     """
     active = [space.active_part(point) for point in points]
-    there = np.array([all(name in point for name in space.active_names(point)) for point in active], dtype=bool)
+    needed = [[*names, *space.active_names(point)] for point in active]
+    there = np.array([all(name in p for name in own) for p, own in zip(active, needed, strict=True)], dtype=bool)
     mean, std = np.full(len(points), np.nan), np.full(len(points), np.nan)
     if there.any():
         chosen = [point for point, complete in zip(active, there, strict=True) if complete]

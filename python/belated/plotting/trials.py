@@ -7,26 +7,16 @@ from collections.abc import Iterable
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.trial import Trial
 from belated.plotting import figures
-from belated.plotting.figures import Axes
-
-# Category of trials → colour of the bars, and marker at the end of each bar.
-_LOOKS = {
-    "observed": (figures.BLUE, "o"),
-    "late": (figures.ORANGE, "D"),
-    "failed": (figures.RED, "X"),
-    "abandoned": (figures.GREY, "|"),
-    "stopped": (figures.GREY, "s"),
-    "pending": (figures.GREEN, ">"),
-    "expired": (figures.PURPLE, ">"),
-}
+from belated.plotting.figures import LOOKS, Axes
 
 
 def plot_trials(search: ReadAccess, ax: Axes | None = None, *, clock: str = "seconds") -> Axes:
     """Plot each trial as a horizontal bar from its suggestion to its end.
 
     Bars of concurrent trials are in different lanes, and each bar is in the lowest free lane. The number of lanes is
-    therefore the maximum number of concurrent trials. *late* means that a value was reported after the end of the
-    trial's window or lease. *expired* means that the window or lease of a pending trial has ended.
+    therefore the maximum number of concurrent trials. Bars of trials without a value are hatched. *late* means that a
+    value was reported after the end of the trial's window or lease. *expired* means that the window or lease of a
+    pending trial has ended.
 
     Parameters
     ----------
@@ -35,42 +25,40 @@ def plot_trials(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
     clock : {"seconds", "iterations"}, default "seconds"
-        The unit of the time axis. "seconds": wall-clock time; trials whose times are unknown are left out.
+        The clock of the time axis. "seconds": wall-clock time; trials whose times are unknown are left out.
         "iterations": suggestions started, if the search counts them.
 
     Returns
     -------
     Axes
-        The axes of the plot. Seconds are counted from the first trial.
+        The axes of the plot. Wall-clock times are counted from the first trial; the unit is chosen by their range.
 
     Raises
     ------
     InvalidSetting
         `search` is not a result, study or optimizer, or `clock` is not a clock of the search.
     """
-    from matplotlib.ticker import MaxNLocator
-
     figures.checked_search(search, "plot_trials")
     clock = figures.checked_clock(search, clock)
     ax = figures.axes_for(ax)
     now = figures.now_of(search, search.clock)
     drawn = figures.spans_of(search, clock)
-    spans = [(start, end) for _, start, end in drawn]
+    unit, xlabel = figures.time_scale(clock, max((end for _, _, end in drawn), default=0.0))
+    spans = [(start / unit, end / unit) for _, start, end in drawn]
     lanes = lanes_of(spans)
     fates = [fate_of(search, trial, now) for trial, _, _ in drawn]
-    for fate, (colour, marker) in _LOOKS.items():
+    for fate, (colour, marker) in LOOKS.items():
         chosen = [i for i, each in enumerate(fates) if each == fate]
         if chosen:
             lows, highs = [spans[i][0] for i in chosen], [spans[i][1] for i in chosen]
             at = [lanes[i] for i in chosen]
             widths = [high - low for low, high in zip(lows, highs, strict=True)]
-            ax.barh(at, widths, left=lows, height=0.7, color=colour, alpha=0.4, edgecolor="white")
+            hatch = None if fate in ("observed", "late") else "///"
+            ax.barh(at, widths, left=lows, height=0.7, color=colour, alpha=0.4, edgecolor="white", hatch=hatch)
             ax.plot(highs, at, marker, color=colour, markersize=5, linestyle="none", label=fate)
-    ax.set(xlabel=figures.time_label(clock), ylabel="Trials in flight", ylim=(0.4, max(lanes, default=1) + 0.6))
-    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
-    if drawn:
-        ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
-    return ax
+    ax.set_ylim(0.4, max(lanes, default=1) + 0.6)
+    figures.integer_ticks(ax.yaxis)
+    return figures.finished(ax, axis="x", xlabel=xlabel, ylabel="Trials in flight")
 
 
 def lanes_of(spans: Iterable[tuple[float, float]]) -> list[int]:
@@ -85,7 +73,7 @@ def lanes_of(spans: Iterable[tuple[float, float]]) -> list[int]:
 
 
 def fate_of(search: ReadAccess, trial: Trial, now: float) -> str:
-    """Return the category of a trial, a key of `_LOOKS`.
+    """Return the category of a trial, a key of `LOOKS`.
 
     Windows and leases end by the rule of `is_arriving` in src/strategy/bayes/model/expiry.rs. Here the rule also
     applies to trials that have ended.

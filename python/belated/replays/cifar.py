@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 import belated as bl
-from belated.plotting.curves import DASHES
+from belated.plotting.figures import DASHES
 from belated.replays import report, training
 from belated.replays.images import N_CLASSES, cifar_or_digits
 from belated.replays.report import Report

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.read_access import ReadAccess
-from belated.optimizers.trial import Trial, html_table
+from belated.optimizers.trial import Trial, html_table, trials_html
 from belated.run.budget import charged_cost
 from belated.study.study import Study
 
@@ -84,4 +84,6 @@ class Result(ReadAccess):
         return f"Result({', '.join(facts)}, seconds={self.seconds:.3g})"
 
     def _repr_html_(self) -> str:
-        return html_table(["Result", ""], (self._facts() | {"seconds": f"{self.seconds:.3g}"}).items())
+        facts = self._facts() | {"seconds": f"{self.seconds:.3g}"}
+        best, own = self.best_trial_, len(self._numbers("pending"))
+        return html_table(["Result", ""], facts.items()) + trials_html("Run", self.trials, own, best)

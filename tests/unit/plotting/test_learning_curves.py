@@ -34,10 +34,13 @@ def test_each_trial_is_a_line_and_stopped_trials_are_marked(tmp_path):
     np.testing.assert_array_equal(lines["observed"].get_xydata(), [[1, 1.0], [3, 3.0]])
     np.testing.assert_array_equal(lines["pending"].get_xydata(), [[2, 0.5]])
     assert lines["stopped"].get_markevery() == [2] and lines["observed"].get_marker() == "None"
+    assert lines["stopped"].get_marker() == "s"
     assert lines["observed"].get_linewidth() > lines["stopped"].get_linewidth()
     ax.figure.savefig(tmp_path / "curves.png")
     own = pyplot.figure().subplots()
-    assert plotting.plot_learning_curves(optimizer, own, log=True) is own and own.get_yscale() == "log"
+    assert plotting.plot_learning_curves(optimizer, own) is own
+    with pytest.raises(bl.InvalidSetting, match="log=True needs positive values, and the lowest is -1"):
+        plotting.plot_learning_curves(optimizer, log=True)
 
 
 def test_forecasts_of_running_trials_are_drawn():

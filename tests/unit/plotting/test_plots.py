@@ -79,49 +79,39 @@ def test_results_studies_and_optimizers_are_drawn_alike(plot, tmp_path):
         # The searches have different wall-clock times, so times are compared in iterations.
         clock = {"clock": "iterations"} if plot in (plotting.plot_trials, plotting.plot_delays) else {}
         axes = plot(search, **clock)
-        axes = axes if isinstance(axes, list) else [axes]
-        found.append([np.ma.filled(line.get_xydata(), -1.0).tolist() for ax in axes for line in ax.lines])
+        found.append([np.ma.filled(line.get_xydata(), -1.0).tolist() for ax in np.ravel(axes) for line in ax.lines])
     assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.parametrize("plot", PLOTS)
 def test_axes_can_be_given(plot, opt):
-    made = pyplot.subplots(1, 3)[1][: {plotting.plot_slice: 3, plotting.plot_contour: 2}.get(plot, 1)]
-    if len(made) == 1:
-        assert plot(opt, ax=made[0]) is made[0]
+    made = pyplot.subplots(2, 3)[1]
+    if plot not in (plotting.plot_slice, plotting.plot_contour):
+        assert plot(opt, ax=made[0, 0]) is made[0, 0]
         return
-    assert all(ax is other for ax, other in zip(plot(opt, axes=made), made, strict=True))
-    with pytest.raises(bl.InvalidSetting, match="axes has 1 axes, and [23] are needed: pass as many, or leave it out"):
-        plot(opt, axes=made[:1])
-
-
-def test_convergence_shows_the_highest_fidelity():
-    rng = np.random.default_rng(0)
-    for direction in ("maximize", "minimize"):
-        search = bl.RandomSearch({"x": (0.0, 1.0)}, fidelity=bl.Fidelity(0, 2000), direction=direction, seed=0)
-        best = []
-        for fidelity in [0, 0, 1000, 0, 999, 1001, 2000, 1000, 1999, 2000]:
-            search.suggest(fidelity=fidelity).observe(float(rng.integers(-5, 6)))
-            best.append(search.best_value_)
-        ax = plotting.plot_convergence(search)
-        assert list(ax.lines[1].get_ydata()) == best
-
-
-def test_convergence():
-    space = {"x": (0.0, 1.0)}
-    now = [1000.0]
-    search = bl.RandomSearch(space, clock="seconds", time=lambda: now[0], seed=0)
-    for value in (1.0, 3.0, 2.0):
-        trial = search.suggest()
-        now[0] += 10.0
-        trial.observe(value)
-    ax = plotting.plot_convergence(search)
-    assert labels(ax) == ("Time (seconds)", "Value (maximized)")
-    assert drawn(ax)["observed"].get_xydata().tolist() == [[10, 1], [20, 3], [30, 2]]
-    assert drawn(ax)["best so far"].get_ydata().tolist() == [1, 3, 3]
+    # Three parameters have three slices and two rows of two contours.
+    given = made[0] if plot is plotting.plot_slice else made[:, :2]
+    assert (plot(opt, ax=given) == given).all()
+    with pytest.raises(bl.InvalidSetting, match="ax has 1 axes, and [34] are needed: pass as many, or leave it out"):
+        plot(opt, ax=given[:1, :1] if given.ndim == 2 else given[:1])
 
 
 # Trials.
+
+
+@pytest.mark.parametrize(
+    ("seconds", "unit", "last"), [(20.0, "seconds", 20.0), (600.0, "minutes", 10.0), (36000.0, "hours", 10.0)]
+)
+def test_times_have_the_unit_of_their_range(seconds, unit, last):
+    now = [0.0]
+    search = bl.RandomSearch({"x": (0.0, 1.0)}, time=lambda: now[0], seed=0)
+    trial = search.suggest()
+    now[0] = seconds
+    trial.observe(1.0)
+    ax = plotting.plot_trials(search)
+    assert (ax.get_xlabel(), drawn(ax)["observed"].get_xdata()) == (f"Time ({unit})", [last])
+    ax = plotting.plot_delays(search)
+    assert (ax.get_xlabel(), drawn(ax)["ended (1)"].get_xdata()[-1]) == (f"Delay ({unit})", last)
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 9))))
@@ -248,7 +238,7 @@ def test_slices_show_values_and_the_mean_through_the_recommended_point(opt):
     x, c, k = plotting.plot_slice(opt)
     assert [ax.get_xlabel() for ax in (x, c, k)] == list(SPACE)
     assert [ax.get_xscale() for ax in (x, c, k)] == ["linear", "log", "linear"]
-    assert x.get_ylabel() == "Value (minimized)"
+    assert x.figure.get_supylabel() == "Value (minimized)"
     best = opt.recommend()
     for name, ax in (("x", x), ("C", c)):
         lines = drawn(ax)
@@ -269,29 +259,68 @@ def test_slices_show_values_and_the_mean_through_the_recommended_point(opt):
 def test_slices_of_some_parameters_without_a_model():
     opt = late(bl.RandomSearch(SPACE, seed=0))
     (ax,) = plotting.plot_slice(opt, "C")
-    assert list(drawn(ax)) == ["observed"] and len(drawn(ax)["observed"].get_xdata()) == 9
+    shown = {label: line.get_xdata() for label, line in drawn(ax).items()}
+    assert {label: len(at) for label, at in shown.items()} == {"observed": 9, "failed": 1, "pending": 3}
+    assert shown["failed"] == [opt.trial(2).params["C"]]
     (ax,) = plotting.plot_slice(bl.BayesOpt(SPACE, seed=0), ["x"])
-    assert len(drawn(ax)["observed"].get_xdata()) == 0
+    assert drawn(ax) == {} and ax.get_xlim() == (-2, 2) and ax.texts[0].get_text() == "no trials"
     with pytest.raises(bl.InvalidSetting, match=r"names=\['y'\] is not usable: pass names out of \['x', 'C', 'k'\]"):
         plotting.plot_slice(opt, ["y"])
 
 
 def test_contours_are_the_mean_and_std_around_the_recommended_point(opt):
-    axes = plotting.plot_contour(opt)
+    axes = plotting.plot_contour(opt, ["x", "C"])
     best = opt.recommend()
-    points = [best | {"x": x, "C": c} for c in np.geomspace(1e-3, 10, 41) for x in np.linspace(-2, 2, 41)]
-    for ax, expected in zip(axes, opt.predict(points), strict=True):
-        assert (labels(ax), ax.get_xscale(), ax.get_yscale()) == (("x", "C"), "linear", "log")
-        assert np.asarray(ax.collections[0].get_array()).ravel() == pytest.approx(expected, rel=1e-6)
+    for i, ax in enumerate(axes):
+        assert (ax.get_xlabel(), ax.get_xscale(), ax.get_yscale()) == ("x", "linear", "log")
+        (contours,) = [each for each in ax.collections if hasattr(each, "levels")]
+        step = contours.levels[1] - contours.levels[0]
+        for level, path in zip(contours.levels, contours.get_paths(), strict=False):
+            inner = [(x, c) for x, c in path.vertices if abs(x) < 1.99 and 1.1e-3 < c < 9.9]
+            # On the boundary of a filled contour, the function has one of two levels, except for interpolation.
+            values = opt.predict([best | {"x": x, "C": c} for x, c in inner])[i] if inner else np.empty(0)
+            assert np.minimum(abs(values - level), abs(values - level - step)).max(initial=0.0) < step / 3
         pending = [[trial.params["x"], trial.params["C"]] for trial in opt.pending_]
         assert drawn(ax)["pending"].get_xydata().tolist() == pending
         assert len(drawn(ax)["observed"].get_xdata()) == 9
         assert drawn(ax)["recommended"].get_xydata().tolist() == [[best["x"], best["C"]]]
+    assert [ax.get_ylabel() for ax in axes] == ["C", ""]
 
 
-@pytest.mark.parametrize("names", [["x"], ["x", "x"], ["x", "k"], ["x", "C", "x"], "x", ["x", "y"]])
-def test_contours_need_two_numeric_parameters(names, opt):
-    with pytest.raises(bl.InvalidSetting, match=r"pass (two different parameters|names) out of \['x', 'C'\]"):
+def test_contours_of_choices_have_a_block_for_each_choice(opt):
+    mean, _ = plotting.plot_contour(opt, ["x", "k"])
+    best = opt.recommend()
+    blocks = [each for each in mean.collections if hasattr(each, "levels")]
+    assert len(blocks) == 3 and [each.get_text() for each in mean.get_yticklabels()] == ["a", "b", "None"]
+    for place, (choice, contours) in enumerate(zip(SPACE["k"], blocks, strict=True)):
+        known = opt.predict([best | {"x": x, "k": choice} for x in np.linspace(-2, 2, 41)])[0]
+        used = [
+            level
+            for level, path in zip(contours.levels, contours.get_paths(), strict=False)
+            if len(path.vertices) and set(path.vertices[:, 1]) <= {place - 0.5, place + 0.5}
+        ]
+        step = contours.levels[1] - contours.levels[0]
+        assert used[0] <= known.min() < used[0] + step and used[-1] <= known.max() <= used[-1] + step
+
+
+def test_contours_of_several_parameters_are_a_matrix(opt):
+    made = plotting.plot_contour(opt)
+    assert made.shape == (2, 2) and made[0, 1].figure is None
+    assert [made[1, j].get_xlabel() for j in range(2)] == ["x", "C"]
+    assert [made[i, 0].get_ylabel() for i in range(2)] == ["C", "k"]
+    assert [made[0, 0].get_xlabel(), made[1, 1].get_ylabel()] == ["", ""]
+    names = [f"p{i}" for i in range(8)]
+    many = bl.BayesOpt({name: (0.0, 1.0) for name in names}, initial=12, seed=0)
+    for trial in many.suggest(12):
+        trial.observe(sum(trial.params[name] for name in names[2:]))
+    made = plotting.plot_contour(many)
+    labelled = [made[i, 0].get_ylabel() for i in range(5)] + [ax.get_xlabel() for ax in made[-1]]
+    assert set(labelled) == set(names[2:])
+
+
+@pytest.mark.parametrize("names", [["x"], ["x", "x"], ["x", "C", "x"], "x", ["x", "y"]])
+def test_contours_need_different_parameters(names, opt):
+    with pytest.raises(bl.InvalidSetting, match=r"pass (two or more different .*|names) out of \['x', 'C', 'k'\]"):
         plotting.plot_contour(opt, names)
 
 
@@ -354,17 +383,34 @@ def test_slices_leave_out_inactive_parameters(conditional):
     assert bars.lines[0].get_ydata() == pytest.approx(conditional.predict([rbf, best])[0])
 
 
-def test_a_parameter_without_a_value_at_the_recommended_point_has_no_line():
-    opt = bl.BayesOpt({"kernel": ["rbf", "poly"], "degree": bl.Integer(1, 5, when={"kernel": "poly"})}, seed=0)
+def test_an_inactive_parameter_is_shown_at_the_best_trial_in_which_it_is_active():
+    space = {"kernel": ["rbf", "poly"], "degree": bl.Integer(1, 5, when={"kernel": "poly"}), "C": (0.0, 1.0)}
+    opt = bl.BayesOpt(space, initial=12, seed=0)
     for trial in opt.suggest(12):
-        trial.observe(float(trial.params["kernel"] == "rbf"))
-    kernel, degree = plotting.plot_slice(opt)
-    assert opt.recommend() == {"kernel": "rbf"}
-    # "poly" without a degree does not have a value.
-    assert np.isnan(kernel.containers[0].lines[0].get_ydata()).tolist() == [False, True]
-    assert list(drawn(degree)) == ["observed"]
-    with pytest.raises(bl.InvalidSetting, match=r"at the recommended point there are \[\]: pass their names"):
-        plotting.plot_contour(opt)
+        trial.observe((trial.params["kernel"] == "rbf") + 0.01 * trial.params.get("degree", 0) * trial.params["C"])
+    best = opt.recommend()
+    assert "degree" not in best
+    other = max((t for t in opt.trials if "degree" in t.params), key=lambda t: t.value).params
+    kernel, degree, _ = plotting.plot_slice(opt)
+    mean = drawn(degree)["mean ± std"].get_ydata()
+    assert mean == pytest.approx(opt.predict([other | {"degree": d} for d in range(1, 6)])[0])
+    assert "recommended" not in drawn(degree)
+    # The other choice of the kernel has the best degree, and the value of C at the recommended point.
+    points = [best, other | {"C": best["C"]}]
+    assert kernel.containers[0].lines[0].get_ydata() == pytest.approx(opt.predict(points)[0])
+    mean, _ = plotting.plot_contour(opt, ["kernel", "degree"])
+    # Only the choice in which the degree is active is filled.
+    (contours,) = [each for each in mean.collections if hasattr(each, "levels")]
+    assert {round(x, 9) for path in contours.get_paths() for x in path.vertices[:, 0]} == {0.5, 1.5}
+
+
+def test_parameters_that_are_never_active_together_are_named():
+    space = {"kernel": ["a", "b"], "p": bl.Real(0, 1, when={"kernel": "a"}), "q": bl.Real(0, 1, when={"kernel": "b"})}
+    opt = bl.BayesOpt(space, initial=6, seed=0)
+    for trial in opt.suggest(6):
+        trial.observe(1.0)
+    mean, std = plotting.plot_contour(opt, ["p", "q"])
+    assert [ax.texts[0].get_text().split() for ax in (mean, std)] == [["never", "active", "together"]] * 2
 
 
 def test_importance_of_parameters_that_are_not_always_active(conditional):

@@ -230,9 +230,9 @@ def test_a_result_shows_its_own_trials_and_the_best_of_all():
     }
     assert repr(best) == f"Result({', '.join(f'{name}={value}' for name, value in shown.items())})"
     text = " ".join(html.unescape(re.sub("<[^>]*>", " ", best._repr_html_())).split())
-    assert text == " ".join(["Result", *(f"{name} {value}" for name, value in shown.items())]).replace(
-        "'timeout'", "timeout"
-    )
+    shown |= {"best_value_": "3", "stop_reason": "timeout"}
+    assert text.startswith(" ".join(["Result", *(f"{name} {value}" for name, value in shown.items())]))
+    assert "Run: 4 trials, 2 pending, best 3" in text and text.endswith("0 0.5 2 observed, best 3")
     assert best.pending_ == trials[2:] and best.trials_dataframe()["number"].tolist() == [1, 2, 3, 4]
     assert best != Result(opt, trials, "timeout", 1.23456)
 

@@ -180,3 +180,19 @@ def test_invalid_params(params, message):
     with pytest.raises(bl.InvalidPoint, match=message):
         opt.add(params, 1.0)
     assert len(opt.trials) == 0
+
+
+def test_tables_and_plots_of_nested_spaces_have_flat_names():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    opt = bl.BayesOpt(NESTED, seed=0)
+    for i in range(24):
+        trial = opt.suggest()
+        trial.observe(float("svm" in trial.params["model"]) + trial.params["folds"] / 5 + i % 3)
+    opt.suggest()
+    names = {name for name, dimension in opt.domain_.items() if dimension.width}
+    assert set(opt.importances()) == names
+    assert {each.get_xlabel() for each in bl.plotting.plot_slice(opt).flat if each.get_xlabel()} >= {"folds"}
+    bl.plotting.plot_importance(opt)
+    bl.plotting.plot_contour(opt, ["folds", "model.svm.C"])
+    plt.close("all")
+    assert "<th>model.svm.C</th>" in opt._repr_html_()

@@ -1,0 +1,165 @@
+"""Texts of plots do not overlap and lie within the figure, legends are beside the data, and arguments agree."""
+
+import inspect
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated import plotting
+
+pytest.importorskip("matplotlib").use("Agg")
+pyplot = pytest.importorskip("matplotlib.pyplot")
+
+SPACE = {
+    "learning_rate": bl.Real(1e-5, 1.0, log=True),
+    "optimizer": ["sgd", "adam", "rmsprop"],
+    "layers": bl.Integer(1, 8),
+    "momentum": bl.Real(0.0, 0.99, when={"optimizer": "sgd"}),
+    "batch_size": bl.Ordinal([2**k for k in range(4, 16)]),
+    "weight_decay": bl.Real(1e-8, 1e-2, log=True),
+    "activation_function": ["relu", "gelu", "leaky_relu(negative_slope=0.01)", "tanh", None],
+    "dropout": bl.Real(0.0, 0.5),
+    "units_of_the_hidden_layer": bl.Integer(16, 4096, log=True),
+    "beta_1": bl.Real(0.8, 0.999, when={"optimizer": "adam"}),
+    "augmentation_strength_of_the_images": bl.Real(0.0, 1.0),
+    "warmup": bl.Integer(0, 2000),
+}
+NAMES = [name for name in plotting.__all__ if name.startswith("plot_") and name != "plot_curves"]
+
+
+@pytest.fixture(autouse=True)
+def no_figures_left():
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture(scope="module", params=[2, 6, 12])
+def search(request):
+    """Return a search with trials in every state, whose delays and durations are about two minutes."""
+    now = [1e9]
+    opt = bl.BayesOpt(
+        dict(list(SPACE.items())[: request.param]),
+        direction="minimize",
+        curve=bl.Curve(10),
+        stopping=None,
+        time=lambda: now[0],
+        seed=0,
+    )
+    for i in range(24):
+        trial = opt.suggest()
+        now[0] += 50.0
+        if i >= 3:
+            trial = opt.trial(i - 3)
+            value = 0.1 + (math.log10(trial.params["learning_rate"]) + 2.5) ** 2
+            for step in range(1, 5 if i % 5 == 0 else 11):
+                trial.report(step, value + 1 / step)
+            if i % 7 == 0:
+                trial.fail()
+            elif i % 5 == 0:
+                trial.stop()
+            elif i == 4:
+                trial.abandon()
+            else:
+                trial.observe(value, duration=100.0 + i)
+    return opt
+
+
+def boxes_of_texts(figure):
+    """Return the visible texts of a figure with their boxes: tick labels, labels, titles, annotations and legends."""
+    from matplotlib.text import Text
+
+    found = list(figure.texts)
+    for axis in [axis for ax in figure.axes if ax.axison for axis in (ax.xaxis, ax.yaxis)]:
+        low, high = sorted(axis.get_view_interval())
+        ticks = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+        found += [tick.label1 for tick in ticks if tick.label1.get_visible()]
+        found += [axis.label, axis.get_offset_text()]
+    for ax in figure.axes:
+        found += [ax.title, *ax.texts]
+    for legend in [*figure.legends, *(ax.get_legend() for ax in figure.axes)]:
+        found += [] if legend is None else legend.get_texts()
+    assert all(isinstance(text, Text) for text in found)
+    return [(text.get_text(), text.get_window_extent()) for text in found if text.get_text()]
+
+
+def check(figure):
+    figure.canvas.draw()
+    texts = boxes_of_texts(figure)
+    overlapping = [(one, other) for (one, a), (other, b) in combinations(texts, 2) if a.overlaps(b)]
+    assert overlapping == []
+    x, y = figure.bbox.size
+    outside = [text for text, box in texts if box.x0 < 0 or box.y0 < 0 or box.x1 > x or box.y1 > y]
+    assert outside == []
+    for legend in [*figure.legends, *(ax.get_legend() for ax in figure.axes)]:
+        if legend is not None:
+            box = legend.get_window_extent()
+            assert [ax for ax in figure.axes if box.overlaps(ax.get_window_extent())] == []
+            # Each entry is an artist of the figure.
+            entries = [text.get_text() for text in legend.get_texts()]
+            artists = {label for ax in figure.axes for label in ax.get_legend_handles_labels()[1]}
+            assert len(set(entries)) == len(entries) and set(entries) <= artists
+    for ax in figure.axes:
+        assert ax.has_data() or ax.texts
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_texts_and_legends_have_space(name, search):
+    check(np.ravel(getattr(plotting, name)(search))[0].figure)
+
+
+@pytest.mark.parametrize("name", ["plot_convergence", "plot_slice", "plot_predictions", "plot_learning_curves"])
+def test_logarithmic_axes_of_values_have_space(name, search):
+    check(np.ravel(getattr(plotting, name)(search, log=True))[0].figure)
+
+
+def test_one_slice_and_six_long_names_have_space():
+    names = [f"a_long_name_of_the_parameter_{i}" for i in range(6)]
+    opt = bl.BayesOpt({name: [f"choice {k} of {i}" for k in range(9)] for i, name in enumerate(names)}, seed=0)
+    for trial in opt.suggest(8):
+        trial.observe(1.0)
+    check(plotting.plot_slice(opt, names[0])[0].figure)
+    check(plotting.plot_slice(opt)[0].figure)
+    check(plotting.plot_contour(opt)[0, 0].figure)
+    check(plotting.plot_importance(opt).figure)
+
+
+def test_searches_without_trials_have_axes_with_a_text():
+    for name in ("plot_convergence", "plot_trials", "plot_delays", "plot_slice"):
+        check(np.ravel(getattr(plotting, name)(bl.BayesOpt(SPACE, seed=0)))[0].figure)
+
+
+def test_legends_are_within_axes_of_figures_without_a_layout(search):
+    figure, ax = pyplot.subplots()
+    plotting.plot_trials(search, ax)
+    figure.canvas.draw()
+    box = ax.get_legend().get_window_extent()
+    assert ax.get_window_extent().containsx(box.x0) and ax.get_window_extent().containsx(box.x1)
+
+
+def test_arguments_have_the_same_names_order_and_defaults():
+    order = ["search", "names", "ax", "context", "clock", "optimum", "log"]
+    for name in NAMES:
+        parameters = inspect.signature(getattr(plotting, name)).parameters
+        assert list(parameters) == [each for each in order if each in parameters], name
+        assert {"search", "ax"} <= set(parameters), name
+        for each, parameter in parameters.items():
+            default = {"search": inspect.Parameter.empty, "clock": "seconds", "log": False}.get(each)
+            positional = each in ("search", "names", "ax")
+            assert parameter.default == default, name
+            assert (parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD) == positional, name
+
+
+def test_mean_curves_have_a_legend_beside_the_data_of_a_new_figure():
+    curves = [(f"curve {i}", np.arange(1.0, 9.0) + i, 0.1) for i in range(3)]
+    check(plotting.plot_curves(curves, ylabel="Regret", log=True).figure)
+
+
+def test_a_mean_that_is_not_positive_is_below_a_logarithmic_axis():
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, direction="minimize", surrogate=bl.GP(targets="raw"), seed=0)
+    opt.add([{"x": x} for x in (0.0, 0.2, 0.8, 1.0)], [4.0, 1.0, 1.0, 4.0])
+    for ax in (plotting.plot_slice(opt, log=True)[0], plotting.plot_predictions(opt, log=True)):
+        check(ax.figure)
+        assert ax.get_ylim()[0] == 0.5
