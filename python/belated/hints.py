@@ -23,7 +23,8 @@ _STOPPERS = "pass callbacks=[bl.NoImprovement(n)] or callbacks=[bl.ValueReached(
 _STUDIES = "bl.Study(name, store, optimizer) keeps trials in a store: pass it as optimizer="
 _MEASURED = (
     "constraints= has functions of the params, which return True if the params are allowed; if a measured value is not "
-    "allowed, raise an exception in f, or call fail(trial): the model learns where trials fail"
+    "allowed, raise an exception in f and name its class in catch=, or call fail(trial): the model learns where trials "
+    "fail"
 )
 
 

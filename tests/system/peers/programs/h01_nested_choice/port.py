@@ -1,7 +1,4 @@
-"""belated: conditions say which parameters belong to a model and to a kernel.
-
-The names of the parameters are flat.
-"""
+"""belated: the groups of parameters are nested, and conditions say which belong to a kernel."""
 
 from sklearn.datasets import load_wine
 from sklearn.model_selection import cross_val_score
@@ -14,19 +11,18 @@ import belated as bl
 
 X, y = load_wine(return_X_y=True)
 
-space = {
-    "type": ["svm", "tree"],
-    "C": bl.Real(1e-3, 1e3, log=True, when={"type": "svm"}),
-    "kernel": bl.Categorical(["linear", "rbf", "poly"], when={"type": "svm"}),
+svm = {
+    "C": bl.Real(1e-3, 1e3, log=True),
+    "kernel": ["linear", "rbf", "poly"],
     "gamma": bl.Real(1e-4, 10, log=True, when={"kernel": "rbf"}),
     "degree": bl.Integer(2, 5, when={"kernel": "poly"}),
-    "max_depth": bl.Integer(1, 8, when={"type": "tree"}),
 }
+space = {"model": bl.Choice({"svm": svm, "tree": {"max_depth": (1, 8)}})}
 
 
 def error(params):
-    kind = {"svm": SVC, "tree": DecisionTreeClassifier}[params.pop("type")]
-    model = kind(random_state=0, **params)
+    [(kind, arguments)] = params["model"].items()
+    model = {"svm": SVC, "tree": DecisionTreeClassifier}[kind](random_state=0, **arguments)
     return 1 - cross_val_score(make_pipeline(StandardScaler(), model), X, y, cv=3).mean()
 
 

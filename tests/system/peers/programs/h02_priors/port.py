@@ -1,6 +1,6 @@
-"""belated: bounds in place of priors, and a line in the function that rounds.
+"""belated: bounds in place of priors, and steps on a logarithmic scale.
 
-There are no priors, and `best_params_` has the value before rounding.
+There are no priors.
 """
 
 from sklearn.datasets import load_diabetes
@@ -12,7 +12,7 @@ import belated as bl
 X, y = load_diabetes(return_X_y=True)
 
 space = {
-    "n_estimators": bl.Integer(20, 200, log=True),
+    "n_estimators": bl.Integer(20, 200, log=True, step=20),
     "learning_rate": bl.Real(0.01, 1.0, log=True),
     "max_leaf_nodes": bl.Integer(2, 20, log=True),
     "loss": ["squared_error", "huber", "absolute_error"],
@@ -21,7 +21,6 @@ space = {
 
 
 def error(params):
-    params["n_estimators"] = 20 * round(params["n_estimators"] / 20)
     model = GradientBoostingRegressor(random_state=0, **params)
     return -cross_val_score(model, X, y, cv=3, scoring="neg_mean_absolute_error").mean()
 

@@ -22,6 +22,6 @@ def accuracy(params):
 
 
 space = {"n_estimators": (5, 50), "max_depth": (2, 16), "min_samples_leaf": (1, 10)}
-result = bl.maximize(accuracy, space, n_trials=30, seed=0)
+result = bl.maximize(accuracy, space, n_trials=30, seed=0, catch=ValueError)
 feasible = [trial for trial in result.trials if trial.state == "observed"]
 print(len(feasible), "of 30 feasible, best value:", result.best_value_, result.best_params_)

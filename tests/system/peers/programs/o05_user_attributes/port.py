@@ -1,6 +1,6 @@
 """belated: a trial has attributes, and a dict has the model of each trial.
 
-Attributes are JSON, so a model is kept elsewhere; a study has no attributes.
+Attributes are JSON, so a model is kept elsewhere.
 """
 
 from sklearn.datasets import load_diabetes

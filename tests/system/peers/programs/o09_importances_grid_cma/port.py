@@ -1,6 +1,6 @@
-"""belated: random search covers a grid, BayesOpt replaces CMA-ES, and a plot has the importances.
+"""belated: random search covers a grid, and BayesOpt replaces CMA-ES.
 
-The importances are read from a plot. CMA-ES is refused.
+CMA-ES is refused.
 """
 
 from sklearn.datasets import load_diabetes

@@ -1,7 +1,4 @@
-"""belated: flat names, rounding in the function, and the solvers as a choice.
-
-`best_params_` has the values before rounding.
-"""
+"""belated: a nested space, steps on a logarithmic scale, and the solvers as a choice."""
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
@@ -14,21 +11,19 @@ import belated as bl
 
 def train(params):
     X, y = load_breast_cancer(return_X_y=True)
-    degree, only = params.pop("degree"), params.pop("interaction_only")
-    features = PolynomialFeatures(degree, interaction_only=only, include_bias=False)
-    params["C"] = round(params["C"], 2)
-    params["max_iter"] = 10 * round(params["max_iter"] / 10)
-    model = LogisticRegression(**params, random_state=0)
+    features = PolynomialFeatures(**params["features"], include_bias=False)
+    model = LogisticRegression(**params["model"], random_state=0)
     pipeline = make_pipeline(StandardScaler(), features, StandardScaler(), model)
     return cross_val_score(pipeline, X[:, :6], y, cv=3).mean()
 
 
 space = {
-    "degree": (1, 3),
-    "interaction_only": [True, False],
-    "C": bl.Real(0.01, 10, log=True),
-    "max_iter": bl.Integer(10, 200, log=True),
-    "solver": ["lbfgs", "liblinear"],
+    "features": {"degree": (1, 3), "interaction_only": [True, False]},
+    "model": {
+        "C": bl.Real(0.01, 10, log=True, step=0.01),
+        "max_iter": bl.Integer(10, 200, log=True, step=10),
+        "solver": ["lbfgs", "liblinear"],
+    },
 }
 result = bl.maximize(train, space, n_trials=10, n_workers=2, seed=0)
 print(result.best_params_, "best value:", result.best_value_)
