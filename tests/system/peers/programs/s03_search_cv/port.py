@@ -1,6 +1,6 @@
 """belated: BelatedSearchCV over a pipeline, with one space whose conditions name the model.
 
-The search divides the points between the models. A list of (space, n) is accepted too, as one search after the other.
+The search divides the points between the models. A list of (space, n) is accepted too.
 """
 
 from sklearn.datasets import load_digits
