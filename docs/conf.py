@@ -1,7 +1,6 @@
 """Settings of Sphinx for the documentation site: ``sphinx-build -W --keep-going docs site``."""
 
 import os
-import re
 import shutil
 import sys
 from importlib.util import find_spec
@@ -11,8 +10,8 @@ import belated
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS / "_extensions"))
-# The notebooks' kernels run in other processes, and the figures are the same on every machine.
-os.environ.update(MPLBACKEND="agg", PYTHONPATH=os.pathsep.join([str(DOCS / "_extensions"), *sys.path]))
+# The kernels of notebooks run in other processes.
+os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
 
 project = "belated"
 author = "The belated authors"
@@ -43,6 +42,7 @@ nb_execution_mode = "auto"
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_execution_timeout = 120
+nb_output_stderr = "remove"  # progress bars
 
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings state the types
@@ -56,10 +56,13 @@ html_theme = "pydata_sphinx_theme"
 html_title = "belated"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
+html_sidebars = {page: [] for page in ("index", "start", "questions", "architecture")}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 9,
+    "navbar_persistent": ["search-button"],
     "navigation_with_keys": False,
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],

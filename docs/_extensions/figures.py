@@ -67,7 +67,7 @@ def tables() -> Figure:
     """Draw the regret of each optimizer against completed evaluations, as means over the tables of two groups."""
     curves = defaultdict(list)
     for file in ("tables_belated", "tables_peers"):
-        for line in gzip.open(DATA / f"{file}.jsonl.gz", "rt"):
+        for line in gzip.decompress((DATA / f"{file}.jsonl.gz").read_bytes()).splitlines():
             record = json.loads(line)
             curves[record["optimizer"], record["setting"]].append(np.log10(np.maximum(record["regret"], 1e-3)))
     settings = {setting for _, setting in curves}
@@ -81,7 +81,8 @@ def tables() -> Figure:
             error = np.sqrt(sum(each.var(axis=0, ddof=1) / len(each) for each in runs)) / len(runs)
             x = np.arange(1, len(mean) + 1)
             ax.plot(x, 10**mean, color=COLOURS[label], label=label)
-            ax.fill_between(x, 10 ** (mean - 2 * error), 10 ** (mean + 2 * error), color=COLOURS[label], alpha=0.15, lw=0)
+            band = 10 ** (mean - 2 * error), 10 ** (mean + 2 * error)
+            ax.fill_between(x, *band, color=COLOURS[label], alpha=0.15, lw=0)
         ax.set(title=f"{len(group)} tables of {title}", xlabel="completed evaluations", yscale="log")
         ax.grid(alpha=0.3)
     axes[0].set_ylabel("relative regret")

@@ -14,7 +14,7 @@ def inline(translator: HTML5Translator, node: nodes.math) -> None:
 
 def display(translator: HTML5Translator, node: nodes.math_block) -> None:
     """Write an equation of its own line, which scrolls on narrow screens."""
-    translator.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    translator.body.append(f'<div class="equation">{convert(node.astext(), display="block")}</div>')
     raise nodes.SkipNode
 
 
