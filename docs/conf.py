@@ -50,6 +50,7 @@ autodoc_member_order = "groupwise"
 autodoc_mock_imports = [] if find_spec("ray") else ["ray"]
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
+toc_object_entries_show_parents = "hide"
 
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
