@@ -41,6 +41,7 @@ from belated import Categorical, Ordinal
 FLOOR = 1e-3  # all regrets below this value are treated as equal
 DATA = Path(__file__).parent / "data"
 PEERS = DATA / "tables_peers.jsonl.gz"  # the runs of other optimizers
+BELATED = DATA / "tables_belated.jsonl.gz"  # the runs of belated, for a figure of the documentation
 TIME_PEERS = DATA / "time_peers.jsonl.gz"  # the same, in the groups with equal time
 
 

@@ -8,6 +8,8 @@ With the option --time, the runs are those with equal time:
     python benchmarks/tables_peers.py run time_peers.jsonl --time
     python benchmarks/tables_peers.py pack time_peers.jsonl --time
 
+With the option --belated, the runs are those of belated, which take minutes.
+
 The runs do not include the held-out tables.
 """
 
@@ -50,6 +52,7 @@ TIME_RUNS = [
     ("tables-time", GP, 20),
     ("ours-time", GP, 20),
 ]
+BELATED_RUNS = [("tables", "belated", 20), ("ours", "belated", 20)]
 
 
 def run(path, runs):
@@ -77,10 +80,14 @@ def main(argv=None):
     parser.add_argument("command", choices=["run", "pack"])
     parser.add_argument("path", help="the file of all records")
     parser.add_argument("--time", action="store_true", help="the runs with equal time")
+    parser.add_argument("--belated", action="store_true", help="the runs of belated")
     arguments = parser.parse_args(argv)
-    if arguments.command == "run":
-        return run(arguments.path, TIME_RUNS if arguments.time else RUNS)
-    return pack(arguments.path, tables.TIME_PEERS if arguments.time else tables.PEERS)
+    runs, packed = RUNS, tables.PEERS
+    if arguments.time:
+        runs, packed = TIME_RUNS, tables.TIME_PEERS
+    elif arguments.belated:
+        runs, packed = BELATED_RUNS, tables.BELATED
+    return run(arguments.path, runs) if arguments.command == "run" else pack(arguments.path, packed)
 
 
 if __name__ == "__main__":

@@ -65,8 +65,8 @@ class ASHA(Stopping, name="asha"):
     """Asynchronous successive halving, in the variant that stops trials (Li et al. 2020, section 3.2).
 
     At each of the rungs ``min_step``, ``min_step * reduction``, ``min_step * reduction**2``, …, a trial continues if
-    its value is among the best ``max(1, floor(n / reduction))`` of the n values at this rung so far. A trial is compared
-    once at each rung, after the report that reaches it; so call ``should_stop`` after each report.
+    its value is among the best ``max(1, floor(n / reduction))`` of the n values at this rung so far. A trial is
+    compared once at each rung, after the report that reaches it; so call ``should_stop`` after each report.
 
     Parameters
     ----------

@@ -163,7 +163,7 @@ class _WithMean(DelayDistribution):
 
 @dataclass(frozen=True)
 class HalfNormal(_WithMean):
-    """The half-normal distribution, |N(0, ζ²)|, with mean ζ·sqrt(2/π).
+    r"""The half-normal distribution, \|N(0, ζ²)\|, with mean ζ·sqrt(2/π).
 
     Kandasamy et al. 2017 use mean 1, so that ζ = sqrt(π/2).
     """

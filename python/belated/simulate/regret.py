@@ -59,7 +59,7 @@ def simple_regret(
 ) -> Array:
     """Return, at each time on the clock, the distance between the optimum and the best converted value.
 
-    ``before`` is the regret before the first result. Kandasamy et al. 2017 (Eq. 3) use max_x |f* − f(x)|. The other
+    ``before`` is the regret before the first result. Kandasamy et al. 2017 (Eq. 3) use ``max_x |f* − f(x)|``. The other
     arguments are as in `best_converted`.
     """
     best = best_converted(history, at=at, longest=longest)

@@ -14,7 +14,7 @@ pub struct Frozen {
     pub scale: f64,
 }
 
-/// The default of b, as a multiple of the scale. docs/tree_search.md describes the experiments.
+/// The default of b, as a multiple of the scale. Experiments: docs/tree_search_figures.md.
 const B_SHARE: f64 = 0.3;
 
 impl Bound {

@@ -9,10 +9,10 @@ use crate::strategy::tree::partition::{Partition, ROOT};
 use crate::strategy::tree::region::Side;
 use crate::strategy::tree::settings::Bound;
 
-/// The default of ν for full evaluations, as a multiple of the scale. docs/tree_search.md describes the experiments.
+/// The default of ν for full evaluations, as a multiple of the scale. Experiments: docs/tree_search_figures.md.
 const NU_SHARE: f64 = 0.1;
 
-/// The front is used once every `FRONT_EVERY` turns. docs/tree_search.md describes the experiments.
+/// The front is used once every `FRONT_EVERY` turns. Experiments: docs/tree_search_figures.md.
 const FRONT_EVERY: u64 = 2;
 
 /// The data that an instance stores for a cell of the partition.

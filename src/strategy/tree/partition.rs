@@ -14,7 +14,7 @@ const NONE: u32 = u32::MAX;
 /// The value of `split` for a cell that cannot be halved.
 const WHOLE: u16 = u16::MAX;
 /// The front ranks a failed cell by the mean of an enclosing cell. If more than this number of nested cells have
-/// failed, the mean of the innermost cell counts as −∞. docs/tree_search.md describes the experiments.
+/// failed, the mean of the innermost cell counts as −∞. Experiments: docs/tree_search_figures.md.
 const MAX_FAILED: u32 = 4;
 /// The number of the cell that contains the whole box.
 pub const ROOT: u32 = 0;

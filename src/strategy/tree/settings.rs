@@ -13,7 +13,7 @@ const MAX_RHO: f64 = 0.95;
 
 /// The defaults of ρ^d. `DECAY` is used for full evaluations, and `DECAY_WITH_FIDELITY` is used if a fidelity is
 /// declared. When every side of a cell is halved once, the bound on the variation of f is multiplied by ρ^d.
-/// docs/tree_search.md describes the experiments.
+/// Experiments: docs/tree_search_figures.md.
 const DECAY: f64 = 0.25;
 const DECAY_WITH_FIDELITY: f64 = 0.7;
 

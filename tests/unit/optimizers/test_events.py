@@ -1,4 +1,4 @@
-"""Events contain numbers in the user's units and sign, in the form that docs/store.md describes."""
+"""Events contain numbers in the user's units and sign, in the form that docs/store_file.md describes."""
 
 import json
 

@@ -70,7 +70,7 @@ const FAMILY: KernelFamily = KernelFamily::Matern52;
 /// The exponent is multiplied by s²/(s² + SPREAD²), where s² is the part of the variance of log d that the model
 /// explains. Therefore, choices do not depend on durations if durations do not depend on the point. Expected improvement
 /// looks only one trial ahead, so preferring points that are a little cheaper loses more than it saves. The number was
-/// chosen on the tables of `benchmarks/tables.py` (docs/defaults.md).
+/// chosen on the tables of `benchmarks/tables.py` (docs/compared.md).
 const SPREAD: f64 = 0.7;
 
 /// The trials whose expense is known, in the order in which they ended, and the trials that have not ended.

@@ -1,0 +1,19 @@
+"""Links to files outside docs/, which also work on the pages of the repository, lead to their pages on the site."""
+
+import re
+
+from sphinx.application import Sphinx
+
+PAGES = {"../README.md": "start.md", "../notebooks/": "gallery/"}
+
+
+def rewrite(app: Sphinx, name: str, source: list[str]) -> None:
+    """Replace the targets of links on the page `name`."""
+    for target, page in PAGES.items():
+        source[0] = re.sub(rf"\]\({re.escape(target)}", f"]({page}", source[0])
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Rewrite pages before they are parsed."""
+    app.connect("source-read", rewrite)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

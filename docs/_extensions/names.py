@@ -1,0 +1,35 @@
+"""Names in single backticks in docstrings: links to the API, or code if the API has no such name."""
+
+from docutils.nodes import Element, TextElement
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.roles import XRefRole
+
+
+class Name(XRefRole):
+    """The role of a name; the name is looked up in the class and the module of the docstring."""
+
+    def process_link(
+        self, env: BuildEnvironment, refnode: Element, has_explicit_title: bool, title: str, target: str
+    ) -> tuple[str, str]:
+        """Make the reference one of Python's domain."""
+        refnode.update_all_atts({"refdomain": "py", "reftype": "obj"}, replace=True)
+        refnode["py:module"], refnode["py:class"] = env.ref_context.get("py:module"), env.ref_context.get("py:class")
+        return title, target
+
+
+def missing(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: TextElement) -> Element | None:
+    """Look a name up in the package; a name that is not there is displayed as code."""
+    if (node["refdomain"], node["reftype"]) != ("py", "obj"):
+        return None
+    target = f"belated.{node['reftarget']}"
+    python = env.get_domain("py")
+    return python.resolve_xref(env, node["refdoc"], app.builder, "obj", target, node, content) or content
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the role, which conf.py makes the default."""
+    app.add_role("name", Name())
+    app.connect("missing-reference", missing)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
