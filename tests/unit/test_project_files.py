@@ -1,4 +1,4 @@
-"""THIRD_PARTY_LICENSES names the crates whose code is in a wheel, and contains their licenses."""
+"""Files of the repository agree with the package: versions, and licenses of the crates whose code is in a wheel."""
 
 import re
 import shutil
@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
+import belated
+
 ROOT = Path(__file__).parents[2]
 LICENSES = ROOT / "THIRD_PARTY_LICENSES"
 
-needs_sources = pytest.mark.skipif(not LICENSES.exists(), reason="the files of the repository are not here")
+needs_repository = pytest.mark.skipif(not LICENSES.exists(), reason="the files of the repository are not here")
 
 
-@needs_sources
-def test_every_listed_version_is_locked():
+@needs_repository
+def test_licensed_versions_are_locked():
     """The test does not run cargo, so it also finds an old version without a network."""
     lock = (ROOT / "Cargo.lock").read_text(encoding="utf-8")
     locked = set(re.findall(r'^name = "(.+)"\nversion = "(.+)"$', lock, flags=re.MULTILINE))
@@ -24,8 +26,8 @@ def test_every_listed_version_is_locked():
     assert listed <= locked
 
 
-@needs_sources
-def test_file_is_up_to_date():
+@needs_repository
+def test_licenses_are_up_to_date():
     if shutil.which("cargo") is None:
         pytest.skip("cargo is not installed")
     check = [sys.executable, ROOT / "scripts" / "third_party_licenses.py", "--check"]
@@ -33,3 +35,14 @@ def test_file_is_up_to_date():
     if checked.returncode == 2:
         pytest.skip(f"cargo could not download the sources of the crates: {checked.stderr[-300:]}")
     assert checked.returncode == 0, checked.stderr
+
+
+@needs_repository
+def test_files_name_the_version_of_the_package():
+    versions = {
+        "CITATION.cff": r"^version: (.+)$",
+        "CHANGELOG.md": r"^## \[(\d.+)\]",
+    }
+    for name, pattern in versions.items():
+        found = re.search(pattern, (ROOT / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
+        assert found and found[1] == belated.__version__, name
