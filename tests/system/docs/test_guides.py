@@ -13,7 +13,8 @@ from tests.system.docs.pages import COMPARISONS, DOCS, GUIDES, blocks, is_progra
 
 pytestmark = pytest.mark.skipif(not GUIDES, reason="the installed package comes without its pages")
 
-README = DOCS.parent / "README.md"
+# README.md, CONTRIBUTING.md and so on
+PROJECT_PAGES = sorted(DOCS.parent.glob("*.md"))
 # The libraries that a page requires.
 NEEDED = {
     "boosting": ["xgboost", "lightgbm"],
@@ -62,7 +63,7 @@ def run_as_script(page, folder):
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.parametrize("page", [README, *GUIDES, *COMPARISONS], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PROJECT_PAGES, *GUIDES, *COMPARISONS], ids=lambda page: page.stem)
 def test_links_to_other_files_are_valid(page):
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"`[^`]*`", "", text)
