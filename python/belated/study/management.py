@@ -123,7 +123,7 @@ class ManagedStudy(LifeCycle[SharedLog]):
             raise StoreError(f"there is no study {short_repr(name)} in {opened.url}, which has {opened.names()}")
 
     def copy(
-        self: S, name: str, space: SpaceLike | None = None, store: "str | os.PathLike[str] | Store | None" = None
+        self: S, name: str, space: "SpaceLike | None" = None, store: "str | os.PathLike[str] | Store | None" = None
     ) -> S:
         """Create a study that begins with the trials of this study, perhaps with another space.
 
