@@ -14,7 +14,7 @@ LOGGER = getLogger(__name__)
 def mathml(node: nodes.math | nodes.math_block, display: str) -> str:
     """Return an equation as MathML, and warn if it has a command that latex2mathml does not know."""
     converted = convert(node.astext(), display=display)
-    if unknown := re.findall(r"\\\w+", converted):
+    if unknown := re.findall(r"\\(?:\w+|.)", converted):
         LOGGER.warning("unknown commands in an equation: %s", ", ".join(unknown), location=node)
     return converted
 

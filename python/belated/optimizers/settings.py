@@ -52,8 +52,8 @@ class Theory(Value):
         The bounds hold with probability 1 - delta.
     value_bound : float, optional
         B_y of Verma et al. (2022), for `Censor`: a bound on the distance of values from the prior mean, in the model's
-        units. Default None: 1, as in the experiments of Verma et al.; with ``beta="theory"``, the largest distance
-        observed so far.
+        units. With `Censor` the prior mean is by default the floor. Default None: 1, as in the experiments of Verma et
+        al.; with ``beta="theory"``, the largest distance observed so far.
     regularization : float, optional
         λ of Vakili et al. (2023), for `BPEDelay`: the standard deviation of the noise that the model assumes. Default
         None: the standard deviation of the noise.
@@ -127,8 +127,10 @@ class LogEI(Acquisition, name="log_ei"):
 class UCB(Acquisition, name="ucb"):
     """Acquisition: the upper confidence bound, which is the posterior mean plus a multiple of the standard deviation.
 
-    With the pending policy `Censor`, the multiple is beta plus a sum of standard deviations (GP-UCB-SDF). The sum is
-    over the pending trials whose window has not ended, and the standard deviations are taken at their points.
+    With the pending policy `Censor`, the multiple is beta plus a sum of standard deviations (GP-UCB-SDF). The standard
+    deviations are taken at the points of all trials that were suggested within the window, whether their results have
+    arrived or not. Without a window, only pending trials count; with ``window="auto"``, all trials until the first
+    window is chosen.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ class Study(ManagedStudy):
         *,
         study_name: str | None = None,
     ) -> "Study":
-        """Create a study with all trials of a study of Optuna, which stays unchanged.
+        """Create a study with the trials of a study of Optuna, which stays unchanged.
 
         Parameters
         ----------
