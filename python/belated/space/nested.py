@@ -123,8 +123,20 @@ def _leaves(
                 yield from _leaves(list(inner.items()), argument, (*path, option), {".".join(path): [option]})
         elif isinstance(each, Mapping) and not _is_range(each):
             yield from _leaves(list(each.items()), argument, path, when)
+        elif isinstance(each, list) and any(map(_has_parameters, each)):
+            raise InvalidSpace(
+                f"{argument}[{'.'.join(path)!r}] is a list of groups of parameters: name them, as in "
+                "bl.Choice({'a': {…}, 'b': {…}})"
+            )
         else:
             yield Leaf(path, each, when, group, False)
+
+
+def _has_parameters(value: Any) -> bool:
+    """Return whether a value of a list is a group with parameters, or a choice between groups."""
+    if isinstance(value, Mapping):
+        return any(isinstance(each, Parameter) or _has_parameters(each) for each in value.values())
+    return isinstance(value, Choice)
 
 
 def _is_range(given: Mapping[Any, Any]) -> bool:

@@ -259,9 +259,9 @@ def _add(made: Optimizer, record: TrialRecord, source: Optimizer) -> bool:
     place = record.place if record.run is None else record.run
     old, new = source.domain_, made.domain_
     if isinstance(old, Space) and isinstance(new, Space):
-        params = old.params_at(place)
+        values = old.named_at(place)
         try:
-            place = new.locate({key: value for key, value in params.items() if key in new or old[key].width})
+            place = new.locate({key: value for key, value in values.items() if key in new or old[key].width})
         except InvalidPoint:
             return False
     log, end = made._log, record.finished_at

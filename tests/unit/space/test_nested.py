@@ -141,6 +141,18 @@ def test_studies_and_copies_keep_the_nesting(tmp_path):
     assert isinstance(opt.suggest().params["model"], dict)
 
 
+def test_copies_of_studies_with_nested_spaces(tmp_path):
+    space = {"model": bl.Choice({"a": {"x": (0.0, 1.0)}, "b": {}}), "folds": (2, 9)}
+    study = bl.Study("s", tmp_path / "s.db", bl.BayesOpt(space, seed=0))
+    for trial in study.suggest(n=8):
+        trial.observe(float(trial.params["folds"]))
+    assert [trial.params for trial in study.copy("same").trials] == [trial.params for trial in study.trials]
+    few = [trial.params for trial in study.trials if trial.params["folds"] < 6]
+    with pytest.warns(bl.BelatedWarning, match="trials"):
+        narrow = study.copy("narrow", space | {"folds": (2, 5)})
+    assert [trial.params for trial in narrow.trials] == few and 0 < len(few) < 8
+
+
 @pytest.mark.parametrize(
     ("space", "message"),
     [
@@ -150,6 +162,8 @@ def test_studies_and_copies_keep_the_nesting(tmp_path):
         ({"c": {"values": [1, 2]}}, "write bl"),
         ({"c": {"type": "range", "bounds": [0.0, 1.0]}}, "write bl"),
         ({"c": {"d": ()}}, r"space\['c.d'\]"),
+        ({"c": [bl.Choice({"a": {}, "b": {}}), 1]}, r"space\['c'\] is a list of groups .* bl.Choice"),
+        ({"c": [{"type": "svm", "C": bl.Real(0.0, 1.0)}]}, r"space\['c'\] is a list of groups .* bl.Choice"),
         ({"c": {"d": bl.Integer(0, 3, when={"e": 1}), "e": (0.0, 1.0)}}, "c.e"),
     ],
 )
