@@ -315,6 +315,6 @@ def as_choices(params: Any) -> Any:
     """Return params from JSON with tuples in place of lists, because JSON has lists for choices that are tuples."""
 
     def choice(value: Any) -> Any:
-        return tuple(map(choice, value)) if isinstance(value, list) else value
+        return tuple(map(choice, value)) if isinstance(value, list) else as_choices(value)
 
     return {name: choice(value) for name, value in params.items()} if isinstance(params, dict) else params

@@ -79,3 +79,16 @@ def test_the_model_of_a_large_study_is_not_used(create, monkeypatch):
     monkeypatch.setattr(answers, "total_effects", None)
     reason = "the study has more than 2 values, for which the model takes long"
     assert answers.importance_as_data(study)["unknown"] == reason == answers.finals_as_data(study)["unknown"]
+
+
+def test_nested_params_of_a_request(client, create, path):
+    groups = bl.Choice({"a": {"k": [(1, 2), (3, 4)]}, "b": {}})
+    study = create(bl.RandomSearch({"model": groups, "z": {"y": (0.0, 1.0)}}, seed=0))
+    [trial] = client.post(f"{path}/suggest", json={}).json()["trials"]
+    assert set(trial["params"]) == {"model", "z"}
+    run = {"model": {"a": {"k": [3, 4]}}, "z": {"y": 0.5}}
+    answer = client.post(f"{path}/trials/{trial['number']}/observe", json={"value": 1.0, "params": run})
+    assert answer.status_code == 200, answer.text
+    study.sync()
+    assert study.best_params_ == {"model": {"a": {"k": (3, 4)}}, "z": {"y": 0.5}}
+    assert client.get(path).json()["choices"] == ["model"]
