@@ -307,7 +307,8 @@ def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Trial 
     for trial in shown:
         domain = trial._owner._problem.domain
         point = domain.flat(trial.params) if isinstance(domain, Space) else {"index": trial.index}
-        error, context = trial.error, trial.context or {}
+        error, contexts = trial.error, trial._owner._problem.context_space
+        context = {} if contexts is None else contexts.flat(trial.context or {})
         state = f"{trial.state}, best" if trial == best else trial.state
         facts = ["" if fact is None else fact for fact in (trial.value, error and headline(error))]
         of_trial = [point.get(key, "") for key in names] + [context.get(key, "") for key in of_contexts]

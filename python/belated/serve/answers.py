@@ -53,7 +53,8 @@ def definition_as_data(study: Study) -> dict[str, Any]:
     """Return a study's definition as it is stored."""
     found = study._store.header(study.name)
     assert found is not None  # it was read when the study was opened
-    return read_header(found)
+    definition = read_header(found)
+    return {"optimizer": definition["optimizer"], "arguments": definition["arguments"]}
 
 
 def best_as_data(study: Study) -> dict[str, Any]:

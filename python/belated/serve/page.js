@@ -79,7 +79,7 @@ function flat(params, choices, prefix = "") {
 
 // Attributes and tracebacks are not kept, because they may be large.
 const kept = ({attrs, error, ...trial}, choices) => ({
-  ...trial, params: flat(trial.params, choices), params_run: flat(trial.params_run, choices),
+  ...trial, params: flat(trial.params, choices), params_run: flat(trial.params_run, choices), context: flat(trial.context, []),
   error: error && {type: error.type, message: error.message, traced: error.traceback !== null},
 });
 

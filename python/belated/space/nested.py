@@ -62,6 +62,7 @@ class Choice:
                     f"options has {short_repr(name)}: {short_repr(group)}: pass a name → dict of its parameters, {{}} "
                     "if there are none"
                 )
+        object.__setattr__(self, "options", {name: dict(group) for name, group in given.items()})
 
 
 class Leaf(NamedTuple):
@@ -88,6 +89,11 @@ class Leaf(NamedTuple):
             ".".join((*self.path[:-1], parent)) if parent in self.group else parent: values
             for parent, values in (dimension.when or {}).items()
         }
+        for parent in own.keys() & self.when.keys():
+            raise InvalidSpace(
+                f"{self.name!r} belongs to an option of {parent!r} and has when={{{parent!r}: …}}: leave {parent!r} "
+                "out of when="
+            )
         together = self.when | own
         return replace(dimension, when=together) if together else dimension
 
@@ -142,7 +148,7 @@ def _has_parameters(value: Any) -> bool:
 def _is_range(given: Mapping[Any, Any]) -> bool:
     """Return whether a mapping declares a range or a list of values in the form of another package."""
     names = set(given)
-    if any(isinstance(value, (Parameter, Mapping, Choice)) for value in given.values()):
+    if any(isinstance(value, (Parameter, Mapping, Choice, tuple)) for value in given.values()):
         return False
     return any(names >= pair for pair in _RANGES) or any(isinstance(given.get(name), list) for name in _LISTS)
 
@@ -181,18 +187,29 @@ class Nesting:
             inner[last] = {value: {}} if name in self.choices else value
         return made
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Nesting) and (self.paths, self.choices) == (other.paths, other.choices)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def flat(self, params: Mapping[Any, Any], prefix: tuple[str, ...] = ()) -> dict[Any, Any]:
-        """Return values by flat name from nested params. Flat names and unknown names stay as they are."""
+        """Return values by flat name from nested params. Flat names and unknown names stay as they are.
+
+        Raise ValueError, with what was given, if a value is given twice.
+        """
         values: dict[Any, Any] = {}
         for key, value in params.items():
             path = (*prefix, key)
             name = ".".join(map(str, path)) if prefix else key
-            if name in self.choices and isinstance(value, Mapping) and len(value) == 1:
-                [(option, inner)] = value.items()
-                values[name] = option
-                values |= self.flat(inner, (*path, option)) if isinstance(inner, Mapping) else {name: value}
+            found: dict[Any, Any] = {name: value}
+            if name in self.choices:
+                if isinstance(value, Mapping) and len(value) == 1:
+                    [(option, inner)] = value.items()
+                    if isinstance(inner, Mapping):
+                        found = {name: option} | self.flat(inner, (*path, option))
             elif path in self._groups and isinstance(value, Mapping):
-                values |= self.flat(value, path)
-            else:
-                values[name] = value
+                found = self.flat(value, path)
+            for twice in found.keys() & values.keys():
+                raise ValueError(f"the value of {twice!r} twice, nested and by its flat name")
+            values |= found
         return values

@@ -150,6 +150,13 @@ class Space(Mapping[str, Dimension]):
     def __len__(self) -> int:
         return len(self._dimensions)
 
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Space) and self.nesting != other.nesting:
+            return False
+        return super().__eq__(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._dimensions!r})"
 
@@ -242,7 +249,12 @@ class Space(Mapping[str, Dimension]):
 
     def flat(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return values by flat name from params."""
-        return params if self.nesting is None else self.nesting.flat(params)
+        if self.nesting is None:
+            return params
+        try:
+            return self.nesting.flat(params)
+        except ValueError as error:
+            raise self.point_error(f"{self.point_argument} has {error}: pass it once") from None
 
     def named_at(self, place: Place) -> dict[str, Any]:
         """Return values by flat name from a point in the form that the core takes."""
@@ -329,8 +341,8 @@ class ContextSpace(Space):
         super().__init__(dimensions)
         if self._conditional:
             raise InvalidSpace(
-                f"context has conditions, of {self._conditional}: a context is given in full; drop when=, and give "
-                "these a value always"
+                f"context has conditions, of {self._conditional}: a context is given in full; drop when= or bl.Choice, "
+                "and give these a value always"
             )
 
     def numbers(self, context: Any) -> list[float]:

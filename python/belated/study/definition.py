@@ -15,7 +15,7 @@ from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.values import as_data, from_data
 from belated.short_repr import short_repr
 from belated.space.candidates import Candidates
-from belated.space.dimensions import KINDS, Dimension
+from belated.space.dimensions import KINDS, Categorical, Dimension
 from belated.space.fidelity import Fidelity, PowerCost
 from belated.space.nested import Nesting
 from belated.space.space import Space
@@ -95,7 +95,17 @@ def _dimensions(data: list[dict[str, Any]]) -> Space | dict[str, Dimension]:
     if not any("path" in entry for entry in data):
         return dimensions
     paths = {entry["name"]: tuple(entry["path"]) for entry in data}
-    return Space.from_flat(dimensions, Nesting(paths, (entry["name"] for entry in data if "options" in entry)))
+    choices = {entry["name"] for entry in data if "options" in entry}
+    options = {
+        name: each.options for name, each in dimensions.items() if name in choices and isinstance(each, Categorical)
+    }
+    for name, path in paths.items():
+        above = [(".".join(path[:i]), path[i]) for i in range(1, len(path))]
+        # A group of this path may not have the name of a parameter, except for the options of a choice.
+        wrong = [group for group, below in above if group in paths and below not in options.get(group, ())]
+        if ".".join(path) != name or wrong or (name in choices and name not in options):
+            raise InvalidSpace(f"the path {list(path)} of {name!r} does not belong to a nested space")
+    return Space.from_flat(dimensions, Nesting(paths, choices))
 
 
 def _by_name(pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
@@ -183,6 +193,10 @@ def _differences(name: str, there: Any, here: Any) -> Iterator[tuple[str, Any, A
         if names != our_names:
             yield f"the names of {name}", names, our_names
         else:
+            if [entry.get("path") for entry in there] != [entry.get("path") for entry in here]:
+                stored, given = ([entry.get("path", entry["name"]) for entry in each] for each in (there, here))
+                yield f"the nesting of {name}", stored, given
+                return
             for ours, theirs in zip(here, there, strict=True):
                 if not _same(theirs, ours):
                     yield f"{name}[{ours['name']!r}]", _dimension(theirs), _dimension(ours)

@@ -277,7 +277,8 @@ def _add(optimizer: Optimizer, trial: Any, shift: int) -> set[str]:
     number = log.record(Action.add(place, None, None, None, attrs_as_json(attrs)), started)
     assert number is not None  # a trial added by the user has a value
     if optimizer.curve is not None:
-        log_reports(log, number, shift, reports_of(trial), None)
+        # Optuna does not store the times of reports. Without time between them, they do not forecast durations.
+        log_reports(log, number, shift, reports_of(trial), started)
     if outcome.value is not None:
         took = trial.duration
         duration = None if took is None else max(took.total_seconds(), 0.0)

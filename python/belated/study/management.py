@@ -128,8 +128,9 @@ class ManagedStudy(LifeCycle[SharedLog]):
         """Create a study that begins with the trials of this study, perhaps with another space.
 
         This study is unchanged. The new study has its settings and attributes. Finished trials are copied with their
-        values, std, cost, duration, errors, attrs, curves and times, at the points that were run. They count as added
-        trials: estimates of delays leave them out. Pending trials and enqueued points are not copied.
+        values, std, cost, duration, errors, attrs, curves, and the times of starts and ends, at the points that were
+        run. They count as added trials: estimates of delays leave them out. Pending trials, enqueued points and the
+        times of reports are not copied.
 
         Parameters
         ----------
@@ -271,7 +272,8 @@ def _add(made: Optimizer, record: TrialRecord, source: Optimizer) -> bool:
     )
     assert number is not None  # the trial is new
     for step, value in record.curve:
-        log.record(Action.report(number, step, value, record.attempt), end)
+        # The record does not have the times of reports. Without time between them, they do not forecast durations.
+        log.record(Action.report(number, step, value, record.attempt), record.started_at)
     if record.value is not None:
         observation = Observation(record.value, record.std, record.cost, record.duration)
         log.record(Action.observe(number, observation, False, False), end)

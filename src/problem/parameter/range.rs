@@ -28,18 +28,18 @@ pub(super) fn check((low, high, log, step): Range, call: &str) -> Result<()> {
         return refuse(call, why);
     }
     if log && step.is_some_and(|step| first_multiple(low, step).is_none()) {
-        let why = "is not usable: with log=True, low must be a multiple of step; change low, or drop log or step";
+        let why = "is not usable: with log=True, low must be a multiple of step, from 1 to 2**30 times step; change low, or drop log or step";
         return refuse(call, why);
     }
     Ok(())
 }
 
-/// Returns low / step, if this is an integer up to rounding and less than 2^40. The members of a range with steps on a
+/// Returns low / step, if this is an integer from 1 to 2^30, up to rounding. The members of a range with steps on a
 /// logarithmic axis are k·step, so the differences of their logarithms are those of the integers k.
 pub(super) fn first_multiple(low: f64, step: f64) -> Option<i64> {
     let first = (low / step).round();
-    let is_multiple = (low / step - first).abs() <= 1e-9;
-    (is_multiple && first < (1u64 << 40) as f64).then_some(first as i64)
+    let is_multiple = (low / step - first).abs() <= 1e-6;
+    (is_multiple && (1.0..=(1u64 << 30) as f64).contains(&first)).then_some(first as i64)
 }
 
 /// The error of a range.

@@ -284,6 +284,8 @@ mod tests {
             (0.0, 1.0, false, Some(0.0), "positive"),
             (0.0, 1.0, false, Some(1.5), "one value"),
             (0.25, 2.0, true, Some(0.5), "multiple of step"),
+            (1e-12, 10.0, true, Some(1.0), "multiple of step"),
+            (1e6, 2e6, true, Some(1e-7), "2**30 times step"),
             (0.0, 1.0, false, Some(1e-18), "too many"),
             (0.0, 1.0, false, Some(1e-14), "too many"),
         ] {

@@ -294,3 +294,17 @@ def test_reports_without_a_forecast_are_lower_bounds():
     opt.report(trial, 8, 0.1)
     opt.stop(trial)
     assert opt.durations_.n_known == 3
+
+
+def test_a_copy_of_a_study_does_not_forecast_durations_from_its_reports(tmp_path):
+    clock = Clock()
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0, curve=bl.Curve(10), stopping=None, time=clock)
+    study = bl.Study("s", tmp_path / "s.db", opt, time=clock)
+    for x in (0.1, 0.5, 0.9):
+        trial = study.add({"x": x})
+        clock.now += 10.0
+        study.report(trial, 1, x)
+        clock.now += 1000.0
+        study.stop(trial)
+    assert np.allclose(study.durations_.predict([{"x": 0.3}]).median, 100.0)
+    assert study.copy("t").durations_.n_known == 0

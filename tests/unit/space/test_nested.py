@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
+from belated.study.definition import definition_of, optimizer_from
 
 NESTED = {
     "model": bl.Choice(
@@ -210,3 +211,45 @@ def test_tables_and_plots_of_nested_spaces_have_flat_names():
     bl.plotting.plot_contour(opt, ["folds", "model.svm.C"])
     plt.close("all")
     assert "<th>model.svm.C</th>" in opt._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"model": {"svm": {}, "dummy": {}}}, r"params\['model'\]"),
+        ({"model": {}}, r"params\['model'\]"),
+        ({"scale": {"with_mean": True}, "scale.with_mean": False}, "twice"),
+    ],
+)
+def test_ambiguous_params_are_refused(params, message):
+    with pytest.raises(bl.InvalidPoint, match=message):
+        bl.BayesOpt(NESTED, seed=0).enqueue(params)
+
+
+def test_a_parameter_of_an_option_does_not_depend_on_its_choice():
+    choice = bl.Choice({"a": {"x": bl.Real(0.0, 1.0, when={"m": "b"})}, "b": {}})
+    with pytest.raises(bl.InvalidSpace, match="belongs to an option of 'm'"):
+        bl.Space({"m": choice, "y": (0.0, 1.0)})
+
+
+def test_spaces_with_other_params_are_different(tmp_path):
+    nested, flat_space = {"g": {"a": (0.0, 1.0)}}, {"g.a": (0.0, 1.0)}
+    assert bl.Space(nested) != bl.Space(flat_space) and bl.Space(nested) == bl.Space(nested)
+    bl.Study("s", tmp_path / "s.db", bl.BayesOpt(nested, seed=0))
+    with pytest.raises(bl.BelatedError, match="nesting of space"):
+        bl.Study("s", tmp_path / "s.db", bl.BayesOpt(flat_space, seed=0))
+
+
+@pytest.mark.parametrize("path", [[], ["y"], ["x", "y"], ["m"]])
+def test_stored_paths_are_checked(path):
+    opt = bl.BayesOpt({"m": bl.Choice({"a": {"x": (0.0, 1.0)}, "b": {}})}, seed=0)
+    definition = definition_of(opt)
+    definition["arguments"]["space"][1]["path"] = path
+    with pytest.raises(bl.StoreError, match="path"):
+        optimizer_from(definition, None)
+
+
+def test_notebooks_show_nested_contexts():
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, context={"env": {"t": (0, 9)}}, seed=0)
+    opt.suggest(context={"env": {"t": 7}})
+    assert "<td>7</td>" in opt._repr_html_()

@@ -42,8 +42,9 @@ def trial_of(params, value=None, **arguments):
     return create_trial(params=params, distributions=distributions, value=value, **{"state": state} | arguments)
 
 
+@pytest.mark.parametrize("clock", ["iterations", "seconds"])
 @pytest.mark.parametrize("first", [0, 1])
-def test_with_a_curve_reports_are_read_and_pruned_trials_are_stopped(first):
+def test_with_a_curve_reports_are_read_and_pruned_trials_are_stopped(first, clock):
     storage = optuna.storages.InMemoryStorage()
     theirs = create(storage, direction="maximize")
 
@@ -57,7 +58,7 @@ def test_with_a_curve_reports_are_read_and_pruned_trials_are_stopped(first):
     add(0.4, TrialState.PRUNED, [])
     add(0.5, TrialState.RUNNING, [0.5])
     add(0.6, TrialState.FAIL, [0.7])
-    given = bl.BayesOpt({"rate": (0.0, 1.0)}, curve=bl.Curve(3))
+    given = bl.BayesOpt({"rate": (0.0, 1.0)}, curve=bl.Curve(3), clock=clock)
     ours = bl.Study.from_optuna(storage, "theirs", optimizer=given)
     assert [(t.params["rate"], t.state) for t in ours.trials] == [
         (0.1, "observed"),
