@@ -14,9 +14,9 @@
 //! > f̂ = cᵀK⁻¹r / p,  p = cᵀK⁻¹c.
 //!
 //! The likelihood of the reports is N(f̂; h_i, 1/p) times a factor without h_i. So for every Gaussian process f, the
-//! posterior of f given all reports is the posterior given one observation per trial. c, m and K are estimated by
-//! a regression of the values y_i(t) of ended trials on their last values y_i(T). The model is "freeze-thaw" (Swersky, Snoek and
-//! Adams 2014, arXiv 1406.3896), with a mean curve, with an end at step T, and with an empirical covariance.
+//! posterior of f given all reports is the posterior given one observation per trial. c, m and K are estimated by a
+//! regression of the values y_i(t) of ended trials on their last values y_i(T). The model is "freeze-thaw" (Swersky,
+//! Snoek and Adams 2014, arXiv 1406.3896), with a mean curve, with an end at step T, and with an empirical covariance.
 
 mod covariance;
 mod table;

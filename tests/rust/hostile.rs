@@ -9,9 +9,8 @@ use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq, proptest};
 use serde_json::{Value, json};
 
 use crate::cases;
-use crate::histories::{
-    Step, case, cube, definition, go_on, is_consistent, is_numerical, uniform_point,
-};
+use crate::domains::{cube, uniform_point};
+use crate::histories::{Step, case, definition, go_on, is_consistent, is_numerical};
 use crate::settings::fitted;
 
 /// Checks that every suggested point is in the domain. Also checks that a new optimizer that reads the log accepts

@@ -9,7 +9,8 @@ use rand_pcg::Pcg64;
 use serde_json::json;
 
 use crate::cases;
-use crate::histories::{Step, case, cube, definition, go_on};
+use crate::domains::cube;
+use crate::histories::{Step, case, definition, go_on};
 
 /// Returns a callback for a call that can be stopped. The callback answers "continue" `n` times, and "stop" from then
 /// on.

@@ -1,11 +1,13 @@
 //! Property tests of the core. The tests use the public interface and arbitrary input.
 //!
+//! * [`domains`]: generates random spaces and lists of candidates
 //! * [`histories`]: generates random optimizers of every kind, and random histories
 //! * [`settings`]: generates the settings of these optimizers
 //! * [`hostile`]: tests that calls never panic or return NaN, and that every suggestion is in the domain
 //! * [`interrupted`]: tests that an interruption at any moment does not change the optimizer
 //! * [`saved`]: tests that saved optimizers are restored bit for bit, and that damaged bytes are refused
 
+mod domains;
 mod histories;
 mod hostile;
 mod interrupted;

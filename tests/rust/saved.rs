@@ -7,7 +7,8 @@ use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 use crate::cases;
-use crate::histories::{Step, case, cube, definition, go_on, is_consistent};
+use crate::domains::cube;
+use crate::histories::{Step, case, definition, go_on, is_consistent};
 
 /// The size of the header in bytes: 8 for the name and the version, and 8 for the checksum.
 const HEAD: usize = 8 + 8;

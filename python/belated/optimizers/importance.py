@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import Acquisition, InvalidSetting, NumericalError
+from belated._core import InvalidSetting
 from belated.space.candidates import Candidates
 from belated.space.dimensions import Categorical, Dimension
 from belated.space.space import Space
@@ -37,13 +37,7 @@ def total_effects(search: ReadAccess, context: Mapping[str, Any] | None, caller:
     rows = search._source._problem.with_context(_rows(space, n), context)
     # Merge equal rows, which occur if points differ only in inactive parameters, for example.
     different, place = np.unique(rows, axis=0, return_inverse=True)
-    try:
-        draws = model.sample(different, _N_DRAWS, 0)
-    except NumericalError:
-        # If f is smooth and almost known, rounding errors exceed the covariances of close points. Approximate draws do
-        # not need these covariances.
-        draws = np.array([Acquisition.thompson(model, seed=seed)(different) for seed in range(_N_DRAWS)])
-    draws = draws[:, place.ravel()].reshape(_N_DRAWS, -1, n)
+    draws = model.sample(different, _N_DRAWS, 0)[:, place.ravel()].reshape(_N_DRAWS, -1, n)
     variance = draws[:, 0].var(axis=1)
     squares = ((draws[:, :1] - draws[:, 1:]) ** 2).mean(axis=2)
     effects = np.where(variance[:, None] > 0, squares / (2 * np.where(variance > 0, variance, 1.0)[:, None]), 0.0)

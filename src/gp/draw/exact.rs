@@ -32,13 +32,15 @@ impl GaussianProcess {
             .cross(points, self.scaled_rows(), v.view_mut());
         self.factor().forward_substitution(v.view_mut());
         let mut covariance = self.kernel().gram(points);
+        // Rounding errors of the covariance are proportional to the prior variance, even where f is almost known.
+        let scale = covariance.diag().sum() / count as f64;
         if !self.is_empty() {
             let mut explained = Array2::zeros((count, count));
             multiply_transposed(v.view(), v.view(), explained.view_mut());
             covariance -= &explained;
         }
         let mut root = GrowingCholesky::new();
-        root.extend(Array2::zeros((count, 0)).view(), covariance)?;
+        root.extend_scaled(Array2::zeros((count, 0)).view(), covariance, scale)?;
         let mut out = Array2::zeros((n, count));
         for mut row in out.rows_mut() {
             let deviation = root.multiply(&standard_normal(count, rng));

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated import plotting
-from belated._core import Acquisition
-from belated.optimizers.importance import paired_points, total_effects
+from belated.optimizers.importance import paired_points
 
 
 def searched(space, f, n=24, **arguments):
@@ -67,28 +66,6 @@ def test_functions_that_are_smooth_and_almost_known(n, d):
     total = sum(weight**2 for weight in weights.values())
     shares = {name: weight**2 / total for name, weight in weights.items()}
     assert opt.importances() == pytest.approx(shares, abs=0.005)
-
-
-def test_approximate_draws_agree_with_exact_draws(monkeypatch):
-    opt = searched({"a": (0.0, 1.0), "b": (0.0, 1.0)}, lambda p: math.sin(6 * p["a"]) * p["b"], 12)
-    names, exact = total_effects(opt, None, "importances")
-
-    def refuse(*_):
-        raise bl.NumericalError("no exact draws")
-
-    model, *others = opt._fitted("importances")
-    stub = type("Stub", (), {"sample": refuse})()
-    monkeypatch.setattr(type(opt), "_fitted", lambda *_: (stub, *others))
-    thompson = Acquisition.thompson
-    monkeypatch.setattr(
-        "belated.optimizers.importance.Acquisition",
-        type("Stub", (), {"thompson": staticmethod(lambda _, seed: thompson(model, seed=seed))}),
-    )
-    approximate = total_effects(opt, None, "importances")[1]
-    assert names == ["a", "b"] and exact.std(axis=0).max() > 0.005
-    assert np.quantile(approximate, [0.1, 0.5, 0.9], axis=0) == pytest.approx(
-        np.quantile(exact, [0.1, 0.5, 0.9], axis=0), abs=0.05
-    )
 
 
 @settings(max_examples=10, deadline=None)

@@ -13,11 +13,10 @@
 //! reports, has the duration that the times of its reports forecast. Otherwise the model would learn that bad regions are
 //! cheap, since their trials are stopped early.
 
+mod data;
 pub mod durations;
 mod linear;
 pub mod missing;
-
-use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 
@@ -26,8 +25,7 @@ use crate::gp::fit::fit;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::levels::chosen;
 use crate::gp::{GaussianProcess, Target, Workspace};
-use crate::ledger::{Ledger, State, TrialNumber};
-use crate::numerics::special::mills_ratio;
+use crate::ledger::{Ledger, TrialNumber};
 use crate::problem::Objective;
 use crate::random::Call;
 use crate::strategy::bayes::columns::Columns;
@@ -35,7 +33,8 @@ use crate::strategy::bayes::model::note::ExpenseFit;
 use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::{Query, Resource};
-use linear::{Design, Linear};
+use data::{Data, mean_above};
+use linear::Linear;
 
 /// The smallest number of known expenses for which residuals are modelled.
 const MIN_ROWS: usize = 5;
@@ -43,12 +42,6 @@ const MIN_ROWS: usize = 5;
 /// The largest number of rows of the Gaussian process at a fit. The rows are evenly spread over the order in which the
 /// trials ended. Rows that are known after the fit are added. The linear model uses all rows.
 const MAX_ROWS: usize = 150;
-
-/// The number of rounds of the EM algorithm.
-const ROUNDS: usize = 10;
-
-/// An expense of 0 counts as this share of the smallest positive expense.
-const SMALLEST: f64 = 0.1;
 
 /// A trial that has not ended is a row of the Gaussian process if its log age is above the expected log d minus this
 /// number of standard deviations. At a smaller age, E[log d | d > a] is nearly the expected log d.
@@ -61,9 +54,6 @@ const MAX_CENSORED: usize = 32;
 /// near each other would be inaccurate.
 const MIN_NOISE: f64 = 1e-4;
 
-/// Residuals with a smaller variance are not modelled.
-const MIN_VARIANCE: f64 = 1e-12;
-
 /// The kernel of the residuals.
 const FAMILY: KernelFamily = KernelFamily::Matern52;
 
@@ -72,180 +62,6 @@ const FAMILY: KernelFamily = KernelFamily::Matern52;
 /// looks only one trial ahead, so preferring points that are a little cheaper loses more than it saves. The number was
 /// chosen on the tables of `benchmarks/tables.py` (docs/compared.md).
 const SPREAD: f64 = 0.7;
-
-/// The trials whose expense is known, in the order in which they ended, and the trials that have not ended.
-struct Expenses {
-    known: Vec<TrialNumber>,
-    log_expenses: Vec<f64>,
-    out: Vec<TrialNumber>,
-    log_ages: Vec<f64>,
-}
-
-/// The expense of a trial that has ended or was stopped, if known.
-fn expense_of(log: &Ledger, number: TrialNumber, resource: Resource) -> Option<f64> {
-    let trial = &log.trials()[number];
-    if resource == Resource::Cost {
-        return trial.cost();
-    }
-    let complete = || {
-        let curve = log.problem().curve?;
-        trial.complete_duration(log.started_at(number), curve.steps)
-    };
-    match trial.state {
-        State::Failed => complete().or(trial.duration()),
-        State::Stopped => complete(),
-        _ => trial.duration(),
-    }
-}
-
-impl Expenses {
-    /// Returns `None` if fewer than two positive expenses are known.
-    fn of(log: &Ledger, ended: &[TrialNumber], query: Query, resource: Resource) -> Option<Self> {
-        let expense = |number: TrialNumber| Some((number, expense_of(log, number, resource)?));
-        let is_stopped = |number: &TrialNumber| log.trials()[*number].state == State::Stopped;
-        let mut found: Vec<_> = ended.iter().copied().filter_map(expense).collect();
-        let n_ended = found.len();
-        found.extend(
-            (0..log.trials().len())
-                .filter(is_stopped)
-                .filter_map(expense),
-        );
-        if found.len() > n_ended {
-            found.sort_by_key(|(number, _)| log.trials()[*number].ended_by());
-        }
-        let (known, expenses): (Vec<_>, Vec<f64>) = found.into_iter().unzip();
-        let positive = expenses.iter().copied().filter(|d| *d > 0.0);
-        if positive.clone().count() < 2 {
-            return None;
-        }
-        let smallest = SMALLEST * positive.fold(f64::INFINITY, f64::min);
-        let age = |number: TrialNumber| {
-            let end = match log.trials()[number].state {
-                State::Stopped if expense(number).is_some() => None,
-                State::Pending => query.wall_time,
-                State::Abandoned | State::Stopped => log.finished_at(number),
-                State::Observed | State::Failed => None,
-            };
-            let age = end? - log.started_at(number)?;
-            (age > 0.0).then(|| (number, age.ln()))
-        };
-        let (out, log_ages) = match resource {
-            Resource::Time => (0..log.trials().len()).filter_map(age).unzip(),
-            Resource::Cost => (Vec::new(), Vec::new()),
-        };
-        let logs = expenses.iter().map(|d| d.max(smallest).ln());
-        Some(Self {
-            known,
-            log_expenses: logs.collect(),
-            out,
-            log_ages,
-        })
-    }
-
-    /// The variance of the known log d.
-    fn variance(&self) -> f64 {
-        let n = self.log_expenses.len() as f64;
-        let mean = self.log_expenses.iter().sum::<f64>() / n;
-        let squares = self.log_expenses.iter().map(|y| (y - mean).powi(2));
-        squares.sum::<f64>() / n
-    }
-
-    /// The linear model, fitted by the EM algorithm. `x` has the rows of the known trials, followed by the rows of the
-    /// trials that have not ended.
-    fn linear(&self, x: ArrayView2<f64>) -> Linear {
-        let n = self.known.len();
-        let mut y = [&self.log_expenses[..], &self.log_ages].concat();
-        let mut model = Linear::fit(x.slice(s![..n, ..]), &y[..n]);
-        if self.out.is_empty() {
-            return model;
-        }
-        let design = Design::of(x);
-        for _ in 0..ROUNDS {
-            for (i, log_age) in self.log_ages.iter().enumerate() {
-                let mean = model.mean(x.row(n + i));
-                y[n + i] = mean_above(mean, model.variance.sqrt(), *log_age);
-            }
-            model = design.fit(&y);
-        }
-        model
-    }
-}
-
-/// The expenses with their rows and the linear model.
-struct Data {
-    expenses: Expenses,
-    /// The rows of the known trials, followed by the rows of the trials that have not ended.
-    x: Array2<f64>,
-    linear: Linear,
-    /// The residuals of the known log d.
-    residuals: Vec<f64>,
-    /// The root mean square of the residuals.
-    scale: f64,
-}
-
-impl Data {
-    fn of(training: &TrainingSet, log: &Ledger, query: Query, resource: Resource) -> Option<Self> {
-        let expenses = Expenses::of(log, &training.fold.ended, query, resource)?;
-        let x = training.encode(log, &[&expenses.known[..], &expenses.out].concat());
-        Some(Self::new(expenses, x))
-    }
-
-    /// Fits the linear model.
-    fn new(expenses: Expenses, x: Array2<f64>) -> Self {
-        let linear = expenses.linear(x.view());
-        let known = expenses.log_expenses.iter().zip(x.rows());
-        let residuals: Vec<f64> = known.map(|(y, x)| y - linear.mean(x)).collect();
-        let squares = residuals.iter().map(|r| r * r);
-        let scale = (squares.sum::<f64>() / residuals.len() as f64).sqrt();
-        Self {
-            expenses,
-            x,
-            linear,
-            residuals,
-            scale,
-        }
-    }
-
-    fn n_known(&self) -> usize {
-        self.residuals.len()
-    }
-
-    fn has_residuals(&self) -> bool {
-        self.scale * self.scale >= MIN_VARIANCE
-    }
-
-    /// The chosen rows of the known trials, and their residuals in units of the root mean square of all residuals.
-    fn rows(&self, chosen: &[usize]) -> (Array2<f64>, Vec<f64>) {
-        let targets = chosen.iter().map(|&i| self.residuals[i] / self.scale);
-        (self.x.select(Axis(0), chosen), targets.collect())
-    }
-
-    /// The share of the variance of the known log d that a model explains, if its squared residuals have this mean. The
-    /// mean is corrected for the degrees of freedom of the linear model, as in generalised cross-validation.
-    fn explained(&self, mean_square: f64) -> f64 {
-        let left = 1.0 - self.linear.freedom / self.n_known() as f64;
-        let variance = self.expenses.variance();
-        if left <= 0.0 || variance == 0.0 {
-            return 0.0;
-        }
-        (1.0 - mean_square / (left * left) / variance).clamp(0.0, 1.0)
-    }
-}
-
-/// E[Y | Y > y] for Y ~ N(mean, std²).
-fn mean_above(mean: f64, std: f64, y: f64) -> f64 {
-    if std == 0.0 {
-        return mean.max(y);
-    }
-    let z = (y - mean) / std;
-    let hazard = if z > 1.0 {
-        1.0 / mills_ratio(z).0
-    } else {
-        let density = (-0.5 * z * z).exp() / (2.0 * PI).sqrt();
-        density / (0.5 * libm::erfc(z * FRAC_1_SQRT_2))
-    };
-    mean + std * hazard
-}
 
 /// The Gaussian process of the residuals, which is kept between suggestions. The rows of the last fit are factorised
 /// together, and later rows are appended one by one.
