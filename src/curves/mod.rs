@@ -15,8 +15,8 @@
 //!
 //! The likelihood of the reports is N(f̂; h_i, 1/p) times a factor without h_i. So for every Gaussian process f, the
 //! posterior of f given all reports is the posterior given one observation per trial. c, m and K are estimated by
-//! a regression of the values y_i(t) of ended trials on their last values y_i(T). The model is "freeze-thaw" (Swersky, Snoek and
-//! Adams 2014, arXiv 1406.3896), with a mean curve, with an end at step T, and with an empirical covariance.
+//! a regression of the values y_i(t) of ended trials on their last values y_i(T). The model is "freeze-thaw" (Swersky,
+//! Snoek and Adams 2014, arXiv 1406.3896), with a mean curve, with an end at step T, and with an empirical covariance.
 
 mod covariance;
 mod table;
@@ -82,9 +82,9 @@ impl CurveModel {
     /// have an earlier report too, there is no model. The same is true if no step before the last has a report from
     /// half of them.
     ///
-    /// K is a compromise of two estimates. S = (1/n) Σ_i r_i r_iᵀ, where r_i are the residuals of the regression, does not
-    /// assume a form of the curves. Its rank is at most n, and it contains the noise of the last values. K_θ is a kernel
-    /// with four hyperparameters θ of maximal evidence, see [`covariance`]. With the weight w of 20 curves,
+    /// K is a compromise of two estimates. S = (1/n) Σ_i r_i r_iᵀ, where r_i are the residuals of the regression, does
+    /// not assume a form of the curves. Its rank is at most n, and it contains the noise of the last values. K_θ is a
+    /// kernel with four hyperparameters θ of maximal evidence, see [`covariance`]. With the weight w of 20 curves,
     /// K = (n·S + w·K_θ)/(n + w).
     pub fn fit<C: Borrow<Curve>>(
         ended: &[C],
