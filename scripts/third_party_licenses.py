@@ -92,8 +92,8 @@ def texts_of(crate: dict[str, Any]) -> list[str]:
     if not any(path.name.lower().startswith(prefixes[:3]) for path in files):
         if crate["license"] != "MIT":
             raise SystemExit(
-                f"{crate['name']} {crate['version']} does not contain a license file, and its license is {crate['license']}: "
-                "add the text of this license to scripts/third_party_licenses.py"
+                f"{crate['name']} {crate['version']} does not contain a license file, and its license is "
+                f"{crate['license']}: add the text of this license to scripts/third_party_licenses.py"
             )
         authors = ", ".join(each.partition("<")[0].strip() for each in crate["authors"])
         authors = authors or f"the authors of {crate['name']}"

@@ -60,8 +60,8 @@ class Candidates:
     Parameters
     ----------
     spaces : sequence of SearchedSpace
-        All candidates of a space are chosen before the candidates of the next space. The optimizers maximise the mean score over
-        the splits.
+        All candidates of a space are chosen before the candidates of the next space. The optimizers maximise the mean
+        score over the splits.
     n_splits : int
         The number of fits of each candidate.
     deadline : float

@@ -111,8 +111,8 @@ def growing_model(estimator: Any, name: str) -> Any:
         model, prefix = estimator.steps[-1][1], f"{last}__"
         if step != last:
             raise InvalidSetting(
-                f"resource={name!r} does not belong to the last step of the pipeline: pass '{prefix}' and the resource of this "
-                f"step, such as '{prefix}n_estimators' or '{prefix}{EPOCHS}'"
+                f"resource={name!r} does not belong to the last step of the pipeline: pass '{prefix}' and the "
+                f"resource of this step, such as '{prefix}n_estimators' or '{prefix}{EPOCHS}'"
             )
         if type(estimator) is not Pipeline:
             raise InvalidSetting(

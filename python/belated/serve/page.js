@@ -61,7 +61,8 @@ async function listStudies() {
   return select.value;
 }
 
-// Return the values of nested params by names that are joined by dots; `choices` are such names, or null for flat params.
+// Return the values of nested params by flat names, which are joined by dots. `choices` has the flat names of the
+// choices; it is null for flat params.
 function flat(params, choices, prefix = "") {
   if (!params || !choices) return params;
   const found = {};
@@ -136,8 +137,8 @@ function pause(mine) {
   document.addEventListener("visibilitychange", () => mine === round && refresh(), {once: true});
 }
 
-// Request forecasts of curves and the importance; return whether an answer is new. Other requests for the study wait for
-// an answer, so it is requested again only after a change, and at most 2 % of the time is used for it.
+// Request forecasts of curves and the importance; return whether an answer is new. Other requests for the study wait
+// for an answer, so it is requested again only after a change, and at most 2 % of the time is used for it.
 async function learn(study) {
   let isNew = false;
   const inform = async (what, version) => {

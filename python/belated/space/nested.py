@@ -1,7 +1,7 @@
 """Nested spaces: groups of parameters, and choices between groups.
 
-A nested space is searched as a flat space. The flat name of a parameter consists of the names of its groups and its name, joined by dots.
-Users write and receive nested params; tables, plots and stores use the flat names.
+A nested space is searched as a flat space. The flat name of a parameter consists of the names of its groups and its own
+name, joined by dots. Users write and receive nested params; tables, plots and stores use the flat names.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

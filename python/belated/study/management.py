@@ -139,8 +139,8 @@ class ManagedStudy(LifeCycle[SharedLog]):
         space : mapping, optional
             The space of the new study. Trials whose point does not belong to this space are left out, with a
             `BelatedWarning` that counts them. A point belongs to the space if it has a value in range for each
-            parameter that is not a constant, and if each parameter that the space lacks was a constant. Default None: the
-            same space.
+            parameter that is not a constant, and if each parameter that the space lacks was a constant. Default None:
+            the same space.
         store : str or path, optional
             The store of the new study; see `Study`. Default None: the store of this study.
 
