@@ -1,7 +1,7 @@
 """Checks of the built site: ``python docs/check_site.py site``.
 
-No page but those of the API has more than 1,500 words. Pages request nothing from other hosts. Links within the site
-are valid, and every public name has a page.
+Pages have at most 1,500 words, except the pages of the API. Pages do not request files from other hosts. Links within
+the site are valid, and every public name has a page.
 """
 
 import re
@@ -66,7 +66,7 @@ def faults(site: Path) -> list[str]:
             if not target.exists():
                 found.append(f"{name} links to {link}, which does not exist")
             elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors:
-                found.append(f"{name} links to {link}, which has no such anchor")
+                found.append(f"{name} links to {link}, but the page does not have this anchor")
     for path in site.rglob("*.css"):
         urls = re.findall(r"url\(([^)]*)\)|@import\s+([\"'][^\"']*)", path.read_text(encoding="utf-8"))
         found += [f"{path.name} requests {url}" for url in map("".join, urls) if is_foreign(url)]
@@ -77,5 +77,5 @@ def faults(site: Path) -> list[str]:
 
 if __name__ == "__main__":
     lines = long_pages() + faults(Path(sys.argv[1]))
-    print("\n".join(lines) or "the site is well")
+    print("\n".join(lines) or "no faults were found")
     sys.exit(bool(lines))

@@ -37,7 +37,7 @@ with tables of Unicode, Inc. under Unicode-3.0. The texts of these licenses are 
 notices of the crates in its standard library (share/doc/rust/COPYRIGHT-library.html).
 """
 
-# The text of the only license whose text is missing in the sources of some crates.
+# The sources of some crates lack the text of this license.
 MIT = """\
 Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
 documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
@@ -92,8 +92,8 @@ def texts_of(crate: dict[str, Any]) -> list[str]:
     if not any(path.name.lower().startswith(prefixes[:3]) for path in files):
         if crate["license"] != "MIT":
             raise SystemExit(
-                f"{crate['name']} {crate['version']} contains no license file, and its license is {crate['license']}: "
-                "add the text of this license to scripts/third_party_licenses.py"
+                f"{crate['name']} {crate['version']} does not contain a license file, and its license is "
+                f"{crate['license']}: add the text of this license to scripts/third_party_licenses.py"
             )
         authors = ", ".join(each.partition("<")[0].strip() for each in crate["authors"])
         authors = authors or f"the authors of {crate['name']}"

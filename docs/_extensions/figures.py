@@ -30,7 +30,7 @@ def table(page: str, first: str) -> tuple[list[str], list[list[str]]]:
     rows = [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     starts = [i for i, row in enumerate(rows) if row[0].startswith(first)]
     if not starts:
-        raise ValueError(f"{page} has lost the table whose first cell is {first!r}")
+        raise ValueError(f"{page} does not contain a table whose first cell begins with {first!r}")
     start = starts[0]
     body = []
     for row in rows[start + 2 :]:

@@ -1,4 +1,4 @@
-"""Links to files outside docs/, which also work on the pages of the repository, lead to their pages on the site."""
+"""Replace links to files outside docs/, which work in the repository, by links to pages of the site."""
 
 import re
 

@@ -26,7 +26,7 @@ def inline(translator: HTML5Translator, node: nodes.math) -> None:
 
 
 def display(translator: HTML5Translator, node: nodes.math_block) -> None:
-    """Write an equation of its own line, which scrolls on narrow screens."""
+    """Write a displayed equation, which scrolls on narrow screens."""
     translator.body.append(f'<div class="equation">{mathml(node, "block")}</div>')
     raise nodes.SkipNode
 

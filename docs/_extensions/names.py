@@ -1,4 +1,4 @@
-"""Names in single backticks in docstrings: links to the API, or code if the API has no such name."""
+"""Turn names in single backticks in docstrings into links to the API; other names are displayed as code."""
 
 from docutils.nodes import Element, TextElement
 from sphinx.addnodes import pending_xref
@@ -8,19 +8,19 @@ from sphinx.roles import XRefRole
 
 
 class Name(XRefRole):
-    """The role of a name; the name is looked up in the class and the module of the docstring."""
+    """The role of names in single backticks."""
 
     def process_link(
         self, env: BuildEnvironment, refnode: Element, has_explicit_title: bool, title: str, target: str
     ) -> tuple[str, str]:
-        """Make the reference one of Python's domain."""
+        """Turn the reference into a reference to a Python object, within the class and the module of the docstring."""
         refnode.update_all_atts({"refdomain": "py", "reftype": "obj"}, replace=True)
         refnode["py:module"], refnode["py:class"] = env.ref_context.get("py:module"), env.ref_context.get("py:class")
         return title, target
 
 
 def missing(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: TextElement) -> Element | None:
-    """Look a name up in the package; a name that is not there is displayed as code."""
+    """Look up a name in the package; return the name as code if the package does not have it."""
     if (node["refdomain"], node["reftype"]) != ("py", "obj"):
         return None
     target = f"belated.{node['reftarget']}"

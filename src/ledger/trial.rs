@@ -126,7 +126,7 @@ impl Trial {
         (self.state != State::Pending).then_some(self.ended_at)
     }
 
-    /// The number of the event after which the state last became another state than pending.
+    /// The number of the event that last changed the state from pending to another state.
     pub(crate) fn ended_by(&self) -> u32 {
         self.ended_by
     }
@@ -200,9 +200,9 @@ impl Trial {
         curve.map_or(0, |curve| curve.attempt)
     }
 
-    /// Forecasts the duration of a complete evaluation of T steps in seconds, from the times of the reports: the time up
-    /// to the last report, and the rest of the steps at the mean time per step. Returns `None` if the times are unknown or
-    /// not in the order of the steps. The start of a later attempt is unknown.
+    /// Forecasts the duration of a complete evaluation in seconds, from the times of the reports: the time up to the
+    /// last report, plus the remaining steps at the mean time per step. Returns `None` if the times are unknown or not
+    /// in the order of the steps. The start of a later attempt is unknown.
     pub(crate) fn complete_duration(&self, started_at: Option<f64>, steps: u32) -> Option<f64> {
         let curve = self.details.as_ref()?.curve.as_ref()?;
         let [(first, first_at), (last, last_at)] = curve.times?;

@@ -1,4 +1,4 @@
-"""What the callbacks of XGBoost and LightGBM share: the check of their arguments, and the report of a round."""
+"""The parts that the callbacks of XGBoost and LightGBM share: the check of arguments, and the report of a round."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ def check_arguments(trial: Any, metric: Any) -> None:
 def report_round(trial: RunningTrial | Trial, metric: str, step: int, evaluated: Mapping[str, float]) -> bool:
     """Report the value of a metric after a boosting round; return whether the training should stop.
 
-    A value that is not finite is reported as NaN, a step that failed.
+    A value that is not finite is reported as NaN, which means that the step failed.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class Candidate:
     trial: Trial
     values: dict[str, Any]
     outcomes: dict[int, Outcome]
-    # The number of the space from which the candidate was chosen.
+    # The index of the space from which the candidate was chosen.
     space: int
     # If the search has a resource: the resource of the outcomes.
     n_resources: int = 0
@@ -60,8 +60,8 @@ class Candidates:
     Parameters
     ----------
     spaces : sequence of SearchedSpace
-        All candidates of a space are chosen before those of the next space. The optimizers maximise the mean score over
-        the splits.
+        All candidates of a space are chosen before the candidates of the next space. The optimizers maximise the mean
+        score over the splits.
     n_splits : int
         The number of fits of each candidate.
     deadline : float

@@ -58,8 +58,8 @@ class ReportCallback:
         check_arguments(trial, metric)
         self.trial = trial
         self.metric = metric
-        # LightGBM sorts callbacks by this attribute of the instance: after its record of the round (20), and before its
-        # early stopping (30), which ends the last round by an exception.
+        # LightGBM calls callbacks in the order of this attribute. This callback is called after the record of the round
+        # (20), and before early stopping (30), which ends the last round by an exception.
         self.order = 25
 
     def __call__(self, env: Any) -> None:

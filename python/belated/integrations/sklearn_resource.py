@@ -52,7 +52,7 @@ class Resource:
         return min(step * self.per_step, self.maximum)
 
     def as_params(self, amount: int) -> dict[str, int]:
-        """Return the parameters of the estimator that stand for an amount; empty for epochs."""
+        """Return the parameter of the estimator for an amount of the resource; an empty dict for epochs."""
         return {} if self.counts_epochs else {self.name: amount}
 
     @property
@@ -64,7 +64,7 @@ class Resource:
 def checked_resource(
     estimator: Any, name: Any, min_resource: Any, max_resource: Any, spaces: Iterable[Mapping[str, Any]]
 ) -> Resource | None:
-    """Check the arguments of a search; return its resource, or None if the search has none."""
+    """Check the arguments of a search; return its resource, or None if the search does not have a resource."""
     if name is None:
         for argument, given in (("min_resource", min_resource), ("max_resource", max_resource)):
             if given is not None:
@@ -111,8 +111,8 @@ def growing_model(estimator: Any, name: str) -> Any:
         model, prefix = estimator.steps[-1][1], f"{last}__"
         if step != last:
             raise InvalidSetting(
-                f"resource={name!r} is not of the last step of the pipeline: pass '{prefix}' and the resource of this "
-                f"step, such as '{prefix}n_estimators' or '{prefix}{EPOCHS}'"
+                f"resource={name!r} does not belong to the last step of the pipeline: pass '{prefix}' and the "
+                f"resource of this step, such as '{prefix}n_estimators' or '{prefix}{EPOCHS}'"
             )
         if type(estimator) is not Pipeline:
             raise InvalidSetting(
@@ -122,7 +122,7 @@ def growing_model(estimator: Any, name: str) -> Any:
     elif step:
         raise InvalidSetting(
             f"resource={name!r} belongs to an estimator inside {type(estimator).__name__}, which is fitted from the "
-            "beginning each time: the resource must be of the estimator itself or of the last step of a Pipeline"
+            "beginning each time: pass a resource of the estimator itself, or of the last step of a Pipeline"
         )
     reason = _why_not(model, parameter, prefix)
     if reason:
@@ -272,7 +272,7 @@ def best_complete(results: Mapping[str, Any], metric: str, resource: Resource) -
 
 @contextmanager
 def reports_of(spaces: Sequence[SearchedSpace], n_jobs: int | None) -> Generator[Sequence[Reports], None, None]:
-    """Give, for each space, what the workers of joblib's active backend use to report steps.
+    """Yield, for each space, an object with which the workers of joblib's active backend report steps.
 
     Raises
     ------

@@ -24,7 +24,7 @@ def read_spaces(given: Any, n_iter: int) -> list[tuple[DistributionSpace, int]]:
     ----------
     given : mapping, or list of mappings or of tuples (mapping, number of candidates)
     n_iter : int
-        The number of candidates of a space without a number of its own.
+        The number of candidates of a space that is given without a number.
 
     Raises
     ------

@@ -72,6 +72,6 @@ class ReportCallback(TrainingCallback):  # type: ignore[misc]
         n_rounds = model.num_boosted_rounds()
         stops = report_round(self.trial, self.metric, n_rounds, evaluated)
         if stops:
-            # xgboost.cv reads this attribute after each stop, as if it was an early stop of XGBoost.
+            # xgboost.cv reads this attribute after each stop; otherwise only XGBoost's early stopping sets it.
             model.set_attr(best_iteration=str(n_rounds - 1))
         return stops

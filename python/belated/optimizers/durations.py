@@ -29,9 +29,9 @@ class Durations:
     The model is the model of `LogEI` with ``per="time"``, and is fitted to the durations of observed and failed trials,
     also if points are chosen per trial. `maximize` records durations, and by hand `observe`, `fail` and `add` report
     them. Trials that are still running count with their age as a lower bound, and so do abandoned trials. A duration of
-    0 counts as a tenth of the smallest positive duration. If a curve is declared, durations are those of complete
-    evaluations: a trial that was stopped, or that failed after reports, counts with the time up to its last report plus
-    the remaining steps at its mean time per step.
+    0 counts as a tenth of the smallest positive duration. If a curve is declared, a duration is the duration of
+    a complete evaluation: for a trial that was stopped, or that failed after reports, it is the time up to the last
+    report plus the remaining steps at the mean time per step.
 
     Log durations are normal, log d(x) ~ N(m(x), s²(x)). Here m(x) = b + wᵀx + g(x), where g is the posterior mean of a
     Gaussian process that is fitted to the residuals of the linear model; with fewer than 5 durations, g = 0. Let v(x)

@@ -25,7 +25,7 @@ _N_DRAWS = 100
 
 
 def total_effects(search: ReadAccess, context: Mapping[str, Any] | None, caller: str) -> tuple[list[str], Array]:
-    """Return the names of the parameters without constants, and for each draw their total effects, (draws, names).
+    """Return the names of all parameters except constants, and their total effects by draw, shape (draws, names).
 
     `caller` is the name of the caller, for messages.
     """

@@ -29,7 +29,7 @@ def rounded(value: Any) -> str:
 def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]], marked: int | None = None) -> str:
     """Return an HTML table, in which the row at the place `marked` is bold.
 
-    Floats have four digits, other cells than strings are shown by their repr, and all text is escaped.
+    Strings are shown as they are, floats with four digits, and other values by their repr. All text is escaped.
     """
     import html
 

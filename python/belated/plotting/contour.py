@@ -144,7 +144,7 @@ def _predicted(search: ReadAccess, space: Space, best: Any, names: Sequence[str]
 
 
 def _levels(values: Any, colours: str, lowest: float | None) -> Any:
-    """Return the map from values to colours, with evenly spaced levels; if `lowest` is given, in the logarithm."""
+    """Return the map from values to colours. Levels are evenly spaced, in the logarithm if `lowest` is given."""
     from matplotlib import cm, colors, ticker
 
     shown = values[~np.isnan(values)]

@@ -111,7 +111,7 @@ def add_legend(axes: Any, below: bool = False) -> None:
     """Add one legend for all axes: below the figure, or to the right of the last axes.
 
     The legend is within the last axes if their figure does not reserve space for it by a layout. If the axes do not
-    have labelled artists, a text says so.
+    have labelled artists, they have the text "no trials".
     """
     entries = {label: line for ax in axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     settings: dict[str, Any] = {"handles": list(entries.values()), "labels": list(entries), "fontsize": "small"}

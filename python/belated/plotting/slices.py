@@ -108,10 +108,11 @@ def _recommended(search: ReadAccess, space: Space, context: Mapping[str, Any] | 
 def base_point(
     search: ReadAccess, space: Space, best: Mapping[str, Any], names: Sequence[str]
 ) -> dict[str, Any] | None:
-    """Return the values of the parameters that are not drawn, for a plot over `names`.
+    """Return a point at which all `names` are active, or None if they are never active together.
 
-    They are the values of the recommended point `best`, or of the best observed trial in which `names` are active; None
-    if there is no such trial. Parameters that are inactive at this point have their values in the best trials.
+    The point is the recommended point `best` or, if one of `names` is inactive there, the best observed trial in which
+    all `names` are active. A parameter that is inactive at this point has its value at the recommended point or in the
+    best observed trial in which it is active.
     """
     observed = [(trial.value, space.flat(trial.params_run)) for trial in search.trials if trial.value is not None]
     observed.sort(key=lambda each: each[0], reverse=search.direction == "maximize")

@@ -116,7 +116,7 @@ def _no_model(study: Study) -> str | None:
     if n_values == 0:
         return "no trial has a value"
     if n_values > MOST_VALUES:
-        return f"the study has more than {MOST_VALUES:,} values, for which the model takes long"
+        return f"the study has more than {MOST_VALUES:,} values, and its model would take long"
     return None
 
 

@@ -23,7 +23,7 @@ from belated.serve.problems import MEDIA_TYPE, as_json, refusal, refusal_of
 from belated.serve.studies import OpenStudies, at_time
 from belated.study.study import Study
 
-_ABOUT = """Studies of belated: ask for points to try, and report what came of them,
+_ABOUT = """Studies of belated: ask for points to evaluate, and report their results,
 at any time and in any order. Every request needs the header `Authorization: Bearer TOKEN`. A request that is repeated
 because its answer was lost changes nothing where it has a `key`. In paths, names are percent-encoded (`/` as `%2F`).
 Errors are `application/problem+json`."""

@@ -63,7 +63,7 @@ function valueAxis(values, direction, log) {
   let [low, high] = direction === "minimize" ? [sorted[0], sorted.at(-1 - cut)] : [sorted[cut], sorted.at(-1)];
   // The difference of the largest floats is infinite.
   [low, high] = isLog ? [Math.log10(low), Math.log10(high)] : [Math.max(low, -8e307), Math.min(high, 8e307)];
-  // At least a part in 10^9 of the values, so that steps along the axis change them in floating point.
+  // The margin is at least 10^-9 of the values, so that ticks are different numbers in floating point.
   const size = Math.max(Math.abs(low), Math.abs(high)), least = isLog ? 0.02 : size * (low === high ? 0.05 : 1e-9);
   const room = Math.max((high - low) * 0.05, least) || 1;
   low -= room; high += room;
@@ -127,7 +127,7 @@ function drawChart(study, observed, from, until, log = false) {
   const path = steps.map(([at, value], i) => i ? `H${x(at)}V${axis.y(value)}` : `M${x(at)} ${axis.y(value)}`).join("");
   chart.append(shape("path", {class: "best", d: `${path}H${right}`}));
   find("legend").textContent =
-    `Line: the best value so far. Dots: values as they arrived; values outside the axis stand at the edge.${axis.note}`;
+    `Line: the best value so far. Dots: values as they arrived; values outside the axis are drawn at the edge.${axis.note}`;
 }
 
 // State → text of the key of the curves. Curves of the last state are drawn last.

@@ -109,5 +109,5 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text as HTML; what is between two ` is code."""
+    """Return a text as HTML; text between two backticks is code."""
     return re.sub("`(.*?)`", r"<code>\1</code>", escape(text))

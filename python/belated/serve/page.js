@@ -61,7 +61,8 @@ async function listStudies() {
   return select.value;
 }
 
-// Return the values of nested params by names that are joined by dots; `choices` are such names, or null for flat params.
+// Return the values of nested params by flat names, which are joined by dots. `choices` has the flat names of the
+// choices; it is null for flat params.
 function flat(params, choices, prefix = "") {
   if (!params || !choices) return params;
   const found = {};
@@ -136,8 +137,8 @@ function pause(mine) {
   document.addEventListener("visibilitychange", () => mine === round && refresh(), {once: true});
 }
 
-// Ask for what the model says; return whether an answer is new. An answer occupies the study at the server, so it is
-// asked for again only after a change, and at most 2 % of the time is used for it.
+// Request forecasts of curves and the importance; return whether an answer is new. Other requests for the study wait
+// for an answer, so it is requested again only after a change, and at most 2 % of the time is used for it.
 async function learn(study) {
   let isNew = false;
   const inform = async (what, version) => {
@@ -175,7 +176,7 @@ function pointOf(trial) {
 const point = trial => trial.params ? pointOf(trial).map(pair => pair.join(" = ")).join(", ") : pointOf(trial)[0].join(" ");
 
 function forecastText(study, flight, forecast) {
-  // The server's clock says nothing about trials whose times were given by clients.
+  // Forecasts use the server's clock. If clients gave the times of trials, the times cannot be compared with it.
   const foreign = trial => study.clock === "seconds" && Math.abs(trial.suggested_at - trial.started_at) > 60;
   if (!forecast?.n_pending || flight.some(foreign)) return "";
   if (forecast.expected === null) return `No forecast yet: ${forecast.unknown}.`;
@@ -242,7 +243,7 @@ const left = (study, trial, now) => study.clock === "seconds"
   ? trial.expires_at - trial.suggested_at - (now - trial.started_at) : trial.expires_at - now;
 
 // Return the first and the last time of the axis. While trials are in flight, the axis ends now. Trials in flight may
-// belong to a run that was killed, so the axis gets at most twice as long as the time to the last event.
+// belong to a run that was killed, so the axis is at most twice as long as the time to the last event.
 function timesOf(study, all, now) {
   let first = Infinity, last = -Infinity, isRunning = false;
   for (const trial of all) {

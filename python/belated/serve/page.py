@@ -14,7 +14,7 @@ def read_file(name: str) -> str:
 
 
 def live_page() -> str:
-    """Return page.html with the contents of its scripts and its style in the places of the links to them."""
+    """Return page.html, with the links to its scripts and its style replaced by their contents."""
     page = read_file("page.html")
     page = re.sub('<link rel="stylesheet" href="(.*?)">', lambda link: f"<style>{read_file(link[1])}</style>", page)
     return re.sub('<script src="(.*?)"></script>', lambda link: f"<script>{read_file(link[1])}</script>", page)

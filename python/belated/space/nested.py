@@ -1,7 +1,7 @@
 """Nested spaces: groups of parameters, and choices between groups.
 
-A nested space is searched as a flat space. The flat name of a parameter is the names on the way to it, joined by dots.
-Users write and receive nested params; tables, plots and stores use the flat names.
+A nested space is searched as a flat space. The flat name of a parameter consists of the names of its groups and its own
+name, joined by dots. Users write and receive nested params; tables, plots and stores use the flat names.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ from belated._core import InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.dimensions import Categorical, Parameter
 
-# The names of other packages' ranges and lists of values, which are not groups of parameters.
+# The keys of dicts with which other packages declare ranges and lists of values. Such dicts are not groups.
 _RANGES = ({"min", "max"}, {"low", "high"}, {"lower", "upper"})
 _LISTS = ("values", "choices", "bounds", "options", "categories")
 
@@ -30,12 +30,12 @@ class Choice:
     Raises
     ------
     InvalidSpace
-        There are fewer than two options, or an option is not a mapping under a string.
+        There are fewer than two options, the name of an option is not a string, or its space is not a mapping.
 
     Notes
     -----
-    The value of the choice in the params is a dict with one entry, the chosen option → its params. For ``add`` and
-    ``enqueue`` the name of an option without further params is accepted too.
+    The value of the choice in the params is a dict with one entry, the chosen option → its params. ``add`` and
+    ``enqueue`` also accept the name of an option whose params are not given.
 
     Examples
     --------
@@ -66,9 +66,9 @@ class Choice:
 
 
 class Leaf(NamedTuple):
-    """An entry of a nested space that is a parameter, or the shorthand of one."""
+    """A parameter of a nested space, or the shorthand for a parameter."""
 
-    #: The names on the way to the entry, with its own name at the end.
+    #: The names of the groups and the options that contain the entry, followed by its name.
     path: tuple[str, ...]
     given: Any
     #: Flat name of a choice → its option, on which the entry depends.
@@ -84,7 +84,7 @@ class Leaf(NamedTuple):
         return ".".join(self.path)
 
     def conditional(self, dimension: Any) -> Any:
-        """Return a dimension with its own conditions, in which names of the same group come first, and with `when`."""
+        """Return a dimension with `when` and its own conditions, in which names of the same group come first."""
         own = {
             ".".join((*self.path[:-1], parent)) if parent in self.group else parent: values
             for parent, values in (dimension.when or {}).items()
@@ -104,13 +104,13 @@ def leaves(pairs: Iterable[tuple[Any, Any]], argument: str) -> list[Leaf]:
     Raises
     ------
     InvalidSpace
-        A name is not a string, or a name contains a dot beside groups.
+        A name is not a string, or the space has groups and a name contains a dot.
     """
     found = list(_leaves(list(pairs), argument, (), {}))
     dotted = [name for leaf in found for name in leaf.path if "." in name]
     if dotted and any(len(leaf.path) > 1 for leaf in found):
         raise InvalidSpace(
-            f"{argument} has the name {dotted[0]!r}: beside nested groups, names must not contain a dot"
+            f"{argument} has the name {dotted[0]!r}: in a space with groups, names must not contain a dot"
         )
     return found
 
@@ -159,7 +159,7 @@ class Nesting:
     Parameters
     ----------
     paths : mapping of str → tuple of str
-        For each flat name: the names on the way to it.
+        For each flat name: its parts.
     choices : iterable of str
         The flat names of choices between groups.
     """

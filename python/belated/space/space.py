@@ -102,7 +102,7 @@ class Space(Mapping[str, Dimension]):
 
     @classmethod
     def from_flat(cls, dimensions: Mapping[str, Dimension], nesting: Nesting | None) -> "Space":
-        """Return the space with these dimensions by flat name, and with params that are nested in this way."""
+        """Return the space with the given dimensions, by flat name, and the given nesting of its params."""
         space = cls.__new__(cls)
         space._dimensions, space.nesting = dict(dimensions), nesting
         space._prepare()
@@ -341,8 +341,7 @@ class ContextSpace(Space):
         super().__init__(dimensions)
         if self._conditional:
             raise InvalidSpace(
-                f"context has conditions, of {self._conditional}: a context is given in full; drop when= or bl.Choice, "
-                "and give these a value always"
+                f"context has conditions, of {self._conditional}: a context needs all values; drop when= and bl.Choice"
             )
 
     def numbers(self, context: Any) -> list[float]:

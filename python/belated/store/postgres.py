@@ -172,7 +172,7 @@ class PostgresStore(Store):
             connection.execute(_BEGIN)
             found = connection.execute("SELECT id FROM belated.studies WHERE name = %s", (name,)).fetchone()
             if found is None or tried not in (None, found[0]):
-                # If the answer to an earlier commit was lost, that commit took place.
+                # An earlier commit, whose answer was lost, has deleted the study.
                 return tried is not None
             # Wait for the study's writers.
             connection.execute("SELECT pg_advisory_xact_lock(%s::bigint)", found)

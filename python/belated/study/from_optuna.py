@@ -59,8 +59,8 @@ def outcome_of(trial: Any) -> Outcome:
 def outcome_beside_curve(trial: Any) -> Outcome:
     """Return the outcome of a trial of Optuna whose reports are in the log.
 
-    A PRUNED trial is stopped. It is failed if it has no reports, its last report is not finite or a constraint is
-    violated.
+    A PRUNED trial counts as stopped, or as failed if it does not have reports, its last report is not finite or a
+    constraint is violated.
     """
     if trial.state.name != "PRUNED":
         return outcome_of(trial)
@@ -277,7 +277,7 @@ def _add(optimizer: Optimizer, trial: Any, shift: int) -> set[str]:
     number = log.record(Action.add(place, None, None, None, attrs_as_json(attrs)), started)
     assert number is not None  # a trial added by the user has a value
     if optimizer.curve is not None:
-        # Optuna does not store the times of reports. Without time between them, they do not forecast durations.
+        # Optuna does not store the times of reports. With equal times, they do not forecast durations.
         log_reports(log, number, shift, reports_of(trial), started)
     if outcome.value is not None:
         took = trial.duration

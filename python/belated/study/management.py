@@ -139,8 +139,8 @@ class ManagedStudy(LifeCycle[SharedLog]):
         space : mapping, optional
             The space of the new study. Trials whose point does not belong to this space are left out, with a
             `BelatedWarning` that counts them. A point belongs to the space if it has a value in range for each
-            parameter, except for constants, and if each other parameter of the point was a constant. Default None: the
-            same space.
+            parameter that is not a constant, and if each parameter that the space lacks was a constant. Default None:
+            the same space.
         store : str or path, optional
             The store of the new study; see `Study`. Default None: the store of this study.
 
@@ -203,7 +203,7 @@ class ManagedStudy(LifeCycle[SharedLog]):
         ----------
         attrs : mapping
             Keys are strings. Values are None, booleans, finite numbers, strings, and lists and dicts of these. New
-            entries replace earlier entries with the same key, also entries of other processes.
+            entries replace earlier entries with the same key, including entries of other processes.
 
         Raises
         ------
@@ -272,7 +272,7 @@ def _add(made: Optimizer, record: TrialRecord, source: Optimizer) -> bool:
     )
     assert number is not None  # the trial is new
     for step, value in record.curve:
-        # The record does not have the times of reports. Without time between them, they do not forecast durations.
+        # The record does not have the times of reports. With equal times, they do not forecast durations.
         log.record(Action.report(number, step, value, record.attempt), record.started_at)
     if record.value is not None:
         observation = Observation(record.value, record.std, record.cost, record.duration)

@@ -23,8 +23,8 @@ pub struct Integer {
 
 impl Integer {
     /// Creates an integer parameter. Refuses bounds that are in the wrong order or beyond ±2^40, and a logarithmic axis
-    /// below 1. Refuses a step that is not a positive integer or leaves only one value. On a logarithmic axis, `low` must
-    /// be a multiple of the step.
+    /// below 1. Refuses a step that is not a positive integer or leaves only one value. On a logarithmic axis, `low`
+    /// must be a multiple of the step.
     pub fn new(low: f64, high: f64, log: bool, step: Option<f64>) -> Result<Self> {
         let call = match step {
             None => format!("Integer({low}, {high})"),

@@ -10,8 +10,8 @@ pub type Range = (f64, f64, bool, Option<f64>);
 pub(super) const ONE_VALUE: &str =
     "has one value: make step at most high - low, or write a constant as its value";
 
-/// Refuses bounds in the wrong order, and a logarithmic scale from 0 or below. Refuses a step that is not positive.
-/// Refuses a logarithmic scale if `low` is not a multiple of the step. `call` is the declaration as text.
+/// Refuses bounds in the wrong order, a logarithmic scale from 0 or below, a step that is not positive, and a
+/// logarithmic scale if `low` is not a multiple of the step. `call` is the declaration as text.
 pub(super) fn check((low, high, log, step): Range, call: &str) -> Result<()> {
     if low > high {
         return refuse(
@@ -35,7 +35,7 @@ pub(super) fn check((low, high, log, step): Range, call: &str) -> Result<()> {
 }
 
 /// Returns low / step, if this is an integer from 1 to 2^30, up to rounding. The members of a range with steps on a
-/// logarithmic axis are k·step, so the differences of their logarithms are those of the integers k.
+/// logarithmic axis are k·step, so the logarithms of the members and of the integers k have the same differences.
 pub(super) fn first_multiple(low: f64, step: f64) -> Option<i64> {
     let first = (low / step).round();
     let is_multiple = (low / step - first).abs() <= 1e-6;

@@ -52,8 +52,8 @@ def test_a_page_without_faults(check, site, html):
         ('<img src="//example.org/a.png">', "requests //example.org/a.png"),
         ('<link rel="stylesheet" href="https://example.org/a.css">', "requests https://example.org/a.css"),
         ('<a href="missing.html">a</a>', "links to missing.html, which does not exist"),
-        ('<a href="#missing">a</a>', "links to #missing, which has no such anchor"),
-        ('<a href="api/belated.Study.html#missing">a</a>', "which has no such anchor"),
+        ('<a href="#missing">a</a>', "links to #missing, but the page does not have this anchor"),
+        ('<a href="api/belated.Study.html#missing">a</a>', "but the page does not have this anchor"),
     ],
 )
 def test_a_fault_is_found(check, site, html, fault):

@@ -1,4 +1,4 @@
-"""The resource of BelatedSearchCV: the scores at each step equal those of estimators fitted from the beginning."""
+"""The resource of BelatedSearchCV: the scores at each step equal the scores of complete fits."""
 
 import functools
 import pickle
@@ -104,7 +104,7 @@ def test_checks_of_scikit_learn(estimator, check):
         (in_pipeline(BOOSTING), {"model__learning_rate": (0.01, 1.0)}, "model__n_estimators"),
     ],
 )
-def test_scores_equal_those_of_estimators_fitted_from_the_beginning(estimator, space, resource):
+def test_scores_equal_scores_of_complete_fits(estimator, space, resource):
     arguments = {"resource": resource, "min_resource": 3, "return_train_score": True}
     search = search_of(estimator, space, **arguments).fit(X, Y)
     n_resources = search.cv_results_["n_resources"].tolist()
@@ -409,7 +409,7 @@ def test_a_study_has_the_curves(tmp_path):
         (MLPClassifier(solver="lbfgs"), {"resource": "epochs"}, "it has no partial_fit"),
         (in_pipeline(SGD), {"resource": "model__max_iter"}, "pass resource='model__epochs'"),
         (in_pipeline(SGD), {"resource": "epochs"}, "pass 'model__' and the resource of this step"),
-        (in_pipeline(SGD), {"resource": "reduce__n_components"}, "is not of the last step"),
+        (in_pipeline(SGD), {"resource": "reduce__n_components"}, "does not belong to the last step"),
         (OneVsRestClassifier(BOOSTING), {"resource": "estimator__n_estimators"}, "inside OneVsRestClassifier"),
         (BOOSTING, {"optimizer": lambda space, seed, curve: bl.BayesOpt(space)}, "optimizer has curve=None"),
         (BOOSTING, {"optimizer": bl.TreeSearch}, "TreeSearch does not support curves"),

@@ -41,7 +41,7 @@ def test_each_space_is_searched_with_its_number_of_candidates(n_jobs):
     assert [len(optimizer.trials) for optimizer in search.optimizer_] == [8, 6]
 
 
-def test_the_first_space_is_searched_as_a_search_of_its_own():
+def test_the_first_space_is_searched_as_in_a_separate_search():
     several, one = search_of([RBF, POLY]).fit(X, Y), search_of(RBF).fit(X, Y)
     assert several.cv_results_["params"][:6] == one.cv_results_["params"]
     assert one.optimizer_.trials[0].params == several.optimizer_[0].trials[0].params

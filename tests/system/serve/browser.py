@@ -1,4 +1,4 @@
-"""Steps that the tests of the page have in common."""
+"""Steps that several tests of the page need."""
 
 import time
 
@@ -46,7 +46,7 @@ def complaints(browser):
 
 
 def set_width(browser, width):
-    """Set the width of the page. Windows of some systems have a minimum width, and this emulation has none."""
+    """Set the width of the page. Some systems limit the width of windows; this emulation does not."""
     metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 

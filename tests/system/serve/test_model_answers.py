@@ -11,7 +11,7 @@ pytest.importorskip("pydantic")
 from belated.serve import answers  # noqa: E402
 
 
-def test_final_values_are_those_of_predict_final(client, create, path):
+def test_final_values_equal_predict_final(client, create, path):
     study = create(bl.BayesOpt({"x": (0.0, 1.0)}, curve=bl.Curve(4), stopping=None, seed=0))
     for number, trial in enumerate(study.suggest(n=8)):
         for step in range(1, 5 if number < 6 else 3):
@@ -46,7 +46,7 @@ def test_importance_is_ordered_and_leaves_out_constants(client, create, path):
     assert {each["name"]: each["middle"] for each in found["importance"]} == pytest.approx(expected)
 
 
-def test_importance_is_that_in_the_context_of_the_best_trial(client, create, path):
+def test_importance_uses_the_context_of_the_best_trial(client, create, path):
     study = create(bl.BayesOpt({"x": (0.0, 1.0)}, context={"heat": (0.0, 1.0)}, seed=0))
     for i, heat in enumerate((0.1, 0.9, 0.5)):
         trial = study.suggest(context={"heat": heat})
@@ -77,7 +77,7 @@ def test_the_model_of_a_large_study_is_not_used(create, monkeypatch):
     study.add([{"x": 0.1}, {"x": 0.2}, {"x": 0.3}], [1.0, 2.0, 3.5])
     monkeypatch.setattr(answers, "MOST_VALUES", 2)
     monkeypatch.setattr(answers, "total_effects", None)
-    reason = "the study has more than 2 values, for which the model takes long"
+    reason = "the study has more than 2 values, and its model would take long"
     assert answers.importance_as_data(study)["unknown"] == reason == answers.finals_as_data(study)["unknown"]
 
 

@@ -95,7 +95,7 @@ def test_curves_are_drawn_by_step_in_their_states(page, curves):
     assert title == "Learning curves of 11 trials: 1 failed, 1 stopped, 2 in flight, 7 observed"
 
 
-def test_forecasts_of_running_trials_are_those_of_predict_final(page, curves):
+def test_forecasts_of_running_trials_equal_predict_final(page, curves):
     _, study = curves
     expected = [study.predict_final(trial) for trial in study.pending_]
     ends = [path.split("L")[1].split(" ") for path in drawn(page, ".ahead")]
@@ -176,7 +176,7 @@ def test_the_axis_of_time_ends_with_the_run(page):
     ended, running, killed, leased, expired = page.execute_script(program)
     assert ended == [100, 160] == expired
     assert running == [100, 170] and leased == [100, 162]
-    # A run that was killed leaves trials in flight, and must not be pressed together at the left.
+    # Trials in flight of a killed run must not extend the axis to the present time.
     assert killed == [100, 220]
 
 

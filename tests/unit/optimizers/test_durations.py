@@ -282,7 +282,7 @@ def test_a_stopped_trial_that_was_restarted_has_the_duration_of_its_last_attempt
 
 
 def test_reports_without_a_forecast_are_lower_bounds():
-    # The second step arrives at the time of the first: nothing can be said about the remaining steps.
+    # The second step arrives at the time of the first, so the time of the remaining steps is unknown.
     clock = Clock()
     opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0, curve=bl.Curve(20), stopping=None, time=clock)
     for x in (0.1, 0.5, 0.9):

@@ -10,8 +10,8 @@
 //! of Schmee & Hahn 1979).
 //!
 //! If a curve is declared, d is the duration of a complete evaluation. A trial that was stopped, or that failed after
-//! reports, has the duration that the times of its reports forecast. Otherwise the model would learn that bad regions are
-//! cheap, since their trials are stopped early.
+//! reports, has the duration that the times of its reports forecast. Otherwise the model would learn that bad regions
+//! are cheap, since their trials are stopped early.
 
 mod data;
 pub mod durations;
