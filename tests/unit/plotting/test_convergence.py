@@ -10,12 +10,6 @@ pytest.importorskip("matplotlib").use("Agg")
 pyplot = pytest.importorskip("matplotlib.pyplot")
 
 
-@pytest.fixture(autouse=True)
-def no_figures_left():
-    yield
-    pyplot.close("all")
-
-
 def drawn(ax):
     """Return a dict of the axes' lines by label."""
     return {line.get_label(): line for line in ax.lines}

@@ -13,12 +13,6 @@ SPACE = {"x": (0.0, 1.0), "k": ["a", "b"]}
 POINTS = [{"x": 0.1, "k": "a"}, {"x": 0.4, "k": "b"}, {"x": 0.6, "k": "a"}, {"x": 0.9, "k": "b"}]
 
 
-@pytest.fixture(autouse=True)
-def no_figures_left():
-    yield
-    pyplot.close("all")
-
-
 def searched(durations):
     """Return an optimizer with two observed trials and one or two failed trials, which have these durations."""
     opt = bl.BayesOpt(SPACE, seed=0)

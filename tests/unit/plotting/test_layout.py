@@ -30,12 +30,6 @@ SPACE = {
 NAMES = [name for name in plotting.__all__ if name.startswith("plot_") and name != "plot_curves"]
 
 
-@pytest.fixture(autouse=True)
-def no_figures_left():
-    yield
-    pyplot.close("all")
-
-
 @pytest.fixture(scope="module", params=[2, 6, 12])
 def search(request):
     """Return a search with trials in every state, whose delays and durations are about two minutes."""

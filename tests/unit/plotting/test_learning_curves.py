@@ -13,12 +13,6 @@ pytest.importorskip("matplotlib").use("Agg")
 pyplot = pytest.importorskip("matplotlib.pyplot")
 
 
-@pytest.fixture(autouse=True)
-def no_figures_left():
-    yield
-    pyplot.close("all")
-
-
 def test_each_trial_is_a_line_and_stopped_trials_are_marked(tmp_path):
     optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0, curve=bl.Curve(5))
     first, second, third, _ = optimizer.suggest(n=4)
