@@ -5,7 +5,7 @@
 //! if all of its conditions hold. A condition holds if the parent is active and the index of the parent is among the
 //! levels of the condition.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Cell, Coordinate};
 
@@ -76,6 +76,26 @@ impl Conditions {
             levels.get(at + (last - first) as usize) == Some(&last)
                 && self.hold_throughout(*parent, cells)
         })
+    }
+
+    /// Whether coordinate i is active at any member. Coordinate i is active if and only if its conditions and the conditions
+    /// of all its ancestors hold. Therefore each ancestor needs a level that satisfies all conditions on this ancestor.
+    pub fn can_hold(&self, i: usize) -> bool {
+        let mut allowed: HashMap<usize, Vec<u64>> = HashMap::new();
+        let (mut seen, mut children) = (HashSet::from([i]), vec![i]);
+        while let Some(child) = children.pop() {
+            for Condition(parent, levels) in &self.when[child] {
+                let own = allowed.entry(*parent).or_insert_with(|| levels.clone());
+                own.retain(|level| levels.binary_search(level).is_ok());
+                if own.is_empty() {
+                    return false;
+                }
+                if seen.insert(*parent) {
+                    children.push(*parent);
+                }
+            }
+        }
+        true
     }
 
     /// The number of combinations of the active discrete coordinates. In a box with conditions, a number above
@@ -169,7 +189,6 @@ mod tests {
     use crate::random::Rng;
     use proptest::prelude::*;
     use rand::{RngExt, SeedableRng};
-    use std::collections::HashSet;
 
     /// A box of coordinates that have few values, with random conditions. Parents may come before or after their children.
     fn random_box(rng: &mut Rng) -> Domain {
@@ -240,13 +259,15 @@ mod tests {
             let expected = members(&domain);
             prop_assert_eq!(domain.combinations(), expected.len() as u64);
             let mut x = domain.sample_uniform(&mut Rng::seed_from_u64(seed)).0;
-            let mut seen = HashSet::new();
+            let (mut seen, mut has_continuous) = (HashSet::new(), false);
             for _ in 0..expected.len() {
                 prop_assert!(domain.contains(&x));
+                has_continuous |= product(&domain).has_active_continuous(&x);
                 seen.insert(indices(product(&domain), &x));
                 product(&domain).next_combination(&mut x);
             }
             prop_assert_eq!(seen, expected);
+            prop_assert_eq!(domain.is_finite(), !has_continuous);
         }
 
         #[test]

@@ -57,7 +57,7 @@ impl Domain {
     pub fn is_finite(&self) -> bool {
         match self {
             Domain::Candidates(_) => true,
-            Domain::Box(coordinates) => !coordinates.contains(&Coordinate::Continuous),
+            Domain::Box(product) => product.is_finite(),
         }
     }
 

@@ -16,6 +16,7 @@ pub struct Product {
     coordinates: Vec<Coordinate>,
     conditions: Conditions,
     is_conditional: bool,
+    is_finite: bool,
     combinations: u64,
 }
 
@@ -29,8 +30,10 @@ impl Deref for Product {
 
 impl Product {
     pub fn new(coordinates: Vec<Coordinate>, conditions: Conditions) -> Self {
+        let mut all = coordinates.iter().enumerate();
         Self {
             is_conditional: !conditions.is_empty(),
+            is_finite: all.all(|(i, c)| *c != Coordinate::Continuous || !conditions.can_hold(i)),
             combinations: conditions.combinations(&coordinates),
             coordinates,
             conditions,
@@ -50,6 +53,11 @@ impl Product {
     /// Whether other coordinates depend on coordinate i.
     pub fn is_parent(&self, i: usize) -> bool {
         self.conditions.is_parent[i]
+    }
+
+    /// Whether the number of members is finite, because no continuous coordinate is active at any member.
+    pub fn is_finite(&self) -> bool {
+        self.is_finite
     }
 
     /// The number of combinations of the active discrete coordinates (saturating).

@@ -147,6 +147,20 @@ def test_a_refused_point_leaves_the_optimizer_unchanged(space, seed):
     assert opt._log.to_bytes() == before
 
 
+@pytest.mark.parametrize("make", [bl.BayesOpt, bl.RandomSearch])
+def test_a_number_that_is_never_active_does_not_make_a_space_infinite(make):
+    space = {
+        "a": bl.Integer(0, 1),
+        "b": bl.Integer(0, 1, when={"a": 0}),
+        "c": bl.Integer(0, 1, when={"a": 1, "b": 0}),
+        "x": bl.Real(0.0, 1.0, when={"c": 1}),
+    }
+    opt = make(space, seed=0)
+    configurations = [{"a": 0, "b": 0}, {"a": 0, "b": 1}, {"a": 1}]
+    assert sorted(map(repr, (trial.params for trial in opt.suggest(n=3)))) == sorted(map(repr, configurations))
+    assert opt.suggest().params in configurations
+
+
 def test_inactive_differences_do_not_make_two_configurations():
     opt = bl.BayesOpt(SVM, seed=0)
     for params in ({"kernel": "linear", "C": 1.0}, {"kernel": "rbf", "C": 1.0, "gamma": 0.1}):
