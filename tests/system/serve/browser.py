@@ -21,7 +21,7 @@ def text(browser, name):
 
 def log_in(browser, running, token=None, fragment=""):
     """Open the page in a tab that has no token, and enter the token."""
-    # The page itself stores the token again when an answer arrives, so the storage is cleared in a page without scripts.
+    # The page stores the token again when an answer arrives, so the storage is cleared in a page without scripts.
     browser.get(running.address + "/no-such-page")
     browser.execute_script("sessionStorage.clear()")
     browser.get_log("browser")  # forget the messages of earlier tests
