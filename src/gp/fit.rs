@@ -13,7 +13,7 @@ use super::hyperparameters::{Hyperparameters, NOISELESS, is_noiseless};
 use super::input_warps::best_input_warp;
 use super::levels::{Part, chosen, levels};
 use super::refine::refine;
-use super::search::{COARSE, End, ONLY, Problem, best};
+use super::search::{COARSE, End, FINE, ONLY, Problem, best};
 use super::spread::spread_rows;
 use crate::error::{Result, Stop, check};
 use crate::gp::kernel::KernelFamily;
@@ -201,6 +201,45 @@ pub fn fit_best(
         family: chosen.family,
         theta: chosen.decode(&p),
     })
+}
+
+/// Whether a fit to n rows first compares kernels, variants and starts on fewer rows.
+pub fn has_levels(n: usize, settings: &FitSettings) -> bool {
+    levels(n, settings.n_lengthscales()).len() > 1
+}
+
+/// Fits θ again, to a few more rows than the `last` fit. One search on all rows starts from the last θ. The kernel and
+/// the input warp do not change.
+pub fn fit_again(
+    data: Data,
+    last: &Hyperparameters,
+    settings: &FitSettings,
+    stop: &mut Stop,
+) -> Result<Found> {
+    let found = |theta| Found {
+        variant: 0,
+        family: settings.family,
+        theta,
+    };
+    if let Some(theta) = settings.given() {
+        return Ok(found(theta));
+    }
+    let settings = FitSettings {
+        input_warp: last.input_warp.clone(),
+        ..settings.clone()
+    };
+    let start = settings.encode(last);
+    let problem = Problem {
+        data,
+        settings: &settings,
+        bounds: &settings.bounds(&start),
+        tolerance: &FINE,
+    };
+    let n = data.y.len();
+    let coarsest = levels(n, settings.n_lengthscales())[0];
+    let rows = chosen(n, coarsest);
+    let p = refine(problem, &[coarsest, n], &rows, vec![start], stop)?;
+    Ok(found(settings.decode(&p)))
 }
 
 /// Searches from every start on every second one of these rows, and returns the best end points. With many rows, searches

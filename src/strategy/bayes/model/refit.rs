@@ -5,7 +5,7 @@ use std::iter;
 use crate::error::{Error, Result};
 use crate::gp::calibration::widened;
 use crate::gp::evidence::Data;
-use crate::gp::fit::{Variant, fit_best};
+use crate::gp::fit::{FitSettings, Variant, fit_again, fit_best, has_levels};
 use crate::gp::spread::spread_weights;
 use crate::gp::{RowNoise, Target};
 use crate::ledger::{Ledger, TrialNumber};
@@ -22,6 +22,10 @@ use crate::strategy::bayes::settings::surrogate::FitRows;
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
 
+/// The kernel, the transform of the values and the input warp are chosen again after the number of rows has grown by
+/// about this factor.
+const GROWTH: f64 = 1.5;
+
 /// Fits θ to the current rows. Depending on the settings, θ is also fitted to the rows of the tail.
 pub fn refit(
     settings: &Settings,
@@ -37,7 +41,16 @@ pub fn refit(
         FitRows::All => true,
         FitRows::Policy => settings.pending().is_censor(),
     };
-    let mut targets = training.warped_targets(log, None);
+    let mut fit_settings = gp_settings.fit_settings(columns);
+    let outdated = training.is_outdated(log, call.stop)?;
+    let keeps = |last: &&Fit| {
+        gp_settings.keeps_units()
+            && !outdated
+            && keeps_choices(last, training.fold.rows.len(), &fit_settings)
+    };
+    let kept = training.fit().filter(keeps).cloned();
+    let warp = kept.as_ref().and_then(|last| last.units.warp);
+    let mut targets = training.warped_targets(log, warp);
     let mut numbers = training.fold.rows.to_vec();
     let mut noise = training.row_noise(log, targets.units);
     if with_tail {
@@ -71,21 +84,6 @@ pub fn refit(
         noise.resize(numbers.len(), RowNoise::default());
     }
     let x = training.encode(log, &numbers);
-    let mut fit_settings = gp_settings.fit_settings(columns);
-    let outdated = training.is_outdated(log, call.stop)?;
-    let first = gp_settings.first_theta(columns);
-    let starts = match training.fit() {
-        None => vec![first],
-        // The last θ and its input warp may not suit the current data, so the fit also starts from the θ that was the
-        // first starting point of the first fit.
-        Some(fit) if outdated => vec![first, fit.theta.clone()],
-        Some(fit) => {
-            // The last θ is the best starting point. The fit also uses other starting points, because a different θ may
-            // now have a larger evidence.
-            fit_settings.n_restarts = gp_settings.n_refit_restarts;
-            vec![fit.theta.clone()]
-        }
-    };
     // Free the current factor, because a fit allocates two matrices. The factor is seldom used after the fit.
     training.drop_factor();
     let about_mean = settings.estimates_mean(columns.dimensions);
@@ -95,8 +93,7 @@ pub fn refit(
         noise: &noise,
         about_mean,
     };
-    let families = gp_settings.families(columns);
-    let with_warps = match settings.warps() && !with_tail {
+    let with_warps = match settings.warps() && !with_tail && kept.is_none() {
         true => warped(columns, training, log),
         false => Vec::new(),
     };
@@ -119,7 +116,29 @@ pub fn refit(
         log_slope: &warped.log_slopes,
     });
     let variants: Vec<_> = iter::once(plain).chain(variants).collect();
-    let found = fit_best(&variants, &starts, &fit_settings, &families, call)?;
+    let found = match kept {
+        Some(last) => {
+            fit_settings.family = last.family;
+            fit_again(data, &last.theta, &fit_settings, call.stop)?
+        }
+        None => {
+            let first = gp_settings.first_theta(columns);
+            let starts = match training.fit() {
+                None => vec![first],
+                // The last θ and its input warp may not suit the current data, so the fit also starts from the θ that
+                // was the first starting point of the first fit.
+                Some(fit) if outdated => vec![first, fit.theta.clone()],
+                Some(fit) => {
+                    // The last θ is the best starting point. The fit also uses other starting points, because a
+                    // different θ may now have a larger evidence.
+                    fit_settings.n_restarts = gp_settings.n_refit_restarts;
+                    vec![fit.theta.clone()]
+                }
+            };
+            let families = gp_settings.families(columns);
+            fit_best(&variants, &starts, &fit_settings, &families, call)?
+        }
+    };
     let theta = match gp_settings.keeps_units() {
         true => widened(
             &found,
@@ -142,6 +161,15 @@ pub fn refit(
         expense: fit_expense(settings, columns, training, log, query, call)?,
         window: training.fit().and_then(|fit| fit.window),
     })
+}
+
+/// Whether a fit to `rows` rows keeps the kernel, the transform of the values and the input warp of the last fit. In
+/// fits to many rows, these choices are compared on a part of the rows, so few more rows seldom change them. They are
+/// made again when the number of rows passes a power of [`GROWTH`].
+fn keeps_choices(last: &Fit, rows: usize, settings: &FitSettings) -> bool {
+    let power = |rows: usize| (rows as f64).log(GROWTH).floor();
+    last.rows
+        .is_some_and(|fitted| has_levels(fitted, settings) && power(fitted) == power(rows))
 }
 
 /// Returns the targets of the rows under every warp that may suit the values.
@@ -187,5 +215,50 @@ fn prior_mean(target: &Target) -> f64 {
     match target {
         Target::Value(y) | Target::Stated { value: y, .. } => *y,
         Target::PosteriorMean | Target::NearestMean(_) => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gp::Hyperparameters;
+    use crate::gp::kernel::{InputWarp, KernelFamily};
+    use crate::problem::{Coordinate, Domain};
+    use crate::strategy::bayes::settings::surrogate::GP;
+
+    #[test]
+    fn choices_are_made_again_when_the_rows_pass_a_power_of_the_growth() {
+        let theta = Hyperparameters {
+            lengthscale: vec![1.0],
+            signal_variance: 1.0,
+            noise_variance: 0.1,
+            input_warp: InputWarp::default(),
+        };
+        let given = Fit::given(KernelFamily::Matern52, theta);
+        let settings = |d| {
+            let domain = Domain::new_box(vec![Coordinate::Continuous; d]).unwrap();
+            GP::default().fit_settings(&Columns::of(&domain, &[]))
+        };
+        assert!(!keeps_choices(&given, 200, &settings(2)));
+        // 1.5¹³ = 194.6 and 1.5¹⁴ = 291.9. With 16 parameters, fits to up to 290 rows have one level.
+        for (d, fitted, rows, keeps) in [
+            (2, 150, 160, false),
+            (2, 151, 194, true),
+            (2, 190, 195, false),
+            (2, 200, 291, true),
+            (2, 200, 292, false),
+            (16, 280, 291, false),
+            (16, 291, 291, true),
+        ] {
+            let last = Fit {
+                rows: Some(fitted),
+                ..given.clone()
+            };
+            assert_eq!(
+                keeps_choices(&last, rows, &settings(d)),
+                keeps,
+                "{fitted} {rows}"
+            );
+        }
     }
 }
