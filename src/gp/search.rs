@@ -16,7 +16,7 @@ use crate::numerics::threads::pool;
 
 /// The smallest number of rows for which searches run in parallel. With fewer rows, starting threads takes more time
 /// than parallel searches save.
-pub(super) const PARALLEL_FROM: usize = 100;
+pub(super) const PARALLEL_FROM: usize = 40;
 
 /// The tolerance of all levels except the last level. This tolerance is sufficient to rank the starts.
 pub(super) const COARSE: Tolerance = Tolerance {

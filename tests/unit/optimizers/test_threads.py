@@ -51,7 +51,7 @@ def started_and_chosen(*arguments):
     return json.loads(done.stdout)
 
 
-# Factors use several threads from 700 rows on, other computations from 100 and 300 rows on.
+# Factors use several threads from 700 rows on, other computations from 40 and 300 rows on.
 @pytest.mark.parametrize("n", [350, 800])
 def test_suggestions_and_models_are_the_same_with_any_number_of_threads(n):
     started, chosen = started_and_chosen("1", n)
