@@ -36,6 +36,10 @@ def main() -> None:
         venv.create(folder, with_pip=True)
         programs = Path(folder) / ("Scripts" if os.name == "nt" else "bin")
         environ = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+        # The messages of panics name source files. The folders of this machine are left out of these names.
+        folders = {ROOT: "belated", Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")): "cargo"}
+        remapped = [f"--remap-path-prefix={folder}={name}" for folder, name in folders.items()]
+        environ["RUSTFLAGS"] = " ".join([os.environ.get("RUSTFLAGS", ""), *remapped]).strip()
 
         def run(*command: "str | Path") -> None:
             print("+", *command, flush=True)
