@@ -165,11 +165,12 @@ pub fn refit(
 
 /// Whether a fit to `rows` rows keeps the kernel, the transform of the values and the input warp of the last fit. In
 /// fits to many rows, these choices are compared on a part of the rows, so few more rows seldom change them. They are
-/// made again when the number of rows passes a power of [`GROWTH`].
+/// made again when the number of rows passes a power of [`GROWTH`]. Without priors, the evidence often has several
+/// maxima, so every fit uses several starting points.
 fn keeps_choices(last: &Fit, rows: usize, settings: &FitSettings) -> bool {
     let power = |rows: usize| (rows as f64).log(GROWTH).floor();
-    last.rows
-        .is_some_and(|fitted| has_levels(fitted, settings) && power(fitted) == power(rows))
+    let few_more = |fitted| has_levels(fitted, settings) && power(fitted) == power(rows);
+    settings.priors && last.rows.is_some_and(few_more)
 }
 
 /// Returns the targets of the rows under every warp that may suit the values.
@@ -240,6 +241,10 @@ mod tests {
             GP::default().fit_settings(&Columns::of(&domain, &[]))
         };
         assert!(!keeps_choices(&given, 200, &settings(2)));
+        let without_priors = FitSettings {
+            priors: false,
+            ..settings(2)
+        };
         // 1.5¹³ = 194.6 and 1.5¹⁴ = 291.9. With 16 parameters, fits to up to 290 rows have one level.
         for (d, fitted, rows, keeps) in [
             (2, 150, 160, false),
@@ -254,6 +259,7 @@ mod tests {
                 rows: Some(fitted),
                 ..given.clone()
             };
+            assert!(!keeps_choices(&last, rows, &without_priors));
             assert_eq!(
                 keeps_choices(&last, rows, &settings(d)),
                 keeps,
