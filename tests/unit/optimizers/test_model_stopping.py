@@ -2,6 +2,7 @@
 
 import json
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -165,6 +166,25 @@ def test_constant_reports_and_values_are_accepted(y):
         else:
             trial.observe(y)
     assert math.isfinite(optimizer.suggest().params["x"])
+
+
+@pytest.mark.parametrize("diverged", [1e300, -1e300, 1e15])
+@pytest.mark.parametrize(("n_ended", "last"), [(2, STEPS), (8, 3), (8, STEPS)])
+def test_suggestions_use_the_model_if_a_curve_diverges(diverged, n_ended, last):
+    """A running and a stopped trial report a value that overflows in the units of the other values."""
+    opt = bayes(initial=1, pending="hallucinate")
+    run(opt, n_ended)
+    running, stopped = opt.suggest(n=2)
+    for trial, step in ((running, last), (stopped, 3)):
+        trial.report(step, diverged)
+    opt.stop(stopped)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(4):
+            trial = opt.suggest()
+            trial.observe(value(trial.params, STEPS))
+        mean, std = opt.predict([running.params, stopped.params, {"x": 0.3, "y": 0.6}])
+    assert np.isfinite(mean).all() and np.isfinite(std).all()
 
 
 def test_the_rule_needs_a_model():

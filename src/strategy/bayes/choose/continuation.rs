@@ -12,7 +12,6 @@ use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::acquisitions::formula::floored_std;
 use crate::strategy::bayes::acquisitions::incumbents::incumbent;
 use crate::strategy::bayes::acquisitions::log_ei::log_improvement;
-use crate::strategy::bayes::model::statements::stated;
 use crate::strategy::units::Units;
 
 /// A trial ends if less than this share of its expected improvement per step is left. With the share 1, almost every
@@ -53,7 +52,7 @@ fn forecast(
         return Ok(None);
     };
     let (gp, units) = (&*posterior.gp, posterior.targets.units);
-    let Target::Stated { value, variance } = stated(units, said) else {
+    let Target::Stated { value, variance } = posterior.targets.stated(said) else {
         return Ok(None);
     };
     let (mean, f_variance) = gp.predict(as_row(log.row(number).to_vec()).view());

@@ -8,12 +8,8 @@ use std::ops::ControlFlow;
 
 use crate::curves::{CurveModel, Statement};
 use crate::error::Result;
-use crate::gp::Target;
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::problem::{Curve, CurveValue};
-use crate::strategy::bayes::model::targets::variance_of_target;
-use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
-use crate::strategy::units::Units;
 
 /// The model of curves, and its statements about stopped trials.
 #[derive(Default)]
@@ -85,14 +81,6 @@ impl Statements {
             }),
             _ => self.model.as_ref()?.statement(&curve),
         }
-    }
-}
-
-/// The target of a pending trial whose curve has made a statement.
-pub fn stated(units: Units, said: Statement) -> Target {
-    Target::Stated {
-        value: units.target(said.value),
-        variance: variance_of_target(units, said.value, said.variance.sqrt()).max(MIN_NOISE),
     }
 }
 

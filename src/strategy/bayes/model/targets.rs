@@ -6,15 +6,20 @@
 //! units do not change until the next fit, because θ depends on the units.
 
 use crate::curves::Statement;
+use crate::gp::Target;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::pending::Levels;
-use crate::strategy::bayes::settings::surrogate::{NamedMean, PriorMean, TargetScale};
+use crate::strategy::bayes::settings::surrogate::{MIN_NOISE, NamedMean, PriorMean, TargetScale};
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
 
 /// The largest noise variance of a value, in the units of the model. A larger noise variance would make the factor
 /// inaccurate.
 pub const MAX_NOISE: f64 = 1e12;
+
+/// The largest absolute target that a curve can state, relative to the largest absolute target of an observed value. The
+/// observed values determine the units, so the targets of diverging curves would otherwise overflow.
+const MAX_STATED: f64 = 100.0;
 
 /// The value of a row, in units of f.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,6 +52,8 @@ pub struct Targets {
     pub values: Vec<f64>,
     pub units: Units,
     pub levels: Levels,
+    /// The largest absolute target that a curve can state.
+    pub bound: f64,
 }
 
 impl Targets {
@@ -81,6 +88,11 @@ impl Targets {
             RowValue::Stopped(_) | RowValue::Discarded => None,
         });
         let values: Vec<f64> = observed.collect();
+        let bound = MAX_STATED
+            * values
+                .iter()
+                .map(|y| units.target(*y).abs())
+                .fold(1.0, f64::max);
         let lie = settings.pending().lie(&values);
         let worst = values.into_iter().reduce(f64::min);
         let target = |y: f64| units.target(y);
@@ -91,7 +103,9 @@ impl Targets {
             .iter()
             .map(|row| match *row {
                 RowValue::Observed { value, .. } => target(value),
-                RowValue::Stopped(said) => said.map_or(0.0, |said| target(said.value)),
+                RowValue::Stopped(said) => {
+                    said.map_or(0.0, |said| target(said.value).clamp(-bound, bound))
+                }
                 RowValue::Discarded => floor,
             })
             .collect();
@@ -102,11 +116,21 @@ impl Targets {
                 floor,
                 lie: lie.map_or(0.0, target),
             },
+            bound,
         }
     }
 }
 
 impl Targets {
+    /// The target of a pending trial whose curve has made a statement.
+    pub fn stated(&self, said: Statement) -> Target {
+        let std = said.variance.sqrt();
+        Target::Stated {
+            value: self.units.target(said.value).clamp(-self.bound, self.bound),
+            variance: variance_of_target(self.units, said.value, std).max(MIN_NOISE),
+        }
+    }
+
     /// Shifts the targets so that `mean`, in the current units, becomes the new prior mean.
     pub fn move_center(&mut self, mean: f64) {
         self.units.center += mean * self.units.scale;

@@ -20,7 +20,7 @@ use crate::strategy::Query;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::expiry::is_arriving;
 use crate::strategy::bayes::model::note::Fit;
-use crate::strategy::bayes::model::statements::{Statements, stated};
+use crate::strategy::bayes::model::statements::Statements;
 use crate::strategy::bayes::model::targets::{MAX_NOISE, RowValue, Targets, variance_of_target};
 use crate::strategy::bayes::model::window::{ChosenWindow, choose_window};
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
@@ -347,10 +347,7 @@ impl TrainingSet {
                     true => self.statement(log, number),
                     false => None,
                 };
-                Some((
-                    number,
-                    said.map_or(target, |said| stated(targets.units, said)),
-                ))
+                Some((number, said.map_or(target, |said| targets.stated(said))))
             })
             .collect();
         tail.sort_by_key(|(_, target)| !matches!(target, Target::Stated { .. }));
