@@ -78,8 +78,9 @@ impl Conditions {
         })
     }
 
-    /// Whether coordinate i is active at any member. Coordinate i is active if and only if its conditions and the conditions
-    /// of all its ancestors hold. Therefore each ancestor needs a level that satisfies all conditions on this ancestor.
+    /// Whether coordinate i is active at any member. Coordinate i is active if and only if its conditions and the
+    /// conditions of all its ancestors hold. Therefore each ancestor needs a level that satisfies all conditions on
+    /// this ancestor.
     pub fn can_hold(&self, i: usize) -> bool {
         let mut allowed: HashMap<usize, Vec<u64>> = HashMap::new();
         let (mut seen, mut children) = (HashSet::from([i]), vec![i]);

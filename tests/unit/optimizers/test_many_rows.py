@@ -16,7 +16,7 @@ def heavy_tailed(rng, point):
 
 @pytest.mark.parametrize("f", [smooth, heavy_tailed])
 def test_refits_with_kept_choices_reach_the_evidence_of_a_first_fit(f):
-    """From 150 observations on, most refits keep the kernel and the transforms of the last fit."""
+    """From 151 observations on, most refits keep the kernel and the transforms of the last fit."""
     rng = np.random.default_rng(0)
     space = {name: bl.Real(0.0, 1.0) for name in "abc"}
     points = [dict(zip("abc", rng.random(3), strict=True)) for _ in range(200)]

@@ -17,8 +17,8 @@ use crate::strategy::warp::Warp;
 /// inaccurate.
 pub const MAX_NOISE: f64 = 1e12;
 
-/// The largest absolute target that a curve can state, relative to the largest absolute target of an observed value. The
-/// observed values determine the units, so the targets of diverging curves would otherwise overflow.
+/// The largest absolute target that a curve can state, relative to the largest absolute target of an observed value.
+/// Only observed values determine the units, so without this bound the target of a diverging curve could overflow.
 const MAX_STATED: f64 = 100.0;
 
 /// The value of a row, in units of f.
