@@ -189,11 +189,13 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         self._common: _CommonSpace | None = None
         self._log: OptunaLog | None = None
         self._made_for: Any = None
-        # The trials of a study as they were last read while one trial was sampled: (storage, id of this trial, trials).
-        self._read: tuple[Any, int, list[FrozenTrial]] | None = None
+        self._n_samples = 0
+        # The trials of a study as they were last read, before a trial was sampled: (storage, id of this trial, number
+        # of samples before the trials were read, trials).
+        self._read: tuple[Any, int, int, list[FrozenTrial]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("_lock", "_space_lock", "_common", "_log", "_made_for", "_read")
+        kept = ("_lock", "_space_lock", "_common", "_log", "_made_for", "_n_samples", "_read")
         return {name: value for name, value in vars(self).items() if name not in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -223,8 +225,8 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         minimizes(study)
         if self._given_space is not None:
             return dict(self._given_space)
-        trials = _trials_of(study)
-        self._read = (study._storage, trial._trial_id, trials)
+        n_samples, trials = self._n_samples, _trials_of(study)
+        self._read = (study._storage, trial._trial_id, n_samples, trials)
         return self._space_of(study, trials)
 
     def _space_of(self, study: Study, trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
@@ -249,20 +251,16 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         if not searched:
             return {}
         stale_before = None if self._stale_after is None else datetime.now() - self._stale_after
-        read, self._read = self._read, None
-        if not self._lock.acquire(blocking=False):
-            # Suggestions of other threads must be read first.
-            self._lock.acquire()
-            read = None
-        try:
-            is_of_now = read is not None and read[0] is study._storage and read[1] == trial._trial_id
-            trials = read[2] if read is not None and is_of_now else _trials_of(study)
+        with self._lock:
+            read, self._read = self._read, None
+            # If another thread has sampled a trial since the trials were read, its point must be read first.
+            is_of_now = read is not None and read[:3] == (study._storage, trial._trial_id, self._n_samples)
+            trials = read[3] if read is not None and is_of_now else _trials_of(study)
             seed = _seed_of(study, trials) if self._seed is None else self._seed
             log = self._log_for(searched, reverse, seed)
             params, note = log.suggest(trial, trials, stale_before)
             study._storage.set_trial_system_attr(trial._trial_id, NOTE, note)
-        finally:
-            self._lock.release()
+            self._n_samples += 1
         return params
 
     def sample_independent(

@@ -119,19 +119,24 @@ class OptunaLog:
     def _log_for(self, trial: Any, others: Sequence[Any], stale_before: datetime | None) -> "OptunaLog":
         """Return the log from which a trial's point is chosen: this log, or a log of the trials with smaller numbers.
 
-        Points of an initial design and random points depend only on the trial number in the log. If trials with larger
-        numbers already have points, the log contains a number that was reserved for this trial, and the trial gets this
-        number.
+        If the log of the trials with smaller numbers proposes the points that the trials with larger numbers already
+        have, its first point was reserved for this trial. Otherwise new results may have changed the proposals. They
+        may then contain a point that is being evaluated, but this log has all of these points.
         """
-        before = [each for each in others if each.number < trial.number]
-        if not any(self._start_of(each) is not None for each in others if each.number > trial.number):
+        ahead = [start for each in others if each.number > trial.number and (start := self._start_of(each)) is not None]
+        places = [start.place for start in ahead if start.place is not None]
+        if not ahead or len(places) < len(ahead):
             return self
         earlier = OptunaLog(self.optimizer)
         earlier._finished = self._finished
-        earlier._follow(earlier._derive(before, stale_before))
-        [here] = self._propose(1)
-        *_, there = earlier._propose(len(self._core) - len(earlier._core) + 1)
-        return earlier if _point(here) == _point(there) else self
+        earlier._follow(earlier._derive([each for each in others if each.number < trial.number], stale_before))
+        first = len(earlier._core)
+        proposed = [_point(event) for event in earlier._propose(max(places) - first + 1)]
+        reserved = all(
+            place >= first and proposed[place - first] == _point(start.step[1])
+            for place, start in zip(places, ahead, strict=True)
+        )
+        return earlier if reserved else self
 
     def _choose(self, n_drafts: int, starts: Sequence[Start]) -> tuple[int, str]:
         """Return the number in the log and the event of the next trial, after `n_drafts` trials of other processes.

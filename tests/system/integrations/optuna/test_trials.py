@@ -8,6 +8,7 @@ import threading
 from datetime import datetime, timedelta
 from time import sleep
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ import belated as bl
 
 optuna = pytest.importorskip("optuna")
 
-from optuna.distributions import CategoricalDistribution, IntDistribution  # noqa: E402
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution  # noqa: E402
 from optuna.trial import TrialState  # noqa: E402
 
 from belated.integrations import optuna_log  # noqa: E402
@@ -145,6 +146,48 @@ def test_points_in_flight_are_not_suggested_again_by_threads():
 
     study.optimize(objective, 20, n_jobs=4)
     assert [len(set(points[k : k + 4])) for k in range(0, 20, 4)] == [4] * 5
+
+
+@pytest.mark.filterwarnings("ignore:every point has been observed")
+@pytest.mark.parametrize("seed", range(10))
+def test_points_in_flight_differ_although_results_come_between_trials_that_sample_out_of_order(seed):
+    """A trial drafts the points of trials with smaller numbers. After new results these trials have other points."""
+    random = np.random.default_rng(seed)
+    space = {"i": IntDistribution(0, 3), "j": CategoricalDistribution(["a", "b", "c"])}
+    study = optuna.create_study(sampler=sampler_of(search_space=space))
+    started, in_flight = [], []
+    for _ in range(60):
+        while len(started) + len(in_flight) < 4:
+            started.append(study.ask())
+        step = random.choice(["sample", "tell"]) if started and in_flight else "sample" if started else "tell"
+        if step == "sample":
+            trial = started.pop(random.integers(len(started)))
+            for name, distribution in space.items():
+                trial._suggest(name, distribution)
+            in_flight.append(trial)
+        else:
+            trial = in_flight.pop(random.integers(len(in_flight)))
+            study.tell(trial, trial.params["i"] + "bca".index(trial.params["j"]))
+        points = [tuple(trial.params.values()) for trial in in_flight]
+        assert len(set(points)) == len(points)
+
+
+def test_points_of_other_threads_are_read_before_the_next_point_is_chosen(url):
+    """A thread reads the trials while another thread samples, and then waits until the other thread has finished."""
+    study, read = study_of(url), []
+
+    def optimizer(space, **settings):
+        if not read:
+            read.append(study.sampler.infer_relative_search_space(study, trials[1]._cached_frozen_trial))
+        return bl.BayesOpt(space, **settings)
+
+    study.sampler = sampler_of(search_space=None, optimizer=optimizer)
+    study.add_trial(optuna.trial.create_trial(params={"x": 0.5}, distributions={"x": FloatDistribution(0, 1)}, value=1))
+    trials = [study.ask(), study.ask()]
+    trials[0]._suggest("x", FloatDistribution(0, 1))
+    frozen = trials[1]._cached_frozen_trial
+    study.sampler.sample_relative(study, frozen, read[0])
+    assert len(study.sampler._log._core) == 2  # both other trials are in the log
 
 
 def optimize(url, n):
