@@ -23,6 +23,8 @@ k(s, T)·k(t, T)/k(T, T), where k(s, t) = a·β^α/(s + t + β)^α (Swersky, Sno
 + σ²·1 and r = y − m, a curve is equivalent to an observation of h with mean cᵀK⁻¹r/p and variance 1/p, p = cᵀK⁻¹c. The
 hyperparameters maximise the evidence of the complete curves. The options are in `OPTIONS`. With the option ``core``,
 1/p and the mean are the statements of belated's model of curves, which has the form "empirical" with its own choices.
+
+The forecasts with the name ``BayesOpt`` come from ``BayesOpt.predict_final``, which uses belated's own model of f.
 """
 
 import argparse
@@ -42,6 +44,7 @@ from curves import GROUPS, family
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import least_squares, minimize
 
+import belated as bl
 from belated._core import CurveModel
 
 N_TEST = 40
@@ -347,7 +350,26 @@ MODELS = [
     "curves+slope+empirical+inflated",
     "curves+empirical+inflated+warped",
     "curves+empirical+core",
+    "BayesOpt",
 ]
+
+
+def predictions_of_optimizer(space, points, curves, known, tests):
+    """Return the forecasts of `predict_final` for running trials; the first points have the complete curves."""
+    optimizer = bl.BayesOpt(space, curve=bl.Curve(curves.shape[1]), stopping=None, seed=0)
+    for params, curve in zip(points, curves, strict=False):
+        trial = optimizer.add(params)
+        for step, value in enumerate(curve.tolist(), 1):
+            trial.report(step, value)
+        trial.observe(float(curve[-1]))
+    found = []
+    for params, curve in zip(points[len(curves) :], tests, strict=True):
+        trial = optimizer.add(params)
+        for step, value in enumerate(curve[:known].tolist(), 1):
+            trial.report(step, value)
+        found.append(optimizer.predict_final(trial))
+        trial.abandon()
+    return np.array(found).T
 
 
 def forecast(model, x, curves, known, x_tests, tests):
@@ -403,7 +425,11 @@ def measure(model, name, n_ended, repeat, fraction=1 / 3):
     there = np.isfinite(curves).all(axis=1)
     rows, curves = rows[there][: n_ended + N_TEST], curves[there][: n_ended + N_TEST]
     x, known = x[rows], math.ceil(of.n_steps * fraction)
-    mean, std = forecast(model, x[:n_ended], curves[:n_ended], known, x[n_ended:], curves[n_ended:])
+    if model == "BayesOpt":
+        points = [of.grid.params(row) for row in rows]
+        mean, std = predictions_of_optimizer(of.space, points, curves[:n_ended], known, curves[n_ended:])
+    else:
+        mean, std = forecast(model, x[:n_ended], curves[:n_ended], known, x[n_ended:], curves[n_ended:])
     std = np.maximum(std, 1e-3)
     z = (curves[n_ended:, -1] - mean) / std
     density = np.maximum(-0.5 * z**2 - np.log(std) - 0.5 * math.log(2 * math.pi), LOWEST_DENSITY)

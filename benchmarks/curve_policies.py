@@ -186,6 +186,10 @@ def measure(policy, name, seed, real_seconds=False):
         "final": round(float(np.log10(np.clip(run.regret[-1], 1e-3, 10))), 4),
         "trials": len(run.trials),
         "complete": run.n_complete,
+        "ended": len(run.ended()),
+        "steps": sum(trial.n_steps for trial in run.ended()) / of.n_steps,
+        "winners": len(run.winners(of.noise)),
+        "winners_stopped": sum(trial.value is None for trial in run.winners(of.noise)),
         "seconds": round(run.seconds, 3),
     }
 

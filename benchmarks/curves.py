@@ -59,6 +59,9 @@ class Family:
         The declared values, averaged over the training seeds; −inf if the training failed with one of them.
     best, median : float
         Over all configurations.
+    noise : float
+        The standard deviation of the declared values of a configuration, over the better half of the configurations.
+        Values vary more where trainings diverge.
     """
 
     def __init__(self, name, space, values, seconds, declared="last"):
@@ -68,6 +71,8 @@ class Family:
         means = self.declare(values).mean(axis=-1)
         self.finals = np.where(np.isnan(means), -np.inf, means)
         self.best, self.median = float(self.finals.max()), float(np.median(self.finals))
+        better = self.declare(values)[self.finals >= self.median]
+        self.noise = float(np.sqrt(better.var(axis=-1, ddof=1).mean()))
 
     def declare(self, curves):
         """Return the declared values of complete curves (…, T)."""
@@ -109,12 +114,18 @@ GROUPS = {"real": REAL, "synthetic": SYNTHETIC, "open": REAL + SYNTHETIC, "held-
 
 
 class Trained(NamedTuple):
-    """A trial of a run: the params, the number of steps, the declared value or None, and the time of the last step."""
+    """A trial of a run: the params, the number of steps, the declared value or None, and the time of the last step.
+
+    ``full`` is the declared value of the whole curve, which the policy does not know if the trial is stopped.
+    ``incumbent`` is the best value of the earlier trials when the trial was complete or stopped, None before that.
+    """
 
     params: dict
     n_steps: int
     value: float | None
     time: float
+    full: float
+    incumbent: float | None = None
 
 
 @dataclass(frozen=True)
@@ -142,6 +153,14 @@ class Run:
     @property
     def n_complete(self):
         return sum(trial.value is not None for trial in self.trials)
+
+    def ended(self):
+        """Return the complete and the stopped trials. Trials that fail, or that run at the end, are left out."""
+        return [trial for trial in self.trials if trial.incumbent is not None]
+
+    def winners(self, noise):
+        """Return the trials whose whole curve exceeds the incumbent by two standard deviations of the noise."""
+        return [trial for trial in self.ended() if trial.full > trial.incumbent + 2 * noise]
 
 
 def simulate_curves(policy, family, seed, workers=4, budget=30, real_seconds=False):
@@ -187,8 +206,8 @@ def simulate_curves(policy, family, seed, workers=4, budget=30, real_seconds=Fal
     def start():
         asked = timed(policy.ask)
         if isinstance(asked, dict):
-            trials.append(Trained(asked, 0, None, now))
             curves.append(family.curve(asked, int(rng.random() * family.n_seeds)))
+            trials.append(Trained(asked, 0, None, now, float(family.declare(curves[-1]))))
             costs.append(family.seconds[family.grid.find(asked)] / unit if real_seconds else 1.0)
             asked = len(trials) - 1
         if asked is not None:
@@ -206,9 +225,11 @@ def simulate_curves(policy, family, seed, workers=4, budget=30, real_seconds=Fal
         elif not timed(policy.report, number, step, value) and step < n_steps:
             heapq.heappush(queue, (now + costs[number], number))
             continue
-        elif step == n_steps:
-            value = float(family.declare(curve))
-            trials[number] = trials[number]._replace(value=value)
+        elif step < n_steps:
+            trials[number] = trials[number]._replace(incumbent=incumbent)
+        else:
+            value = trials[number].full
+            trials[number] = trials[number]._replace(value=value, incumbent=incumbent)
             timed(policy.end, number, value)
             if value > incumbent:
                 incumbent = value

@@ -41,7 +41,7 @@ const MIN_CURVES: usize = 5;
 const KERNEL_WEIGHT: f64 = 20.0;
 
 /// With n ended curves, variances are multiplied by 1 + UNCERTAINTY/n, because c, m and K are estimates.
-const UNCERTAINTY: f64 = 10.0;
+pub const UNCERTAINTY: f64 = 20.0;
 
 /// The reports of a trial: pairs (step, value), sorted by step. Steps count from 1. Values that are not finite are
 /// ignored.
@@ -125,7 +125,7 @@ impl CurveModel {
 
     /// Returns what a curve says about h, or `None` if it has no report on the grid.
     ///
-    /// The variance is (1 + 10/n)/p. A curve with a report at the last step has no statement: its value is this report.
+    /// The variance is (1 + 20/n)/p. A curve with a report at the last step has no statement: its value is this report.
     pub fn statement(&self, curve: &Curve) -> Option<Statement> {
         let (mut reported, mut r) = (Vec::new(), Vec::new());
         let mut position = 0;

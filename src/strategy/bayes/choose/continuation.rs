@@ -1,8 +1,10 @@
 //! Forecasts of the values of running and stopped trials, and whether the evaluation of a running trial should go on.
 //!
-//! Notation: T is the last step of a curve, t the last reported step, o = f(x) + u the value at step T, and f* the
-//! incumbent. u is the noise of a value.
+//! Notation: T is the last step of a curve, t the last reported step, and f* the incumbent. The value at step T is
+//! h + ε, where h = f(x) + u, and u differs between trainings at the same point. The noise variance λ of the values of
+//! the model is var u + σ², where σ² is the variance of ε.
 
+use crate::curves::UNCERTAINTY;
 use crate::error::Result;
 use crate::gp::{Target, as_row};
 use crate::ledger::{Ledger, State, TrialNumber};
@@ -12,27 +14,35 @@ use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::acquisitions::formula::floored_std;
 use crate::strategy::bayes::acquisitions::incumbents::incumbent;
 use crate::strategy::bayes::acquisitions::log_ei::log_improvement;
+use crate::strategy::bayes::model::targets::variance_of_target;
 use crate::strategy::units::Units;
 
 /// A trial ends if less than this share of its expected improvement per step is left. With the share 1, almost every
 /// trial would end by chance, since this is examined at each step.
 const SHARE: f64 = 1.0 / 3.0;
 
+/// The smallest share of var u in the noise variance λ. λ and σ² are separate estimates, so λ − σ² can be negative.
+const LEAST_BETWEEN: f64 = 0.1;
+
 /// Forecasts of a trial with a curve, in units of the targets. Each is a mean and a variance.
 struct Forecast {
     /// f at the point of the trial. Only the curves of stopped trials are used.
     f: (f64, f64),
-    /// o, given the curve of the trial.
-    o: (f64, f64),
+    /// h, given the curve of the trial.
+    h: (f64, f64),
+    /// σ².
+    noise: f64,
     incumbent: f64,
     units: Units,
 }
 
 /// Forecasts the value of a running or stopped trial. Returns `None` if its curve says nothing, or without a model.
 ///
-/// Let s = o + e be the statement of the curve, with e ~ N(0, v), and let λ be the variance of u. The curve of a running
-/// trial is not a row of the model, so o ~ N(E f, var f + λ) before s is known. The curve of a stopped trial is a row, so
-/// f is given s. Then o = f + w(s − f) + r with w = λ/(λ + v) and r ~ N(0, w v).
+/// Let s = h + e be the statement of the curve, with e ~ N(0, v), and let b be the variance of u. The curve of a running
+/// trial is not a row of the model, so h ~ N(E f, var f + b) before s is known. The curve of a stopped trial is a row, so
+/// f is given s. Then h = f + w(s − f) + r with w = b/(b + v) and r ~ N(0, w v).
+///
+/// With n observed values, var f and b are multiplied by 1 + [`UNCERTAINTY`]/n, because the hyperparameters are estimates.
 fn forecast(
     bayes: &mut BayesOpt,
     log: &Ledger,
@@ -43,6 +53,7 @@ fn forecast(
     let Some(said) = bayes.training.statement(log, number) else {
         return Ok(None);
     };
+    let noise = bayes.training.noise_of_curves(log, number);
     bayes.fit_for_decisions(log, query, call)?;
     let query = Query {
         context: log.context(number),
@@ -56,22 +67,27 @@ fn forecast(
         return Ok(None);
     };
     let (mean, f_variance) = gp.predict(as_row(log.row(number).to_vec()).view());
-    let (mean, f_variance, noise) = (mean[0], f_variance[0], gp.noise_variance());
-    let o = match log.trials()[number].state {
+    let (mean, f_variance) = (mean[0], f_variance[0]);
+    let noise = variance_of_target(units, said.value, noise.sqrt());
+    let between = (gp.noise_variance() - noise).max(LEAST_BETWEEN * gp.noise_variance());
+    let inflation = 1.0 + UNCERTAINTY / log.n_observed().max(1) as f64;
+    let (inflated, between) = (f_variance * inflation, between * inflation);
+    let h = match log.trials()[number].state {
         State::Stopped => {
-            let weight = noise / (noise + variance);
-            let rest = (1.0 - weight).powi(2) * f_variance + weight * variance;
+            let weight = between / (between + variance);
+            let rest = (1.0 - weight).powi(2) * inflated + weight * variance;
             (mean + weight * (value - mean), rest)
         }
         _ => {
-            let prior = f_variance + noise;
+            let prior = inflated + between;
             let weight = prior / (prior + variance);
             (mean + weight * (value - mean), prior * (1.0 - weight))
         }
     };
     Ok(Some(Forecast {
         f: (mean, f_variance),
-        o,
+        h,
+        noise,
         incumbent: incumbent(gp, &posterior.stopped, query)?,
         units,
     }))
@@ -90,12 +106,16 @@ pub fn forecast_value(
         return Ok(None);
     }
     let found = forecast(bayes, log, number, query, call)?;
-    Ok(found.map(|found| found.units.moments(found.o.0, found.o.1.sqrt())))
+    Ok(found.map(|found| {
+        found
+            .units
+            .moments(found.h.0, (found.h.1 + found.noise).sqrt())
+    }))
 }
 
 /// Returns whether the evaluation of a trial should end, because its curve has made it much less promising.
 ///
-/// The trial ends if E max(0, o − f*)/(T − t)^power, given its curve, is less than the [`SHARE`] of
+/// The trial ends if E max(0, h − f*)/(T − t)^power, given its curve, is less than the [`SHARE`] of
 /// E max(0, f − f*)/T^power without its curve. Both use the values and curves of all trials that have ended. Trials go on
 /// before a model of curves has been fitted. They also go on after T/2: little is saved then, and complete curves show
 /// how curves end.
@@ -122,5 +142,5 @@ pub fn should_end(
         std.ln() + log_improvement((mean - found.incumbent) / std).0
     };
     let left = f64::from(declared.steps - step) / f64::from(declared.steps);
-    Ok(log_ei(found.o) - log_ei(found.f) < SHARE.ln() + power * left.ln())
+    Ok(log_ei(found.h) - log_ei(found.f) < SHARE.ln() + power * left.ln())
 }

@@ -65,6 +65,18 @@ impl Statements {
         self.model.is_some()
     }
 
+    /// The variance σ² of the noise of a value at the last step. It is 0 without a model, and for a curve with a report at
+    /// the last step.
+    pub fn noise(&self, trial: &Trial, declared: Curve) -> f64 {
+        let known = finite_curve(trial, declared)
+            .last()
+            .is_some_and(|last| last.0 == declared.steps);
+        match &self.model {
+            Some(model) if !known => model.noise(),
+            _ => 0.0,
+        }
+    }
+
     /// The statement about a stopped trial that is a row, or `None` if its curve says nothing.
     pub fn of_row(&self, number: TrialNumber) -> Option<Statement> {
         self.kept.get(&number).and_then(|kept| kept.1)

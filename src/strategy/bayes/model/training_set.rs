@@ -323,6 +323,13 @@ impl TrainingSet {
         self.statements.of(&log.trials()[number], declared)
     }
 
+    /// The variance of the noise of the value of a trial at the last step of its curve, in squared units of f.
+    pub fn noise_of_curves(&self, log: &Ledger, number: TrialNumber) -> f64 {
+        let trial = &log.trials()[number];
+        let declared = log.problem().curve;
+        declared.map_or(0.0, |declared| self.statements.noise(trial, declared))
+    }
+
     /// Returns one row per trial. A row contains the encoded point and the encoded context.
     pub fn encode(&self, log: &Ledger, numbers: &[TrialNumber]) -> Array2<f64> {
         let rows = numbers.iter().flat_map(|&number| log.row(number));
