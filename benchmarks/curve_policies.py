@@ -25,6 +25,9 @@ highest value. The policies are:
     Optuna's multivariate TPE, with the pruner that the name gives. Pruned trials are told as pruned.
 ``smac``, ``dehb``, ``mobster``
     The optimizers in rivals.py. Each needs an environment of its own, and runs only if ``--policies`` names it.
+
+The columns ``ended`` and ``steps`` count the complete and stopped trials and their steps, in units of a whole training.
+``winners`` are those whose whole curve exceeds the incumbent by two standard deviations of the noise.
 """
 
 import argparse
@@ -173,6 +176,9 @@ POLICIES |= {
 }
 
 
+COLUMNS = ["score", "final", "trials", "complete", "ended", "steps", "winners", "winners_stopped", "seconds"]
+
+
 def measure(policy, name, seed, real_seconds=False):
     """Return the record of one run."""
     of = family(name)
@@ -237,7 +243,7 @@ def main(argv=None):
     parser.add_argument("--policies", nargs="+", default=DEFAULT, choices=POLICIES)
     parser.add_argument("--seeds", default="0:5")
     parser.add_argument("--real-seconds", action="store_true")
-    parser.add_argument("--column", default="score", choices=["score", "final", "trials", "complete", "seconds"])
+    parser.add_argument("--column", default="score", choices=COLUMNS)
     arguments = parser.parse_args(argv)
     first, last = map(int, arguments.seeds.split(":"))
     arguments.seeds = range(first, last)

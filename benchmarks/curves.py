@@ -72,7 +72,7 @@ class Family:
         self.finals = np.where(np.isnan(means), -np.inf, means)
         self.best, self.median = float(self.finals.max()), float(np.median(self.finals))
         better = self.declare(values)[self.finals >= self.median]
-        self.noise = float(np.sqrt(better.var(axis=-1, ddof=1).mean()))
+        self.noise = float(np.sqrt(np.nanmean(better.var(axis=-1, ddof=1))))
 
     def declare(self, curves):
         """Return the declared values of complete curves (…, T)."""

@@ -63,7 +63,7 @@ def test_runs_agree_with_a_loop_over_steps(curves, declared, failing, continues,
     run = curves.simulate_curves(policy, family, seed, workers=3, budget=10)
     rng = np.random.default_rng(seed)
     horizon = 10 * 9 // 3
-    running, stopped, best, regret, trace = [], {}, None, 1.0, []
+    running, stopped, best, regret, trace, wins = [], {}, None, 1.0, [], {}
 
     def start():
         params = other.ask()
@@ -86,6 +86,9 @@ def test_runs_agree_with_a_loop_over_steps(curves, declared, failing, continues,
                 done = True
             else:
                 done = other.report(number, step, value)
+                if done or step == 9:
+                    full = curve[-1] if declared == "last" else curve.max()
+                    wins[number] = full > (-np.inf if best is None else best) + 2 * family.noise
                 if step == 9:
                     done = True
                     value = curve[-1] if declared == "last" else max(curve)
@@ -104,6 +107,7 @@ def test_runs_agree_with_a_loop_over_steps(curves, declared, failing, continues,
     assert str(policy.calls) == str(other.calls)
     expected = [([1.0, *trace])[int(math.floor(horizon * k / 100 + 1e-9))] for k in range(1, 101)]
     np.testing.assert_allclose(run.regret, expected)
+    assert len(run.ended()) == len(wins) and len(run.winners(family.noise)) == sum(wins.values())
     assert len(run.trials) == other.n
 
 
