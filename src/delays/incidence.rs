@@ -75,4 +75,11 @@ impl Incidence {
         }
         estimate
     }
+
+    /// The share of the arrivals of the estimate that come after an age.
+    pub fn later(&self, age: f64) -> f64 {
+        let until = |n: usize| n.checked_sub(1).map_or(0.0, |last| self.arrived[last]);
+        let n_before = self.times.partition_point(|&t| t <= age);
+        1.0 - until(n_before) / until(self.times.len())
+    }
 }

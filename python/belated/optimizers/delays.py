@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import DelayDistribution, InvalidValue
+from belated.optimizers.hand_overs import n_hand_overs
 from belated.optimizers.log import Array, Log
 from belated.optimizers.trial import Trial
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
+from belated.warn import warn
 
 if TYPE_CHECKING:
     from belated.optimizers.life_cycle import LifeCycle
@@ -44,7 +46,7 @@ class Estimate(NamedTuple):
 
 
 class Overdue(NamedTuple):
-    """A trial whose age exceeds the 95 % quantile of delays, and the probability that its result ever arrives."""
+    """A trial that is old and probably lost (see `Optimizer.overdue`), and the probability that its result arrives."""
 
     trial: Trial
     age: float
@@ -249,7 +251,9 @@ class Delays:
         for number, age in late:
             arrives = _estimate(self._distribution.arrives_ever(age))
             assert arrives is not None  # the distribution is known
-            found.append((number, age, arrives))
+            # Early in a study, the data do not show whether a late trial is lost.
+            if arrives.high < 0.5:
+                found.append((number, age, arrives))
         return sorted(found, key=lambda each: (each[2].estimate, each[0]))
 
     def _in_flight(self) -> dict[int, InFlight]:
@@ -343,6 +347,8 @@ class _Trials(NamedTuple):
     outcomes: NDArray[np.int64]
     # (number, start, end of the lease) of each pending trial.
     pending: list[tuple[int, float, float | None]]
+    # The starts and the ends of the observed trials.
+    observed: Array
     # The sorted wall-clock times of all suggestions.
     started: Array
     # The latest time in the log, and the median delay of arrivals.
@@ -360,6 +366,9 @@ class _Fit(NamedTuple):
 
 # The data and the last fit of each optimizer or study.
 _CACHE: WeakKeyDictionary[LifeCycle[Any], tuple[_Trials, _Fit | None]] = WeakKeyDictionary()
+
+# The optimizers and studies that gave the warning about hand-overs.
+_WARNED: WeakSet[LifeCycle[Any]] = WeakSet()
 
 
 def delays_of(source: LifeCycle[Any]) -> Delays:
@@ -395,11 +404,26 @@ def delays_of(source: LifeCycle[Any]) -> Delays:
     return Delays(clock, now, fit.ages, fit.outcomes, in_flight, fit.distribution)
 
 
+def forecast_of(source: LifeCycle[Any], by: float | datetime | timedelta | None) -> Forecast:
+    """Return the forecast of an optimizer or study. If results are handed over together, warn once."""
+    forecast = delays_of(source).forecast(by)
+    if source._problem.clock == "seconds" and forecast.n_pending and source not in _WARNED:
+        number = n_hand_overs(*_CACHE[source][0].observed)
+        if number:
+            _WARNED.add(source)
+            warn(
+                f"the results came together at {number} times: forecasts assume that results come one by one, so the "
+                "intervals do not hold for times between such hand-overs"
+            )
+    return forecast
+
+
 def _trials(log: Log, key: tuple[int, list[str]]) -> _Trials:
     """Read the suggested trials of a log."""
     ages: list[float] = []
     outcomes: list[int] = []
     pending: list[tuple[int, float, float | None]] = []
+    observed: list[tuple[float, float]] = []
     started: list[float] = []
     latest = -np.inf
     for number in log.numbers(None):
@@ -414,8 +438,11 @@ def _trials(log: Log, key: tuple[int, list[str]]) -> _Trials:
         else:
             ages.append(max(end - start, 0.0))
             outcomes.append(_OUTCOMES[record.state])
+            if record.state == "observed":
+                observed.append((start, end))
         latest = max(latest, start if end is None else max(start, end))
     delays, codes = np.array(ages, dtype=float), np.array(outcomes, dtype=np.int64)
     arrived = delays[codes == _ARRIVED]
     median = float(np.median(arrived)) if len(arrived) else 0.0
-    return _Trials(key, delays, codes, pending, np.sort(started), float(latest), median)
+    times = np.array(observed, dtype=float).reshape(-1, 2).T
+    return _Trials(key, delays, codes, pending, times, np.sort(started), float(latest), median)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import BelatedError, GaussianProcess, InvalidSetting
-from belated.optimizers.delays import Delays, Forecast, Overdue, delays_of
+from belated.optimizers.delays import Delays, Forecast, Overdue, delays_of, forecast_of
 from belated.optimizers.durations import Durations, durations_of
 from belated.optimizers.importance import total_effects
 from belated.optimizers.log import Array, Log
@@ -204,13 +204,15 @@ class ReadAccess(ABC):
         >>> str(optimizer.forecast(by=20))
         '8 pending, no forecast: no trial has arrived'
         """
-        return self.delays_.forecast(by)
+        return forecast_of(self._source, by)
 
     def overdue(self) -> list[Overdue]:
-        """Return the trials in flight whose age exceeds the 95 % quantile of the delays of trials that arrive.
+        """Return the trials in flight that are late and whose results probably never arrive.
 
-        The trials are sorted by the probability that their results arrive; the least likely result comes first. The
-        list is empty before the first result.
+        The age of such a trial exceeds the 95 % quantile of the delays of trials that arrive, and the 80 % interval of
+        the probability that its result arrives lies below 1/2. The trials are sorted by this probability; the least
+        likely result comes first. The list is empty before the first result, and is often empty early in a study, when
+        long delays and lost trials look the same.
 
         Examples
         --------
