@@ -14,6 +14,11 @@ transforms (PIT) between 0.1 and 0.9, and the Kolmogorov–Smirnov distance of t
 multiplied by the root of the number of studies, for all studies and for each pair of shares. For one study design, the
 1 % critical value is 1.63.
 
+*early*: trials start evenly, 20 per mean delay, up to 1, 2, 4 or 6 mean delays after the start of the study. At least
+3 have arrived. The number of arrivals in the next mean delay is forecast. The program prints the coverage of the
+intervals minus the probability of the intervals under the forecast, for each law and share of lost trials, and for all
+of them.
+
 Usage: python benchmarks/delays.py [--simulations 200] [--arrivals 60]
 """
 
@@ -55,6 +60,11 @@ LAWS = {
 UNIT = 20.0
 # The probabilities that a trial never ends and that it fails.
 SHARES = [(0.0, 0.0), (0.3, 0.0), (0.6, 0.0), (0.15, 0.15), (0.3, 0.3)]
+
+
+# Laws of early studies, with their means in units of 20.
+EARLY = {"exponential": 1.0, "weibull, shape 2": math.gamma(1.5), "log-normal, spread 1": math.exp(0.5)}
+LOST = (0.0, 0.2, 0.5)
 
 
 def simulate(rng, law, n, never, fails):
@@ -128,6 +138,29 @@ def counts(rng, law, never, fails, simulations, clock="seconds"):
     return np.array(inside), np.array(transforms)
 
 
+def early(rng, law, lost, means, simulations, clock):
+    """Return the coverage minus the probability of the intervals of counts, and the expected and true shares of trials
+    in flight that never arrive."""
+    n, excess, never = round(UNIT * means), [], []
+    while len(excess) < simulations:
+        arrival = simulate(rng, law, n, lost, 0.0)[0] / EARLY[law]
+        if clock == "iterations":
+            arrival, age = np.floor(arrival) + 1, n - np.arange(n, dtype=float)
+            done = arrival < age
+        else:
+            age = rng.uniform(0, n, n)
+            done = arrival <= age
+        if done.sum() < 3 or done.all():
+            continue
+        flying, ends = age[~done], arrival[~done]
+        count = np.sum(ends < flying + UNIT) if clock == "iterations" else np.sum(ends <= flying + UNIT)
+        fit = DelayDistribution(np.where(done, arrival, age), np.where(done, ARRIVED, CENSORED), clock=clock)
+        _, low, high, _ = fit.count(flying, UNIT)
+        excess.append((low <= count <= high) - fit.count_distribution(flying, UNIT)[int(low) : int(high) + 1].sum())
+        never.append([np.mean([1 - fit.arrives_ever(each)[0] for each in flying]), np.mean(np.isinf(ends))])
+    return np.mean(excess), np.mean(never, 0)
+
+
 def distance(transforms):
     """Return the Kolmogorov–Smirnov distance from the uniform distribution times the root of n."""
     u, n = np.sort(transforms), len(transforms)
@@ -180,6 +213,20 @@ def describe_counts(rng, simulations, clock):
     }
 
 
+def describe_early(rng, simulations, clock):
+    result = {}
+    for means in (1, 2, 4, 6):
+        cells = {(law, lost): early(rng, law, lost, means, simulations, clock) for law in EARLY for lost in LOST}
+        result[f"{means} mean delays"] = {
+            "coverage minus probability": round(float(np.mean([excess for excess, _ in cells.values()])), 3),
+            "by law and lost share": {law: [round(float(cells[law, lost][0]), 3) for lost in LOST] for law in EARLY},
+            "never, expected and true": {
+                law: [[round(float(share), 2) for share in cells[law, lost][1]] for lost in LOST] for law in EARLY
+            },
+        }
+    return result
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--simulations", type=int, default=200)
@@ -190,6 +237,7 @@ def main():
         "bias": {law: describe_bias(rng, law, n, arguments.arrivals) for law in LAWS},
         "few": describe_few(rng, n),
         "counts": {clock: describe_counts(rng, n, clock) for clock in ("seconds", "iterations")},
+        "early": {clock: describe_early(rng, 2 * n, clock) for clock in ("seconds", "iterations")},
     }
     print(json.dumps(result, indent=1))
 

@@ -76,10 +76,18 @@ impl Incidence {
         estimate
     }
 
-    /// The share of the arrivals of the estimate that come after an age.
-    pub fn later(&self, age: f64) -> f64 {
+    /// Returns `Records::early`. On the clock of iterations, a trial of age k may still arrive with delay k.
+    pub fn early(&self, records: &Records) -> f64 {
         let until = |n: usize| n.checked_sub(1).map_or(0.0, |last| self.arrived[last]);
-        let n_before = self.times.partition_point(|&t| t <= age);
-        1.0 - until(n_before) / until(self.times.len())
+        let all = until(self.times.len());
+        let (mut sum, mut total) = (0.0, 0.0);
+        for (age, _, weight) in records.groups.iter().filter(|g| g.1 == Outcome::Censored) {
+            let elapsed = records.resolution.elapsed(*age);
+            let before = until(self.times.partition_point(|&t| t <= elapsed)) / all;
+            // Trials that were just suggested are not silent yet, and count little.
+            sum += weight * before * (1.0 - before);
+            total += weight * before;
+        }
+        if total > 0.0 { sum / total } else { 0.0 }
     }
 }

@@ -31,7 +31,7 @@ const LOCATION_STD: f64 = 1.5;
 const TYPICAL_LOG_STD: f64 = 0.7;
 const SPREAD_STD: f64 = 0.4;
 const CONCENTRATION: f64 = 0.5;
-const EARLY_FACTOR: f64 = 20.0;
+const EARLY_FACTOR: f64 = 16.0;
 
 /// The concentrations of the prior for arrivals and for trials that never end. While silent trials are younger than many
 /// of the delays so far, the data do not distinguish long delays from trials that never end (Maller and Zhou 1996). With

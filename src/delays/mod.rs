@@ -51,14 +51,16 @@ impl DelayDistribution {
         options: &Options,
         stop: &mut Stop,
     ) -> Result<std::result::Result<Self, Unknown>> {
-        let records = match Records::new(ages, outcomes, resolution)? {
+        let mut records = match Records::new(ages, outcomes, resolution)? {
             Ok(records) => records,
             Err(unknown) => return Ok(Err(unknown)),
         };
+        let incidence = Incidence::of(&records);
+        records.early = incidence.early(&records);
         let fits = fit::fit_families(&records, options, stop)?;
         let draws = draws::draws(&fits, &records, options, stop)?;
         Ok(Ok(Self {
-            incidence: Incidence::of(&records),
+            incidence,
             fits,
             draws,
             scale: records.scale,

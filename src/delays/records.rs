@@ -1,6 +1,5 @@
 //! The records of trials, sorted by age, with equal records grouped.
 
-use super::incidence::Incidence;
 use crate::error::{Error, Result};
 
 /// The end of a trial at its age.
@@ -120,7 +119,7 @@ pub struct Records {
     pub scale: f64,
     pub follow_up: f64,
     /// The share of the arrivals so far that come after the age of a trial, averaged over the censored trials with the
-    /// share of earlier arrivals as weight.
+    /// share of earlier arrivals as weight; see `Incidence::early`.
     pub early: f64,
     /// Σ log t over exact delays. A density of t is a density of log t divided by t.
     pub log_jacobian: f64,
@@ -184,7 +183,6 @@ impl Records {
             }
         }
         records.groups = groups;
-        records.early = early(&records);
         Ok(Ok(records))
     }
 
@@ -203,19 +201,6 @@ impl Records {
             ..*self
         })
     }
-}
-
-/// Returns `Records::early`. On the clock of iterations, a trial of age k may still arrive with delay k.
-fn early(records: &Records) -> f64 {
-    let incidence = Incidence::of(records);
-    let (mut sum, mut total) = (0.0, 0.0);
-    for (age, _, weight) in records.groups.iter().filter(|g| g.1 == Outcome::Censored) {
-        let later = incidence.later(records.resolution.elapsed(*age));
-        // Trials that were just suggested are not silent yet, and count little.
-        sum += weight * (1.0 - later) * later;
-        total += weight * (1.0 - later);
-    }
-    if total > 0.0 { sum / total } else { 0.0 }
 }
 
 fn check(ages: &[f64], n_outcomes: usize, resolution: Resolution) -> Result<()> {

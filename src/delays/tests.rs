@@ -8,6 +8,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::family::Family;
 use super::fit::{Options, fit_families};
+use super::incidence::Incidence;
 use super::likelihood::{FAILS, NEVER, P, negative_log};
 use super::records::{Records, Resolution};
 use super::{DelayDistribution, Outcome};
@@ -72,7 +73,8 @@ const RESOLUTIONS: [Resolution; 3] = [
 fn gradients_and_hessians_are_finite_differences() {
     let free: Vec<usize> = (0..P).collect();
     for resolution in RESOLUTIONS {
-        let records = records(60, resolution);
+        let mut records = records(60, resolution);
+        records.early = 0.3;
         for family in Family::ALL {
             for theta in [
                 [0.1, -0.3, -0.5, -1.0, -0.4, 0.2],
@@ -232,6 +234,30 @@ fn incidence_equals_its_definition() {
         assert!((estimate.survival_variance[j] - expected).abs() < 1e-13);
         assert!((estimate.arrived_variance[j] - variance).abs() < 1e-13);
     }
+}
+
+/// Four trials arrive at 1, 2, 3 and 4.
+#[test]
+fn records_are_early_if_silent_trials_are_younger_than_delays() {
+    let early = |silent: &[f64], resolution: Resolution| {
+        let mut ages = vec![1.0, 2.0, 3.0, 4.0];
+        let mut outcomes = vec![Arrived; 4];
+        ages.extend(silent);
+        outcomes.resize(ages.len(), Censored);
+        let Ok(records) = Records::new(&ages, &outcomes, resolution).unwrap() else {
+            panic!("there are arrivals");
+        };
+        Incidence::of(&records).early(&records)
+    };
+    for resolution in [Resolution::Exact, Resolution::Iterations] {
+        assert_eq!(early(&[], resolution), 0.0);
+        assert_eq!(early(&[9.0, 9.0], resolution), 0.0);
+        assert_eq!(early(&[9.0, 0.0, 0.0], resolution), 0.0);
+    }
+    // On the clock of iterations, the trial of age 4 may arrive with delay 4: 5, 4, 3 and 1 trials are exposed, and the
+    // arrivals have the shares 1/5, 1/5, 1/5 and 2/5.
+    assert!(early(&[4.0], Resolution::Exact).abs() < 1e-12);
+    assert!((early(&[4.0], Resolution::Iterations) - 0.4).abs() < 1e-12);
 }
 
 #[test]

@@ -33,6 +33,11 @@ _FOREVER = 1e300
 _REFIT_AFTER = 0.1
 
 
+# The level of the interval that decides whether a trial is overdue. It is high, because early in a study late trials may
+# look lost although they arrive.
+_OVERDUE_LEVEL = 0.98
+
+
 class Estimate(NamedTuple):
     """An estimate with a central 80 % interval.
 
@@ -46,7 +51,7 @@ class Estimate(NamedTuple):
 
 
 class Overdue(NamedTuple):
-    """A trial that is old and probably lost (see `Optimizer.overdue`), and the probability that its result arrives."""
+    """A trial that is late and probably lost, its age, and the probability that its result ever arrives."""
 
     trial: Trial
     age: float
@@ -251,8 +256,9 @@ class Delays:
         for number, age in late:
             arrives = _estimate(self._distribution.arrives_ever(age))
             assert arrives is not None  # the distribution is known
-            # Early in a study, the data do not show whether a late trial is lost.
-            if arrives.high < 0.5:
+            certain = self._distribution.arrives_ever(age, _OVERDUE_LEVEL)
+            assert certain is not None
+            if certain[2] < 0.5:
                 found.append((number, age, arrives))
         return sorted(found, key=lambda each: (each[2].estimate, each[0]))
 

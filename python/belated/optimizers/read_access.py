@@ -209,10 +209,10 @@ class ReadAccess(ABC):
     def overdue(self) -> list[Overdue]:
         """Return the trials in flight that are late and whose results probably never arrive.
 
-        The age of such a trial exceeds the 95 % quantile of the delays of trials that arrive, and the 80 % interval of
+        The age of such a trial exceeds the 95 % quantile of the delays of trials that arrive, and the 98 % interval of
         the probability that its result arrives lies below 1/2. The trials are sorted by this probability; the least
-        likely result comes first. The list is empty before the first result, and is often empty early in a study, when
-        long delays and lost trials look the same.
+        likely result comes first. The list is empty before the first result. Early in a study and with few results, it
+        is often empty, because long delays and lost trials look the same.
 
         Examples
         --------

@@ -155,6 +155,43 @@ def test_counts_of_arrivals_are_calibrated():
     assert distance < 1.63 / math.sqrt(150)
 
 
+@pytest.mark.parametrize("clock", ["seconds", "iterations"])
+def test_early_in_a_study_silence_is_not_read_as_loss(clock):
+    # All trials arrive, and 20 start per mean delay. Forecasts are made one mean delay after the start.
+    rng, never, inside = np.random.default_rng(3), [], []
+    while len(never) < 80:
+        delays, ages = rng.exponential(20, 20), np.arange(20.0, 0, -1)
+        delays = delays if clock == "seconds" else np.floor(delays) + 1
+        done = delays <= ages if clock == "seconds" else delays < ages
+        if not 3 <= done.sum() < 20:
+            continue
+        fit = DelayDistribution(np.where(done, delays, ages), np.where(done, ARRIVED, CENSORED), clock=clock)
+        flying = ages[~done]
+        never.append(np.mean([1 - fit.arrives_ever(age)[0] for age in flying]))
+        low, high = fit.count(flying, 20.0)[1:3]
+        later = delays[~done] <= flying + 20 if clock == "seconds" else delays[~done] < flying + 20
+        inside.append(low <= later.sum() <= high)
+    assert np.mean(never) < 0.3
+    assert np.mean(inside) > 0.73
+
+
+def test_after_six_mean_delays_lost_trials_are_recognised():
+    rng, lost = np.random.default_rng(4), []
+    for _ in range(40):
+        ages = rng.uniform(0, 120, 120)
+        delays = np.where(rng.random(120) < 0.5, rng.exponential(20, 120), np.inf)
+        done = delays <= ages
+        fit = DelayDistribution(np.where(done, delays, ages), np.where(done, ARRIVED, CENSORED))
+        lost += [fit.arrives_ever(age)[0] < 0.2 for age in ages[np.isinf(delays) & (ages > 80)]]
+    assert np.mean(lost) > 0.9
+
+
+def test_new_suggestions_do_not_change_the_probability_of_older_trials_much():
+    ages, outcomes = np.array([1.0, 2, 3, 4, 5, 30, 30, 30]), np.array([ARRIVED] * 5 + [CENSORED] * 3)
+    new = DelayDistribution(np.append(ages, np.zeros(100)), np.append(outcomes, np.zeros(100, int)))
+    assert new.arrives_ever(2.0)[0] == pytest.approx(DelayDistribution(ages, outcomes).arrives_ever(2.0)[0], abs=1e-9)
+
+
 def test_forecasts_are_unknown_without_arrivals():
     distribution = DelayDistribution(np.array([3.0, 4.0]), np.array([CENSORED, FAILED]))
     assert distribution.unknown == "no trial has arrived"

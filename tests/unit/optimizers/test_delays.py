@@ -155,6 +155,17 @@ def test_overdue_trials_are_sorted_by_their_probability():
     assert [each.age for each in late] == [clock.now - each.trial.suggested_at for each in late]
 
 
+def test_late_trials_that_may_still_arrive_are_not_overdue():
+    opt, clock = with_delays(np.linspace(1, 9, 8))
+    trial = opt.suggest()
+    clock.now += 27
+    arrives = opt.delays_.arrival_probability(trial)
+    assert opt.delays_.quantile(0.95).estimate < 27 and arrives.estimate < 0.5 < arrives.high
+    assert opt.overdue() == []
+    clock.now += 150
+    assert [each.trial for each in opt.overdue()] == [trial]
+
+
 @pytest.mark.parametrize(
     "delays", [[3.0], [3.0] * 50, [0.0] * 5, [-5.0, 2.0], [1e-9, 1e9], [1e290], list(np.linspace(1, 2, 3000))]
 )
