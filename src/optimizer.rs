@@ -17,7 +17,7 @@ use crate::random::{RECOMMENDATION, SETUP, stream};
 use crate::stopping::Stopping;
 use crate::strategy::model_based::{Durations, Surrogate};
 use crate::strategy::registry;
-use crate::strategy::{Limit, Proposal, Query, Setup, Strategy};
+use crate::strategy::{Limit, Proposal, Query, Recommendation, Setup, Strategy};
 
 /// The definition of an optimizer. The definition does not change after the optimizer is created.
 #[derive(Debug, Clone, PartialEq)]
@@ -279,14 +279,15 @@ impl Optimizer {
         Ok(number)
     }
 
-    /// Returns the recommended point, or None before the first observation.
+    /// Returns up to `n` distinct recommended points, best first. Before the first observation, the list is empty.
     pub fn recommend(
         &mut self,
         context: &[f64],
         time: Option<f64>,
         feasible: Feasible,
+        n: usize,
         stop: &mut Stop,
-    ) -> Result<Option<Recommended>> {
+    ) -> Result<Vec<Recommended>> {
         let problem = self.definition.problem.clone();
         problem.check_context(context)?;
         self.check_constraints(feasible)?;
@@ -300,12 +301,13 @@ impl Optimizer {
         self.strategy.catch_up(&self.ledger)?;
         let mut rng = stream(self.definition.seed, RECOMMENDATION);
         let call = &mut Call::new(&mut rng, stop);
-        let found = self.strategy.recommend(&self.ledger, query, call)?;
-        Ok(found.map(|best| Recommended {
+        let found = self.strategy.recommend(&self.ledger, query, n, call)?;
+        let recommended = |best: Recommendation| Recommended {
             point: problem.decode(&best.point.x, best.point.index),
             mean: problem.direction.oriented(best.mean),
             std: best.std,
-        }))
+        };
+        Ok(found.into_iter().map(recommended).collect())
     }
 
     /// The query at a wall-clock time, without a context and without constraints.

@@ -460,10 +460,12 @@ class Optimizer:
         context: list[float] | None,
         time: float | None,
         feasible: _Feasible | None = None,
-    ) -> tuple[_Place, float, float] | None:
-        """The recommended point, and the posterior mean and standard deviation of f, as (place, mean, std).
+        n: int = 1,
+    ) -> list[tuple[_Place, float, float]]:
+        """Up to n distinct recommended points, and the posterior mean and standard deviation of f, as
+        (place, mean, std). The best point is the first.
 
-        The result is None before the first observation."""
+        The list is empty before the first observation."""
 
     def surrogate(self, time: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
         """The posterior of the targets over (x, context) rows, as (model, mean, scale, log slope).

@@ -294,19 +294,21 @@ impl Optimizer {
         self.with_core(py, |core, _| Ok(core.ledger().len()))
     }
 
-    #[pyo3(signature = (context, time, feasible=None))]
+    #[pyo3(signature = (context, time, feasible=None, n=1))]
     fn recommend(
         &self,
         py: Python<'_>,
         context: Option<Vec<f64>>,
         time: Option<f64>,
         feasible: Option<Py<PyAny>>,
-    ) -> PyResult<Option<(Point, f64, f64)>> {
+        n: usize,
+    ) -> PyResult<Vec<(Point, f64, f64)>> {
         let context = context.unwrap_or_default();
-        let best = self.under_constraints(py, feasible, |core, feasible, stop| {
-            core.recommend(&context, time, feasible, stop)
+        let found = self.under_constraints(py, feasible, |core, feasible, stop| {
+            core.recommend(&context, time, feasible, n, stop)
         })?;
-        Ok(best.map(|best| (best.point, best.mean, best.std)))
+        let found = found.into_iter();
+        Ok(found.map(|it| (it.point, it.mean, it.std)).collect())
     }
 
     #[pyo3(signature = (time, pending))]

@@ -29,13 +29,15 @@ pub mod warp;
 
 pub use query::{Limit, Query, Resource};
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use ndarray::ArrayView1;
 use serde_json::Value;
 
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Ledger, TrialNumber};
-use crate::maximize::feasible::Feasible;
+use crate::maximize::excluded::key_of_row;
 use crate::problem::fidelity::TOLERANCE;
 use crate::problem::{Clock, Coordinate, Direction, Domain, Fidelity, Member, Problem, Product};
 use crate::random::{Call, Rng};
@@ -177,15 +179,16 @@ pub trait Strategy: Send {
         )))
     }
 
-    /// The recommended point. `catch_up` must have been called with this log. The default implementation returns the
-    /// point with the best value.
+    /// The recommended points: up to `n` distinct points, best first. `catch_up` must have been called with this log.
+    /// The default implementation returns the points with the best values.
     fn recommend(
         &mut self,
         log: &Ledger,
         query: Query,
+        n: usize,
         call: &mut Call,
-    ) -> Result<Option<Recommendation>> {
-        best_by_value(log, query.feasible, call.stop)
+    ) -> Result<Vec<Recommendation>> {
+        best_by_value(log, query, n, call.stop)
     }
 
     /// The status of a strategy that works in rounds, as JSON. `catch_up` must have been called with this log.
@@ -199,44 +202,47 @@ pub trait Strategy: Send {
     }
 }
 
-/// The feasible point with the largest value. Only one fidelity is considered: the highest fidelity at which a trial is
+/// Up to `n` distinct feasible points with the largest values, best first. Only trials in the context of the query are
+/// considered, if any of these has a value. Only one fidelity is considered: the highest fidelity at which a trial is
 /// feasible.
 pub(crate) fn best_by_value(
     log: &Ledger,
-    feasible: Feasible,
+    query: Query,
+    n: usize,
     stop: &mut Stop,
-) -> Result<Option<Recommendation>> {
-    let best = match feasible.is_constrained() {
-        false => log.best(),
-        true => best_feasible(log, feasible, stop)?,
-    };
-    Ok(best.map(|number| Recommendation {
-        point: log.member(number),
-        mean: log.trials()[number].value.unwrap_or(f64::NAN),
-        std: f64::NAN,
-    }))
-}
-
-/// The feasible trial with the largest value. Only one fidelity is considered: the highest fidelity at which a trial is
-/// feasible.
-fn best_feasible(log: &Ledger, feasible: Feasible, stop: &mut Stop) -> Result<Option<TrialNumber>> {
+) -> Result<Vec<Recommendation>> {
     let values = log.trials().iter().enumerate();
-    let values = values.filter_map(|(number, trial)| Some((trial.value?, number)));
+    let values = values.filter_map(|(number, trial)| Some((trial.value? + 0.0, number)));
     let mut left: Vec<(f64, TrialNumber)> = values.collect();
+    let is_here = |&(_, number): &(f64, TrialNumber)| log.context(number) == query.context;
+    if left.iter().any(is_here) {
+        left.retain(is_here);
+    }
     left.sort_by(|a, b| b.0.total_cmp(&a.0));
     let z = |&(_, number): &(f64, TrialNumber)| log.trials()[number].z();
-    while let Some(highest) = left.iter().map(z).max_by(f64::total_cmp) {
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
+    while found.is_empty()
+        && let Some(highest) = left.iter().map(z).max_by(f64::total_cmp)
+    {
         let (order, lower) = left.iter().partition(|each| z(each) >= highest - TOLERANCE);
         left = lower;
         let order: Vec<(f64, TrialNumber)> = order;
-        for (_, number) in order {
+        for (value, number) in order {
             check(stop)?;
-            if feasible.holds(log.x(number))? {
-                return Ok(Some(number));
+            let point = log.member(number);
+            if found.len() < n
+                && seen.insert(key_of_row(ArrayView1::from(&point.x)))
+                && query.feasible.holds(&point.x)?
+            {
+                found.push(Recommendation {
+                    point,
+                    mean: value,
+                    std: f64::NAN,
+                });
             }
         }
     }
-    Ok(None)
+    Ok(found)
 }
 
 /// Draws a uniformly random point of a domain.

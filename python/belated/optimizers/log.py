@@ -43,9 +43,9 @@ class Log(Protocol):
         """
 
     def recommend(
-        self, context: list[float] | None, time: float | None, feasible: Feasible | None = None
-    ) -> tuple[Place, float, float] | None:
-        """Return (place, mean, std) for the point with the best posterior mean; None before the first value."""
+        self, context: list[float] | None, time: float | None, feasible: Feasible | None = None, n: int = 1
+    ) -> list[tuple[Place, float, float]]:
+        """Return (place, mean, std) for up to n distinct recommended points, best first."""
 
     def predict(self, points: Array, time: float | None, pending: bool) -> tuple[Array, Array] | None:
         """Return the posterior mean and standard deviation of f; None before the first value."""

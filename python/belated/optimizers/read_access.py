@@ -18,6 +18,8 @@ from belated.optimizers.log import Array, Log
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import trials_dataframe
 from belated.optimizers.trial import Trial
+from belated.space.arguments import whole_number
+from belated.short_repr import short_repr
 from belated.space.candidates import Candidates
 from belated.space.space import ContextSpace, Space
 
@@ -228,20 +230,30 @@ class ReadAccess(ABC):
 
     # The model.
 
-    def recommend(self, context: Mapping[str, Any] | None = None) -> Any:
-        """Return the point to use after the search: the point with the best posterior mean.
+    def recommend(self, context: Mapping[str, Any] | None = None, *, n: int | None = None) -> Any:
+        """Return the point to use after the search, or the n best points.
 
-        The posterior mean is the model's estimate of f without noise. If a fidelity was declared, the point is
-        recommended for the highest fidelity.
+        `BayesOpt` distinguishes two cases. If all values are exact, the best observed point is returned. A value is
+        exact if its noise is declared to be zero, or if the fitted noise is at its lower bound. If values are noisy, or
+        a context was declared, the lower bound of f decides: the mean minus the standard deviation of `predict`, or the
+        sum of both if f is minimised. The point with the best bound is returned, among the observed points and the
+        point with the best mean. Points that violate a constraint, and points where a trial is more likely to fail than
+        to succeed, are left out.
+
+        `RandomSearch` returns the best observed point. `TreeSearch` and `BPEDelay` describe their rules. If a fidelity
+        was declared, the point is recommended for the highest fidelity.
 
         Parameters
         ----------
         context : mapping, optional
             The context for which a point is recommended, if a context was declared.
+        n : int, optional
+            The number of points. If n is a number, a list of distinct points is returned, best first. The list is
+            shorter if there are fewer points among which to choose. If n is None, a single point is returned.
 
         Returns
         -------
-        dict or ndarray
+        dict or ndarray, or list of these
             Params by name; for candidates the row, shape (d,).
 
         Raises
@@ -250,16 +262,33 @@ class ReadAccess(ABC):
             No trial has been observed yet.
         InvalidContext
             The context is missing, was not declared, or is out of its space.
+        InvalidSetting
+            n is not an integer >= 1.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0, surrogate=bl.GP(noise_std=0.0))
+        >>> _ = optimizer.add([{"x": 0.1}, {"x": 0.5}, {"x": 0.9}], [1.0, 3.0, 2.0])
+        >>> optimizer.recommend()
+        {'x': 0.5}
+        >>> optimizer.recommend(n=2)
+        [{'x': 0.5}, {'x': 0.9}]
         """
+        wanted = 1 if n is None else whole_number(n)
+        if wanted is None or not 1 <= wanted < 2**32:
+            raise InvalidSetting(
+                f"n={short_repr(n)} is not usable: pass an integer from 1 to 2**32 - 1, or None for one point"
+            )
         source = self._source
         numbers = source._problem.context_numbers(context)
         constraints = source._constraints_for("recommend")
-        best = source._current_log().recommend(numbers, source._problem.wall_time(), feasible=constraints)
-        if best is None:
+        found = source._current_log().recommend(numbers, source._problem.wall_time(), feasible=constraints, n=wanted)
+        if not found:
             where = "" if constraints is None else " whose params satisfy the constraints"
             raise NotFitted(f"recommend needs values: observe at least one trial{where} first")
-        place, _, _ = best
-        return source._problem.domain.params_at(place)
+        points = [source._problem.domain.params_at(place) for place, _, _ in found]
+        return points[0] if n is None else points
 
     def predict(
         self, params: Any = None, context: Mapping[str, Any] | None = None, *, pending: bool = False

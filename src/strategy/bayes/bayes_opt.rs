@@ -21,6 +21,7 @@ use crate::strategy::bayes::choose::addition::Addition;
 use crate::strategy::bayes::choose::design::{initial_design, most_uncertain, standing};
 use crate::strategy::bayes::choose::information::InformationGain;
 use crate::strategy::bayes::choose::multiplier::{multiplier, recent_trials};
+use crate::strategy::bayes::choose::recommendation::recommended;
 use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
 use crate::strategy::bayes::choose::search::{MEAN, Scope, Search};
 use crate::strategy::bayes::columns::Columns;
@@ -29,6 +30,7 @@ use crate::strategy::bayes::model::expense::missing::missing;
 use crate::strategy::bayes::model::expense::{ExpenseTerm, Residuals};
 use crate::strategy::bayes::model::note::{ExpenseFit, Fit};
 use crate::strategy::bayes::model::success::Success;
+use crate::strategy::bayes::model::targets::RowValue;
 use crate::strategy::bayes::model::training_set::{Posterior, TrainingSet};
 use crate::strategy::bayes::settings::pending::Pending;
 use crate::strategy::bayes::settings::search;
@@ -441,17 +443,21 @@ impl Strategy for BayesOpt {
         &mut self,
         log: &Ledger,
         query: Query,
+        n: usize,
         call: &mut Call,
-    ) -> Result<Option<Recommendation>> {
+    ) -> Result<Vec<Recommendation>> {
         if log.n_observed() == 0 {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         self.update_pool(query, call.stop)?;
         self.preview_fit(log, query, call)?;
         let (kept, columns) = (&mut self.success, &self.columns);
         let success = Success::update(kept, &self.training, columns, log, call.stop)?;
+        let values = self.training.row_values(log);
+        let is_observed = |&row: &usize| matches!(values[row], RowValue::Observed { .. });
+        let observed: Vec<usize> = (0..values.len()).filter(is_observed).collect();
         let Some(posterior) = self.training.posterior(log, query, call.stop)? else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
         let (gp, targets) = (&*posterior.gp, &posterior.targets);
         // Exclude failing regions from the search by a penalty, because failures do not change the posterior mean.
@@ -462,11 +468,14 @@ impl Strategy for BayesOpt {
             pool: self.pool.as_ref(),
         };
         let mut search = Search::new(scope, &posterior, log, query, call)?;
-        let point = search.largest_mean(gp, penalty)?;
-        let row = [point.x.as_slice(), query.context].concat();
-        let (mean, variance) = gp.predict(as_row(row).view());
-        let (mean, std) = targets.units.moments(mean[0], variance[0].sqrt());
-        Ok(Some(Recommendation { point, mean, std }))
+        let points = recommended(&mut search, &posterior, &observed, penalty.as_ref(), n)?;
+        let recommendation = |point: Member| {
+            let row = [point.x.as_slice(), query.context].concat();
+            let (mean, variance) = gp.predict(as_row(row).view());
+            let (mean, std) = targets.units.moments(mean[0], variance[0].sqrt());
+            Recommendation { point, mean, std }
+        };
+        Ok(points.into_iter().map(recommendation).collect())
     }
 
     fn model_based(&mut self) -> Option<&mut dyn ModelBased> {

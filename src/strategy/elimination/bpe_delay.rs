@@ -4,6 +4,7 @@
 //! The state is computed from the log. A note marks the start of a round. When a round starts, the data of the previous
 //! round become final. The set X_r and the posterior variances of a round are only cached.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView2, Axis};
@@ -13,7 +14,9 @@ use crate::error::{Error, Result, Stop};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
 use crate::ledger::{Ledger, TrialNumber};
+use crate::maximize::excluded::key_of_row;
 use crate::maximize::{as_rows, combinations};
+use crate::numerics::order::best_first;
 use crate::problem::{Domain, Member};
 use crate::random::{Call, Rng};
 use crate::strategy::elimination::bounds::{
@@ -395,15 +398,16 @@ impl Strategy for BPEDelay {
         Note::check(note, log)
     }
 
-    /// The point of the current set X_r with the largest posterior mean. The posterior is computed from all values.
+    /// The points of the current set X_r with the largest posterior means. The posterior is computed from all values.
     fn recommend(
         &mut self,
         log: &Ledger,
         query: Query,
+        n: usize,
         call: &mut Call,
-    ) -> Result<Option<Recommendation>> {
+    ) -> Result<Vec<Recommendation>> {
         if log.n_observed() == 0 {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         self.update_sets(call.stop)?;
         let observed = log.trials().iter().enumerate();
@@ -421,16 +425,20 @@ impl Strategy for BPEDelay {
         ) {
             Ok(moments) => moments,
             Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => {
-                return best_by_value(log, query.feasible, call.stop);
+                return best_by_value(log, query, n, call.stop);
             }
             Err(error) => return Err(error),
         };
-        let best = (0..set.len()).max_by(|&a, &b| mean[a].total_cmp(&mean[b]).then(b.cmp(&a)));
-        Ok(best.map(|row| Recommendation {
+        let mut seen = HashSet::new();
+        let mut best = best_first(&mean);
+        best.retain(|&row| seen.insert(key_of_row(points.row(row))));
+        best.truncate(n);
+        let recommendation = |row: usize| Recommendation {
             point: self.point(set[row]),
             mean: mean[row] + self.settings.mean,
             std: variance[row].sqrt(),
-        }))
+        };
+        Ok(best.into_iter().map(recommendation).collect())
     }
 
     fn status(&mut self, log: &Ledger, stop: &mut Stop) -> Result<Option<Value>> {

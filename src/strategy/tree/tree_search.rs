@@ -1,10 +1,13 @@
 //! The strategy, which computes the next point and the recommended point from the tree.
 
+use std::collections::HashSet;
+
 use ndarray::{Array2, ArrayView1};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Ledger, TrialNumber};
+use crate::maximize::excluded::key_of_row;
 use crate::maximize::feasible::{Feasible, MAX_TRIES};
 use crate::problem::fidelity::TOLERANCE;
 use crate::problem::{Domain, Fidelity, Member};
@@ -332,34 +335,40 @@ impl Strategy for TreeSearch {
         self.forest.check(&note::from_text(text)?)
     }
 
-    /// The best point of the best leaf. Depending on the settings, the best leaf has the largest mean − ν·ρ^h or the
-    /// largest mean.
+    /// The best point of each of the best leaves. Depending on the settings, the best leaf has the largest mean − ν·ρ^h
+    /// or the largest mean.
     fn recommend(
         &mut self,
         log: &Ledger,
         query: Query,
+        n: usize,
         call: &mut Call,
-    ) -> Result<Option<Recommendation>> {
+    ) -> Result<Vec<Recommendation>> {
         self.forest.update_bounds();
+        let (mut found, mut seen) = (Vec::new(), HashSet::new());
         for (_, node) in self.leaves() {
+            if found.len() == n {
+                break;
+            }
             check(call.stop)?;
             let Some(number) = self.best_in(node, log) else {
                 continue;
             };
-            if query.feasible.is_constrained() && !query.feasible.holds(log.x(number))? {
+            let is_new = seen.insert(key_of_row(ArrayView1::from(log.x(number))));
+            if !is_new || !query.feasible.holds(log.x(number))? {
                 continue;
             }
             let moments = self.forest.partition.node(node).own.moments;
-            return Ok(Some(Recommendation {
+            found.push(Recommendation {
                 point: log.member(number),
                 mean: moments.mean,
                 std: match moments.count {
                     0 | 1 => f64::NAN,
                     _ => moments.variance().sqrt(),
                 },
-            }));
+            });
         }
-        Ok(None)
+        Ok(found)
     }
 
     fn status(&mut self, _log: &Ledger, _stop: &mut Stop) -> Result<Option<Value>> {

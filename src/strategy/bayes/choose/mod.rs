@@ -4,7 +4,7 @@
 //! * [`best_observed`]: points around which searches start; [`addition`]: the term that the model of success adds to
 //!   an acquisition
 //! * [`spacing`]: a minimum distance between proposals and pending trials; [`repeats`]: rules against suggesting the
-//!   same point twice
+//!   same point twice; [`recommendation`]: the points that are recommended for use
 //! * [`search`]: the search for the best point of the domain; [`design`]: the points suggested before the model has
 //!   data
 //! * [`continuation`]: forecasts of running and stopped trials, and whether the evaluation of a running trial should go on
@@ -15,6 +15,7 @@ pub mod continuation;
 pub mod design;
 pub mod information;
 pub mod multiplier;
+pub mod recommendation;
 pub mod repeats;
 pub mod search;
 pub mod spacing;

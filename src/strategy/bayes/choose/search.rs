@@ -270,10 +270,10 @@ impl<'a, 'c> Search<'a, 'c> {
     pub fn largest_mean(
         &mut self,
         gp: &GaussianProcess,
-        success: Option<Addition>,
+        success: Option<&Addition>,
     ) -> Result<Member> {
         let context = self.query.context;
-        let mut shortfall = terms(success.as_ref(), context);
+        let mut shortfall = terms(success, context);
         let mut objective: Box<dyn Objective> = match self.scope.domain {
             Domain::Candidates(list) => {
                 let mut means = gp.mean(in_context(list, context).view());

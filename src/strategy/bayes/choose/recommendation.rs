@@ -1,0 +1,123 @@
+//! The points that are recommended for use after the search.
+//!
+//! * If all values are exact and a context is not declared, the observed points with the best values are recommended.
+//! * Otherwise the points with the largest lower bound mu − sigma are recommended, among the observed points and the
+//!   maximiser of mu. Every point is combined with the context of the query.
+//!
+//! Points that violate a constraint, and points where failure is more likely than success, are left out. A point where
+//! trials only failed is not recommended either.
+//!
+//! Notation: mu and sigma are the posterior mean and standard deviation of the noise-free value f(x). A value is exact
+//! if the variance of its noise is negligible.
+
+use std::collections::HashSet;
+
+use ndarray::{Array2, ArrayView1};
+
+use crate::error::Result;
+use crate::gp::{GaussianProcess, NOISELESS};
+use crate::ledger::{State, TrialNumber};
+use crate::maximize::excluded::{Excluded, Key, key_of_row};
+use crate::numerics::order::best_first;
+use crate::problem::Member;
+use crate::strategy::bayes::choose::addition::Addition;
+use crate::strategy::bayes::choose::search::Search;
+use crate::strategy::bayes::model::candidates::in_context;
+use crate::strategy::bayes::model::training_set::Posterior;
+
+/// Returns up to `n` distinct points, best first. `observed` contains the rows with an observed value, and `failures`
+/// is the penalty where failure is more likely than success.
+pub fn recommended(
+    search: &mut Search,
+    posterior: &Posterior,
+    observed: &[usize],
+    failures: Option<&Addition>,
+    n: usize,
+) -> Result<Vec<Member>> {
+    let (gp, log, query) = (&*posterior.gp, search.log, search.query);
+    let mut numbers: Vec<TrialNumber> = observed.iter().map(|&row| posterior.rows[row]).collect();
+    numbers.sort_unstable();
+    let mut points: Vec<Member> = numbers.iter().map(|&number| log.member(number)).collect();
+    let exact = observed.iter().all(|&row| gp.row_noise()[row] <= NOISELESS);
+    if exact && query.context.is_empty() {
+        let value = |&number: &TrialNumber| log.trials()[number].value.unwrap_or(f64::NAN);
+        let values: Vec<f64> = numbers.iter().map(value).collect();
+        let found = best(search, &points, &values, failures, n)?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    let failed = failed_points(search, &points);
+    search.excluded = Excluded::new(
+        search.scope.domain,
+        failed.iter().map(|point| (&point.x[..], point.index)),
+    );
+    let maximizer = search.largest_mean(gp, failures)?;
+    if !failed.iter().any(|point| key(point) == key(&maximizer)) {
+        points.push(maximizer);
+    }
+    let bounds = lower_bounds(gp, &points, query.context);
+    let found = best(search, &points, &bounds, failures, n)?;
+    match found.is_empty() {
+        // If failure is more likely than success everywhere, the best points do not depend on the model of success.
+        true => best(search, &points, &bounds, None, n),
+        false => Ok(found),
+    }
+}
+
+/// Returns up to `n` distinct points with the largest scores, best first. Points that violate a constraint, and points
+/// where failure is more likely than success, are left out.
+fn best(
+    search: &Search,
+    points: &[Member],
+    scores: &[f64],
+    failures: Option<&Addition>,
+    n: usize,
+) -> Result<Vec<Member>> {
+    let rows = matrix(points);
+    let mut penalties = vec![0.0; points.len()];
+    if let Some(failures) = failures {
+        let mut scorer = failures.scorer(search.query.context);
+        scorer.values(rows.view(), &mut penalties);
+    }
+    let mut seen = HashSet::new();
+    let mut order = best_first(scores);
+    order.retain(|&i| penalties[i] >= 0.0 && seen.insert(key(&points[i])));
+    let found = search.query.feasible.first(n, &order, rows.view())?;
+    Ok(found.into_iter().map(|i| points[i].clone()).collect())
+}
+
+/// The points where trials failed in the context of the query, except for the `observed` points.
+fn failed_points(search: &Search, observed: &[Member]) -> Vec<Member> {
+    let log = search.log;
+    let observed: HashSet<Key> = observed.iter().map(key).collect();
+    let failed = (0..log.trials().len()).filter(|&number| {
+        log.trials()[number].state == State::Failed && log.context(number) == search.query.context
+    });
+    failed
+        .map(|number| log.member(number))
+        .filter(|point| !observed.contains(&key(point)))
+        .collect()
+}
+
+/// Returns mu − sigma at every point in a context.
+fn lower_bounds(gp: &GaussianProcess, points: &[Member], context: &[f64]) -> Vec<f64> {
+    let (mean, variance) = gp.predict(in_context(&matrix(points), context).view());
+    let moments = mean.into_iter().zip(variance);
+    moments.map(|(mu, variance)| mu - variance.sqrt()).collect()
+}
+
+/// The points as the rows of a matrix. There must be at least one point.
+fn matrix(points: &[Member]) -> Array2<f64> {
+    let width = points.first().map_or(0, |point| point.x.len());
+    let mut rows = Array2::zeros((points.len(), width));
+    for (mut row, point) in rows.rows_mut().into_iter().zip(points) {
+        row.assign(&ArrayView1::from(&point.x));
+    }
+    rows
+}
+
+/// The key of a point. Equal points have equal keys.
+fn key(point: &Member) -> Key {
+    key_of_row(ArrayView1::from(&point.x))
+}
