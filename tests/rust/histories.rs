@@ -420,7 +420,7 @@ impl Step {
             }
             Step::Recommend(place) => {
                 let context = place.context(optimizer);
-                optimizer.recommend(&context, later, Feasible::EVERYWHERE, stop)?;
+                optimizer.recommend(&context, later, Feasible::EVERYWHERE, 1, stop)?;
             }
             Step::Surrogate { pending } => {
                 optimizer.surrogate(later, pending, stop)?;

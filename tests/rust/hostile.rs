@@ -60,11 +60,13 @@ proptest! {
                 prop_assert!(!surrogate.units.center.is_nan() && surrogate.units.scale > 0.0);
             }
         }
-        match optimizer.recommend(&context, Some(0.0), Feasible::EVERYWHERE, &mut go_on()) {
-            Ok(None) => prop_assert_eq!(optimizer.ledger().n_observed(), 0),
-            Ok(Some(best)) => {
-                prop_assert!(case.definition.problem.check_point(&best.point).is_ok());
-                prop_assert!(!best.mean.is_nan(), "{best:?}");
+        match optimizer.recommend(&context, Some(0.0), Feasible::EVERYWHERE, 2, &mut go_on()) {
+            Ok(found) => {
+                prop_assert_eq!(found.is_empty(), optimizer.ledger().n_observed() == 0);
+                for best in found {
+                    prop_assert!(case.definition.problem.check_point(&best.point).is_ok());
+                    prop_assert!(!best.mean.is_nan(), "{best:?}");
+                }
             }
             Err(error) => prop_assert!(is_numerical(&error), "{error}"),
         }

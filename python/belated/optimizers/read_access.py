@@ -231,25 +231,21 @@ class ReadAccess(ABC):
     # The model.
 
     def recommend(self, context: Mapping[str, Any] | None = None, *, n: int | None = None) -> Any:
-        """Return the point to use after the search, or the n best points.
+        """Return the point to use after the search, or a list of the n best points.
 
-        `BayesOpt` distinguishes two cases. If all values are exact, the best observed point is returned. A value is
-        exact if its noise is declared to be zero, or if the fitted noise is at its lower bound. If values are noisy, or
-        a context was declared, the lower bound of f decides: the mean minus the standard deviation of `predict`, or the
-        sum of both if f is minimised. The point with the best bound is returned, among the observed points and the
-        point with the best mean. Points that violate a constraint, and points where a trial is more likely to fail than
-        to succeed, are left out.
-
-        `RandomSearch` returns the best observed point. `TreeSearch` and `BPEDelay` describe their rules. If a fidelity
-        was declared, the point is recommended for the highest fidelity.
+        `BayesOpt` returns the best observed point if all values are exact: their noise is declared to be zero, or the
+        fitted noise is at its lower bound. With noise or a context, it returns the point with the largest lower bound
+        ``mean - 2 * std`` of `predict` (the smallest ``mean + 2 * std`` if f is minimised), among the observed points
+        and the point with the best mean. Points that violate a constraint or where a trial probably fails are left out.
+        `RandomSearch` returns the best observed point. If a fidelity was declared, the highest fidelity counts.
 
         Parameters
         ----------
         context : mapping, optional
             The context for which a point is recommended, if a context was declared.
         n : int, optional
-            The number of points. If n is a number, a list of distinct points is returned, best first. The list is
-            shorter if there are fewer points among which to choose. If n is None, a single point is returned.
+            The number of distinct points in the list, best first. The list is shorter if there are fewer points among
+            which to choose. If n is None, a single point is returned.
 
         Returns
         -------
@@ -264,22 +260,10 @@ class ReadAccess(ABC):
             The context is missing, was not declared, or is out of its space.
         InvalidSetting
             n is not an integer >= 1.
-
-        Examples
-        --------
-        >>> import belated as bl
-        >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0, surrogate=bl.GP(noise_std=0.0))
-        >>> _ = optimizer.add([{"x": 0.1}, {"x": 0.5}, {"x": 0.9}], [1.0, 3.0, 2.0])
-        >>> optimizer.recommend()
-        {'x': 0.5}
-        >>> optimizer.recommend(n=2)
-        [{'x': 0.5}, {'x': 0.9}]
         """
         wanted = 1 if n is None else whole_number(n)
         if wanted is None or not 1 <= wanted < 2**32:
-            raise InvalidSetting(
-                f"n={short_repr(n)} is not usable: pass an integer from 1 to 2**32 - 1, or None for one point"
-            )
+            raise InvalidSetting(f"n={short_repr(n)} is not usable: pass an integer from 1 to 2**32 - 1, or None")
         source = self._source
         numbers = source._problem.context_numbers(context)
         constraints = source._constraints_for("recommend")

@@ -93,24 +93,28 @@ fn designed_points_come_first_and_continue_until_the_first_observation() {
 }
 
 #[test]
-fn a_recommendation_has_the_largest_mean_and_posterior_moments_in_units_of_f() {
+fn a_recommendation_of_noisy_values_has_the_largest_bound_and_moments_in_units_of_f() {
     let mut bayes = strategy(0);
     let mut log = Ledger::in_unit_cube(Clock::Iterations, 2, 0);
     let mut rng = Rng::seed_from_u64(2);
     let mut go_on = || ControlFlow::Continue(());
-    let nothing = bayes.recommend(&log, QUERY, &mut Call::new(&mut rng, &mut go_on));
-    assert!(nothing.unwrap().is_none());
-    for (x, value) in [
+    let nothing = bayes.recommend(&log, QUERY, 1, &mut Call::new(&mut rng, &mut go_on));
+    assert!(nothing.unwrap().is_empty());
+    let data = [
         ([0.2, 0.3], 150.0),
         ([0.7, 0.4], 210.0),
         ([0.5, 0.9], 120.0),
-    ] {
+    ];
+    for (x, value) in data {
         let point = Point::at(&x);
-        act(&mut log, Action::add(point, vec![], Some(value), None));
+        act(
+            &mut log,
+            Action::add(point, vec![], Some(value), Some(10.0)),
+        );
     }
     bayes.catch_up(&log).unwrap();
-    let best = bayes.recommend(&log, QUERY, &mut Call::new(&mut rng, &mut go_on));
-    let best = best.unwrap().unwrap();
+    let found = bayes.recommend(&log, QUERY, 5, &mut Call::new(&mut rng, &mut go_on));
+    let found = found.unwrap();
     let surrogate = bayes.surrogate(&log, QUERY, false, &mut Call::new(&mut rng, &mut go_on));
     let surrogate = surrogate.unwrap().unwrap();
     let mean_and_std = |x: Vec<f64>| {
@@ -118,12 +122,21 @@ fn a_recommendation_has_the_largest_mean_and_posterior_moments_in_units_of_f() {
         let Units { center, scale, .. } = surrogate.units;
         (center + scale * mean[0], scale * variance[0].sqrt())
     };
-    let (mean, std) = mean_and_std(best.point.x.clone());
-    assert!((best.mean - mean).abs() < 1e-9 && (best.std - std).abs() < 1e-9);
+    for each in &found {
+        let (mean, std) = mean_and_std(each.point.x.clone());
+        assert!((each.mean - mean).abs() < 1e-9 && (each.std - std).abs() < 1e-9);
+    }
+    let bound = |each: &Recommendation| each.mean - 2.0 * each.std;
+    assert!(found.iter().is_sorted_by(|a, b| bound(a) >= bound(b)));
+    // The points are the observed points and the point with the largest mean.
+    let is_observed = |each: &&Recommendation| data.iter().any(|(x, _)| each.point.x == x[..]);
+    assert_eq!(found.iter().filter(is_observed).count(), 3);
+    assert_eq!(found.len(), 4);
+    let largest = found.iter().map(|each| each.mean).fold(0.0, f64::max);
     for i in 0..=20 {
         for j in 0..=20 {
             let x = vec![f64::from(i) / 20.0, f64::from(j) / 20.0];
-            assert!(mean_and_std(x).0 <= best.mean + 1e-6);
+            assert!(mean_and_std(x).0 <= largest + 1e-6);
         }
     }
 }

@@ -244,8 +244,8 @@ fn the_recommended_point_lies_where_trials_succeed() {
         let mut bayes = on_square(0, settings);
         bayes.catch_up(&log).unwrap();
         let mut rng = Rng::seed_from_u64(3);
-        let found = bayes.recommend(&log, QUERY, &mut Call::new(&mut rng, &mut go_on));
-        found.unwrap().unwrap().point.x[0]
+        let found = bayes.recommend(&log, QUERY, 1, &mut Call::new(&mut rng, &mut go_on));
+        found.unwrap()[0].point.x[0]
     };
     let found = recommended(given());
     assert!(found > 0.4 && found < 0.65, "{found}");
