@@ -11,10 +11,13 @@ trials, so the differences are paired.
   points, or among the observed points and the maximiser of the mean; the maximiser of mean − std in the domain; the
   best observed point. Means and standard deviations are from `predict`. Maximisers are found by a search in this file.
 
+With `--contexts`, trials run in random contexts, and each rule chooses a point for each of four contexts after 20, 40 and
+60 trials. The functions have a different level, or a different level and place of the optimum, in each context.
+
 With `--exact`, values do not have noise. The figure is the share of checks in which the value at the recommended point
 is lower than `best_value_` by more than 1 % and 5 % of the range.
 
-Usage: python benchmarks/recommend.py [--exact] [--seeds 4] [--jobs 1] [--only branin jump]
+Usage: python benchmarks/recommend.py [--exact | --contexts] [--seeds 4] [--jobs 1] [--only branin jump]
 """
 
 import argparse
@@ -166,6 +169,48 @@ def run(name, noise, seed):
     return result
 
 
+def context_run(kind, name, noise, seed):
+    """Return log10 of the regret of each rule, averaged over four contexts and three numbers of trials."""
+    shapes = {
+        "bump": lambda x, y: np.exp(-((x - 0.3) ** 2 + (y - 0.6) ** 2) / 0.05),
+        "jump": lambda x, y: 1 - ((x - 0.7) ** 2 + (y - 0.2) ** 2) / 2 - 2 * (x + y > 0.95),
+        "rastrigin": lambda x, y: (
+            1 - sum(10 + t**2 - 10 * np.cos(2 * np.pi * t) for t in (6 * x - 2, 6 * y - 2.6)) / 60
+        ),
+    }
+    levels = {"level": (0.0, 100.0, -50.0, 3.0), "shift": (0.0, 5.0, -2.0, 3.0)}.get(kind)
+
+    def f(params, z):
+        level, shift = (3 * z, 0.3 * z) if levels is None else (levels[z], 0.08 * z * (kind == "shift"))
+        return level + shapes[name](params["x"] - shift, params["y"])
+
+    rng = np.random.default_rng([seed, 9])
+    declared = {"z": UNIT} if levels is None else {"z": bl.Categorical([0, 1, 2, 3])}
+    surrogate = bl.GP(noise_std=0.0) if noise == "exact" else bl.GP()
+    opt, result = bl.BayesOpt({"x": UNIT, "y": UNIT}, context=declared, seed=seed, surrogate=surrogate), []
+    grid = [{"x": x, "y": y} for x in np.linspace(0, 1, 101) for y in np.linspace(0, 1, 101)]
+    contexts = (0.05, 0.35, 0.65, 0.95) if levels is None else (0, 1, 2, 3)
+    best = [max(f(params, z) for params in grid) for z in contexts]
+    for n in range(1, 61):
+        trial = opt.suggest(context={"z": float(rng.random()) if levels is None else int(rng.integers(4))})
+        trial.observe(f(trial.params, trial.context["z"]) + (noise == "fitted") * 0.1 * rng.standard_normal())
+        for z, optimum in zip(contexts if n % 20 == 0 else (), best, strict=False):
+            context = {"z": z}
+            rows = [trial.params for trial in opt.trials]
+            mean, _ = opt.predict(grid, context=context)
+            points = [*rows, grid[np.argmax(mean)]]
+            mean, std = opt.predict(points, context=context)
+            chosen = {f"mean − {k:g} std, and maximiser": points[np.argmax(mean - k * std)] for k in MULTIPLIERS}
+            chosen["recommend()"] = opt.recommend(context)
+            here = [trial for trial in opt.trials if trial.context == context]
+            if levels is not None and here:
+                chosen["best observed in this context"] = max(here, key=lambda trial: trial.value).params
+            else:
+                chosen["best observed in this context"] = chosen["recommend()"]
+            result.append({rule: np.log10(max(optimum - f(it, z), LEAST)) for rule, it in chosen.items()})
+    return {n: {rule: np.mean([it[rule] for it in result]) for rule in result[0]} for n in AFTER}
+
+
 def exact_run(name, declared, seed):
     """Return the shortfalls of the recommended point after 10, 20, 30, … trials."""
     cube = Cube(name)
@@ -191,10 +236,24 @@ def paired(runs, rules, base):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--exact", action="store_true")
+    parser.add_argument("--contexts", action="store_true")
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", nargs="+", choices=FUNCTIONS, default=list(FUNCTIONS))
     arguments = parser.parse_args()
+    if arguments.contexts:
+        grid = list(
+            product(
+                ("level", "shift", "continuous"),
+                ("bump", "jump", "rastrigin"),
+                ("exact", "fitted"),
+                range(arguments.seeds),
+            )
+        )
+        with ProcessPoolExecutor(arguments.jobs) as pool:
+            runs = list(pool.map(context_run, *zip(*grid, strict=True)))
+        paired(runs, list(runs[0][AFTER[0]]), "mean − 1 std, and maximiser")
+        return
     cases = (False, True) if arguments.exact else NOISES
     grid = list(product(arguments.only, cases, range(arguments.seeds)))
     with ProcessPoolExecutor(arguments.jobs) as pool:

@@ -450,7 +450,10 @@ impl Strategy for BayesOpt {
             return Ok(Vec::new());
         }
         self.update_pool(query, call.stop)?;
-        self.preview_fit(log, query, call)?;
+        // The fit is kept between calls. It draws from a copy of the stream, so that the search finds the same points
+        // whether or not the fit is already known.
+        let mut rng = call.rng.clone();
+        self.preview_fit(log, query, &mut Call::new(&mut rng, call.stop))?;
         let (kept, columns) = (&mut self.success, &self.columns);
         let success = Success::update(kept, &self.training, columns, log, call.stop)?;
         let values = self.training.row_values(log);
