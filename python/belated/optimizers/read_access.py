@@ -235,8 +235,8 @@ class ReadAccess(ABC):
 
         `BayesOpt` returns the best observed point if all values are exact: their noise is declared to be zero, or the
         fitted noise is at its lower bound. With noise or a context, it returns the point with the largest lower bound
-        ``mean - 2 * std`` of `predict` (the smallest ``mean + 2 * std`` if f is minimised), among the observed points
-        and the point with the best mean. Points that violate a constraint or where a trial probably fails are left out.
+        ``mean - 2 * std`` of `predict` (the smallest ``mean + 2 * std`` if f is minimised). If a list is returned, the
+        observed points follow. Points that violate a constraint or where a trial probably fails are left out.
         `RandomSearch` returns the best observed point. If a fidelity was declared, the highest fidelity counts.
 
         Parameters

@@ -21,7 +21,7 @@ use crate::strategy::bayes::choose::addition::Addition;
 use crate::strategy::bayes::choose::design::{initial_design, most_uncertain, standing};
 use crate::strategy::bayes::choose::information::InformationGain;
 use crate::strategy::bayes::choose::multiplier::{multiplier, recent_trials};
-use crate::strategy::bayes::choose::recommendation::recommended;
+use crate::strategy::bayes::choose::recommendation::{MULTIPLIER, recommended};
 use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
 use crate::strategy::bayes::choose::search::{MEAN, Scope, Search};
 use crate::strategy::bayes::columns::Columns;
@@ -464,7 +464,7 @@ impl Strategy for BayesOpt {
         };
         let (gp, targets) = (&*posterior.gp, &posterior.targets);
         // Exclude failing regions from the search by a penalty, because failures do not change the posterior mean.
-        let penalty = success.map(|success| Addition::penalty(success, gp, 0.0));
+        let penalty = success.map(|success| Addition::penalty(success, gp, MULTIPLIER));
         let scope = Scope {
             domain: &self.domain,
             settings: &self.settings,

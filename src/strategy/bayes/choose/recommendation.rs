@@ -1,8 +1,9 @@
 //! The points that are recommended for use after the search.
 //!
 //! * If all values are exact and a context is not declared, the observed points with the best values are recommended.
-//! * Otherwise the points with the largest lower bound mu − 2 sigma are recommended, among the observed points and the
-//!   maximiser of mu. Every point is combined with the context of the query.
+//! * Otherwise the point of the domain with the largest lower bound mu − 2 sigma is recommended. If several points are
+//!   wanted, the observed points follow, in the order of their bounds. Every point is combined with the context of the
+//!   query.
 //!
 //! Points that violate a constraint, and points where failure is more likely than success, are left out. A point where
 //! trials only failed is not recommended either.
@@ -26,8 +27,8 @@ use crate::strategy::bayes::model::candidates::in_context;
 use crate::strategy::bayes::model::training_set::Posterior;
 
 /// The multiplier of sigma in the lower bound. In `benchmarks/recommend.py`, the multipliers 1 and 2 have the same regret
-/// without contexts. With contexts, the regret is lower for 2.
-const MULTIPLIER: f64 = 2.0;
+/// without contexts. With contexts, and for exact values whose noise is fitted, 2 is better.
+pub const MULTIPLIER: f64 = 2.0;
 
 /// Returns up to `n` distinct points, best first. `observed` contains the rows with an observed value, and `failures`
 /// is the penalty where failure is more likely than success.
@@ -56,7 +57,7 @@ pub fn recommended(
         search.scope.domain,
         failed.iter().map(|point| (&point.x[..], point.index)),
     );
-    let maximizer = search.largest_mean(gp, failures)?;
+    let maximizer = search.best_bounded(gp, MULTIPLIER, failures)?;
     if !failed.iter().any(|point| key(point) == key(&maximizer)) {
         points.push(maximizer);
     }

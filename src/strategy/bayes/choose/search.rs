@@ -22,7 +22,7 @@ use crate::strategy::bayes::choose::addition::Addition;
 use crate::strategy::bayes::choose::best_observed::best_observed;
 use crate::strategy::bayes::choose::repeats::{least_std, repeats_exact_value};
 use crate::strategy::bayes::choose::spacing::enforce_separation;
-use crate::strategy::bayes::model::candidates::{SolvedCandidates, in_context, solved};
+use crate::strategy::bayes::model::candidates::{SolvedCandidates, solved};
 use crate::strategy::bayes::model::expense::ExpenseTerm;
 use crate::strategy::bayes::model::training_set::Posterior;
 use crate::strategy::bayes::settings::Settings;
@@ -266,25 +266,27 @@ impl<'a, 'c> Search<'a, 'c> {
         Ok(self.best(&mut scorer, &maximizer)?.value)
     }
 
-    /// The point with the largest posterior mean among points where trials succeed.
-    pub fn largest_mean(
+    /// The point with the largest mu(x) − multiplier·sigma(x) among points where trials succeed.
+    pub fn best_bounded(
         &mut self,
         gp: &GaussianProcess,
+        multiplier: f64,
         success: Option<&Addition>,
     ) -> Result<Member> {
+        let lower_bound = UpperConfidenceBound {
+            multiplier: -multiplier,
+            noise: 0.0,
+        };
         let context = self.query.context;
-        let mut shortfall = terms(success, context);
+        let shortfall = terms(success, context);
         let mut objective: Box<dyn Objective> = match self.scope.domain {
             Domain::Candidates(list) => {
-                let mut means = gp.mean(in_context(list, context).view());
-                for shortfall in &mut shortfall {
-                    let mut missing = vec![0.0; means.len()];
-                    shortfall.values(list.view(), &mut missing);
-                    means.iter_mut().zip(missing).for_each(|(m, s)| *m += s);
-                }
-                Box::new(Scores::new(means))
+                let mut scores = vec![0.0; list.nrows()];
+                let scorer = Scorer::new(gp, &lower_bound, context);
+                Sum::of(scorer, shortfall).values(list.view(), &mut scores);
+                Box::new(Scores::new(scores))
             }
-            Domain::Box(_) => Box::new(Sum::of(Scorer::new(gp, &MEAN, context), shortfall)),
+            Domain::Box(_) => Box::new(Sum::of(Scorer::new(gp, &lower_bound, context), shortfall)),
         };
         let best = self.best(objective.as_mut(), &Maximizer::default())?;
         Ok(best.member())
