@@ -127,7 +127,7 @@ fn a_recommendation_of_noisy_values_has_the_largest_bound_and_moments_in_units_o
         assert!((each.mean - mean).abs() < 1e-9 && (each.std - std).abs() < 1e-9);
     }
     let bound = |each: &Recommendation| each.mean - 2.0 * each.std;
-    assert!(found.iter().is_sorted_by(|a, b| bound(a) >= bound(b)));
+    assert!(found.is_sorted_by(|a, b| bound(a) >= bound(b)));
     // The points are the observed points and the point with the largest bound.
     let is_observed = |each: &&Recommendation| data.iter().any(|(x, _)| each.point.x == x[..]);
     assert_eq!(found.iter().filter(is_observed).count(), 3);

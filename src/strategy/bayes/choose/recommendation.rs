@@ -61,6 +61,9 @@ pub fn recommended(
     if !failed.iter().any(|point| key(point) == key(&maximizer)) {
         points.push(maximizer);
     }
+    if points.is_empty() {
+        return Ok(points);
+    }
     let bounds = lower_bounds(gp, &points, query.context);
     let found = best(search, &points, &bounds, failures, n)?;
     match found.is_empty() {
