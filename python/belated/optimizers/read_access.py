@@ -41,7 +41,7 @@ class ReadAccess(ABC):
 
         def __getattr__(self, name: str) -> Any:
             cls = type(self)
-            if name in dir(cls):
+            if any(name in vars(base) for base in cls.__mro__):
                 # The attribute exists, but its property raised an AttributeError. Raise the same error again.
                 return object.__getattribute__(self, name)
             message = f"{cls.__name__!r} object has no attribute {name!r}"

@@ -1,5 +1,6 @@
 """Warnings about a window or a lease that ends before many results arrive."""
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -15,14 +16,32 @@ if TYPE_CHECKING:
 # The number of results that a check needs.
 _MIN_ARRIVALS = 20
 
-# For each optimizer or study, the number of events from which on a limit is checked; None after the check.
-_NEXT: WeakKeyDictionary["LifeCycle[Any]", dict[str, int | None]] = WeakKeyDictionary()
+
+@dataclass
+class _Progress:
+    """How far the checks of an optimizer or study are."""
+
+    # The number of events from which on each limit is checked; None after the check.
+    due: dict[str, int | None] = field(default_factory=dict)
+    # The trials below this number are known; `suggested` has the numbers of the suggested trials among them.
+    n_known: int = 0
+    suggested: set[int] = field(default_factory=set)
+
+    def arrived(self, log: Log) -> list[int]:
+        """Return the numbers of the suggested trials that were observed. Each trial is read only once."""
+        start, self.n_known = self.n_known, len(log)
+        self.suggested.update(number for number in range(start, self.n_known) if log.trial(number).suggested)
+        return sorted(self.suggested.intersection(log.numbers("observed")))
+
+
+_PROGRESS: WeakKeyDictionary["LifeCycle[Any]", _Progress] = WeakKeyDictionary()
 
 
 def check_window(source: "LifeCycle[Any]") -> None:
     """Warn once if the window is below the 25 % quantile of the delays."""
     optimizer = source._optimizer
-    window = finite(getattr(optimizer, "window", None))
+    # `getattr` with a default would reach `__getattr__`, which looks for similar names, at every suggestion.
+    window = finite(vars(optimizer).get("window"))
     if window is not None:
         unit = "suggestions" if optimizer.clock == "iterations" else "s"
         _check(source, "window", window, 0.25, unit)
@@ -34,16 +53,19 @@ def check_lease(source: "LifeCycle[Any]", lease: float) -> None:
 
 
 def _check(source: "LifeCycle[Any]", name: str, limit: float, share: float, unit: str) -> None:
-    nexts = _NEXT.setdefault(source, {})
+    progress = _PROGRESS.setdefault(source, _Progress())
     log = source._log
-    n_events, due = log.n_events(), nexts.get(name, _MIN_ARRIVALS)
+    n_events, due = log.n_events(), progress.due.get(name, _MIN_ARRIVALS)
     if due is None or n_events < due:
         return
-    delays = _delays(log, wall=name == "expires_after")
+    arrived = progress.arrived(log)
     # Each further delay needs a further event.
-    missing = _MIN_ARRIVALS - len(delays)
-    nexts[name] = n_events + missing if missing > 0 else None
+    missing = _MIN_ARRIVALS - len(arrived)
+    progress.due[name] = n_events + missing if missing > 0 else None
     if missing > 0:
+        return
+    delays = _delays(log, arrived, wall=name == "expires_after")
+    if not delays.size:  # the log does not have the times
         return
     quantile, enough = np.quantile(delays, [share, 0.95])
     if limit < quantile:
@@ -53,9 +75,9 @@ def _check(source: "LifeCycle[Any]", name: str, limit: float, share: float, unit
         )
 
 
-def _delays(log: Log, wall: bool) -> Array:
-    """Return the delays of the suggested trials that were observed, on the optimizer's clock or in seconds."""
-    records = [record for record in map(log.trial, log.numbers("observed")) if record.suggested]
+def _delays(log: Log, numbers: list[int], wall: bool) -> Array:
+    """Return the delays of observed trials, on the optimizer's clock or in seconds."""
+    records = map(log.trial, numbers)
     times = [
         (each.started_at, each.finished_at) if wall else (each.suggested_at, each.ended_at) for each in records
     ]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import InvalidSetting
+from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.trial import Trial
 from belated.short_repr import short_repr
@@ -264,8 +265,8 @@ def spans_of(search: ReadAccess, clock: str) -> list[tuple[Trial, float, float]]
 
 def window_of(search: ReadAccess) -> float | None:
     """Return the window of the optimizer; None without a limit."""
-    window: float | None = getattr(search, "window_", None)
-    return window
+    optimizer = search._source._optimizer
+    return optimizer.window_ if isinstance(optimizer, BayesOpt) else None
 
 
 def is_log(space: Space, name: str) -> bool:
