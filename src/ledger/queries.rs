@@ -14,6 +14,22 @@ impl Ledger {
         })
     }
 
+    /// The trials whose points came from the queue.
+    pub(crate) fn dequeued(&self) -> impl Iterator<Item = TrialNumber> + '_ {
+        self.entries.iter().filter_map(|entry| match entry {
+            Entry::Suggested {
+                number,
+                queued: true,
+            } => Some(*number as TrialNumber),
+            _ => None,
+        })
+    }
+
+    /// The number of trials whose points the strategy chose. Trials that were added or enqueued are left out.
+    pub(crate) fn n_chosen(&self) -> usize {
+        self.n_suggested - self.n_dequeued
+    }
+
     /// Whether the event logged the value that `action` reports, with the same standard deviation, cost and point. The
     /// event concerns trial `concerned`. The value of the trial may have been amended after the event.
     pub(crate) fn is_report_of(

@@ -416,6 +416,14 @@ class Initial(Value):
         point maximises the variance of the model given the previous points (uncertainty sampling, Kandasamy et al.
         2017, proposition 2). With "uncertainty", pass hyperparameters to the model, because they cannot be fitted
         before the first value.
+
+    Notes
+    -----
+    Each added or enqueued point covers the nearest of these points, and covered points are not suggested. Forty earlier
+    results from a corner of the space therefore replace one point, and results that are spread over the space replace
+    most points. Only points in the context of the suggestion count. Pending and failed trials count, and abandoned
+    trials do not. If points are drawn one by one ("uncertainty", or "uniform" with constraints), one point is left out
+    for each point of a quasi-random design that would be covered.
     """
 
     n: int | None = None

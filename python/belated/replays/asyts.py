@@ -146,6 +146,8 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
     seed = seed_of(options.seed, "optimizer", *setting, run)
     settings = {"faithful": options.faithful, "direct": by_evaluations}
     made = optimizer(method, function, seed, n_trials=n_first + n_trials, **settings)
+    if not method.endswith("RAND"):
+        made.set_params(initial__n=0)  # all initial points are added
     made.add(points, values + function.noise_std * rng.standard_normal(n_first))
     simulated: dict[str, Any] = {"mode": MODES[method[:3]], "times": TIMES[COUNTED if by_evaluations else times]}
     simulated |= {"workers": 1 if method == "seqTS" else WORKERS[name], "noise": function.noise_std}

@@ -127,7 +127,9 @@ def make(options: Options) -> Report:
 def run_task(setting: tuple[str], run: int, options: Options, scale: Scale, n_workers: int) -> dict[str, Any]:
     """Run one method once, and test the best network of the run."""
     (algorithm,) = setting
-    optimizer = bl.algorithm(algorithm, space(), seed=seed_of(options.seed, "optimizer", algorithm, run))
+    # All initial points are enqueued.
+    settings: dict[str, Any] = {} if algorithm.endswith("RAND") else {"initial__n": 0}
+    optimizer = bl.algorithm(algorithm, space(), seed=seed_of(options.seed, "optimizer", algorithm, run), **settings)
     for point in initial_points(np.random.default_rng(seed_of(options.seed, "initial", run))):
         optimizer.enqueue(point)
     train = partial(evaluate, data=options.data, scale=scale, seed=seed_of(options.seed, "training", run))

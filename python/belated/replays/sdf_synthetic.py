@@ -41,10 +41,15 @@ SIGNAL_STD = math.sqrt(0.05)
 #: Settings with --given: the lengthscale with which f is drawn, the true noise, and the floor of f as the prior mean.
 STDS: Mapping[str, Any] = {"signal_std": SIGNAL_STD, "noise_std": NOISE}
 GIVEN: Mapping[str, Any] = {
-    "surrogate": bl.GP(kernel="squared_exponential", lengthscale=LENGTHSCALE, mean=0.0, targets="raw", **STDS)
+    "surrogate": bl.GP(kernel="squared_exponential", lengthscale=LENGTHSCALE, mean=0.0, targets="raw", **STDS),
+    "initial__n": 0,
 }
 #: Settings without --faithful and --given: the kernel and the refit interval of the paper (appendix C), else defaults.
-SETTINGS: Mapping[str, Any] = {"surrogate__kernel": "squared_exponential", "surrogate__refit_every": 10}
+SETTINGS: Mapping[str, Any] = {
+    "surrogate__kernel": "squared_exponential",
+    "surrogate__refit_every": 10,
+    "initial__n": 0,  # the initial points are enqueued
+}
 
 
 class Setting(NamedTuple):

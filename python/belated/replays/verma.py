@@ -37,7 +37,7 @@ FAITHFUL: Mapping[str, Any] = {
         kernel="squared_exponential", ard=False, mean="zero", priors=False, targets="raw", **FIT, **REFIT
     ),
     "acquisition__predictive_std": True,
-    "initial": bl.Initial(N_INITIAL, how="uniform"),
+    "initial": bl.Initial(0, how="uniform"),  # the initial points are enqueued
 }
 #: Additional arguments: for algorithms that draw functions, for all algorithms on a box, and for both conditions.
 FAITHFUL_TS: Mapping[str, Any] = {"acquisition__widen": False}
@@ -78,7 +78,7 @@ def censoring(algorithm: str, late: str) -> dict[str, Any]:
 def settings_of(algorithm: str, faithful: bool, *, on_a_box: bool) -> dict[str, Any]:
     """Return the settings of an algorithm: belated's defaults, or the settings of the authors' code."""
     if not faithful:
-        return censoring(algorithm, "accept")
+        return {"initial__n": 0, **censoring(algorithm, "accept")}  # the initial points are enqueued
     draws = algorithm in TS_FAMILY
     settings = {**FAITHFUL, **censoring(algorithm, "discard"), **(FAITHFUL_TS if draws else {})}
     if on_a_box:

@@ -53,8 +53,8 @@ pub struct BayesOpt {
     /// The number of parameters. A parameter may have several columns.
     d: usize,
     /// The initial points, followed by more points for trials that start before the first observation.
-    design: Vec<Member>,
-    n_initial: usize,
+    pub(super) design: Vec<Member>,
+    pub(super) n_initial: usize,
     /// The random generator of the pool. The initial points come from the same random stream.
     pool_rng: Rng,
     /// The pool of feasible points. The pool is computed at the first suggestion under constraints.
@@ -98,13 +98,19 @@ impl BayesOpt {
     fn initial_point(&self, log: &Ledger, query: Query, call: &mut Call) -> Result<Option<Member>> {
         let number = log.trials().len();
         let informed = log.n_observed() > 0 || self.settings.pending().floor().is_some();
-        if informed && number >= self.n_initial {
+        if informed && log.n_chosen() >= self.n_initial {
             return Ok(None);
         }
         let excluded = self.repeats().excluded(log, query, true);
         if informed && self.repeats().covers_domain(&excluded) {
             return Ok(None);
         }
+        let place = match self.next_place(log, query, &excluded)? {
+            Some(place) => place,
+            None if informed => return Ok(None),
+            // Take a point after the first n.
+            None => number.max(self.n_initial),
+        };
         if self.settings.design().how == DesignMethod::Uncertainty {
             let allowed = Allowed {
                 excluded: &excluded,
@@ -125,19 +131,19 @@ impl BayesOpt {
                 found => return found.map(Some),
             }
         }
+        let in_order = self.takes_points_in_order();
         let is_left = |p: &Member| !excluded.contains(&self.domain, &p.x);
         let Some(pool) = &self.pool else {
-            let designed = self.design.get(number).cloned().filter(is_left);
+            let designed = self.design.get(place).filter(|_| in_order).cloned();
+            let designed = designed.filter(is_left);
             return Ok(Some(designed.unwrap_or_else(|| {
                 let (x, index) = excluded.sample_left(&self.domain, call.rng);
                 Member::new(x, index)
             })));
         };
         let points = pool.points();
-        let designed = match self.settings.design().how {
-            DesignMethod::QuasiRandom => points.rows().into_iter().nth(number),
-            DesignMethod::Uniform | DesignMethod::Uncertainty => None,
-        };
+        let designed = points.rows().into_iter().nth(place);
+        let designed = designed.filter(|_| in_order);
         let designed = designed.map(|row| Member::new(row.to_vec(), None));
         match designed.filter(is_left) {
             Some(point) => Ok(Some(point)),

@@ -1,30 +1,35 @@
 //! The points that are suggested before the model has data.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use crate::error::Result;
 use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, State, TrialNumber};
 use crate::maximize::constrained::Allowed;
+use crate::maximize::excluded::Excluded;
 use crate::maximize::{Maximizer, maximize};
 use crate::problem::{Domain, Member};
 use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
 use crate::strategy::bayes::acquisitions::max_variance::MaxVariance;
+use crate::strategy::bayes::bayes_opt::BayesOpt;
+use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::settings::DesignMethod;
-use crate::strategy::uniform_point;
+use crate::strategy::{Query, uniform_point};
 
 /// The number of additional quasi-random points after the first n. The additional points are used for trials that start
 /// before the first observation.
 const N_EXTRA: usize = 128;
 
 /// Returns the first n points. Candidates are drawn without replacement. Quasi-random points fill the domain evenly; in
-/// this case, [`N_EXTRA`] more points are returned after the first n. For uncertainty sampling, the result is empty,
-/// because each point depends on the earlier points.
+/// this case, [`N_EXTRA`] more points are returned after the first n. For uncertainty sampling, each point depends on
+/// the earlier points, and the result only serves to count the points that known rows cover.
 pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rng) -> Vec<Member> {
     let of_box = |x: ArrayView1<f64>| Member::new(x.to_vec(), None);
     match (domain, how) {
-        (_, DesignMethod::Uncertainty) => Vec::new(),
         (Domain::Candidates(list), _) => {
             rand::seq::index::sample(rng, list.nrows(), n.min(list.nrows()))
                 .into_iter()
@@ -34,11 +39,115 @@ pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rn
         (Domain::Box(_), DesignMethod::Uniform) => {
             (0..n).map(|_| uniform_point(domain, rng)).collect()
         }
-        (Domain::Box(_), DesignMethod::QuasiRandom) => {
+        (Domain::Box(_), DesignMethod::QuasiRandom | DesignMethod::Uncertainty) => {
             let points = domain.quasi_random_and_more(n, N_EXTRA, rng);
             points.rows().into_iter().map(of_box).collect()
         }
     }
+}
+
+impl BayesOpt {
+    /// The place of the next design point, or `None` if the design is complete.
+    ///
+    /// Without added or enqueued trials, trial number i takes point i. Otherwise, each of these trials covers the nearest
+    /// design point, and only covered points are skipped. A random or most uncertain point is left out for each covered
+    /// point. Points that the strategy suggested count in every context. If they counted only in their own context, a
+    /// continuous context would never complete the design.
+    pub fn next_place(
+        &self,
+        log: &Ledger,
+        query: Query,
+        excluded: &Excluded,
+    ) -> Result<Option<usize>> {
+        let (n, n_chosen) = (self.n_initial, log.n_chosen());
+        if n_chosen == log.trials().len() {
+            return Ok(Some(n_chosen).filter(|&number| number < n));
+        }
+        let points: Vec<Vec<f64>> = match &self.pool {
+            None => self
+                .design
+                .iter()
+                .take(n)
+                .map(|point| point.x.clone())
+                .collect(),
+            Some(pool) => pool
+                .points()
+                .outer_iter()
+                .take(n)
+                .map(|row| row.to_vec())
+                .collect(),
+        };
+        let mut rows = given_rows(log, query.context);
+        if self.takes_points_in_order() {
+            rows.extend(chosen_rows(log)?);
+            let covered = covered(&points, &rows, &self.columns);
+            let is_left = |&place: &usize| {
+                !covered[place] && !excluded.contains(&self.domain, &points[place])
+            };
+            Ok((0..points.len()).find(is_left))
+        } else {
+            let covered = covered(&points, &rows, &self.columns);
+            let n_covered = covered.iter().filter(|&&covered| covered).count();
+            Ok(Some(n_chosen).filter(|_| n_chosen + n_covered < n))
+        }
+    }
+
+    /// Whether the initial points are the points of a list, in order. Other initial points are drawn one by one.
+    pub fn takes_points_in_order(&self) -> bool {
+        match self.settings.design().how {
+            DesignMethod::QuasiRandom => true,
+            DesignMethod::Uniform => self.pool.is_none(),
+            DesignMethod::Uncertainty => false,
+        }
+    }
+}
+
+/// Returns for each design point whether a row covers it. Each row covers the nearest design point; of several nearest
+/// points, the first. Equal design points are covered together. In the distance, every parameter counts equally: the
+/// differences of a column are divided by the spread of its dimension.
+fn covered(points: &[Vec<f64>], rows: &[Cow<[f64]>], columns: &Columns) -> Vec<bool> {
+    let mut covered = vec![false; points.len()];
+    let distance = |a: &[f64], b: &[f64]| {
+        let differences = a.iter().zip(b).zip(&columns.dimension);
+        let scaled = differences.map(|((a, b), &dimension)| (a - b) / columns.spreads[dimension]);
+        scaled
+            .map(|difference| difference * difference)
+            .sum::<f64>()
+    };
+    for row in rows {
+        let distances = points.iter().map(|point| distance(point, row));
+        if let Some((nearest, _)) = distances.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)) {
+            covered[nearest] = true;
+        }
+    }
+    for later in 1..points.len() {
+        let is_equal = |earlier: usize| covered[earlier] && points[earlier] == points[later];
+        covered[later] |= (0..later).any(is_equal);
+    }
+    covered
+}
+
+/// Returns the points of the rows that were not chosen by the strategy: added and enqueued trials in this context.
+/// Abandoned trials are left out, because they give no information.
+fn given_rows<'a>(log: &'a Ledger, context: &[f64]) -> Vec<Cow<'a, [f64]>> {
+    let dequeued: HashSet<TrialNumber> = log.dequeued().collect();
+    let is_given = |&number: &TrialNumber| {
+        let trial = &log.trials()[number];
+        (!trial.suggested || dequeued.contains(&number))
+            && trial.state != State::Abandoned
+            && log.context(number) == context
+    };
+    let numbers = (0..log.trials().len()).filter(is_given);
+    numbers.map(|number| Cow::Borrowed(log.x(number))).collect()
+}
+
+/// Returns the suggested points of the trials whose points the strategy chose, in every context.
+fn chosen_rows(log: &Ledger) -> Result<Vec<Cow<'_, [f64]>>> {
+    let dequeued: HashSet<TrialNumber> = log.dequeued().collect();
+    let is_chosen =
+        |number: &TrialNumber| log.trials()[*number].suggested && !dequeued.contains(number);
+    let numbers = (0..log.trials().len()).filter(is_chosen);
+    numbers.map(|number| log.started_x(number)).collect()
 }
 
 /// Uncertainty sampling (Kandasamy et al. 2017, proposition 2). Return the point with the largest variance in this
