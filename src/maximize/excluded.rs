@@ -74,6 +74,11 @@ impl Excluded {
         self.0.is_empty()
     }
 
+    /// Whether the member with this key is in the set.
+    pub fn contains_key(&self, key: &Key) -> bool {
+        self.0.contains_key(key)
+    }
+
     /// Adds the points of another set.
     pub fn extend(&mut self, other: Self) {
         for (key, n) in other.0 {

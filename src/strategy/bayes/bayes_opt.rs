@@ -209,7 +209,7 @@ impl BayesOpt {
         let is_news = exhausted && !repeats.repeats_already(log, query);
         let warning = is_news.then(|| EXHAUSTED.to_string());
         if exhausted {
-            excluded = repeats.in_flight(log, query);
+            excluded = repeats.excluded_if_exhausted(log, query);
         }
         let Prepared {
             posterior,

@@ -4,15 +4,15 @@
 //! * [`repeats_exact_value`]: the rule for points with an active continuous coordinate
 //!
 //! Notation: an observed value is called *exact* if its noise is declared to be zero, or if the fitted noise is
-//! negligible.
+//! negligible. After a failure, a point with equal values is also exact. A point is called *failing* if the last trial at this point that ended has failed.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use ndarray::{Array2, ArrayView2};
 
 use crate::gp::{GaussianProcess, NOISELESS};
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
-use crate::maximize::excluded::{Excluded, key_of_row};
+use crate::maximize::excluded::{Excluded, Key, key_of_row};
 use crate::maximize::feasible::Pool;
 use crate::problem::Domain;
 use crate::strategy::Query;
@@ -21,20 +21,11 @@ use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 use crate::strategy::bayes::settings::{MAX_INITIAL, Settings};
 
-/// The threshold for exact values, in the units of the model. A value is exact if the noise variance is at most this
-/// threshold.
-///
-/// If any trial has failed, values are exact only if their noise is declared to be zero. After a failure, a fitted
-/// noise near zero does not make a value exact. If points were excluded because of the fitted noise, only the failing
-/// region might be left for the search, and repeating a point is cheaper than a trial in the failing region.
-fn exact_noise(log: &Ledger) -> f64 {
-    let failed = |trial: &Trial| trial.state == State::Failed;
-    if log.trials().iter().any(failed) {
-        MIN_NOISE
-    } else {
-        NOISELESS
-    }
-}
+/// After its k-th failure, a point waits for 2ᵏ times this number of values.
+const WAIT: usize = 10;
+
+/// If at most this share of the trials failed, the failures are probably accidents.
+const FEW_FAILURES: f64 = 0.1;
 
 /// A point counts as new if the standard deviation of f at this point exceeds the standard deviation of the jitter by
 /// more than this factor.
@@ -55,6 +46,16 @@ pub fn has_few_members(domain: &Domain) -> bool {
     }
 }
 
+/// The failures of a failing point.
+#[derive(Default)]
+struct Failed {
+    times: u32,
+    /// The number of values that were observed in this context before the last failure.
+    before: usize,
+    /// The number of further values for which the point waits.
+    wait: usize,
+}
+
 /// The rules that exclude points from suggestions.
 pub struct Repeats<'a> {
     pub domain: &'a Domain,
@@ -68,9 +69,9 @@ pub struct Repeats<'a> {
 
 impl Repeats<'_> {
     /// The points that are excluded while other points are left. Only points without an active continuous coordinate
-    /// are excluded. A point is excluded if it is in flight, was abandoned after the last result, or has an exact
-    /// value. Only trials in the context of the query count. Among the initial points, and in small domains whose noise
-    /// is unknown, every point is tried once before any point is repeated.
+    /// are excluded. A point is excluded if it is in flight, was abandoned after the last result, has an exact value, or
+    /// failed recently. Only trials in the context of the query count. Among the initial points, and in small domains
+    /// whose noise is unknown, every point is tried once before any point is repeated.
     pub fn excluded(&self, log: &Ledger, query: Query, first: bool) -> Excluded {
         let mut excluded = self.in_flight(log, query);
         if self.settings.pending().repeats() || !self.domain.can_repeat() {
@@ -84,11 +85,13 @@ impl Repeats<'_> {
                 return tried;
             }
         }
-        // A point where a trial failed is not excluded, because the failure may have been an accident. The model of
-        // success determines when the point is tried again.
-        let noise = exact_noise(log);
-        let done = ended().filter(|&number| self.is_exact(&log.trials()[number], noise));
-        excluded.extend(self.members(log, query, done));
+        let exact = self.exact(log, query, log.trials().len());
+        let (failures, n_observed) = self.failures(log, query, &exact);
+        excluded.extend(exact);
+        let waiting = failures
+            .into_iter()
+            .filter(|(_, it)| n_observed - it.before < it.wait);
+        waiting.for_each(|(key, _)| excluded.insert(key));
         excluded
     }
 
@@ -109,19 +112,20 @@ impl Repeats<'_> {
         excluded
     }
 
-    /// Whether the domain is exhausted: every point is `excluded` or has failed, and at least one point has an exact
-    /// value.
+    /// Whether the domain is exhausted: every point is `excluded`, and at least one point has an exact value.
     pub fn is_exhausted(&self, log: &Ledger, query: Query, excluded: &Excluded) -> bool {
-        let ended = || self.training.fold.ended.iter().copied();
-        let noise = exact_noise(log);
-        let mut exact = ended().filter(|&number| self.is_exact(&log.trials()[number], noise));
-        if excluded.is_empty() || !exact.any(|number| log.context(number) == query.context) {
-            return false;
-        }
-        let mut tried = excluded.clone();
-        let failed = ended().filter(|&number| log.trials()[number].state == State::Failed);
-        tried.extend(self.members(log, query, failed));
-        !self.settings.pending().repeats() && self.covers_domain(&tried)
+        !self.settings.pending().repeats()
+            && self.covers_domain(excluded)
+            && !self.exact(log, query, log.trials().len()).is_empty()
+    }
+
+    /// The points that are excluded if the domain is exhausted. A point with an exact value is then repeated, because a
+    /// trial at a failing point would probably fail again.
+    pub fn excluded_if_exhausted(&self, log: &Ledger, query: Query) -> Excluded {
+        let mut excluded = self.in_flight(log, query);
+        let (failures, _) = self.failures(log, query, &Excluded::default());
+        failures.into_keys().for_each(|key| excluded.insert(key));
+        excluded
     }
 
     /// Whether the last trial repeated a point with an exact value. If the last trial repeated such a point, the domain
@@ -130,10 +134,82 @@ impl Repeats<'_> {
         let Some(last) = log.trials().len().checked_sub(1) else {
             return false;
         };
-        let noise = exact_noise(log);
-        let exact = (0..last).filter(|&number| self.is_exact(&log.trials()[number], noise));
-        let exact = self.members(log, query, exact);
+        let exact = self.exact(log, query, last);
         exact.contains(self.domain, log.x(last))
+    }
+
+    /// The failures of each failing point, and the number of values that were observed in this context.
+    ///
+    /// After its k-th failure, a point waits until 2ᵏ · [`WAIT`] values have been observed at other points. If fewer
+    /// points were left after the failure, the point waits only for this number of values. A point is left if it is
+    /// neither failing nor has an exact value. If no other point was left, the point is not tried again. Failures do not
+    /// shorten the wait, because the points of a failing region would otherwise be tried in turn. A repeated exact value
+    /// does not shorten the wait either, because it gives no information.
+    fn failures(
+        &self,
+        log: &Ledger,
+        query: Query,
+        exact: &Excluded,
+    ) -> (HashMap<Key, Failed>, usize) {
+        let mut failures: HashMap<Key, Failed> = HashMap::new();
+        if !self.has_failure(log) {
+            return (failures, 0);
+        }
+        let ended = self.training.fold.ended.iter().copied();
+        let here = ended.filter(|&number| log.context(number) == query.context);
+        let here: Vec<TrialNumber> = here.collect();
+        // More points than twice the number of trials make no difference.
+        let n_members = self.n_members(2 * here.len());
+        let (mut done, mut n_observed) = (HashSet::new(), 0);
+        for number in here {
+            let is_failed = log.trials()[number].state == State::Failed;
+            let Some(key) = self.key(log, number) else {
+                n_observed += usize::from(!is_failed);
+                continue;
+            };
+            if !is_failed {
+                failures.remove(&key);
+                let is_new = match exact.contains_key(&key) {
+                    true => done.insert(key),
+                    false => {
+                        done.remove(&key);
+                        true
+                    }
+                };
+                n_observed += usize::from(is_new);
+                continue;
+            }
+            done.insert(key.clone());
+            let failed = failures.entry(key).or_default();
+            failed.times += 1;
+            failed.before = n_observed;
+            let wait = 2_usize.saturating_pow(failed.times).saturating_mul(WAIT);
+            failed.wait = match n_members.saturating_sub(done.len()) {
+                0 => usize::MAX,
+                n_left => wait.min(n_left),
+            };
+        }
+        (failures, n_observed)
+    }
+
+    /// The number of feasible points, or `limit` if there are more points.
+    fn n_members(&self, limit: usize) -> usize {
+        match (self.domain, self.pool) {
+            (_, Some(pool)) if pool.is_complete() => pool.points().nrows().min(limit),
+            (Domain::Candidates(list), _) => {
+                let mut distinct = HashSet::new();
+                let new = list
+                    .outer_iter()
+                    .filter(|x| distinct.insert(key_of_row(*x)));
+                new.take(limit).count()
+            }
+            (Domain::Box(_), None) if self.domain.is_finite() => {
+                usize::try_from(self.domain.combinations())
+                    .unwrap_or(limit)
+                    .min(limit)
+            }
+            _ => limit,
+        }
     }
 
     /// Whether every feasible member of the domain is excluded.
@@ -158,24 +234,80 @@ impl Repeats<'_> {
         numbers: impl Iterator<Item = TrialNumber>,
     ) -> Excluded {
         let here = numbers.filter(|&number| log.context(number) == query.context);
-        let points = here.map(|number| {
-            let index = log.trials()[number].index.map(|index| index as usize);
-            (log.x(number), index)
-        });
+        let points = here.map(|number| (log.x(number), Self::index(log, number)));
         Excluded::new(self.domain, points)
     }
 
-    /// Whether a trial has an exact value.
-    fn is_exact(&self, trial: &Trial, exact_noise: f64) -> bool {
-        trial.state == State::Observed
-            && match trial.std() {
-                Some(std) => std == 0.0,
-                None => match self.settings.gp().noise_std {
-                    Some(std) => std == 0.0,
-                    None => (self.training.fit())
-                        .is_some_and(|fit| fit.theta.noise_variance <= exact_noise),
-                },
+    /// The key of the point where a trial was run, or `None` if this point cannot be excluded.
+    fn key(&self, log: &Ledger, number: TrialNumber) -> Option<Key> {
+        Excluded::key(self.domain, log.x(number), Self::index(log, number))
+    }
+
+    fn index(log: &Ledger, number: TrialNumber) -> Option<usize> {
+        log.trials()[number].index.map(|index| index as usize)
+    }
+
+    /// The points with an exact value among the trials with a number below `end`.
+    fn exact(&self, log: &Ledger, query: Query, end: TrialNumber) -> Excluded {
+        let ended = self.training.fold.ended.iter().copied();
+        let observed =
+            ended.filter(|&number| number < end && log.trials()[number].state == State::Observed);
+        let observed: Vec<TrialNumber> = observed.collect();
+        let trusts_fit = self.trusts_fit(log);
+        let exact = observed.iter().copied();
+        let exact = exact.filter(|&number| self.is_exact(&log.trials()[number], trusts_fit));
+        let mut exact = self.members(log, query, exact);
+        if self.has_failure(log) {
+            exact.extend(self.equal_replicates(log, query, &observed));
+        }
+        exact
+    }
+
+    /// Whether an observed trial has an exact value.
+    fn is_exact(&self, trial: &Trial, trusts_fit: bool) -> bool {
+        match trial.std().or(self.settings.gp().noise_std) {
+            Some(std) => std == 0.0,
+            None => {
+                let fit = self.training.fit().filter(|_| trusts_fit);
+                fit.is_some_and(|fit| fit.theta.noise_variance <= NOISELESS)
             }
+        }
+    }
+
+    /// Whether a fitted noise near zero makes values exact. If many trials have failed, only equal values of the same
+    /// point do. The other points of a finite domain are then likely to be in the failing region, and a second value
+    /// costs less than a failure.
+    fn trusts_fit(&self, log: &Ledger) -> bool {
+        let n_ended = self.training.fold.ended.len() as f64;
+        self.training.n_failed(log) as f64 <= FEW_FAILURES * n_ended
+    }
+
+    /// The points with two or more equal values whose noise is unknown. If the values of any point differ, values have
+    /// noise, and the result is empty.
+    fn equal_replicates(&self, log: &Ledger, query: Query, observed: &[TrialNumber]) -> Excluded {
+        let mut values: HashMap<Key, Option<f64>> = HashMap::new();
+        let mut equal = Excluded::default();
+        for &number in observed {
+            let trial = &log.trials()[number];
+            let is_unknown = trial.std().or(self.settings.gp().noise_std).is_none();
+            if !is_unknown || log.context(number) != query.context {
+                continue;
+            }
+            let Some(key) = self.key(log, number) else {
+                continue;
+            };
+            match values.insert(key.clone(), trial.value) {
+                None => {}
+                Some(value) if value == trial.value => equal.insert(key),
+                Some(_) => return Excluded::default(),
+            }
+        }
+        equal
+    }
+
+    /// Whether any trial has failed.
+    fn has_failure(&self, log: &Ledger) -> bool {
+        self.training.n_failed(log) > 0
     }
 
     /// Whether values are known to have noise.
@@ -193,9 +325,9 @@ impl Repeats<'_> {
 /// The criterion is the standard deviation of f at the row, given only the most informative observation. The standard
 /// deviation given all observations would also be small at new points where the model is certain. A trial at such a new
 /// point can still improve the last digits of the maximum.
-pub fn repeats_exact_value(gp: &GaussianProcess, row: ArrayView2<f64>, log: &Ledger) -> bool {
-    let (noise, largest) = (gp.row_noise()[..gp.n_observed()].iter(), exact_noise(log));
-    let exact = noise.map(|noise| *noise <= largest);
+pub fn repeats_exact_value(gp: &GaussianProcess, row: ArrayView2<f64>) -> bool {
+    let noise = gp.row_noise()[..gp.n_observed()].iter();
+    let exact = noise.map(|noise| *noise <= NOISELESS);
     let least = least_std(gp, row, exact);
     least <= TIMES_JITTER * (MIN_NOISE + gp.factor().jitter()).sqrt()
 }
