@@ -325,9 +325,17 @@ impl Repeats<'_> {
 /// The criterion is the standard deviation of f at the row, given only the most informative observation. The standard
 /// deviation given all observations would also be small at new points where the model is certain. A trial at such a new
 /// point can still improve the last digits of the maximum.
-pub fn repeats_exact_value(gp: &GaussianProcess, row: ArrayView2<f64>) -> bool {
+///
+/// After a failure, values are exact here only if their noise is declared to be zero. If repeats were refused because of
+/// the fitted noise, the largest variance outside the observed points would often lie in the failing region.
+pub fn repeats_exact_value(gp: &GaussianProcess, row: ArrayView2<f64>, log: &Ledger) -> bool {
+    let failed = |trial: &Trial| trial.state == State::Failed;
+    let largest = match log.trials().iter().any(failed) {
+        true => MIN_NOISE,
+        false => NOISELESS,
+    };
     let noise = gp.row_noise()[..gp.n_observed()].iter();
-    let exact = noise.map(|noise| *noise <= NOISELESS);
+    let exact = noise.map(|noise| *noise <= largest);
     let least = least_std(gp, row, exact);
     least <= TIMES_JITTER * (MIN_NOISE + gp.factor().jitter()).sqrt()
 }

@@ -198,7 +198,7 @@ impl<'a, 'c> Search<'a, 'c> {
             return false;
         };
         let row = as_row([x, self.query.context].concat());
-        product.has_active_continuous(x) && repeats_exact_value(gp, row.view())
+        product.has_active_continuous(x) && repeats_exact_value(gp, row.view(), self.log)
     }
 
     /// The point with the largest variance. If this point also repeats an exact value, return a point far from all
