@@ -98,7 +98,7 @@ impl BayesOpt {
     fn initial_point(&self, log: &Ledger, query: Query, call: &mut Call) -> Result<Option<Member>> {
         let number = log.trials().len();
         let informed = log.n_observed() > 0 || self.settings.pending().floor().is_some();
-        if informed && log.n_chosen() >= self.n_initial {
+        if informed && log.n_chosen() >= self.n_design(log) {
             return Ok(None);
         }
         let excluded = self.repeats().excluded(log, query, true);
@@ -109,7 +109,7 @@ impl BayesOpt {
             Some(place) => place,
             None if informed => return Ok(None),
             // Take a point after the first n.
-            None => number.max(self.n_initial),
+            None => number.max(self.n_design(log)),
         };
         if self.settings.design().how == DesignMethod::Uncertainty {
             let allowed = Allowed {

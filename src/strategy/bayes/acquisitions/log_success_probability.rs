@@ -13,9 +13,11 @@ use crate::numerics::special::log_cdf;
 /// have failed.
 const MIN_VARIANCE: f64 = 0.01;
 
-/// The acquisition log P, with a penalty added where P < ½. P = Φ(u) is the probability that the label is positive.
+/// The acquisition log(1 − w + w P), with a penalty added where P < ½. P = Φ(u) is the probability that the label is
+/// positive, and w is the probability that failures form a region. If they do not, the point does not matter.
 #[derive(Debug, Clone, Copy)]
 pub struct LogSuccessProbability {
+    pub region: f64,
     pub penalty: ShortfallOfSuccess,
 }
 
@@ -25,18 +27,35 @@ impl OfMoments for LogSuccessProbability {
     }
 
     fn value(&self, at: Moments) -> f64 {
-        log_cdf((1.0 + at.mean) / spread(at)).0 + self.penalty.value(at)
+        self.averaged(log_probability(at)) + self.penalty.value(at)
     }
 
-    // ∂a/∂mu = φ/Φ / spread,  ∂a/∂sigma = −φ/Φ · u sigma / spread²
+    // With s = w P/(1 − w + w P): ∂a/∂mu = s φ/Φ / spread,  ∂a/∂sigma = −s φ/Φ · u sigma / spread²
     fn value_and_derivatives(&self, at: Moments) -> (f64, f64, f64) {
         let spread = spread(at);
         let u = (1.0 + at.mean) / spread;
-        let (value, slope) = log_cdf(u);
+        let (log_p, slope) = log_cdf(u);
+        let value = self.averaged(log_p);
+        let slope = slope * (self.region.ln() + log_p - value).exp();
         let by_std = -slope * u * at.std() / (spread * spread);
         let (penalty, by_mean, _) = self.penalty.value_and_derivatives(at);
         (value + penalty, slope / spread + by_mean, by_std)
     }
+}
+
+impl LogSuccessProbability {
+    /// log(1 − w + w P). For w = 1, log P stays finite where P underflows.
+    fn averaged(&self, log_p: f64) -> f64 {
+        match self.region >= 1.0 {
+            true => log_p,
+            false => (self.region * log_p.exp_m1()).ln_1p(),
+        }
+    }
+}
+
+/// Returns log P.
+pub fn log_probability(at: Moments) -> f64 {
+    log_cdf((1.0 + at.mean) / spread(at)).0
 }
 
 /// Returns sqrt(sigma² + c).

@@ -11,7 +11,7 @@ use crate::strategy::bayes::acquisitions::log_success_probability::{
     LogSuccessProbability, ShortfallOfSuccess,
 };
 use crate::strategy::bayes::model::candidates::solved;
-use crate::strategy::bayes::model::success::{Failures, Success};
+use crate::strategy::bayes::model::success::Success;
 use crate::strategy::bayes::settings::Settings;
 
 /// log ½, minus a margin for rounding errors.
@@ -31,34 +31,47 @@ pub struct Addition<'a> {
 }
 
 impl<'a> Addition<'a> {
-    /// The term for an acquisition that is the logarithm of a positive function. The term is log P, so the sum is the
-    /// logarithm of the function multiplied by P. If failures lie together, the term also contains a penalty. Without
-    /// the penalty, a point in the failing region could have the largest sum, because the logarithm of the function may
-    /// be arbitrarily low outside the failing region where f is known well.
+    /// The term for an acquisition that is the logarithm of a positive function. The term is log(1 − w + w P), so the
+    /// sum is the logarithm of the function multiplied by the probability of success. If points are excluded, the term
+    /// also contains a penalty. Without the penalty, a point in the failing region could have the largest sum, because
+    /// the logarithm of the function may be arbitrarily low outside the failing region where f is known well.
     pub fn log_probability(model: &'a mut Success) -> Self {
-        let (weight, least) = match model.failures {
-            Failures::Scattered => (0.0, f64::NEG_INFINITY),
-            Failures::Together => (PENALTY * PENALTY, LOG_HALF),
+        let (region, weight) = match model.avoids {
+            false => (model.region, 0.0),
+            true => (1.0, PENALTY * PENALTY),
+        };
+        let least = match model.excludes {
+            false => f64::NEG_INFINITY,
+            true => LOG_HALF,
         };
         let penalty = ShortfallOfSuccess { weight };
         Self {
             model,
-            formula: Box::new(LogSuccessProbability { penalty }),
+            formula: Box::new(LogSuccessProbability { region, penalty }),
             least,
         }
     }
 
     /// The term for an acquisition that is a bound, mean, draw or variance of the posterior `gp` of f. The term is a
-    /// penalty where P < ½, and 0 elsewhere.
+    /// penalty where P < ½, and 0 elsewhere. If points are not excluded, the penalty is at most about w units of the
+    /// acquisition.
     pub fn penalty(model: &'a mut Success, gp: &GaussianProcess, nu: f64) -> Self {
         let variance = gp.hyperparameters().signal_variance;
         let unit = variance.max(variance.sqrt()) * (1.0 + nu.abs());
+        let weight = match model.avoids {
+            false => model.region * unit,
+            true => PENALTY * unit,
+        };
+        let least = match model.excludes {
+            false => f64::NEG_INFINITY,
+            true => 0.0,
+        };
         // The weight must be finite. An infinite weight multiplied by a shortfall of 0 would be NaN.
-        let weight = (PENALTY * unit).min(1e300);
+        let weight = weight.min(1e300);
         Self {
             model,
             formula: Box::new(ShortfallOfSuccess { weight }),
-            least: 0.0,
+            least,
         }
     }
 

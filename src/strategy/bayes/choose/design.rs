@@ -59,7 +59,7 @@ impl BayesOpt {
         query: Query,
         excluded: &Excluded,
     ) -> Result<Option<usize>> {
-        let (n, n_chosen) = (self.n_initial, log.n_chosen());
+        let (n, n_chosen) = (self.n_design(log), log.n_chosen());
         if n_chosen == log.trials().len() {
             return Ok(Some(n_chosen).filter(|&number| number < n));
         }
@@ -90,6 +90,14 @@ impl BayesOpt {
             let n_covered = covered.iter().filter(|&&covered| covered).count();
             Ok(Some(n_chosen).filter(|_| n_chosen + n_covered < n))
         }
+    }
+
+    /// The number of initial points. A trial that failed before the first success is replaced, because the trials may
+    /// have failed for a reason that does not depend on the point, and the model would start without data.
+    pub fn n_design(&self, log: &Ledger) -> usize {
+        let failed = |number: &&TrialNumber| log.trials()[**number].state == State::Failed;
+        let n_failed = self.training.fold.ended.iter().take_while(failed).count();
+        self.n_initial + n_failed
     }
 
     /// Whether the initial points are the points of a list, in order. Other initial points are drawn one by one.

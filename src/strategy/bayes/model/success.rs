@@ -6,14 +6,14 @@
 //! scattered among successes, the model averages over the failures. If failures lie together, the model finds the
 //! border of the failing region ([`Failures`]).
 
-use ndarray::ArrayView2;
-
 use crate::error::{Result, Stop, check};
 use crate::gp::GaussianProcess;
 use crate::gp::fit::{FitSettings, fit};
 use crate::gp::kernel::KernelFamily;
 use crate::ledger::{Ledger, State, TrialNumber};
 use crate::random::Call;
+use crate::strategy::bayes::acquisitions::formula::Moments;
+use crate::strategy::bayes::acquisitions::log_success_probability::log_probability;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::candidates::SolvedCandidates;
 use crate::strategy::bayes::model::note::SuccessFit;
@@ -27,80 +27,67 @@ const SIGNAL_VARIANCE: f64 = 1.0;
 /// interior would then be suggested again.
 const MIN_LENGTHSCALE: f64 = 0.5;
 
-/// The arrangement of failed trials.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Failures {
-    /// Failures lie among successes, so the failures may be accidents. `Scattered` is also used if there are too few
-    /// failures to decide.
-    Scattered,
-    /// Failures lie near each other, and form a region with a border.
-    Together,
+/// The label of a failed trial. With this label, P decreases on the way from a success to a failure, and reaches ½
+/// within the first quarter of the way. The search may choose points up to the distance at which P = ½, and about a
+/// quarter of these points fail. With the label −1, about half of these points would fail.
+const FAILED: f64 = -4.25;
+
+/// The noise variance of labels. It is small, because a trial in a failing region always fails.
+const NOISE: f64 = 1e-4;
+
+/// The kernel. Its predictions can change quickly at the border of a region, and it still predicts failures behind the
+/// border.
+const FAMILY: KernelFamily = KernelFamily::Matern32;
+
+/// Points are excluded if the log evidence for a region exceeds the log evidence of every other explanation by this
+/// number of nats.
+const MARGIN: f64 = 1.0;
+
+/// The smallest probability with which the model of a region predicts a success or a failure.
+const CONTRADICTION: f64 = 0.02;
+
+/// The bounds between levels of P.
+const LEVELS: [f64; 3] = [0.1, 0.5, 0.9];
+
+/// The probability that the rate of failures changes between two trials.
+const CHANGE: f64 = 0.05;
+
+/// The probability of a run length below which the run length is dropped.
+const NEGLIGIBLE: f64 = 1e-9;
+
+/// A rate of failures that changes before each trial with a fixed probability. Each rate has the prior Beta(½, ½). The
+/// sum over all moments of the changes is computed as in Adams & MacKay 2007.
+struct Rates {
+    log_evidence: f64,
+    /// The probability that the next trial fails.
+    next: f64,
 }
 
-/// Failures lie together if the share of isolated failures is at most this number. A failure is isolated if it is
-/// nearer to a success than to any other failure. The share is (isolated failures + 1) / failures. If a fifth of all
-/// trials fail by accident, four out of five failures are isolated.
-const MAX_ISOLATED: f64 = 0.4;
-
-/// The label of failures that lie together. With this label, P decreases on the way from a success to a failure, and
-/// reaches ½ within the first quarter of the way. The search may choose points up to the distance at which P = ½, and
-/// about a quarter of these points fail. With the label −1, about half of these points would fail.
-const LABEL_IN_REGION: f64 = -4.25;
-
-/// The noise variance of labels if failures lie together. The noise variance is small, because a trial in the failing
-/// region always fails.
-const NOISE_IN_REGION: f64 = 1e-4;
-
-impl Failures {
-    /// The arrangement of the failed rows.
-    fn of(rows: ArrayView2<f64>, labels: &[f64]) -> Self {
-        let failed: Vec<usize> = (0..labels.len()).filter(|&i| labels[i] < 0.0).collect();
-        let is_isolated = |i: usize| {
-            let (mut failure, mut success) = (f64::INFINITY, f64::INFINITY);
-            for (j, row) in rows.rows().into_iter().enumerate() {
-                let nearest = match labels[j] < 0.0 {
-                    true => &mut failure,
-                    false => &mut success,
-                };
-                if j != i {
-                    let squares = row.iter().zip(rows.row(i)).map(|(a, b)| (a - b) * (a - b));
-                    *nearest = nearest.min(squares.sum());
-                }
-            }
-            success <= failure
+impl Rates {
+    fn of(failed: &[bool], change: f64) -> Self {
+        // For each start of the present rate: its probability, and the numbers of successes and failures since then.
+        let mut starts = vec![(1.0, [0.0; 2])];
+        let mut log_evidence = 0.0;
+        let chance = |counts: [f64; 2], fails: bool| {
+            (counts[usize::from(fails)] + 0.5) / (counts[0] + counts[1] + 1.0)
         };
-        let n_isolated = failed.iter().filter(|&&i| is_isolated(i)).count() as f64;
-        let n_failed = failed.len();
-        match n_isolated + 1.0 <= MAX_ISOLATED * n_failed as f64 {
-            true => Self::Together,
-            false => Self::Scattered,
+        for &fails in failed {
+            for (p, counts) in &mut starts {
+                *p *= chance(*counts, fails);
+                counts[usize::from(fails)] += 1.0;
+            }
+            let sum: f64 = starts.iter().map(|(p, _)| p).sum();
+            log_evidence += sum.ln();
+            starts.iter_mut().for_each(|(p, _)| *p *= (1.0 - change) / sum);
+            starts.retain(|(p, _)| *p > NEGLIGIBLE);
+            if change > 0.0 {
+                starts.push((change, [0.0; 2]));
+            }
         }
-    }
-
-    /// The kernel. For a failing region, the kernel is Matern 3/2. With this kernel, the predictions can change quickly
-    /// at the border, and the model still predicts failures behind the border.
-    fn family(self) -> KernelFamily {
-        match self {
-            Self::Scattered => KernelFamily::Matern52,
-            Self::Together => KernelFamily::Matern32,
-        }
-    }
-
-    /// The noise variance. If only one trial has failed, the failure may be an accident. For a single failure, the
-    /// noise variance equals the signal variance, so that P = ½ at the point of the failure. The noise variance
-    /// decreases with the number of failures.
-    fn noise_variance(self, n_failed: usize) -> f64 {
-        match self {
-            Self::Scattered => SIGNAL_VARIANCE / n_failed as f64,
-            Self::Together => NOISE_IN_REGION,
-        }
-    }
-
-    /// The label of a failed trial.
-    fn label(self) -> f64 {
-        match self {
-            Self::Scattered => -1.0,
-            Self::Together => LABEL_IN_REGION,
+        let next = starts.iter().map(|(p, counts)| p * chance(*counts, true));
+        Self {
+            log_evidence,
+            next: next.sum(),
         }
     }
 }
@@ -113,7 +100,12 @@ pub struct Success {
     /// The value of the training set's counter `n_moves` when the points of the rows were read.
     n_moves: usize,
     pub version: Version,
-    pub failures: Failures,
+    /// The probability that failures form a region, given the trials.
+    pub region: f64,
+    /// Whether the search stays where P ≥ ½ if it can.
+    pub avoids: bool,
+    /// Whether the evidence for a region is strong enough for excluding points.
+    pub excludes: bool,
     pub candidates: Option<SolvedCandidates>,
 }
 
@@ -121,7 +113,7 @@ pub struct Success {
 fn fit_settings(columns: &Columns, n_failed: usize, n_restarts: usize) -> FitSettings {
     FitSettings {
         signal_variance: Some(SIGNAL_VARIANCE),
-        noise_variance: Some(Failures::Scattered.noise_variance(n_failed)),
+        noise_variance: Some(SIGNAL_VARIANCE / n_failed as f64),
         ..columns.fit_settings(KernelFamily::Matern52, n_restarts)
     }
 }
@@ -165,7 +157,7 @@ pub fn fit_success(
     }
     let rows = &training.fold.ended;
     let x = training.encode(log, rows);
-    let labels = labels(log, rows, Failures::Scattered.label());
+    let labels = labels(log, rows, -1.0);
     let theta = fit(x.view(), &labels, &start, &fitted, call)?;
     Ok(Some(SuccessFit {
         lengthscale: at_least(theta.lengthscale),
@@ -195,16 +187,11 @@ impl Success {
             None => at_least(theta.lengthscale),
         };
         let rows = &training.fold.ended;
-        let failures = Failures::of(
-            training.encode(log, rows).view(),
-            &labels(log, rows, Failures::Scattered.label()),
-        );
-        theta.noise_variance = failures.noise_variance(n_failed);
+        theta.noise_variance = NOISE;
         let base = fit.map_or(0, |fit| fit.rows).min(rows.len());
         let generation = kept.as_ref().map_or(0, |kept| kept.version.generation);
         let is_same = |kept: &Self| {
-            kept.failures == failures
-                && kept.gp.hyperparameters() == theta
+            kept.gp.hyperparameters() == theta
                 && kept.version.base == base
                 && kept.n_moves == training.fold.n_moves
                 && rows.starts_with(&kept.rows)
@@ -212,7 +199,7 @@ impl Success {
         let mut success = match kept.take() {
             Some(kept) if is_same(&kept) => kept,
             _ => {
-                let mut gp = GaussianProcess::new(failures.family(), &theta)?
+                let mut gp = GaussianProcess::new(FAMILY, &theta)?
                     .with_categories(&columns.categories);
                 gp.append_rows(training.encode(log, &rows[..base]).view())?;
                 Self {
@@ -223,7 +210,9 @@ impl Success {
                         generation: generation + 1,
                         base,
                     },
-                    failures,
+                    region: 0.0,
+                    avoids: false,
+                    excludes: false,
                     candidates: None,
                 }
             }
@@ -234,9 +223,50 @@ impl Success {
             success.gp.append_rows(row.view())?;
             success.rows.push(number);
         }
-        let labels = labels(log, rows, failures.label());
+        let labels = labels(log, rows, FAILED);
         success.gp.set_targets(&labels)?;
+        success.explain(&labels);
         Ok(Some(kept.insert(success)))
+    }
+
+    /// Compares the explanations of the failures: a constant rate, a rate that changes in time, and a region.
+    fn explain(&mut self, labels: &[f64]) {
+        let failed: Vec<bool> = labels.iter().map(|label| *label < 0.0).collect();
+        let (constant, changing) = (Rates::of(&failed, 0.0), Rates::of(&failed, CHANGE));
+        let region = self.log_evidence_of_region(&failed, labels);
+        let others = [constant.log_evidence, changing.log_evidence].map(|other| other - region);
+        self.excludes = others.iter().all(|other| *other < -MARGIN);
+        let others = others.map(f64::exp).iter().sum::<f64>();
+        self.region = 1.0 / (1.0 + others);
+        // During a series of failures, a success elsewhere tells a region from an outage.
+        self.avoids = self.excludes || changing.next > 0.5;
+    }
+
+    /// The log evidence of a region: the sum of the log probabilities of the trials, each given the earlier trials.
+    ///
+    /// The factor contains these predictions: row i has mean y_i − z_i L_ii and variance L_ii² given the earlier rows.
+    /// The border of a region is uncertain, so P is corrected by the earlier trials with a similar P. Their rate of
+    /// success has the prior Beta(P, 1 − P).
+    fn log_evidence_of_region(&self, failed: &[bool], labels: &[f64]) -> f64 {
+        let whitened = self.gp.whitened_targets();
+        let mut counts = [[0.0; 2]; LEVELS.len() + 1];
+        let mut log_evidence = 0.0;
+        for i in 0..failed.len() {
+            let pivot = self.gp.factor().at(i, i);
+            let at = Moments {
+                mean: labels[i] - whitened[i] * pivot,
+                variance: (pivot * pivot - NOISE).max(0.0),
+            };
+            let p = log_probability(at).exp();
+            let p = p.clamp(CONTRADICTION, 1.0 - CONTRADICTION);
+            let level = LEVELS.partition_point(|level| *level < p);
+            let n: f64 = counts[level].iter().sum();
+            let count = &mut counts[level][usize::from(failed[i])];
+            let share = if failed[i] { 1.0 - p } else { p };
+            log_evidence += ((share + *count) / (1.0 + n)).ln();
+            *count += 1.0;
+        }
+        log_evidence
     }
 }
 

@@ -1,0 +1,205 @@
+"""Failures that do not depend on the point, and a region of failures that a run enters late; prints JSON.
+
+In the part *outages*, all trials that end during an outage fail, whatever their points. An outage covers the first 5, 12
+or 20 trials, or 20 trials in mid-run. Each run is continued until it has 40 successes after the outage, with 1 or 8
+trials in flight. The figure of a cell is the mean over seeds of the paired difference of log10 of the regret to a run
+without outage that has as many successes. Regrets below 1e-3 of the range of f count as 1e-3 of the range. The share of
+runs whose regret is above the median of random search is also printed.
+
+In the part *late*, a region of failures surrounds the optimum, and trials fail there only after 30 successes. The
+figures are the share of failures among the 60 trials that follow, and the regret among points outside the region.
+"""
+
+import argparse
+import json
+import math
+import os
+from collections import deque
+from concurrent.futures import ProcessPoolExecutor
+
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "BELATED_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import numpy as np
+
+import belated as bl
+from belated import functions
+
+LEAST = 1e-3
+N_SUCCESSES = 40
+FIRST = 25  # trials before an outage in mid-run
+OUTAGES = {"first 5": (0, 5), "first 12": (0, 12), "first 20": (0, 20), "20 in mid-run": (FIRST, 20)}
+SEARCHES = ("log_ei", "ucb", "thompson", "GP-UCB-SDF")
+
+
+def mixed(params):
+    """A function of a real, an integer and a choice; the maximum is 0."""
+    shift = {"a": 0.2, "b": 0.6, "c": 0.8}[params["kind"]]
+    level = {"a": 0.0, "b": 0.3, "c": 0.6}[params["kind"]]
+    return -((params["x"] - shift) ** 2) - 0.02 * (params["n"] - 7) ** 2 - level
+
+
+def on_box(params):
+    return functions.HARTMANN3(params) - functions.HARTMANN3.optimum
+
+
+# For each problem: the space, f, whose maximum is 0, and the range of f.
+PROBLEMS = {
+    "box": (functions.HARTMANN3.space, on_box, 3.86),
+    "mixed": ({"x": (0.0, 1.0), "n": (1, 10), "kind": ["a", "b", "c"]}, mixed, 1.4),
+}
+
+
+def made(search, space, seed):
+    if search == "random":
+        return bl.RandomSearch(space, seed=seed)
+    if search in bl.algorithms():
+        return bl.algorithm(search, space, window=20, seed=seed)
+    return bl.BayesOpt(space, acquisition=search, seed=seed)
+
+
+def run(search, problem, first, length, n_successes, workers, seed):
+    """Return log10 of the regret of a run whose trials first, …, first + length - 1 fail."""
+    space, f, extent = PROBLEMS[problem]
+    opt = made(search, space, seed)
+    in_flight = deque(opt.suggest() for _ in range(workers))
+    ended = successes = 0
+    best = -math.inf
+    while successes < n_successes:
+        trial = in_flight.popleft()
+        if first <= ended < first + length:
+            trial.fail()
+        else:
+            value = f(trial.params)
+            best = max(best, value)
+            trial.observe(value)
+            successes += 1
+        ended += 1
+        in_flight.append(opt.suggest())
+    return math.log10(max(-best / extent, LEAST))
+
+
+def cell(search, problem, outage, workers, seeds):
+    first, length = OUTAGES[outage]
+    n = N_SUCCESSES + first
+    logs, without, random = (
+        np.array([run(kind, problem, first, k, n, workers, seed) for seed in range(seeds)])
+        for kind, k in ((search, length), (search, 0), ("random", 0))
+    )
+    difference = logs - without
+    return {
+        "difference": round(float(difference.mean()), 3),
+        "error": round(float(difference.std(ddof=1)) / math.sqrt(seeds), 3),
+        "worse than random": round(float(np.mean(logs > np.median(random))), 3),
+        "without": round(float(np.mean(without > np.median(random))), 3),
+    }
+
+
+def late(search, workers, seeds, n=60):
+    """Return the figures of the part *late* for a quadratic function on the unit square."""
+
+    def fails(p):
+        return math.hypot(p["x"] - 0.35, p["y"] - 0.75) < 0.2
+
+    def f(p):
+        return -((p["x"] - 0.3) ** 2) - (p["y"] - 0.7) ** 2
+
+    least = (0.2 - math.hypot(0.05, 0.05)) ** 2
+    shares, regrets = [], []
+    for seed in range(seeds):
+        opt = made(search, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed)
+        in_flight = deque(opt.suggest() for _ in range(workers))
+        failed, best = [], -math.inf
+        while len(failed) < 30 + n:
+            trial = in_flight.popleft()
+            bad = fails(trial.params)
+            if len(failed) >= 30 and bad:
+                trial.fail()
+            else:
+                trial.observe(f(trial.params))
+            failed.append(len(failed) >= 30 and bad)
+            if not bad:
+                best = max(best, f(trial.params))
+            in_flight.append(opt.suggest())
+        shares.append(np.mean(failed[30:]))
+        regrets.append(math.log10(max(-best - least, 1e-6)))
+    of = {"failed": shares, "log10 regret": regrets}
+    return {
+        name: [round(float(np.mean(each)), 3), round(float(np.std(each, ddof=1)) / math.sqrt(seeds), 3)]
+        for name, each in of.items()
+    }
+
+
+def entered_late(search, workers, seeds, n=60):
+    """As `late`, but trials in the region always fail, and the first 30 points are observed elsewhere."""
+    shares, regrets = [], []
+    for seed in range(seeds):
+        opt = made(search, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed)
+        rng = np.random.default_rng(seed)
+
+        def f(p):
+            return -((p["x"] - 0.8) ** 2) - (p["y"] - 0.7) ** 2
+
+        def fails(p):
+            return p["x"] > 0.6
+
+        for _ in range(30):
+            p = {"x": float(0.55 * rng.random()), "y": float(rng.random())}
+            opt.add(p, f(p))
+        in_flight = deque(opt.suggest() for _ in range(workers))
+        failed, best = [], -math.inf
+        while len(failed) < n:
+            trial = in_flight.popleft()
+            bad = fails(trial.params)
+            if bad:
+                trial.fail()
+            else:
+                trial.observe(f(trial.params))
+                best = max(best, f(trial.params))
+            failed.append(bad)
+            in_flight.append(opt.suggest())
+        shares.append(np.mean(failed))
+        regrets.append(math.log10(max(-best - 0.04, 1e-6)))
+    of = {"failed": shares, "log10 regret": regrets}
+    return {
+        name: [round(float(np.mean(each)), 3), round(float(np.std(each, ddof=1)) / math.sqrt(seeds), 3)]
+        for name, each in of.items()
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=12)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--searches", nargs="*", default=SEARCHES, choices=SEARCHES)
+    parser.add_argument("--parts", nargs="*", default=["outages", "late"], choices=["outages", "late"])
+    parser.add_argument("--problems", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
+    arguments = parser.parse_args()
+    seeds = arguments.seeds
+    tasks = {}
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        if "outages" in arguments.parts:
+            for problem in arguments.problems:
+                for search in arguments.searches:
+                    for workers in (1, 8):
+                        for outage in OUTAGES:
+                            name = f"{problem}, {search}, {workers} workers, {outage}"
+                            tasks[name] = pool.submit(cell, search, problem, outage, workers, seeds)
+        if "late" in arguments.parts:
+            for search in arguments.searches:
+                for workers in (1, 8):
+                    tasks[f"late, {search}, {workers} workers"] = pool.submit(late, search, workers, seeds)
+                    name = f"entered late, {search}, {workers} workers"
+                    tasks[name] = pool.submit(entered_late, search, workers, seeds)
+        result = {}
+        for name, task in tasks.items():
+            result[name] = task.result()
+            print(json.dumps({name: result[name]}), flush=True)
+    cells = [each for each in result.values() if "difference" in each]
+    if cells:
+        keys = ("difference", "worse than random", "without")
+        print(json.dumps({"mean": {key: round(float(np.mean([each[key] for each in cells])), 3) for key in keys}}))
+
+
+if __name__ == "__main__":
+    main()
