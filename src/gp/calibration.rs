@@ -5,7 +5,8 @@ use crate::gp::GaussianProcess;
 use crate::gp::evidence::Data;
 use crate::gp::fit::Found;
 use crate::gp::fit_settings::FitSettings;
-use crate::gp::hyperparameters::{Hyperparameters, is_noiseless};
+use crate::gp::hyperparameters::Hyperparameters;
+use crate::gp::kernel::KernelFamily;
 use crate::gp::levels::Part;
 use crate::gp::spread::{NEAR, spread_rows};
 
@@ -14,10 +15,14 @@ use crate::gp::spread::{NEAR, spread_rows};
 /// are few rows.
 const AGREEING: f64 = 2.0;
 
-/// Returns θ with a calibrated signal variance. The signal variance of noiseless data is raised to match the
+/// The largest noise variance at which the signal variance is calibrated, in units of the targets. With more noise, the
+/// noise dominates the leave-one-out errors.
+const LITTLE_NOISE: f64 = 1e-3;
+
+/// Returns θ with a calibrated signal variance. The signal variance of data with little noise is raised to match the
 /// leave-one-out errors.
 ///
-/// Without noise, crowded rows dominate the evidence, and the fitted model is overconfident far from the crowd.
+/// With little noise, crowded rows dominate the evidence, and the fitted model is overconfident far from the crowd.
 /// Therefore only one row of each crowd is kept, and each kept row is predicted from the other kept rows. The factor of
 /// the signal variance is the mean ratio of the squared error to the predicted variance, times sqrt(rows / kept rows).
 /// The factor is at least 1. The square root was chosen by experiment. Intervals with a nominal coverage of 95 %
@@ -31,15 +36,52 @@ pub fn widened(
     stop: &mut Stop,
 ) -> Result<Hyperparameters> {
     let mut theta = found.theta.clone();
-    if settings.signal_variance.is_some() || !is_noiseless(theta.noise_variance) {
+    if settings.signal_variance.is_some() || theta.noise_variance > LITTLE_NOISE {
         return Ok(theta);
     }
     let n_rows = data.y.len() as f64;
+    let Some(errors) = errors_left_out(data, found.family, &theta, settings, stop)? else {
+        return Ok(theta);
+    };
+    let n = errors.len() as f64;
+    let squares: f64 = errors.iter().map(|left| left.square()).sum();
+    let mean_square = (AGREEING + squares) / (AGREEING + n);
+    let factor = mean_square * (n_rows / n).sqrt();
+    if factor > 1.0 && factor.is_finite() {
+        theta.signal_variance *= factor;
+    }
+    Ok(theta)
+}
+
+/// The prediction of a row that was left out.
+struct LeftOut {
+    row: usize,
+    /// y − mu
+    error: f64,
+    variance: f64,
+}
+
+impl LeftOut {
+    /// The squared error in units of the predicted variance.
+    fn square(&self) -> f64 {
+        self.error * self.error / self.variance
+    }
+}
+
+/// Keeps one row of each crowd, and predicts each kept row from the other kept rows. Returns `None` for numerical
+/// reasons.
+fn errors_left_out(
+    data: Data,
+    family: KernelFamily,
+    theta: &Hyperparameters,
+    settings: &FitSettings,
+    stop: &mut Stop,
+) -> Result<Option<Vec<LeftOut>>> {
     let rows: Vec<_> = (0..data.y.len()).collect();
     let rows = spread_rows(data.x, &rows, settings.dimensions, NEAR);
     let part = Part::of(data, &rows);
     let data = part.data();
-    let mut gp = GaussianProcess::new(found.family, &theta)?.with_categories(&settings.categories);
+    let mut gp = GaussianProcess::new(family, theta)?.with_categories(&settings.categories);
     let noise: Vec<_> = (0..data.y.len()).map(|i| data.row_noise(i)).collect();
     let mut moments = || {
         gp.append_noisy_rows(data.x, &noise)?;
@@ -55,15 +97,32 @@ pub fn widened(
     };
     let (mean, means, variances) = match moments() {
         Ok(moments) => moments,
-        Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => return Ok(theta),
+        Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let n = data.y.len();
-    let squares = (0..n).map(|i| (data.y[i] - mean - means[i]).powi(2) / variances[i]);
-    let mean_square = (AGREEING + squares.sum::<f64>()) / (AGREEING + n as f64);
-    let factor = mean_square * (n_rows / n as f64).sqrt();
-    if factor > 1.0 && factor.is_finite() {
-        theta.signal_variance *= factor;
-    }
-    Ok(theta)
+    let left_out = rows.iter().enumerate().map(|(i, &row)| LeftOut {
+        row,
+        error: data.y[i] - mean - means[i],
+        variance: variances[i],
+    });
+    Ok(Some(left_out.collect()))
+}
+
+/// The log density of the values of rows that were left out, up to a constant, as in [`errors_left_out`]. `log_slope`
+/// contains log dt/dy of each row, or is empty. The result is −∞ for numerical reasons.
+pub(super) fn log_density_left_out(
+    data: Data,
+    log_slope: &[f64],
+    theta: &Hyperparameters,
+    settings: &FitSettings,
+    stop: &mut Stop,
+) -> Result<f64> {
+    let found = errors_left_out(data, settings.family, theta, settings, stop)?;
+    Ok(found.map_or(f64::NEG_INFINITY, |errors| {
+        let densities = errors.iter().map(|left| {
+            let slope = log_slope.get(left.row).copied().unwrap_or(0.0);
+            slope - 0.5 * (left.square() + left.variance.ln())
+        });
+        densities.sum()
+    }))
 }

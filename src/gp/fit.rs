@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 
 use ndarray::ArrayView2;
 
+use super::calibration::log_density_left_out;
 use super::evidence::{Data, MIN_LOG_BAYES_FACTOR};
 use super::hyperparameters::{Hyperparameters, NOISELESS, is_noiseless};
 use super::input_warps::best_input_warp;
@@ -286,6 +287,7 @@ fn best_variant(
     // Another variant replaces the first variant only if the evidence for the other variant is strong.
     let bound = value - variants[0].log_slope(rows) - MIN_LOG_BAYES_FACTOR;
     let (mut variant, mut least, mut top) = (0, bound, p.clone());
+    let (first, mut top_density) = (problem, None);
     for (i, other) in variants.iter().enumerate().skip(1) {
         let part = Part::of(other.data, rows);
         let problem = problem.on(part.data());
@@ -297,11 +299,31 @@ fn best_variant(
         if let Some((p, value)) = best(problem.search_all(&[start], stop)?) {
             let value = value - other.log_slope(rows);
             if value < least {
-                (variant, least, top) = (i, value, p);
+                let density = left_out(problem, other, rows, &p, stop)?;
+                if density > *top_density.get_or_insert(left_out(first, &variants[0], rows, &top, stop)?) {
+                    (variant, least, top) = (i, value, p);
+                    top_density = Some(density);
+                }
             }
         }
     }
     Ok((variant, top))
+}
+
+/// The log density of left-out values of a variant at p.
+fn left_out(
+    problem: Problem,
+    variant: &Variant,
+    rows: &[usize],
+    p: &[f64],
+    stop: &mut Stop,
+) -> Result<f64> {
+    let slopes: Vec<f64> = match variant.log_slope {
+        [] => Vec::new(),
+        slopes => rows.iter().map(|&i| slopes[i]).collect(),
+    };
+    let theta = problem.settings.decode(p);
+    log_density_left_out(problem.data, &slopes, &theta, problem.settings, stop)
 }
 
 /// The family with the largest evidence on these rows, and the end point of the search of this family. The result is
@@ -331,14 +353,26 @@ fn best_family(
             settings: &settings,
             ..problem
         };
-        let winner = best(problem.search_all(&starts, stop)?);
-        let better = |(_, value): &End| {
-            top.as_ref()
-                .is_none_or(|(_, (_, top))| *value < top - MIN_LOG_BAYES_FACTOR)
+        let Some((p, value)) = best(problem.search_all(&starts, stop)?) else {
+            continue;
         };
-        if let Some(winner) = winner.filter(better) {
-            top = Some((family, winner));
+        if let Some((known, (other, least))) = &top {
+            if value >= least - MIN_LOG_BAYES_FACTOR {
+                continue;
+            }
+            let density = |family: KernelFamily, p: &[f64], stop: &mut Stop| {
+                let settings = FitSettings {
+                    family,
+                    ..problem.settings.clone()
+                };
+                let theta = settings.decode(p);
+                log_density_left_out(problem.data, &[], &theta, &settings, stop)
+            };
+            if density(family, &p, stop)? <= density(*known, other, stop)? {
+                continue;
+            }
         }
+        top = Some((family, (p, value)));
     }
     Ok(top)
 }

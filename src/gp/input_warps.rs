@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use super::calibration::log_density_left_out;
 use super::evidence::{Evidence, MIN_LOG_BAYES_FACTOR};
 use super::fit_settings::FitSettings;
 use super::kernel::{InputWarp, Kumaraswamy};
@@ -80,7 +81,22 @@ pub(super) fn best_input_warp(problem: &Problem, p: &[f64], stop: &mut Stop) -> 
         }
         (maps[d], value) = best;
     }
-    Ok(InputWarp::new(maps))
+    let chosen = InputWarp::new(maps);
+    if chosen.is_identity() {
+        return Ok(chosen);
+    }
+    let mut density = |input_warp: &InputWarp| {
+        let settings = FitSettings {
+            input_warp: input_warp.clone(),
+            ..problem.settings.clone()
+        };
+        log_density_left_out(problem.data, &[], &settings.decode(p), &settings, stop)
+    };
+    let plain = InputWarp::default();
+    match density(&chosen)? > density(&plain)? {
+        true => Ok(chosen),
+        false => Ok(plain),
+    }
 }
 
 #[cfg(test)]

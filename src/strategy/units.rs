@@ -54,15 +54,16 @@ impl Units {
     }
 
     /// The mean and standard deviation of f, given the mean and standard deviation of the target. Under a warp, f is
-    /// not normally distributed, so the mean is replaced by the median. The standard deviation is replaced by half the
-    /// width of the central 95 % interval of f, divided by 1.96. For a normal distribution, this quotient is the
-    /// standard deviation.
+    /// not normally distributed, so the mean is replaced by the median. The standard deviation is replaced by the larger
+    /// distance from the median to an end of the central 95 % interval of f, divided by 1.96. For a normal distribution,
+    /// this quotient is the standard deviation. Half the width of the interval would leave out part of the longer tail.
     pub fn moments(&self, mean: f64, std: f64) -> (f64, f64) {
         match self.warp {
             None => (self.value(mean), self.scale * std),
             Some(_) => {
                 let [low, high] = [-NORMAL, NORMAL].map(|z| self.value(mean + z * std));
-                (self.value(mean), (0.5 * high - 0.5 * low) / NORMAL)
+                let median = self.value(mean);
+                (median, (high - median).max(median - low) / NORMAL)
             }
         }
     }

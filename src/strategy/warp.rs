@@ -87,6 +87,12 @@ impl Warp {
             && self.limit < self.knee
     }
 
+    /// Whether another warp has about the same width and knee.
+    pub fn is_near(&self, other: &Self) -> bool {
+        let factor = self.width / other.width;
+        (0.5..=2.0).contains(&factor) && (self.knee - other.knee).abs() <= self.width.max(other.width)
+    }
+
     /// (k − y)/w below the knee, and 0 otherwise. The difference k − y is computed from halved numbers, because the
     /// difference of halved numbers does not overflow.
     fn excess(&self, y: f64) -> f64 {

@@ -22,8 +22,8 @@ use crate::strategy::bayes::settings::surrogate::FitRows;
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
 
-/// The kernel, the transform of the values and the input warp are chosen again after the number of rows has grown by
-/// about this factor.
+/// A fit starts as a first fit does after the number of rows has grown by about this factor. The last θ and the
+/// transforms may belong to a poor maximum of the evidence.
 const GROWTH: f64 = 1.5;
 
 /// Fits θ to the current rows. Depending on the settings, θ is also fitted to the rows of the tail.
@@ -43,10 +43,22 @@ pub fn refit(
     };
     let mut fit_settings = gp_settings.fit_settings(columns);
     let outdated = training.is_outdated(log, call.stop)?;
+    let warps = match settings.warps() {
+        true => proposed_warps(columns, training, log),
+        false => Vec::new(),
+    };
+    let rows = training.fold.rows.len();
+    let starts_again = |last: &Fit| {
+        // The present values would not propose the warp of the last fit.
+        let is_old = |warp: Warp| !warps.iter().any(|other| other.is_near(&warp));
+        outdated || has_grown(last.rows, rows) || last.units.warp.is_some_and(is_old)
+    };
+    let fresh = gp_settings.keeps_units() && training.fit().is_none_or(starts_again);
+    // In fits to many rows, the kernel and the transforms are compared on a part of the rows, so few more rows seldom
+    // change them. Without priors, the evidence often has several maxima, so every fit uses several starting points.
     let keeps = |last: &&Fit| {
-        gp_settings.keeps_units()
-            && !outdated
-            && keeps_choices(last, training.fold.rows.len(), &fit_settings)
+        let has_levels = last.rows.is_some_and(|fitted| has_levels(fitted, &fit_settings));
+        gp_settings.keeps_units() && !fresh && fit_settings.priors && has_levels
     };
     let kept = training.fit().filter(keeps).cloned();
     let warp = kept.as_ref().and_then(|last| last.units.warp);
@@ -93,8 +105,8 @@ pub fn refit(
         noise: &noise,
         about_mean,
     };
-    let with_warps = match settings.warps() && !with_tail && kept.is_none() {
-        true => warped(columns, training, log),
+    let with_warps = match !with_tail && kept.is_none() {
+        true => warped(&warps, training, log),
         false => Vec::new(),
     };
     let log_slopes = log_slopes(training, log, targets.units);
@@ -125,9 +137,12 @@ pub fn refit(
             let first = gp_settings.first_theta(columns);
             let starts = match training.fit() {
                 None => vec![first],
-                // The last θ and its input warp may not suit the current data, so the fit also starts from the θ that
-                // was the first starting point of the first fit.
-                Some(fit) if outdated => vec![first, fit.theta.clone()],
+                // The last θ and its input warp may not suit the current data, so the fit also uses the starting points
+                // of a first fit.
+                Some(fit) if fresh => {
+                    fit_settings.n_restarts += 1;
+                    vec![first, fit.theta.clone()]
+                }
                 Some(fit) => {
                     // The last θ is the best starting point. The fit also uses other starting points, because a
                     // different θ may now have a larger evidence.
@@ -163,18 +178,14 @@ pub fn refit(
     })
 }
 
-/// Whether a fit to `rows` rows keeps the kernel, the transform of the values and the input warp of the last fit. In
-/// fits to many rows, these choices are compared on a part of the rows, so few more rows seldom change them. They are
-/// made again when the number of rows passes a power of [`GROWTH`]. Without priors, the evidence often has several
-/// maxima, so every fit uses several starting points.
-fn keeps_choices(last: &Fit, rows: usize, settings: &FitSettings) -> bool {
+/// Whether the number of rows has passed a power of [`GROWTH`] since the last fit.
+fn has_grown(fitted: Option<usize>, rows: usize) -> bool {
     let power = |rows: usize| (rows as f64).log(GROWTH).floor();
-    let few_more = |fitted| has_levels(fitted, settings) && power(fitted) == power(rows);
-    settings.priors && last.rows.is_some_and(few_more)
+    fitted.is_none_or(|fitted| power(fitted) != power(rows))
 }
 
-/// Returns the targets of the rows under every warp that may suit the values.
-fn warped(columns: &Columns, training: &TrainingSet, log: &Ledger) -> Vec<Warped> {
+/// The warps that may suit the values of the rows.
+fn proposed_warps(columns: &Columns, training: &TrainingSet, log: &Ledger) -> Vec<Warp> {
     let rows = training.fold.rows.iter().zip(training.row_values(log));
     let (rows, values): (Vec<TrialNumber>, Vec<_>) = rows
         .filter_map(|(&number, row)| match row {
@@ -184,17 +195,20 @@ fn warped(columns: &Columns, training: &TrainingSet, log: &Ledger) -> Vec<Warped
         .unzip();
     let x = training.encode(log, &rows);
     let weights = spread_weights(x.view(), columns.dimensions);
-    let warps = Warp::proposals(&values, &weights).into_iter();
-    warps
-        .map(|warp| {
-            let targets = training.warped_targets(log, Some(warp));
-            Warped {
-                noise: training.row_noise(log, targets.units),
-                log_slopes: log_slopes(training, log, targets.units),
-                targets,
-            }
-        })
-        .collect()
+    Warp::proposals(&values, &weights)
+}
+
+/// Returns the targets of the rows under each warp.
+fn warped(warps: &[Warp], training: &TrainingSet, log: &Ledger) -> Vec<Warped> {
+    let of_warp = |&warp: &Warp| {
+        let targets = training.warped_targets(log, Some(warp));
+        Warped {
+            noise: training.row_noise(log, targets.units),
+            log_slopes: log_slopes(training, log, targets.units),
+            targets,
+        }
+    };
+    warps.iter().map(of_warp).collect()
 }
 
 /// Returns log d target/dy for each row. Rows without a value y get 0.
@@ -222,49 +236,18 @@ fn prior_mean(target: &Target) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gp::Hyperparameters;
-    use crate::gp::kernel::{InputWarp, KernelFamily};
-    use crate::problem::{Coordinate, Domain};
-    use crate::strategy::bayes::settings::surrogate::GP;
 
     #[test]
-    fn choices_are_made_again_when_the_rows_pass_a_power_of_the_growth() {
-        let theta = Hyperparameters {
-            lengthscale: vec![1.0],
-            signal_variance: 1.0,
-            noise_variance: 0.1,
-            input_warp: InputWarp::default(),
-        };
-        let given = Fit::given(KernelFamily::Matern52, theta);
-        let settings = |d| {
-            let domain = Domain::new_box(vec![Coordinate::Continuous; d]).unwrap();
-            GP::default().fit_settings(&Columns::of(&domain, &[]))
-        };
-        assert!(!keeps_choices(&given, 200, &settings(2)));
-        let without_priors = FitSettings {
-            priors: false,
-            ..settings(2)
-        };
-        // 1.5¹³ = 194.6 and 1.5¹⁴ = 291.9. With 16 parameters, fits to up to 290 rows have one level.
-        for (d, fitted, rows, keeps) in [
-            (2, 150, 160, false),
-            (2, 151, 194, true),
-            (2, 190, 195, false),
-            (2, 200, 291, true),
-            (2, 200, 292, false),
-            (16, 280, 291, false),
-            (16, 291, 291, true),
+    fn fits_start_again_when_the_rows_pass_a_power_of_the_growth() {
+        // 1.5¹³ = 194.6 and 1.5¹⁴ = 291.9.
+        assert!(has_grown(None, 200));
+        for (fitted, rows, grown) in [
+            (150, 194, false),
+            (190, 195, true),
+            (200, 291, false),
+            (200, 292, true),
         ] {
-            let last = Fit {
-                rows: Some(fitted),
-                ..given.clone()
-            };
-            assert!(!keeps_choices(&last, rows, &without_priors));
-            assert_eq!(
-                keeps_choices(&last, rows, &settings(d)),
-                keeps,
-                "{fitted} {rows}"
-            );
+            assert_eq!(has_grown(Some(fitted), rows), grown, "{fitted} {rows}");
         }
     }
 }

@@ -39,9 +39,9 @@ pub struct Version {
     pub base: usize,
 }
 
-/// A value contradicts θ if the value deviates from the prediction by more than this limit. The prediction is made from
-/// the earlier rows, and the unit of the limit is the predicted standard deviation.
-const MAX_SURPRISE: f64 = 8.0;
+/// The later values contradict θ if their log density, given the earlier rows, is lower than expected by this number of
+/// nats plus twice the standard deviation.
+const MAX_LOSS: f64 = 5.0;
 
 /// If the last fit used at least this number of rows, a scheduled fit may wait.
 const MANY_ROWS: usize = 150;
@@ -266,8 +266,12 @@ impl TrainingSet {
             return Ok(false);
         };
         let whitened = kept.posterior.whitened_targets().iter();
-        let mut later = whitened.zip(&self.fold.values).skip(first);
-        Ok(later.any(|(z, value)| value.is_some() && z.abs() > MAX_SURPRISE))
+        let later = whitened.zip(&self.fold.values).skip(first);
+        let squares = later.filter_map(|(z, value)| value.map(|_| z * z));
+        let losses: Vec<f64> = squares.map(|square| 0.5 * (square - 1.0)).collect();
+        // If z is standard normal, ½(z² − 1) has mean 0 and variance ½.
+        let most = MAX_LOSS + 2.0 * (0.5 * losses.len() as f64).sqrt();
+        Ok(losses.iter().sum::<f64>() > most)
     }
 
     /// Computes the targets of the rows in the units of the last fit. If the units may change between fits, compute the
