@@ -5,7 +5,7 @@ use std::iter;
 use crate::error::{Error, Result};
 use crate::gp::calibration::widened;
 use crate::gp::evidence::Data;
-use crate::gp::fit::{FitSettings, Variant, fit_again, fit_best, has_levels};
+use crate::gp::fit::{Variant, fit_again, fit_best, has_levels};
 use crate::gp::spread::spread_weights;
 use crate::gp::{RowNoise, Target};
 use crate::ledger::{Ledger, TrialNumber};
@@ -135,20 +135,19 @@ pub fn refit(
         }
         None => {
             let first = gp_settings.first_theta(columns);
-            let starts = match training.fit() {
-                None => vec![first],
-                // The last θ and its input warp may not suit the current data, so the fit also uses the starting points
-                // of a first fit.
-                Some(fit) if fresh => {
-                    fit_settings.n_restarts += 1;
-                    vec![first, fit.theta.clone()]
-                }
-                Some(fit) => {
-                    // The last θ is the best starting point. The fit also uses other starting points, because a
-                    // different θ may now have a larger evidence.
-                    fit_settings.n_restarts = gp_settings.n_refit_restarts;
-                    vec![fit.theta.clone()]
-                }
+            // The last θ and its input warp may belong to a poor maximum of the evidence, or may not suit the current
+            // data. Therefore later fits also use the first start of a first fit. At stated moments, they use all starts
+            // of a first fit.
+            let last = training.fit().map(|fit| fit.theta.clone());
+            fit_settings.n_restarts = match (&last, fresh) {
+                (None, _) => gp_settings.n_restarts,
+                (Some(_), true) => gp_settings.n_restarts + 1,
+                (Some(_), false) => gp_settings.n_refit_restarts,
+            };
+            let starts: Vec<_> = match gp_settings.keeps_units() {
+                true => iter::once(first).chain(last).collect(),
+                // Replays of the literature start from the last θ.
+                false => vec![last.unwrap_or(first)],
             };
             let families = gp_settings.families(columns);
             fit_best(&variants, &starts, &fit_settings, &families, call)?
