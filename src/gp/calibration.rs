@@ -108,21 +108,46 @@ fn errors_left_out(
     Ok(Some(left_out.collect()))
 }
 
-/// The log density of the values of rows that were left out, up to a constant, as in [`errors_left_out`]. `log_slope`
-/// contains log dt/dy of each row, or is empty. The result is −∞ for numerical reasons.
-pub(super) fn log_density_left_out(
-    data: Data,
-    log_slope: &[f64],
-    theta: &Hyperparameters,
-    settings: &FitSettings,
-    stop: &mut Stop,
-) -> Result<f64> {
-    let found = errors_left_out(data, settings.family, theta, settings, stop)?;
-    Ok(found.map_or(f64::NEG_INFINITY, |errors| {
-        let densities = errors.iter().map(|left| {
-            let slope = log_slope.get(left.row).copied().unwrap_or(0.0);
+/// A fitted model of values that were transformed.
+pub(super) struct Fitted<'d, 'a> {
+    data: Data<'d>,
+    log_slope: &'a [f64],
+    settings: &'a FitSettings,
+    theta: Hyperparameters,
+}
+
+impl<'d, 'a> Fitted<'d, 'a> {
+    /// The model with parameters p. `log_slope` contains log dt/dy of each row, or is empty if all entries are 0.
+    pub(super) fn new(
+        data: Data<'d>,
+        log_slope: &'a [f64],
+        settings: &'a FitSettings,
+        p: &[f64],
+    ) -> Self {
+        Self {
+            data,
+            log_slope,
+            settings,
+            theta: settings.decode(p),
+        }
+    }
+
+    /// The log density of the values of rows that were left out, up to a constant, as in [`errors_left_out`]. The result
+    /// is −∞ for numerical reasons.
+    fn log_density(&self, stop: &mut Stop) -> Result<f64> {
+        let (settings, theta) = (self.settings, &self.theta);
+        let found = errors_left_out(self.data, settings.family, theta, settings, stop)?;
+        let of_row = |left: &LeftOut| {
+            let slope = self.log_slope.get(left.row).copied().unwrap_or(0.0);
             slope - 0.5 * (left.square() + left.variance.ln())
-        });
-        densities.sum()
-    }))
+        };
+        Ok(found.map_or(f64::NEG_INFINITY, |rows| rows.iter().map(of_row).sum()))
+    }
+}
+
+/// Whether a model with a larger evidence may replace another model of the same values. If there is little noise,
+/// crowded rows dominate the evidence, so the other model must also predict left-out rows worse.
+pub(super) fn may_replace(new: &Fitted, old: &Fitted, stop: &mut Stop) -> Result<bool> {
+    Ok(new.theta.noise_variance > LITTLE_NOISE
+        || new.log_density(stop)? > old.log_density(stop)?)
 }

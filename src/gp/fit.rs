@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use ndarray::ArrayView2;
 
-use super::calibration::log_density_left_out;
+use super::calibration::{Fitted, may_replace};
 use super::evidence::{Data, MIN_LOG_BAYES_FACTOR};
 use super::hyperparameters::{Hyperparameters, NOISELESS, is_noiseless};
 use super::input_warps::best_input_warp;
@@ -72,9 +72,14 @@ pub struct Variant<'a> {
 impl Variant<'_> {
     /// The sum of log dt/dy over these rows.
     fn log_slope(&self, rows: &[usize]) -> f64 {
+        self.log_slopes(rows).iter().sum()
+    }
+
+    /// log dt/dy of these rows, or an empty vector if all entries are 0.
+    fn log_slopes(&self, rows: &[usize]) -> Vec<f64> {
         match self.log_slope {
-            [] => 0.0,
-            slopes => rows.iter().map(|&i| slopes[i]).sum(),
+            [] => Vec::new(),
+            slopes => rows.iter().map(|&i| slopes[i]).collect(),
         }
     }
 }
@@ -287,7 +292,6 @@ fn best_variant(
     // Another variant replaces the first variant only if the evidence for the other variant is strong.
     let bound = value - variants[0].log_slope(rows) - MIN_LOG_BAYES_FACTOR;
     let (mut variant, mut least, mut top) = (0, bound, p.clone());
-    let (first, mut top_density) = (problem, None);
     for (i, other) in variants.iter().enumerate().skip(1) {
         let part = Part::of(other.data, rows);
         let problem = problem.on(part.data());
@@ -296,34 +300,22 @@ fn best_variant(
         let starts = starts.map(|start| (start.clone(), at(start))).collect();
         check(stop)?;
         let start = best(starts).map_or_else(|| p.clone(), |(start, _)| start);
-        if let Some((p, value)) = best(problem.search_all(&[start], stop)?) {
-            let value = value - other.log_slope(rows);
-            if value < least {
-                let density = left_out(problem, other, rows, &p, stop)?;
-                if density > *top_density.get_or_insert(left_out(first, &variants[0], rows, &top, stop)?) {
-                    (variant, least, top) = (i, value, p);
-                    top_density = Some(density);
-                }
-            }
+        let Some((p, value)) = best(problem.search_all(&[start], stop)?) else {
+            continue;
+        };
+        let value = value - other.log_slope(rows);
+        if value >= least {
+            continue;
+        }
+        let old = Part::of(variants[variant].data, rows);
+        let slopes = [i, variant].map(|i| variants[i].log_slopes(rows));
+        let new = Fitted::new(part.data(), &slopes[0], problem.settings, &p);
+        let old = Fitted::new(old.data(), &slopes[1], problem.settings, &top);
+        if may_replace(&new, &old, stop)? {
+            (variant, least, top) = (i, value, p);
         }
     }
     Ok((variant, top))
-}
-
-/// The log density of left-out values of a variant at p.
-fn left_out(
-    problem: Problem,
-    variant: &Variant,
-    rows: &[usize],
-    p: &[f64],
-    stop: &mut Stop,
-) -> Result<f64> {
-    let slopes: Vec<f64> = match variant.log_slope {
-        [] => Vec::new(),
-        slopes => rows.iter().map(|&i| slopes[i]).collect(),
-    };
-    let theta = problem.settings.decode(p);
-    log_density_left_out(problem.data, &slopes, &theta, problem.settings, stop)
 }
 
 /// The family with the largest evidence on these rows, and the end point of the search of this family. The result is
@@ -357,18 +349,13 @@ fn best_family(
             continue;
         };
         if let Some((known, (other, least))) = &top {
-            if value >= least - MIN_LOG_BAYES_FACTOR {
-                continue;
-            }
-            let density = |family: KernelFamily, p: &[f64], stop: &mut Stop| {
-                let settings = FitSettings {
-                    family,
-                    ..problem.settings.clone()
-                };
-                let theta = settings.decode(p);
-                log_density_left_out(problem.data, &[], &theta, &settings, stop)
+            let others = FitSettings {
+                family: *known,
+                ..settings.clone()
             };
-            if density(family, &p, stop)? <= density(*known, other, stop)? {
+            let new = Fitted::new(problem.data, &[], &settings, &p);
+            let old = Fitted::new(problem.data, &[], &others, other);
+            if value >= least - MIN_LOG_BAYES_FACTOR || !may_replace(&new, &old, stop)? {
                 continue;
             }
         }

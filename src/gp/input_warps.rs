@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::calibration::log_density_left_out;
+use super::calibration::{Fitted, may_replace};
 use super::evidence::{Evidence, MIN_LOG_BAYES_FACTOR};
 use super::fit_settings::FitSettings;
 use super::kernel::{InputWarp, Kumaraswamy};
@@ -85,18 +85,16 @@ pub(super) fn best_input_warp(problem: &Problem, p: &[f64], stop: &mut Stop) -> 
     if chosen.is_identity() {
         return Ok(chosen);
     }
-    let mut density = |input_warp: &InputWarp| {
-        let settings = FitSettings {
-            input_warp: input_warp.clone(),
-            ..problem.settings.clone()
-        };
-        log_density_left_out(problem.data, &[], &settings.decode(p), &settings, stop)
-    };
-    let plain = InputWarp::default();
-    match density(&chosen)? > density(&plain)? {
-        true => Ok(chosen),
-        false => Ok(plain),
-    }
+    let [with, without] = [chosen, InputWarp::default()].map(|input_warp| FitSettings {
+        input_warp,
+        ..problem.settings.clone()
+    });
+    let new = Fitted::new(problem.data, &[], &with, p);
+    let old = Fitted::new(problem.data, &[], &without, p);
+    Ok(match may_replace(&new, &old, stop)? {
+        true => with.input_warp,
+        false => without.input_warp,
+    })
 }
 
 #[cfg(test)]
