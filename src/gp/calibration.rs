@@ -148,6 +148,8 @@ impl<'d, 'a> Fitted<'d, 'a> {
 /// Whether a model with a larger evidence may replace another model of the same values. If there is little noise,
 /// crowded rows dominate the evidence, so the other model must also predict left-out rows worse.
 pub(super) fn may_replace(new: &Fitted, old: &Fitted, stop: &mut Stop) -> Result<bool> {
-    Ok(new.theta.noise_variance > LITTLE_NOISE
-        || new.log_density(stop)? > old.log_density(stop)?)
+    Ok(
+        new.theta.noise_variance > LITTLE_NOISE
+            || new.log_density(stop)? > old.log_density(stop)?,
+    )
 }

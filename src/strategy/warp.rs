@@ -90,7 +90,8 @@ impl Warp {
     /// Whether another warp has about the same width and knee.
     pub fn is_near(&self, other: &Self) -> bool {
         let factor = self.width / other.width;
-        (0.5..=2.0).contains(&factor) && (self.knee - other.knee).abs() <= self.width.max(other.width)
+        (0.5..=2.0).contains(&factor)
+            && (self.knee - other.knee).abs() <= self.width.max(other.width)
     }
 
     /// (k − y)/w below the knee, and 0 otherwise. The difference k − y is computed from halved numbers, because the

@@ -57,7 +57,9 @@ pub fn refit(
     // In fits to many rows, the kernel and the transforms are compared on a part of the rows, so few more rows seldom
     // change them. Without priors, the evidence often has several maxima, so every fit uses several starting points.
     let keeps = |last: &&Fit| {
-        let has_levels = last.rows.is_some_and(|fitted| has_levels(fitted, &fit_settings));
+        let has_levels = last
+            .rows
+            .is_some_and(|fitted| has_levels(fitted, &fit_settings));
         gp_settings.keeps_units() && !fresh && fit_settings.priors && has_levels
     };
     let kept = training.fit().filter(keeps).cloned();
@@ -136,14 +138,12 @@ pub fn refit(
         None => {
             let first = gp_settings.first_theta(columns);
             // The last θ and its input warp may belong to a poor maximum of the evidence, or may not suit the current
-            // data. Therefore later fits also use the first start of a first fit. At stated moments, they use all starts
-            // of a first fit.
+            // data. Therefore later fits also use the first start of a first fit. At stated moments, they use as many
+            // starts as a first fit.
             let last = training.fit().map(|fit| fit.theta.clone());
-            fit_settings.n_restarts = match (&last, fresh) {
-                (None, _) => gp_settings.n_restarts,
-                (Some(_), true) => gp_settings.n_restarts + 1,
-                (Some(_), false) => gp_settings.n_refit_restarts,
-            };
+            if last.is_some() && !fresh {
+                fit_settings.n_restarts = gp_settings.n_refit_restarts;
+            }
             let starts: Vec<_> = match gp_settings.keeps_units() {
                 true => iter::once(first).chain(last).collect(),
                 // Replays of the literature start from the last θ.

@@ -78,7 +78,9 @@ impl Rates {
             }
             let sum: f64 = starts.iter().map(|(p, _)| p).sum();
             log_evidence += sum.ln();
-            starts.iter_mut().for_each(|(p, _)| *p *= (1.0 - change) / sum);
+            starts
+                .iter_mut()
+                .for_each(|(p, _)| *p *= (1.0 - change) / sum);
             starts.retain(|(p, _)| *p > NEGLIGIBLE);
             if change > 0.0 {
                 starts.push((change, [0.0; 2]));
@@ -199,8 +201,8 @@ impl Success {
         let mut success = match kept.take() {
             Some(kept) if is_same(&kept) => kept,
             _ => {
-                let mut gp = GaussianProcess::new(FAMILY, &theta)?
-                    .with_categories(&columns.categories);
+                let mut gp =
+                    GaussianProcess::new(FAMILY, &theta)?.with_categories(&columns.categories);
                 gp.append_rows(training.encode(log, &rows[..base]).view())?;
                 Self {
                     gp,
