@@ -6,8 +6,11 @@ trials in flight. The figure of a cell is the mean over seeds of the paired diff
 without outage that has as many successes. Regrets below 1e-3 of the range of f count as 1e-3 of the range. The share of
 runs whose regret is above the median of random search is also printed.
 
-In the part *late*, a region of failures surrounds the optimum, and trials fail there only after 30 successes. The
-figures are the share of failures among the 60 trials that follow, and the regret among points outside the region.
+The part *late* has two cases: quadratic functions on the unit square, whose maximum is in a region of failures.
+In the case *late*, the region is a disc, and trials in the disc fail only after the first 30 trials. In the case
+*entered late*, the region is a half-plane in which trials always fail. 30 random points outside the half-plane are
+observed before the run. The figures are the share of failures among the 60 trials that follow, and log10 of the regret
+relative to the best point outside the region, with standard errors.
 """
 
 import argparse
@@ -48,6 +51,9 @@ PROBLEMS = {
     "box": (functions.HARTMANN3.space, on_box, 3.86),
     "mixed": ({"x": (0.0, 1.0), "n": (1, 10), "kind": ["a", "b", "c"]}, mixed, 1.4),
 }
+
+
+SQUARE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
 
 def made(search, space, seed):
@@ -95,33 +101,32 @@ def cell(search, problem, outage, workers, seeds):
     }
 
 
-def late(search, workers, seeds, n=60):
-    """Return the figures of the part *late* for a quadratic function on the unit square."""
+def with_region(search, workers, seeds, f, fails, least, added=lambda seed: [], first=0, n=60):
+    """Return the share of failures among the last n trials, and log10 of the regret, for a function with a region of
+    failures; each figure is a mean over seeds with its standard error.
 
-    def fails(p):
-        return math.hypot(p["x"] - 0.35, p["y"] - 0.75) < 0.2
-
-    def f(p):
-        return -((p["x"] - 0.3) ** 2) - (p["y"] - 0.7) ** 2
-
-    least = (0.2 - math.hypot(0.05, 0.05)) ** 2
+    Trials in the region fail after the first trials. The points `added(seed)` are observed before the run. `least` is
+    the smallest value of -f outside the region.
+    """
     shares, regrets = [], []
     for seed in range(seeds):
-        opt = made(search, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed)
+        opt = made(search, SQUARE, seed)
+        for p in added(seed):
+            opt.add(p, f(p))
         in_flight = deque(opt.suggest() for _ in range(workers))
         failed, best = [], -math.inf
-        while len(failed) < 30 + n:
+        for number in range(first + n):
             trial = in_flight.popleft()
-            bad = fails(trial.params)
-            if len(failed) >= 30 and bad:
+            value, inside = f(trial.params), fails(trial.params)
+            failed.append(inside and number >= first)
+            if failed[-1]:
                 trial.fail()
             else:
-                trial.observe(f(trial.params))
-            failed.append(len(failed) >= 30 and bad)
-            if not bad:
-                best = max(best, f(trial.params))
+                trial.observe(value)
+            if not inside:
+                best = max(best, value)
             in_flight.append(opt.suggest())
-        shares.append(np.mean(failed[30:]))
+        shares.append(np.mean(failed[first:]))
         regrets.append(math.log10(max(-best - least, 1e-6)))
     of = {"failed": shares, "log10 regret": regrets}
     return {
@@ -130,41 +135,29 @@ def late(search, workers, seeds, n=60):
     }
 
 
-def entered_late(search, workers, seeds, n=60):
-    """As `late`, but trials in the region always fail, and the first 30 points are observed elsewhere."""
-    shares, regrets = [], []
-    for seed in range(seeds):
-        opt = made(search, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed)
+def late(search, workers, seeds):
+    """Return the figures of a disc that contains the optimum, in which trials fail only after the first 30 trials."""
+
+    def f(p):
+        return -((p["x"] - 0.3) ** 2) - (p["y"] - 0.7) ** 2
+
+    def fails(p):
+        return math.hypot(p["x"] - 0.35, p["y"] - 0.75) < 0.2
+
+    return with_region(search, workers, seeds, f, fails, (0.2 - math.hypot(0.05, 0.05)) ** 2, first=30)
+
+
+def entered_late(search, workers, seeds):
+    """Return the figures of a half-plane that contains the optimum, after 30 points outside it."""
+
+    def f(p):
+        return -((p["x"] - 0.8) ** 2) - (p["y"] - 0.7) ** 2
+
+    def added(seed):
         rng = np.random.default_rng(seed)
+        return [{"x": float(0.55 * rng.random()), "y": float(rng.random())} for _ in range(30)]
 
-        def f(p):
-            return -((p["x"] - 0.8) ** 2) - (p["y"] - 0.7) ** 2
-
-        def fails(p):
-            return p["x"] > 0.6
-
-        for _ in range(30):
-            p = {"x": float(0.55 * rng.random()), "y": float(rng.random())}
-            opt.add(p, f(p))
-        in_flight = deque(opt.suggest() for _ in range(workers))
-        failed, best = [], -math.inf
-        while len(failed) < n:
-            trial = in_flight.popleft()
-            bad = fails(trial.params)
-            if bad:
-                trial.fail()
-            else:
-                trial.observe(f(trial.params))
-                best = max(best, f(trial.params))
-            failed.append(bad)
-            in_flight.append(opt.suggest())
-        shares.append(np.mean(failed))
-        regrets.append(math.log10(max(-best - 0.04, 1e-6)))
-    of = {"failed": shares, "log10 regret": regrets}
-    return {
-        name: [round(float(np.mean(each)), 3), round(float(np.std(each, ddof=1)) / math.sqrt(seeds), 3)]
-        for name, each in of.items()
-    }
+    return with_region(search, workers, seeds, f, lambda p: p["x"] > 0.6, 0.04, added)
 
 
 def main():
