@@ -1,4 +1,5 @@
-//! Calibration of θ. The signal variance is raised if leave-one-out predictions are overconfident.
+//! Leave-one-out predictions in fits to data with little noise. The signal variance is raised if the predictions are
+//! overconfident ([`widened`]), and a model replaces another only if it predicts better ([`may_replace`]).
 
 use crate::error::{Error, Result, Stop};
 use crate::gp::GaussianProcess;
@@ -15,8 +16,8 @@ use crate::gp::spread::{NEAR, spread_rows};
 /// are few rows.
 const AGREEING: f64 = 2.0;
 
-/// The largest noise variance at which the signal variance is calibrated, in units of the targets. With more noise, the
-/// noise dominates the leave-one-out errors.
+/// The largest noise variance at which leave-one-out predictions are used, in units of the targets. With more noise,
+/// the noise dominates the leave-one-out errors.
 const LITTLE_NOISE: f64 = 1e-3;
 
 /// Returns θ with a calibrated signal variance. The signal variance of data with little noise is raised to match the
@@ -108,7 +109,7 @@ fn errors_left_out(
     Ok(Some(left_out.collect()))
 }
 
-/// A fitted model of values that were transformed.
+/// A fitted model of values that may have been transformed by a function t(y).
 pub(super) struct Fitted<'d, 'a> {
     data: Data<'d>,
     log_slope: &'a [f64],
@@ -132,8 +133,9 @@ impl<'d, 'a> Fitted<'d, 'a> {
         }
     }
 
-    /// The log density of the values of rows that were left out, up to a constant, as in [`errors_left_out`]. The result
-    /// is −∞ for numerical reasons.
+    /// The sum of the log densities of left-out values y, up to a constant. Each row that [`errors_left_out`] keeps is
+    /// predicted from the other kept rows. The densities include log dt/dy, so models of different transforms can be
+    /// compared. The result is −∞ if the predictions cannot be computed for numerical reasons.
     fn log_density(&self, stop: &mut Stop) -> Result<f64> {
         let (settings, theta) = (self.settings, &self.theta);
         let found = errors_left_out(self.data, settings.family, theta, settings, stop)?;
@@ -145,8 +147,8 @@ impl<'d, 'a> Fitted<'d, 'a> {
     }
 }
 
-/// Whether a model with a larger evidence may replace another model of the same values. If there is little noise,
-/// crowded rows dominate the evidence, so the other model must also predict left-out rows worse.
+/// Whether a model with a larger evidence may replace another model of the same values. If the new model has little
+/// noise, crowded rows dominate the evidence, so the new model must also predict left-out values better.
 pub(super) fn may_replace(new: &Fitted, old: &Fitted, stop: &mut Stop) -> Result<bool> {
     Ok(
         new.theta.noise_variance > LITTLE_NOISE

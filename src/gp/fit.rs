@@ -94,14 +94,17 @@ pub struct Found {
 }
 
 /// Fits θ as `fit` does, and also chooses a kernel and a variant of the values. Kernels, variants and starts are
-/// compared on the coarsest level. With several levels, the starts are first compared on half of the coarsest level. The
-/// kernels are compared first, on the first variant. A later kernel replaces an earlier kernel only with strong evidence.
-/// Then the other variants are compared under the best kernel. Finally, input warps of single columns are compared under
-/// the best variant.
+/// compared on the coarsest level. With several levels, the starts are first compared on half of the coarsest level.
+/// The kernels are compared first, on the first variant. A later kernel replaces an earlier kernel only with strong
+/// evidence. Then the other variants are compared under the best kernel. Finally, input warps of single columns are
+/// compared under the best variant. If there is little noise, a kernel, variant or input warp must also predict
+/// left-out values better than the one that it replaces ([`may_replace`]).
 ///
-/// The first of the `known` θ is the main start. If the data are noiseless, only one row of each crowd is used, because
-/// the evidence of crowded rows depends on the last digits of the values of these rows. If all crowded rows were used,
-/// the evidence would often be largest for transforms that smooth f, or that shrink the range of f far from the crowd.
+/// The first of the `known` θ is the main start, whose input warp is used until input warps are compared. Random starts
+/// are added up to the number of starts in the settings. If the data are noiseless, only one row of each crowd is used,
+/// because the evidence of crowded rows depends on the last digits of the values of these rows. If all crowded rows
+/// were used, the evidence would often be largest for transforms that smooth f, or that shrink the range of f far from
+/// the crowd.
 pub fn fit_best(
     variants: &[Variant],
     known: &[Hyperparameters],
@@ -279,9 +282,10 @@ fn race(
     Ok(iter::once(p).chain(second.map(|(q, _)| q)).collect())
 }
 
-/// The variant with the largest evidence on these rows, and its p. The search of the first variant has ended at `(p,
-/// value)`. The searches of the other variants start at this p, or at a known start with a larger evidence. Known
-/// starts are tried because a heavy tail of the values may lead the first search to a poor θ.
+/// The variant with the largest evidence on these rows, and its p. A variant replaces an earlier variant only if
+/// [`may_replace`] allows it. The search of the first variant has ended at `(p, value)`. The searches of the other
+/// variants start at this p, or at a known start with a larger evidence. Known starts are tried because a heavy tail of
+/// the values may lead the first search to a poor θ.
 fn best_variant(
     problem: Problem,
     variants: &[Variant],
@@ -318,8 +322,9 @@ fn best_variant(
     Ok((variant, top))
 }
 
-/// The family with the largest evidence on these rows, and the end point of the search of this family. The result is
-/// `None` if the evidence is infinite for every family.
+/// The family with the largest evidence on these rows, and the end point of the search of this family. A family
+/// replaces an earlier family only with strong evidence, and if [`may_replace`] allows it. The result is `None` if the
+/// evidence is infinite for every family.
 ///
 /// The searches of the first family run from all starts. The searches of the other families run from the end point of
 /// the first family, and from the last start.

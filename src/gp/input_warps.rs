@@ -26,8 +26,9 @@ const MAPS: [[Kumaraswamy; 2]; 4] = [
 /// Chooses an input warp. The choice starts from the input warp of the settings, and changes one column at a time with
 /// p fixed.
 ///
-/// A column is warped if the warp raises the log evidence by [`MIN_LOG_BAYES_FACTOR`] plus a penalty for the number
-/// of maps.
+/// A column is warped if the warp raises the log evidence by [`MIN_LOG_BAYES_FACTOR`] plus a penalty for the number of
+/// maps. If there is little noise, the chosen maps must also predict left-out values better than unwarped columns
+/// ([`may_replace`]). Otherwise all columns stay unwarped.
 pub(super) fn best_input_warp(problem: &Problem, p: &[f64], stop: &mut Stop) -> Result<InputWarp> {
     let now = &problem.settings.input_warp;
     if problem.settings.warpable.is_empty() {

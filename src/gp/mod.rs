@@ -4,7 +4,7 @@
 //! * [`tail`]: rows of pending trials; [`solved_tail`]: the solutions of these rows, which are kept between suggestions;
 //!   [`fantasies`]: sampled values of pending trials
 //! * `leave_one_out`: the prediction of each target from the other targets; [`calibration`]: a larger signal variance
-//!   if predictions are overconfident
+//!   if predictions are overconfident, and the comparison of models by leave-one-out predictions
 //! * [`spread`]: a subset of rows without crowded rows
 //! * [`evidence`]: log p(y | X, θ) and its gradient; [`priors`]: priors on θ
 //! * [`fit`]: the fit of θ by maximum a posteriori; [`fit_settings`]: the settings of a fit; [`starts`]: the starts of

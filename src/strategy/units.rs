@@ -54,9 +54,10 @@ impl Units {
     }
 
     /// The mean and standard deviation of f, given the mean and standard deviation of the target. Under a warp, f is
-    /// not normally distributed, so the mean is replaced by the median. The standard deviation is replaced by the larger
-    /// distance from the median to an end of the central 95 % interval of f, divided by 1.96. For a normal distribution,
-    /// this quotient is the standard deviation. Half the width of the interval would leave out part of the longer tail.
+    /// not normally distributed, so the mean is replaced by the median. The standard deviation is replaced by the
+    /// larger distance from the median to an end of the central 95 % interval of f, divided by 1.96. For a normal
+    /// distribution, this quotient is the standard deviation. Therefore the median ± 1.96 std contains the interval.
+    /// Half of the width of the interval would leave out part of the longer tail.
     pub fn moments(&self, mean: f64, std: f64) -> (f64, f64) {
         match self.warp {
             None => (self.value(mean), self.scale * std),

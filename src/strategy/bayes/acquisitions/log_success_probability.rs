@@ -1,6 +1,7 @@
-//! The logarithm of the probability that a trial succeeds. The probability is computed from a Gaussian process that is
-//! fitted to labels. The label is 1 for an observed trial and −1 for a failed trial. Fitting a Gaussian process to
-//! labels is called least-squares classification (Rasmussen & Williams 2006, section 6.5).
+//! The logarithm of the probability that a trial succeeds, and a penalty where a trial probably fails. The probability
+//! is computed from a Gaussian process of labels. The label is 1 for an observed trial, and negative for a failed trial
+//! (`FAILED` in [`crate::strategy::bayes::model::success`]). Fitting a Gaussian process to labels is called
+//! least-squares classification (Rasmussen & Williams 2006, section 6.5).
 //!
 //! Notation: mu and sigma² are the posterior mean and variance of (label at x) − 1; u = (1 + mu)/sqrt(sigma² + c); φ
 //! and Φ are the standard normal density and distribution. The prior mean of the labels is 1, because a trial far from
@@ -9,12 +10,13 @@
 use super::formula::{Moments, OfMoments};
 use crate::numerics::special::log_cdf;
 
-/// The constant c. With this value of c, log P is at least log Φ(−1/√c), about −53, even if many trials near a point
-/// have failed.
+/// The constant c. With this value of c, log P is at least about −910, even if many trials near a point have failed:
+/// with the label −4.25 of failed trials, log Φ(−4.25/√c) = −908.
 const MIN_VARIANCE: f64 = 0.01;
 
 /// The acquisition log(1 − w + w P), with a penalty added where P < ½. P = Φ(u) is the probability that the label is
-/// positive, and w is the probability that failures form a region. If they do not, the point does not matter.
+/// positive, and w (`region`) is the probability that failures form a region. With probability 1 − w, the outcome of a
+/// trial does not depend on the point.
 #[derive(Debug, Clone, Copy)]
 pub struct LogSuccessProbability {
     pub region: f64,
@@ -64,15 +66,15 @@ fn spread(at: Moments) -> f64 {
 }
 
 /// The penalty, which is weight·min(0, 1 + mu). The penalty is negative where failure is more likely than success. The
-/// penalty is added to an acquisition. If any point has P ≥ ½, the point with the largest sum has P ≥ ½. If P < ½
-/// everywhere, the point with the largest P has the largest sum.
+/// penalty is added to an acquisition. If the weight is large and any point has P ≥ ½, the point with the largest sum
+/// has P ≥ ½. If P < ½ everywhere, the point with the largest mu has the largest sum. A small weight only lowers the
+/// score of points that probably fail.
 #[derive(Debug, Clone, Copy)]
 pub struct ShortfallOfSuccess {
     pub weight: f64,
 }
 
-/// The tolerance for comparing 1 + mu with 0. If half of the labels are failures, 1 + mu is zero except for a rounding
-/// error, which may be positive or negative.
+/// The tolerance for comparing 1 + mu with 0. A rounding error does not cause a penalty where 1 + mu is zero.
 const ROUNDING: f64 = 1e-9;
 
 impl OfMoments for ShortfallOfSuccess {

@@ -17,24 +17,27 @@ use crate::strategy::bayes::settings::Settings;
 /// log ½, minus a margin for rounding errors.
 const LOG_HALF: f64 = -std::f64::consts::LN_2 - 1e-6;
 
-/// The weight of the penalty where P < ½, for an acquisition whose values differ by about 1. With this weight, the
-/// penalty exceeds any difference between values of the acquisition as soon as the predicted label is 0.001 below the
-/// boundary.
+/// The weight of the penalty where P < ½ while the search stays where P ≥ ½, for an acquisition whose values differ by
+/// about 1. With this weight, the penalty exceeds any difference between values of the acquisition as soon as the
+/// predicted label is 0.001 below the boundary.
 const PENALTY: f64 = 1e3;
 
 /// The model of success, and the term that this model adds to the acquisition.
 pub struct Addition<'a> {
     model: &'a mut Success,
     formula: Box<dyn Formula>,
-    /// A point is excluded if the added term is below this value.
+    /// A point is excluded if the added term is below this value. If points are not excluded, the value is −∞.
     least: f64,
 }
 
 impl<'a> Addition<'a> {
     /// The term for an acquisition that is the logarithm of a positive function. The term is log(1 − w + w P), so the
-    /// sum is the logarithm of the function multiplied by the probability of success. If points are excluded, the term
-    /// also contains a penalty. Without the penalty, a point in the failing region could have the largest sum, because
-    /// the logarithm of the function may be arbitrarily low outside the failing region where f is known well.
+    /// sum is the logarithm of the function multiplied by the probability of success. w is the probability that
+    /// failures form a region.
+    ///
+    /// If the search stays where P ≥ ½, the term is log P with a penalty. Without the penalty, a point in the failing
+    /// region could have the largest sum, because the logarithm of the function may be arbitrarily low outside the
+    /// failing region where f is known well.
     pub fn log_probability(model: &'a mut Success) -> Self {
         let (region, weight) = match model.avoids {
             false => (model.region, 0.0),
@@ -53,8 +56,8 @@ impl<'a> Addition<'a> {
     }
 
     /// The term for an acquisition that is a bound, mean, draw or variance of the posterior `gp` of f. The term is a
-    /// penalty where P < ½, and 0 elsewhere. If points are not excluded, the penalty is at most about w units of the
-    /// acquisition.
+    /// penalty where P < ½, and 0 elsewhere. Unless the search stays where P ≥ ½, the penalty is in proportion to w,
+    /// and at most about 4 w units of the acquisition.
     pub fn penalty(model: &'a mut Success, gp: &GaussianProcess, nu: f64) -> Self {
         let variance = gp.hyperparameters().signal_variance;
         let unit = variance.max(variance.sqrt()) * (1.0 + nu.abs());

@@ -22,8 +22,8 @@ use crate::strategy::bayes::settings::surrogate::FitRows;
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
 
-/// A fit starts as a first fit does after the number of rows has grown by about this factor. The last θ and the
-/// transforms may belong to a poor maximum of the evidence.
+/// A fit starts again if the number of rows has grown by about this factor. The last θ and the transforms may belong to
+/// a poor maximum of the evidence.
 const GROWTH: f64 = 1.5;
 
 /// Fits θ to the current rows. Depending on the settings, θ is also fitted to the rows of the tail.
@@ -48,6 +48,7 @@ pub fn refit(
         false => Vec::new(),
     };
     let rows = training.fold.rows.len();
+    // A fit that starts again uses as many starts as a first fit, and chooses the kernel and the transforms again.
     let starts_again = |last: &Fit| {
         // The present values would not propose the warp of the last fit.
         let is_old = |warp: Warp| !warps.iter().any(|other| other.is_near(&warp));
@@ -137,9 +138,9 @@ pub fn refit(
         }
         None => {
             let first = gp_settings.first_theta(columns);
-            // The last θ and its input warp may belong to a poor maximum of the evidence, or may not suit the current
-            // data. Therefore later fits also use the first start of a first fit. At stated moments, they use as many
-            // starts as a first fit.
+            // The last θ may belong to a poor maximum of the evidence, or may not suit the current data. Therefore the
+            // first start of a first fit comes first, and the last θ second. A fit that starts again also has random
+            // starts, like a first fit.
             let last = training.fit().map(|fit| fit.theta.clone());
             if last.is_some() && !fresh {
                 fit_settings.n_restarts = gp_settings.n_refit_restarts;

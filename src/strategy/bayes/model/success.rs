@@ -2,9 +2,13 @@
 //! the failed trials.
 //!
 //! The model is a Gaussian process of labels with a prior mean of 1. Labels are positive for observed trials and
-//! negative for failed trials (see [`crate::strategy::bayes::acquisitions::log_success_probability`]). If failures are
-//! scattered among successes, the model averages over the failures. If failures lie together, the model finds the
-//! border of the failing region ([`Failures`]).
+//! negative for failed trials (see [`crate::strategy::bayes::acquisitions::log_success_probability`]). The probability
+//! P of success follows from the label at a point. The model assumes that failures form a region.
+//!
+//! Failures may have other explanations. At each suggestion, the evidence of three explanations is compared
+//! ([`Success::explain`]): a constant rate of failures, a rate that changes in time ([`Rates`]), and a region. Points
+//! with P < ½ are excluded only if the evidence of a region exceeds the evidence of both other explanations by
+//! [`MARGIN`]. Otherwise failures only lower the score of points, in proportion to the probability of a region.
 
 use crate::error::{Result, Stop, check};
 use crate::gp::GaussianProcess;
@@ -27,9 +31,9 @@ const SIGNAL_VARIANCE: f64 = 1.0;
 /// interior would then be suggested again.
 const MIN_LENGTHSCALE: f64 = 0.5;
 
-/// The label of a failed trial. With this label, P decreases on the way from a success to a failure, and reaches ½
-/// within the first quarter of the way. The search may choose points up to the distance at which P = ½, and about a
-/// quarter of these points fail. With the label −1, about half of these points would fail.
+/// The label of a failed trial in the model. With this label, P decreases on the way from a success to a failure, and
+/// reaches ½ within the first quarter of the way. The search may choose points up to the distance at which P = ½, and
+/// about a quarter of these points fail. With the label −1, about half of these points would fail.
 const FAILED: f64 = -4.25;
 
 /// The noise variance of labels. It is small, because a trial in a failing region always fails.
@@ -43,20 +47,22 @@ const FAMILY: KernelFamily = KernelFamily::Matern32;
 /// number of nats.
 const MARGIN: f64 = 1.0;
 
-/// The smallest probability with which the model of a region predicts a success or a failure.
+/// The smallest probability with which the model of a region predicts a success or a failure. Without this bound, a
+/// single contradiction could rule out a region.
 const CONTRADICTION: f64 = 0.02;
 
-/// The bounds between levels of P.
+/// The bounds between the levels of P. The predictions at each level are corrected by the earlier trials of the level.
 const LEVELS: [f64; 3] = [0.1, 0.5, 0.9];
 
 /// The probability that the rate of failures changes between two trials.
 const CHANGE: f64 = 0.05;
 
-/// The probability of a run length below which the run length is dropped.
+/// A start of the present rate is dropped if its probability is at most this number.
 const NEGLIGIBLE: f64 = 1e-9;
 
-/// A rate of failures that changes before each trial with a fixed probability. Each rate has the prior Beta(½, ½). The
-/// sum over all moments of the changes is computed as in Adams & MacKay 2007.
+/// A rate of failures that changes before each trial with a fixed probability. The trials are in the order in which
+/// they ended in the log. Each rate has the prior Beta(½, ½). With probability 0 the rate is constant. The sum over all
+/// moments of the changes is computed as in Adams & MacKay 2007.
 struct Rates {
     log_evidence: f64,
     /// The probability that the next trial fails.
@@ -102,16 +108,20 @@ pub struct Success {
     /// The value of the training set's counter `n_moves` when the points of the rows were read.
     n_moves: usize,
     pub version: Version,
-    /// The probability that failures form a region, given the trials.
+    /// The probability w that failures form a region, given the trials. The explanations have equal prior
+    /// probabilities.
     pub region: f64,
-    /// Whether the search stays where P ≥ ½ if it can.
+    /// Whether the search stays where P ≥ ½ if it can. This is true if points are excluded, and during a series of
+    /// failures.
     pub avoids: bool,
     /// Whether the evidence for a region is strong enough for excluding points.
     pub excludes: bool,
     pub candidates: Option<SolvedCandidates>,
 }
 
-/// The settings for fitting the model of success. Only the lengthscales are fitted.
+/// The settings for fitting the model of success. Only the lengthscales are fitted. In the fit, the label of a failed
+/// trial is −1, and the noise variance is larger than in the model, because single failures may be accidents. The noise
+/// variance decreases with the number of failures.
 fn fit_settings(columns: &Columns, n_failed: usize, n_restarts: usize) -> FitSettings {
     FitSettings {
         signal_variance: Some(SIGNAL_VARIANCE),
@@ -231,7 +241,8 @@ impl Success {
         Ok(Some(kept.insert(success)))
     }
 
-    /// Compares the explanations of the failures: a constant rate, a rate that changes in time, and a region.
+    /// Compares the explanations of the failures: a constant rate, a rate that changes in time, and a region. Sets
+    /// `region`, `avoids` and `excludes`.
     fn explain(&mut self, labels: &[f64]) {
         let failed: Vec<bool> = labels.iter().map(|label| *label < 0.0).collect();
         let (constant, changing) = (Rates::of(&failed, 0.0), Rates::of(&failed, CHANGE));
@@ -240,15 +251,16 @@ impl Success {
         self.excludes = others.iter().all(|other| *other < -MARGIN);
         let others = others.map(f64::exp).iter().sum::<f64>();
         self.region = 1.0 / (1.0 + others);
-        // During a series of failures, a success elsewhere tells a region from an outage.
+        // During a series of failures, the next trial probably fails wherever it is. A success far from the failures
+        // tells a region from an outage.
         self.avoids = self.excludes || changing.next > 0.5;
     }
 
     /// The log evidence of a region: the sum of the log probabilities of the trials, each given the earlier trials.
     ///
     /// The factor contains these predictions: row i has mean y_i − z_i L_ii and variance L_ii² given the earlier rows.
-    /// The border of a region is uncertain, so P is corrected by the earlier trials with a similar P. Their rate of
-    /// success has the prior Beta(P, 1 − P).
+    /// The border of a region is uncertain, so P is corrected by the earlier trials at the same level of P. Their rate
+    /// of success has the prior Beta(P, 1 − P).
     fn log_evidence_of_region(&self, failed: &[bool], labels: &[f64]) -> f64 {
         let whitened = self.gp.whitened_targets();
         let mut counts = [[0.0; 2]; LEVELS.len() + 1];
