@@ -295,7 +295,8 @@ class ReadAccess(ABC):
         mean, std : ndarray of shape (n,)
             Mean and standard deviation of f, without observation noise. If bad values are compressed (`GP`,
             ``targets="robust"``), the first array contains medians instead of means. The second array then contains the
-            widths of central 95 % intervals divided by 2 · 1.96.
+            larger distance from the median to an end of the central 95 % interval, divided by 1.96. The median ± 1.96
+            std therefore contains the interval.
 
         Raises
         ------
@@ -334,13 +335,13 @@ class ReadAccess(ABC):
         Returns
         -------
         ndarray of shape (n,)
-            Larger numbers are better, also if f is minimised. If trials have failed, -inf marks points at which failure
-            is more likely than success; such points are not suggested. `LogEI`: the logarithm of the expected
-            improvement in units of f. If trials have failed, the logarithm of the probability that a trial at the point
-            succeeds is added. `UCB`: the upper bound of f, or of -f if f is minimized. `MaxVariance`: the variance of
-            f. `UCBPE`: if no trial is in flight, the same as for `UCB`. If trials are in flight, the number is the
-            variance of f. However, at points whose upper bound is too low for exploration, the number is minus the
-            amount by which the bound is too low.
+            Larger numbers are better, also if f is minimised. If trials have failed and the evidence for a region of
+            failures is strong, -inf marks points at which failure is more likely than success; such points are not
+            suggested. `LogEI`: the logarithm of the expected improvement in units of f. If trials have failed, the
+            logarithm of the probability that a trial at the point succeeds is added. `UCB`: the upper bound of f, or of
+            -f if f is minimized. `MaxVariance`: the variance of f. `UCBPE`: if no trial is in flight, the same as for
+            `UCB`. If trials are in flight, the number is the variance of f. However, at points whose upper bound is too
+            low for exploration, the number is minus the amount by which the bound is too low.
 
         Raises
         ------
@@ -355,7 +356,7 @@ class ReadAccess(ABC):
         Examples
         --------
         >>> import belated as bl
-        >>> optimizer = bl.BayesOpt({"n": (1, 30)}, seed=0)
+        >>> optimizer = bl.BayesOpt({"n": (1, 30)}, initial=2, seed=0)
         >>> optimizer.add([{"n": 3}, {"n": 10}, {"n": 25}, {"n": 29}], [1.0, 3.0, 2.0, 0.0])  # doctest: +ELLIPSIS
         [...]
         >>> grid = [{"n": n} for n in range(1, 31)]

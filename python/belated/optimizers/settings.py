@@ -391,7 +391,7 @@ class GP(Surrogate, name="gp"):
     inputs: Literal["warped", "plain"] = "warped"
     n_restarts: int = 4
     refit_every: int = 10
-    # Number of starting points of later fits. One starting point is the result of the previous fit.
+    # Number of starting points of later fits: the first starting point of a first fit and the result of the last fit.
     n_refit_restarts: int = private(2)
     # "trials": fit whenever refit_every divides the number of trials.
     refit_clock: Literal["observations", "trials"] = private("observations")
