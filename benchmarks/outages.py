@@ -1,7 +1,7 @@
 """Failures that do not depend on the point, and a region of failures that a run enters late; prints JSON.
 
-In the part *outages*, all trials that end during an outage fail, whatever their points. An outage covers the first 5, 12
-or 20 trials, or 20 trials in mid-run. Each run is continued until it has 40 successes after the outage, with 1 or 8
+In the part *outages*, all trials that end during an outage fail, whatever their points. An outage covers the first 5,
+12 or 20 trials, or 20 trials in mid-run. Each run is continued until it has 40 successes after the outage, with 1 or 8
 trials in flight. The figure of a cell is the mean over seeds of the paired difference of log10 of the regret to a run
 without outage that has as many successes. Regrets below 1e-3 of the range of f count as 1e-3 of the range. The share of
 runs whose regret is above the median of random search is also printed.
