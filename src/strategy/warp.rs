@@ -89,9 +89,8 @@ impl Warp {
 
     /// Whether another warp has about the same width and knee.
     pub fn is_near(&self, other: &Self) -> bool {
-        let factor = self.width / other.width;
-        (0.5..=2.0).contains(&factor)
-            && (self.knee - other.knee).abs() <= self.width.max(other.width)
+        let factor = self.width.max(other.width) / self.width.min(other.width);
+        factor <= 1.5 && (self.knee - other.knee).abs() <= 0.5 * self.width
     }
 
     /// (k − y)/w below the knee, and 0 otherwise. The difference k − y is computed from halved numbers, because the

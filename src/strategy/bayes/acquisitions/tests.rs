@@ -44,7 +44,7 @@ fn gradients_equal_finite_differences() {
     let mut go_on = || std::ops::ControlFlow::Continue(());
     let path = Path::pathwise(&gp, 1.0, 64, &mut Call::new(&mut rng, &mut go_on)).unwrap();
     let penalty = ShortfallOfSuccess { weight: 3.0 };
-    let acquisitions: [(&GaussianProcess, Box<dyn Formula>); 11] = [
+    let acquisitions: [(&GaussianProcess, Box<dyn Formula>); 12] = [
         (&with_tail, Box::new(explores(-50.0))), // everywhere inside the region
         (&with_tail, Box::new(explores(50.0))),  // everywhere outside
         (&gp, Box::new(MaxVariance {})),
@@ -59,7 +59,20 @@ fn gradients_equal_finite_differences() {
         (&gp, Box::new(bound(0.7, 0.1))),
         (&gp, Box::new(LogExpectedImprovement { incumbent: 1.0 })),
         (&gp, Box::new(LogExpectedImprovement { incumbent: 9.0 })),
-        (&gp, Box::new(LogSuccessProbability { penalty })),
+        (
+            &gp,
+            Box::new(LogSuccessProbability {
+                region: 1.0,
+                penalty,
+            }),
+        ),
+        (
+            &gp,
+            Box::new(LogSuccessProbability {
+                region: 0.7,
+                penalty: ShortfallOfSuccess { weight: 0.0 },
+            }),
+        ),
         (&gp, Box::new(ShortfallOfSuccess { weight: 30.0 })),
         (&gp, Box::new(path)),
     ];
@@ -104,6 +117,7 @@ fn a_solved_block_gives_the_values_of_its_rows() {
         }),
         Box::new(LogExpectedImprovement { incumbent: 1.0 }),
         Box::new(LogSuccessProbability {
+            region: 1.0,
             penalty: ShortfallOfSuccess { weight: 3.0 },
         }),
         Box::new(LogNoisyExpectedImprovement {
@@ -156,6 +170,7 @@ fn a_sum_adds_values_and_gradients_on_two_posteriors() {
         .unwrap();
     let log_ei = LogExpectedImprovement { incumbent: 1.0 };
     let log_success = LogSuccessProbability {
+        region: 1.0,
         penalty: ShortfallOfSuccess { weight: 3.0 },
     };
     let rows = wave(300, 2, 7.7);

@@ -55,6 +55,11 @@ fn suggest(strategy: &mut BayesOpt, log: &mut Ledger) -> Member {
         &mut Call::new(&mut rng, &mut || ControlFlow::Continue(())),
     );
     let Proposal { point, note, .. } = proposal.unwrap();
+    log_suggestion(log, &point, note);
+    point
+}
+
+fn log_suggestion(log: &mut Ledger, point: &Member, note: Option<String>) {
     let event = Event::Suggested {
         point: log.problem().decode(&point.x, None),
         context: vec![],
@@ -67,7 +72,6 @@ fn suggest(strategy: &mut BayesOpt, log: &mut Ledger) -> Member {
         at: None,
     };
     log.append(event).unwrap();
-    point
 }
 
 #[test]
@@ -178,8 +182,10 @@ fn initial_points_under_constraints_do_not_come_from_a_model() {
         assert!(proposal.point.x[0] < 0.5 && proposal.warning.is_none());
         // Only a point that the model chose has a note, because the note contains the fit of the model.
         assert_eq!(proposal.note.is_some(), number == 3);
-        let value = Some(number as f64);
-        let point = log.problem().decode(&proposal.point.x, None);
-        act(&mut log, Action::add(point, vec![], value, None));
+        log_suggestion(&mut log, &proposal.point, proposal.note);
+        act(
+            &mut log,
+            Action::observe(number as usize, number as f64, None, false),
+        );
     }
 }
