@@ -470,6 +470,7 @@ impl Strategy for BayesOpt {
         };
         let (gp, targets) = (&*posterior.gp, &posterior.targets);
         // Exclude failing regions from the search by a penalty, because failures do not change the posterior mean.
+        let success = success.filter(|success| success.excludes);
         let penalty = success.map(|success| Addition::penalty(success, gp, MULTIPLIER));
         let scope = Scope {
             domain: &self.domain,

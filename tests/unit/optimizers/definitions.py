@@ -2,11 +2,12 @@
 
 import json
 import math
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
 from hypothesis import assume
-from scipy.special import log_ndtr
+from scipy.special import betaln, log_ndtr, ndtr
 
 import belated as bl
 from belated.optimizers.settings import Acquisition, PendingPolicy
@@ -118,7 +119,7 @@ class Dense:
 
         # The model of f does not contain rows for failures, which have a separate model.
         rows = [t for t in trials if t.state == "observed" or discarded(t)]
-        self.ended = [t for t in trials if t.state in ("observed", "failed")]
+        self.ended, self.log = [t for t in trials if t.state in ("observed", "failed")], opt._log
         self.values = [sign * t.value for t in rows if t.state == "observed" and not discarded(t)]
         worst = min(self.values, default=None)
         floor = next((f for f in (None if its.floor is None else sign * its.floor, worst) if f is not None), 0.0)
@@ -178,10 +179,12 @@ class Dense:
     def success(self, z):
         """Call the function `success` with lengthscales at the mode of their prior, but at least 1/2. Return None if
         all trials succeeded."""
-        failed = np.array([t.state == "failed" for t in self.ended])
+        trials = {trial.number: trial for trial in self.ended}
+        ended = [trials[number] for number in ended_in_order(self.log) if number in trials]
+        failed = np.array([t.state == "failed" for t in ended], dtype=bool)
         if not failed.any():
             return None
-        x = np.array([encoded(t) for t in self.ended])
+        x = np.array([encoded(t) for t in ended])
         mode = math.exp(math.sqrt(2) + 0.5 * math.log(self.d) - 3)
         return success(x, failed, z, np.maximum(mode * spreads(self.ended[0]), 0.5))
 
@@ -245,21 +248,88 @@ class Dense:
         return 1e-14 * (np.linalg.cond(self.a) if len(self.a) else 1.0) + 1e-12
 
 
-def success(x, failed, z, lengthscale=0.5):
-    """Return, at the rows z, the log of the probability of success and the amount by which the mean label is below 0;
-    also return whether the failures are close together.
+def ended_in_order(log):
+    """Return the numbers of the observed and failed trials in the order in which they ended, read from the log."""
+    ended, n_trials = [], 0
+    for event in log.events(0):
+        [(kind, facts)] = json.loads(event).items()
+        number = facts.get("number", n_trials)
+        n_trials += kind in ("Suggested", "Added")
+        if kind == "Abandoned" and number in ended:
+            ended.remove(number)
+        reported = kind in ("Observed", "Amended", "Failed") or (kind == "Added" and facts.get("observation") is not None)
+        if reported and number not in ended:
+            ended.append(number)
+    return ended
 
-    Successes have the label 1, and failures have the label -1. The prior mean is 1, and the noise variance is 1/(number
-    of failures). If the nearest neighbour of a failure is rarely a success, failures have the label -4.25, and the
-    function uses the kernel and the noise for a border.
+
+@dataclass
+class Success:
+    """The terms of the model of success at some rows."""
+
+    log_term: np.ndarray  # log(1 - w + w P)
+    shortfall: np.ndarray  # the amount by which the mean label is below 0
+    weight: float  # the weight of the shortfall, in units of the acquisition
+    avoids: bool
+    excludes: bool
+
+
+def evidence_of_rates(failed, change):
+    """Return the evidence of a rate of failures that changes before each trial with probability `change`, and the
+    probability that the next trial fails. The recursion is over the last moment of a change."""
+
+    def one_rate(part):
+        k, n = sum(part), len(part)
+        return np.exp(betaln(0.5 + k, 0.5 + n - k) - betaln(0.5, 0.5))
+
+    def evidence(labels):
+        before = [1.0]
+        for end in range(1, len(labels) + 1):
+            parts = (
+                before[start] * (change if start else 1.0) * (1 - change) ** (end - start - 1) * one_rate(labels[start:end])
+                for start in range(end)
+            )
+            before.append(sum(parts))
+        return before[-1]
+
+    failed = [bool(each) for each in failed]
+    now = evidence(failed)
+    return now, evidence([*failed, True]) / now
+
+
+def success(x, failed, z, lengthscale=0.5):
+    """Return the terms of the model of success at the rows z.
+
+    The rows x are in the order in which the trials ended. Successes have the label 1, and failures have the label
+    -4.25. The prior mean is 1, and the noise variance is 1e-4.
     """
-    squares = ((x[:, None] - x[None]) ** 2).sum(axis=2)
-    np.fill_diagonal(squares, np.inf)
-    isolated = [row[~failed].min(initial=np.inf) <= row[failed].min(initial=np.inf) for row in squares[failed]]
-    together = sum(isolated) + 1 <= 0.4 * len(isolated)
-    name, label, noise = ("matern32", -4.25, 1e-4) if together else ("matern52", -1, 1 / len(isolated))
     lengthscale = np.broadcast_to(lengthscale, x.shape[1])
-    k = kernel(name, lengthscale, 1.0, z, x)
-    weights = np.linalg.solve(kernel(name, lengthscale, 1.0, x, x) + noise * np.eye(len(x)), k.T).T
-    mean = 1 + weights @ np.where(failed, label - 1.0, 0.0)
-    return log_ndtr(mean / np.sqrt(1.01 - (weights * k).sum(axis=1))), np.minimum(mean + 1e-9, 0), together
+    labels = np.where(failed, -5.25, 0.0)
+
+    def moments(n, z):
+        k = kernel("matern32", lengthscale, 1.0, z, x[:n])
+        weights = np.linalg.solve(kernel("matern32", lengthscale, 1.0, x[:n], x[:n]) + 1e-4 * np.eye(n), k.T).T
+        return 1 + weights @ labels[:n], 1.0 - (weights * k).sum(axis=1)
+
+    region, seen = 1.0, []
+    for i, fails in enumerate(failed):
+        mean, variance = moments(i, x[i : i + 1])
+        p = float(np.clip(ndtr(mean / np.sqrt(variance + 0.01)), 0.02, 0.98)[0])
+        level = int(np.searchsorted([0.1, 0.5, 0.9], p))
+        similar = [other for at, other in seen if at == level]
+        region *= (similar.count(fails) + (1 - p if fails else p)) / (len(similar) + 1)
+        seen.append((level, fails))
+    constant, _ = evidence_of_rates(failed, 0.0)
+    changing, next_fails = evidence_of_rates(failed, 0.05)
+    excludes = region > math.e * max(constant, changing)
+    avoids = excludes or next_fails > 0.5
+    w = region / (region + constant + changing)
+    mean, variance = moments(len(x), z)
+    log_p = log_ndtr(mean / np.sqrt(variance + 0.01))
+    return Success(
+        log_term=log_p if avoids else np.log1p(w * np.expm1(log_p)),
+        shortfall=np.minimum(mean + 1e-9, 0),
+        weight=1e3 if avoids else w,
+        avoids=avoids,
+        excludes=excludes,
+    )

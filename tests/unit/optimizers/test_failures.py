@@ -48,9 +48,9 @@ def test_the_logarithm_of_the_probability_of_success_is_added(lie_together):
     assert 3 <= states(opt).count("failed") <= 9
     assert np.array_equal(opt.predict(GRID), twin.predict(GRID))
     # The smallest allowed lengthscale is larger than the mode of the prior on lengthscales, 0.29.
-    log_p, shortfall, together = success(points, points[:, 0] > 0.5, GRID)
-    assert together == lie_together and (shortfall < 0).any()
-    expected = np.where((shortfall < 0) & together, -np.inf, log_p)
+    of = success(points, points[:, 0] > 0.5, GRID)
+    assert of.excludes == of.avoids == lie_together and (of.shortfall < 0).any()
+    expected = np.where((of.shortfall < 0) & of.excludes, -np.inf, of.log_term)
     assert opt.acquisition_at(GRID) == pytest.approx(twin.acquisition_at(GRID) + expected, rel=1e-6, abs=1e-9)
     assert opt.surrogate_.n_observed == twin.surrogate_.n_observed == twin.n_trials
 
@@ -118,13 +118,15 @@ def test_other_acquisitions_are_maximised_over_points_likely_to_succeed(acquisit
             one.add(point, None if fails else value(x, y))
         if fails:
             opt.fail(opt.n_trials - 1)
-    allowed = success(points, bad, GRID)[1] == 0
+    of = success(points, bad, GRID)
+    allowed = of.shortfall == 0
+    assert of.excludes
     plain, found = twin.acquisition_at(GRID), opt.acquisition_at(GRID)
     assert allowed.any() and not allowed.all()
     assert found[allowed] == pytest.approx(plain[allowed], rel=1e-9) and np.isneginf(found[~allowed]).all()
     trial = opt.suggest()
     at = np.array([[*trial.params.values()]]) if trial.x is None else trial.x[None]
-    assert success(points, bad, at)[1][0] > -0.01
+    assert success(points, bad, at).shortfall[0] > -0.01
     here = dict(trial.params) if trial.x is None else GRID[[trial.index]]
     assert twin.acquisition_at(here)[0] >= plain[allowed].max() - 1e-3 * np.ptp(plain)
 

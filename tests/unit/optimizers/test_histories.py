@@ -68,13 +68,13 @@ def scores(opt, dense, recent, z, context):
     success = dense.success(z)
     noise = dense.noise if opt.predictive_std else 0.0
     if opt.acquisition == "max_variance":
-        return variance + (1e3 * success[1] if success else 0.0)
+        return variance + (success.weight * success.shortfall if success else 0.0)
     if opt.acquisition == "ucb":
         nu = 1.0  # nu_t is beta; under "censor", the standard deviations at the trials that may still arrive are added
         if opt.pending == "censor":
             nu += np.sqrt(np.maximum(dense.predict(recent)[1], 0) + noise).sum()
         bound = mean + nu * np.sqrt(np.maximum(variance, 0) + noise)
-        return bound + (1e3 * (1 + nu) * success[1] if success else 0.0)
+        return bound + (success.weight * (1 + nu) * success.shortfall if success else 0.0)
     here = dense.observed.copy()
     here[:, here.shape[1] - len(context) :] = context
     incumbent = dense.predict(here)[0].max() if len(here) else 0.0
@@ -82,7 +82,7 @@ def scores(opt, dense, recent, z, context):
     return (
         np.log(sigma)
         + log_improvement((mean - incumbent) / sigma)
-        + (success[0] + (1e6 * success[1] if success[2] else 0.0) if success else 0.0)
+        + (success.log_term + (1e6 * success.shortfall if success.avoids else 0.0) if success else 0.0)
     )
 
 
