@@ -23,10 +23,10 @@ from concurrent.futures import ProcessPoolExecutor
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "BELATED_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-import numpy as np
+import numpy as np  # noqa: E402
 
-import belated as bl
-from belated import functions
+import belated as bl  # noqa: E402
+from belated import functions  # noqa: E402
 
 LEAST = 1e-3
 N_SUCCESSES = 40

@@ -2,8 +2,8 @@
 
 Every function is maximised in 80 sequential trials. After 10, 20, 40 and 80 trials, each rule chooses a point, and the
 regret is the optimum minus the noise-free value at this point, in units of the range of the function. The range is the
-optimum minus the 1 % quantile of 4,000 random points. A regret below 1e-4 counts as 1e-4. All rules choose from the same
-trials, so the differences are paired.
+optimum minus the 1 % quantile of 4,000 random points. A regret below 1e-4 counts as 1e-4. All rules choose from the
+same trials, so the differences are paired.
 
 * *noise*: the standard deviation of the noise in percent of the range. "declared" noise differs between trials (1 to 30
   %, log-uniform) and is reported with each value. In the case "random", the trials are at random points.
@@ -11,8 +11,8 @@ trials, so the differences are paired.
   points, or among the observed points and the maximiser of the mean; the maximiser of mean − std in the domain; the
   best observed point. Means and standard deviations are from `predict`. Maximisers are found by a search in this file.
 
-With `--contexts`, trials run in random contexts, and each rule chooses a point for each of four contexts after 20, 40 and
-60 trials. The functions have a different level, or a different level and place of the optimum, in each context.
+With `--contexts`, trials run in random contexts, and each rule chooses a point for each of four contexts after 20, 40
+and 60 trials. The functions have a different level, or a different level and place of the optimum, in each context.
 
 With `--exact`, values do not have noise. The figure is the share of checks in which the value at the recommended point
 is lower than `best_value_` by more than 1 % and 5 % of the range.
@@ -52,7 +52,9 @@ FUNCTIONS = {
     "branin": BRANIN,
     "hartmann3": HARTMANN3,
     "hartmann6": HARTMANN6,
-    "waves": Function("waves", box(UNIT), 0.9562894872308605, lambda x: np.sin(9 * x[0]) * (1 - x[0] / 4) + x[0] / 5 - 0.035),
+    "waves": Function(
+        "waves", box(UNIT), 0.9562894872308605, lambda x: np.sin(9 * x[0]) * (1 - x[0] / 4) + x[0] / 5 - 0.035
+    ),
     "rosenbrock": Function(
         "rosenbrock", box((-2, 2), (-1, 3)), 0.0, lambda x: -100 * (x[1] - x[0] ** 2) ** 2 - (1 - x[0]) ** 2
     ),

@@ -4,7 +4,6 @@
 use crate::error::{Error, Result, Stop};
 use crate::gp::GaussianProcess;
 use crate::gp::evidence::Data;
-use crate::gp::fit::Found;
 use crate::gp::fit_settings::FitSettings;
 use crate::gp::hyperparameters::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
@@ -31,17 +30,17 @@ const LITTLE_NOISE: f64 = 1e-3;
 /// in place of the square root has the same effect on the intervals, but raises log10 of the regret by 0.14 on
 /// Hartmann6, where few rows are crowded.
 pub fn widened(
-    found: &Found,
+    family: KernelFamily,
+    mut theta: Hyperparameters,
     data: Data,
     settings: &FitSettings,
     stop: &mut Stop,
 ) -> Result<Hyperparameters> {
-    let mut theta = found.theta.clone();
     if settings.signal_variance.is_some() || theta.noise_variance > LITTLE_NOISE {
         return Ok(theta);
     }
     let n_rows = data.y.len() as f64;
-    let Some(errors) = errors_left_out(data, found.family, &theta, settings, stop)? else {
+    let Some(errors) = errors_left_out(data, family, &theta, settings, stop)? else {
         return Ok(theta);
     };
     let n = errors.len() as f64;

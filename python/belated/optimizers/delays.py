@@ -33,8 +33,8 @@ _FOREVER = 1e300
 _REFIT_AFTER = 0.1
 
 
-# The level of the interval that decides whether a trial is overdue. It is high, because early in a study late trials may
-# look lost although they arrive.
+# The level of the interval that decides whether a trial is overdue. It is high, because early in a study late trials
+# may look lost although they arrive.
 _OVERDUE_LEVEL = 0.98
 
 

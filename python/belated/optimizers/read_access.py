@@ -18,8 +18,8 @@ from belated.optimizers.log import Array, Log
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import trials_dataframe
 from belated.optimizers.trial import Trial
-from belated.space.arguments import whole_number
 from belated.short_repr import short_repr
+from belated.space.arguments import whole_number
 from belated.space.candidates import Candidates
 from belated.space.space import ContextSpace, Space
 

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::error::{Error, Result, Stop, check};
-use crate::gp::{GaussianProcess, as_row, statements};
+use crate::gp::{as_row, statements};
 use crate::ledger::Ledger;
-use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member};
@@ -18,7 +17,7 @@ use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::Acquisition;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};
 use crate::strategy::bayes::choose::addition::Addition;
-use crate::strategy::bayes::choose::design::{initial_design, most_uncertain, standing};
+use crate::strategy::bayes::choose::design::initial_design;
 use crate::strategy::bayes::choose::information::InformationGain;
 use crate::strategy::bayes::choose::multiplier::{multiplier, recent_trials};
 use crate::strategy::bayes::choose::recommendation::{MULTIPLIER, recommended};
@@ -35,7 +34,7 @@ use crate::strategy::bayes::model::training_set::{Posterior, TrainingSet};
 use crate::strategy::bayes::settings::pending::Pending;
 use crate::strategy::bayes::settings::search;
 use crate::strategy::bayes::settings::surrogate::Surrogate;
-use crate::strategy::bayes::settings::{DesignMethod, Initial, Settings};
+use crate::strategy::bayes::settings::{Initial, Settings};
 use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::model_based::ModelBased;
 use crate::strategy::theory::Theory;
@@ -93,73 +92,8 @@ pub(super) struct Prepared<'a> {
 }
 
 impl BayesOpt {
-    /// A point of the initial design, or `None` if the model should choose the point. Before the model has data, the
-    /// result is always a point.
-    fn initial_point(&self, log: &Ledger, query: Query, call: &mut Call) -> Result<Option<Member>> {
-        let number = log.trials().len();
-        let informed = log.n_observed() > 0 || self.settings.pending().floor().is_some();
-        if informed && log.n_chosen() >= self.n_design(log) {
-            return Ok(None);
-        }
-        let excluded = self.repeats().excluded(log, query, true);
-        if informed && self.repeats().covers_domain(&excluded) {
-            return Ok(None);
-        }
-        let place = match self.next_place(log, query, &excluded)? {
-            Some(place) => place,
-            None if informed => return Ok(None),
-            // Take a point after the first n.
-            None => number.max(self.n_design(log)),
-        };
-        if self.settings.design().how == DesignMethod::Uncertainty {
-            let allowed = Allowed {
-                excluded: &excluded,
-                feasible: query.feasible,
-                pool: self.pool.as_ref(),
-            };
-            let before = self.training.encode(log, &standing(log));
-            let context = query.context;
-            match most_uncertain(
-                self.prior()?,
-                before.view(),
-                (&self.domain, context),
-                allowed,
-                call,
-            ) {
-                // Suggesting never fails for numerical reasons. If the model fails, the point is random.
-                Err(Error::NotPositiveDefinite { .. }) => {}
-                found => return found.map(Some),
-            }
-        }
-        let in_order = self.takes_points_in_order();
-        let is_left = |p: &Member| !excluded.contains(&self.domain, &p.x);
-        let Some(pool) = &self.pool else {
-            let designed = self.design.get(place).filter(|_| in_order).cloned();
-            let designed = designed.filter(is_left);
-            return Ok(Some(designed.unwrap_or_else(|| {
-                let (x, index) = excluded.sample_left(&self.domain, call.rng);
-                Member::new(x, index)
-            })));
-        };
-        let points = pool.points();
-        let designed = points.rows().into_iter().nth(place);
-        let designed = designed.filter(|_| in_order);
-        let designed = designed.map(|row| Member::new(row.to_vec(), None));
-        match designed.filter(is_left) {
-            Some(point) => Ok(Some(point)),
-            // The pool is empty, so let the model choose: the model may contain an observed feasible point that is not
-            // in the pool.
-            None if informed && points.is_empty() => Ok(None),
-            None => {
-                let (domain, feasible) = (&self.domain, query.feasible);
-                let x = pool.sample_left(domain, feasible, &excluded, call)?;
-                Ok(Some(Member::new(x, None)))
-            }
-        }
-    }
-
     /// The rules that exclude points from suggestions.
-    fn repeats(&self) -> Repeats<'_> {
+    pub(super) fn repeats(&self) -> Repeats<'_> {
         Repeats {
             domain: &self.domain,
             settings: &self.settings,
@@ -167,14 +101,6 @@ impl BayesOpt {
             pool: self.pool.as_ref(),
             has_few_members: self.has_few_members,
         }
-    }
-
-    /// The model before any result is observed. θ is given, or is the mode of the priors.
-    fn prior(&self) -> Result<GaussianProcess> {
-        let gp = self.settings.gp();
-        let family = gp.fit_settings(&self.columns).family;
-        let prior = GaussianProcess::new(family, &gp.first_theta(&self.columns))?;
-        Ok(prior.with_categories(&self.columns.categories))
     }
 
     /// Creates the pool if there are constraints, and deletes the pool otherwise.

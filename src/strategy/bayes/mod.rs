@@ -4,13 +4,15 @@
 //! * [`acquisitions`]: the functions that are maximised to choose a point; [`settings`]: all settings
 //! * [`model`]: the rows and targets computed from the log, the fit of the hyperparameters and the posterior
 //! * [`choose`]: the choice of a point from the posterior
-//! * [`bayes_opt`]: the strategy; `fits`: when its hyperparameters are fitted; `model_access`: access to its model
+//! * [`bayes_opt`]: the strategy; `initial`: its first points; `fits`: when its hyperparameters are fitted;
+//!   `model_access`: access to its model
 
 pub mod acquisitions;
 pub mod bayes_opt;
 pub mod choose;
 pub mod columns;
 mod fits;
+mod initial;
 pub mod model;
 mod model_access;
 pub mod settings;

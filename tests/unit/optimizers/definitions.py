@@ -257,8 +257,8 @@ def ended_in_order(log):
         n_trials += kind in ("Suggested", "Added")
         if kind == "Abandoned" and number in ended:
             ended.remove(number)
-        reported = kind in ("Observed", "Amended", "Failed") or (kind == "Added" and facts.get("observation") is not None)
-        if reported and number not in ended:
+        is_value = kind == "Added" and facts.get("observation") is not None
+        if (is_value or kind in ("Observed", "Amended", "Failed")) and number not in ended:
             ended.append(number)
     return ended
 
@@ -285,11 +285,9 @@ def evidence_of_rates(failed, change):
     def evidence(labels):
         before = [1.0]
         for end in range(1, len(labels) + 1):
-            parts = (
-                before[start] * (change if start else 1.0) * (1 - change) ** (end - start - 1) * one_rate(labels[start:end])
-                for start in range(end)
-            )
-            before.append(sum(parts))
+            weights = ((change if start else 1.0) * (1 - change) ** (end - start - 1) for start in range(end))
+            parts = (before[start] * one_rate(labels[start:end]) for start in range(end))
+            before.append(sum(weight * part for weight, part in zip(weights, parts, strict=True)))
         return before[-1]
 
     failed = [bool(each) for each in failed]
@@ -321,7 +319,7 @@ def success(x, failed, z, lengthscale=0.5):
         seen.append((level, fails))
     constant, _ = evidence_of_rates(failed, 0.0)
     changing, next_fails = evidence_of_rates(failed, 0.05)
-    excludes = region > math.e * max(constant, changing)
+    excludes = region > max(constant, changing)
     avoids = excludes or next_fails > 0.5
     w = region / (region + constant + changing)
     mean, variance = moments(len(x), z)
@@ -329,7 +327,7 @@ def success(x, failed, z, lengthscale=0.5):
     return Success(
         log_term=log_p if avoids else np.log1p(w * np.expm1(log_p)),
         shortfall=np.minimum(mean + 1e-9, 0),
-        weight=1e3 if avoids else w,
+        weight=1e3 if avoids else 0.0,
         avoids=avoids,
         excludes=excludes,
     )

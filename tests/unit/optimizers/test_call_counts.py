@@ -83,7 +83,8 @@ def grow(source, n):
     points = rng.integers(N_CANDIDATES, size=missing).tolist()
     if isinstance(source.domain_, bl.Space):
         names = list(source.domain_)
-        points = [dict(zip(names, ("pq"[each % 2] if "a" in names else 0.5, 1 + each % 4))) for each in points]
+        values = [("pq"[each % 2] if "a" in names else 0.5, 1 + each % 4) for each in points]
+        points = [dict(zip(names, each, strict=True)) for each in values]
     source.add(points, rng.random(missing).tolist())
 
 

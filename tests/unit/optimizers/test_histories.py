@@ -2,13 +2,14 @@
 definitions."""
 
 import json
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from scipy.special import erfcx, ndtr
 
-from tests.unit.optimizers.definitions import BOX, CONTEXT, ROWS, encoded, settings_of
+from tests.unit.optimizers.definitions import BOX, CONTEXT, ROWS, encoded, ended_in_order, settings_of
 from tests.unit.optimizers.histories import FULL, Run, few, histories, policies
 
 
@@ -101,17 +102,47 @@ def recently_abandoned(opt):
     return numbers
 
 
+def waiting(opt, context):
+    """Return the candidates with exact values in this context, and the candidates that wait because they failed.
+
+    After its k-th failure, a candidate waits for 10 * 2**k values of other candidates, or for as many values as there
+    were other candidates left. A value with standard deviation 0 is exact.
+    """
+    trials = {trial.number: trial for trial in opt.trials}
+    here = [trials[number] for number in ended_in_order(opt._log) if trials[number].context == context]
+    exact = {trial.index for trial in here if trial.state == "observed" and trial.std == 0}
+    n_members = min(len(ROWS), 2 * len(here))
+    failures, done, n_observed = {}, set(), 0
+    for trial in here:
+        at = trial.index
+        if trial.state == "failed":
+            done.add(at)
+            left = n_members - len(done)
+            times = failures.get(at, (0, 0, 0))[0] + 1
+            failures[at] = times, n_observed, min(10 * 2**times, left) if left > 0 else math.inf
+            continue
+        failures.pop(at, None)
+        if at in exact:
+            n_observed += at not in done
+            done.add(at)
+        else:
+            done.discard(at)
+            n_observed += 1
+    return exact | {at for at, (_, before, wait) in failures.items() if n_observed - before < wait}
+
+
 def shortfalls(arguments, steps):
     """For each suggestion, return how much worse the suggested point is than the best candidate. On a box, compare with
     the best of 300 random points."""
-    run = Run(arguments | THETA)
+    # The model chooses all points after the first value.
+    run = Run(arguments | THETA | {"initial": 0})
     opt = run.opt
     its = settings_of(opt)
     columns = 2 if opt.candidates is not None else 7
     for what, number in steps:
         informed = any(t.state == "observed" for t in opt.trials) or (its.pending == "censor" and its.floor is not None)
         before = None
-        if what == "suggest" and informed and opt.n_trials >= its.n_initial:
+        if what == "suggest" and informed:
             width = columns + 3 * (opt.context is not None)
             # Other tests check the units of values with different noise.
             surrogate = run.surrogate(True) if any(t.std is not None for t in opt.trials) else None
@@ -135,6 +166,10 @@ def shortfalls(arguments, steps):
             ]
             avoided = [] if its.pending == "ignore" else avoided
             avoided += [(opt.trials[k].index, opt.trials[k].context) for k in recently_abandoned(opt)]
+            if opt.candidates is not None and its.pending != "ignore":
+                for text in {json.dumps(dict(t.context) if t.context else None) for t in opt.trials}:
+                    its_context = json.loads(text)
+                    avoided += [(index, its_context) for index in waiting(opt, its_context)]
         run.step(what, number)
         if before is None:
             continue

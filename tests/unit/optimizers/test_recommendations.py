@@ -113,7 +113,8 @@ def test_infeasible_points_are_not_recommended():
 
 
 def test_points_of_discarded_trials_are_not_observed_values():
-    opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0, pending=bl.Censor(late="discard"), window=2, surrogate=bl.GP(noise_std=0.0))
+    exact = bl.GP(noise_std=0.0)
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0, pending=bl.Censor(late="discard"), window=2, surrogate=exact)
     late = opt.suggest()
     others = []
     for _ in range(6):
@@ -129,7 +130,9 @@ def test_points_of_discarded_trials_are_not_observed_values():
     [
         lambda: bl.RandomSearch(SQUARE, seed=0),
         lambda: bl.TreeSearch(SQUARE, seed=0),
-        lambda: bl.BPEDelay(candidates=np.random.default_rng(0).random((30, 2)), horizon=40, lengthscale=0.3, noise_std=0.1, seed=0),
+        lambda: bl.BPEDelay(
+            candidates=np.random.default_rng(0).random((30, 2)), horizon=40, lengthscale=0.3, noise_std=0.1, seed=0
+        ),
     ],
 )
 def test_other_strategies_return_n_distinct_points(make):

@@ -56,13 +56,13 @@ impl<'a> Addition<'a> {
     }
 
     /// The term for an acquisition that is a bound, mean, draw or variance of the posterior `gp` of f. The term is a
-    /// penalty where P < ½, and 0 elsewhere. Unless the search stays where P ≥ ½, the penalty is in proportion to w,
-    /// and at most about 4 w units of the acquisition.
+    /// penalty where P < ½ if the search avoids these points, and 0 otherwise. A small penalty in proportion to w would
+    /// still keep the search away from an accident at the optimum, where the values of the acquisition differ little.
     pub fn penalty(model: &'a mut Success, gp: &GaussianProcess, nu: f64) -> Self {
         let variance = gp.hyperparameters().signal_variance;
         let unit = variance.max(variance.sqrt()) * (1.0 + nu.abs());
         let weight = match model.avoids {
-            false => model.region * unit,
+            false => 0.0,
             true => PENALTY * unit,
         };
         let least = match model.excludes {

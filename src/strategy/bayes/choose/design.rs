@@ -10,12 +10,12 @@ use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, State, TrialNumber};
 use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
+use crate::maximize::feasible::Pool;
 use crate::maximize::{Maximizer, maximize};
 use crate::problem::{Domain, Member};
 use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
 use crate::strategy::bayes::acquisitions::max_variance::MaxVariance;
-use crate::strategy::bayes::bayes_opt::BayesOpt;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::settings::DesignMethod;
 use crate::strategy::{Query, uniform_point};
@@ -46,7 +46,18 @@ pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rn
     }
 }
 
-impl BayesOpt {
+/// The initial design of a strategy, and the pool of feasible points if there are constraints.
+pub struct Design<'a> {
+    pub domain: &'a Domain,
+    pub columns: &'a Columns,
+    pub how: DesignMethod,
+    /// The number of points that are suggested before the model chooses.
+    pub n: usize,
+    pub points: &'a [Member],
+    pub pool: Option<&'a Pool>,
+}
+
+impl Design<'_> {
     /// The place of the next design point, or `None` if the design is complete.
     ///
     /// Without added or enqueued trials, trial number i takes point i. Otherwise, each of these trials covers the nearest
@@ -59,50 +70,41 @@ impl BayesOpt {
         query: Query,
         excluded: &Excluded,
     ) -> Result<Option<usize>> {
-        let (n, n_chosen) = (self.n_design(log), log.n_chosen());
+        let (n, n_chosen) = (self.n, log.n_chosen());
         if n_chosen == log.trials().len() {
             return Ok(Some(n_chosen).filter(|&number| number < n));
         }
-        let points: Vec<Vec<f64>> = match &self.pool {
-            None => self
-                .design
-                .iter()
-                .take(n)
-                .map(|point| point.x.clone())
-                .collect(),
-            Some(pool) => pool
-                .points()
-                .outer_iter()
-                .take(n)
-                .map(|row| row.to_vec())
-                .collect(),
+        let points: Vec<Vec<f64>> = match self.pool {
+            None => {
+                let points = self.points.iter().take(n);
+                points.map(|point| point.x.clone()).collect()
+            }
+            Some(pool) => {
+                let points = pool.points();
+                points
+                    .outer_iter()
+                    .take(n)
+                    .map(|row| row.to_vec())
+                    .collect()
+            }
         };
         let mut rows = given_rows(log, query.context);
         if self.takes_points_in_order() {
             rows.extend(chosen_rows(log)?);
-            let covered = covered(&points, &rows, &self.columns);
-            let is_left = |&place: &usize| {
-                !covered[place] && !excluded.contains(&self.domain, &points[place])
-            };
+            let covered = covered(&points, &rows, self.columns);
+            let is_left =
+                |&place: &usize| !covered[place] && !excluded.contains(self.domain, &points[place]);
             Ok((0..points.len()).find(is_left))
         } else {
-            let covered = covered(&points, &rows, &self.columns);
+            let covered = covered(&points, &rows, self.columns);
             let n_covered = covered.iter().filter(|&&covered| covered).count();
             Ok(Some(n_chosen).filter(|_| n_chosen + n_covered < n))
         }
     }
 
-    /// The number of initial points. A trial that failed before the first success is replaced, because the trials may
-    /// have failed for a reason that does not depend on the point, and the model would start without data.
-    pub fn n_design(&self, log: &Ledger) -> usize {
-        let failed = |number: &&TrialNumber| log.trials()[**number].state == State::Failed;
-        let n_failed = self.training.fold.ended.iter().take_while(failed).count();
-        self.n_initial + n_failed
-    }
-
     /// Whether the initial points are the points of a list, in order. Other initial points are drawn one by one.
     pub fn takes_points_in_order(&self) -> bool {
-        match self.settings.design().how {
+        match self.how {
             DesignMethod::QuasiRandom => true,
             DesignMethod::Uniform => self.pool.is_none(),
             DesignMethod::Uncertainty => false,

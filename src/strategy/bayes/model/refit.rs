@@ -156,7 +156,8 @@ pub fn refit(
     };
     let theta = match gp_settings.keeps_units() {
         true => widened(
-            &found,
+            found.family,
+            found.theta,
             variants[found.variant].data,
             &fit_settings,
             call.stop,

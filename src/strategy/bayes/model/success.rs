@@ -7,8 +7,9 @@
 //!
 //! Failures may have other explanations. At each suggestion, the evidence of three explanations is compared
 //! ([`Success::explain`]): a constant rate of failures, a rate that changes in time ([`Rates`]), and a region. Points
-//! with P < ½ are excluded only if the evidence of a region exceeds the evidence of both other explanations by
-//! [`MARGIN`]. Otherwise failures only lower the score of points, in proportion to the probability of a region.
+//! with P < ½ are excluded only if a region has the largest evidence. Otherwise failures lower the score of points that
+//! are chosen by a logarithm, by at most the probability of a region. During a series of failures, the search prefers
+//! points with P ≥ ½ without excluding the others.
 
 use crate::error::{Result, Stop, check};
 use crate::gp::GaussianProcess;
@@ -42,10 +43,6 @@ const NOISE: f64 = 1e-4;
 /// The kernel. Its predictions can change quickly at the border of a region, and it still predicts failures behind the
 /// border.
 const FAMILY: KernelFamily = KernelFamily::Matern32;
-
-/// Points are excluded if the log evidence for a region exceeds the log evidence of every other explanation by this
-/// number of nats.
-const MARGIN: f64 = 1.0;
 
 /// The smallest probability with which the model of a region predicts a success or a failure. Without this bound, a
 /// single contradiction could rule out a region.
@@ -248,7 +245,7 @@ impl Success {
         let (constant, changing) = (Rates::of(&failed, 0.0), Rates::of(&failed, CHANGE));
         let region = self.log_evidence_of_region(&failed, labels);
         let others = [constant.log_evidence, changing.log_evidence].map(|other| other - region);
-        self.excludes = others.iter().all(|other| *other < -MARGIN);
+        self.excludes = others.iter().all(|other| *other < 0.0);
         let others = others.map(f64::exp).iter().sum::<f64>();
         self.region = 1.0 / (1.0 + others);
         // During a series of failures, the next trial probably fails wherever it is. A success far from the failures

@@ -1,0 +1,111 @@
+//! The points that are suggested before the model chooses.
+
+use crate::error::{Error, Result};
+use crate::gp::GaussianProcess;
+use crate::ledger::{Ledger, State, TrialNumber};
+use crate::maximize::constrained::Allowed;
+use crate::problem::Member;
+use crate::random::Call;
+use crate::strategy::Query;
+use crate::strategy::bayes::BayesOpt;
+use crate::strategy::bayes::choose::design::{Design, most_uncertain, standing};
+use crate::strategy::bayes::settings::DesignMethod;
+
+impl BayesOpt {
+    /// A point of the initial design, or `None` if the model should choose the point. Before the model has data, the
+    /// result is always a point.
+    pub(super) fn initial_point(
+        &self,
+        log: &Ledger,
+        query: Query,
+        call: &mut Call,
+    ) -> Result<Option<Member>> {
+        let number = log.trials().len();
+        let informed = log.n_observed() > 0 || self.settings.pending().floor().is_some();
+        let design = self.design(log);
+        if informed && log.n_chosen() >= design.n {
+            return Ok(None);
+        }
+        let excluded = self.repeats().excluded(log, query, true);
+        if informed && self.repeats().covers_domain(&excluded) {
+            return Ok(None);
+        }
+        let place = match design.next_place(log, query, &excluded)? {
+            Some(place) => place,
+            None if informed => return Ok(None),
+            // Take a point after the first n.
+            None => number.max(design.n),
+        };
+        if design.how == DesignMethod::Uncertainty {
+            let allowed = Allowed {
+                excluded: &excluded,
+                feasible: query.feasible,
+                pool: self.pool.as_ref(),
+            };
+            let before = self.training.encode(log, &standing(log));
+            let context = query.context;
+            match most_uncertain(
+                self.prior()?,
+                before.view(),
+                (&self.domain, context),
+                allowed,
+                call,
+            ) {
+                // Suggesting never fails for numerical reasons. If the model fails, the point is random.
+                Err(Error::NotPositiveDefinite { .. }) => {}
+                found => return found.map(Some),
+            }
+        }
+        let in_order = design.takes_points_in_order();
+        let is_left = |p: &Member| !excluded.contains(&self.domain, &p.x);
+        let Some(pool) = &self.pool else {
+            let designed = design.points.get(place).filter(|_| in_order).cloned();
+            let designed = designed.filter(is_left);
+            return Ok(Some(designed.unwrap_or_else(|| {
+                let (x, index) = excluded.sample_left(&self.domain, call.rng);
+                Member::new(x, index)
+            })));
+        };
+        let points = pool.points();
+        let designed = points.rows().into_iter().nth(place);
+        let designed = designed.filter(|_| in_order);
+        let designed = designed.map(|row| Member::new(row.to_vec(), None));
+        match designed.filter(is_left) {
+            Some(point) => Ok(Some(point)),
+            // The pool is empty, so let the model choose: the model may contain an observed feasible point that is not
+            // in the pool.
+            None if informed && points.is_empty() => Ok(None),
+            None => {
+                let (domain, feasible) = (&self.domain, query.feasible);
+                let x = pool.sample_left(domain, feasible, &excluded, call)?;
+                Ok(Some(Member::new(x, None)))
+            }
+        }
+    }
+
+    /// The initial design. Each trial that failed before the first success is replaced, because it may have failed for a
+    /// reason that does not depend on its point, and the model would start without data.
+    fn design(&self, log: &Ledger) -> Design<'_> {
+        let failed = |number: &&TrialNumber| log.trials()[**number].state == State::Failed;
+        let n_failed = self.training.fold.ended.iter().take_while(failed).count();
+        Design {
+            domain: &self.domain,
+            columns: &self.columns,
+            how: self.settings.design().how,
+            n: match self.n_initial {
+                0 => 0,
+                n => n + n_failed,
+            },
+            points: &self.design,
+            pool: self.pool.as_ref(),
+        }
+    }
+
+    /// The model before any result is observed. θ is given, or is the mode of the priors.
+    fn prior(&self) -> Result<GaussianProcess> {
+        let gp = self.settings.gp();
+        let family = gp.fit_settings(&self.columns).family;
+        let prior = GaussianProcess::new(family, &gp.first_theta(&self.columns))?;
+        Ok(prior.with_categories(&self.columns.categories))
+    }
+}
