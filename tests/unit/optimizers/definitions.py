@@ -319,7 +319,7 @@ def success(x, failed, z, lengthscale=0.5):
         seen.append((level, fails))
     constant, _ = evidence_of_rates(failed, 0.0)
     changing, next_fails = evidence_of_rates(failed, 0.05)
-    excludes = region > max(constant, changing)
+    excludes = region > max(constant, changing) and not all(failed)
     avoids = excludes or next_fails > 0.5
     w = region / (region + constant + changing)
     mean, variance = moments(len(x), z)

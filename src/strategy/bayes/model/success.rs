@@ -111,7 +111,7 @@ pub struct Success {
     /// Whether the search stays where P ≥ ½ if it can. This is true if points are excluded, and during a series of
     /// failures.
     pub avoids: bool,
-    /// Whether the evidence for a region is strong enough for excluding points.
+    /// Whether points are excluded: a region has the largest evidence, and some trial has succeeded.
     pub excludes: bool,
     pub candidates: Option<SolvedCandidates>,
 }
@@ -245,7 +245,8 @@ impl Success {
         let (constant, changing) = (Rates::of(&failed, 0.0), Rates::of(&failed, CHANGE));
         let region = self.log_evidence_of_region(&failed, labels);
         let others = [constant.log_evidence, changing.log_evidence].map(|other| other - region);
-        self.excludes = others.iter().all(|other| *other < 0.0);
+        let any_success = failed.contains(&false);
+        self.excludes = any_success && others.iter().all(|other| *other < 0.0);
         let others = others.map(f64::exp).iter().sum::<f64>();
         self.region = 1.0 / (1.0 + others);
         // During a series of failures, the next trial probably fails wherever it is. A success far from the failures
