@@ -138,13 +138,14 @@ fn covered(points: &[Vec<f64>], rows: &[Cow<[f64]>], columns: &Columns) -> Vec<b
 }
 
 /// Returns the points of the rows that were not chosen by the strategy: added and enqueued trials in this context.
-/// Abandoned trials are left out, because they give no information.
+/// Trials that were abandoned before the last value or failure are left out, because they give no information.
 fn given_rows<'a>(log: &'a Ledger, context: &[f64]) -> Vec<Cow<'a, [f64]>> {
     let dequeued: HashSet<TrialNumber> = log.dequeued().collect();
+    let recently_abandoned = log.recently_abandoned();
     let is_given = |&number: &TrialNumber| {
         let trial = &log.trials()[number];
         (!trial.suggested || dequeued.contains(&number))
-            && trial.state != State::Abandoned
+            && (trial.state != State::Abandoned || recently_abandoned.contains(&number))
             && log.context(number) == context
     };
     let numbers = (0..log.trials().len()).filter(is_given);

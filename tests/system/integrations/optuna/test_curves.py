@@ -153,9 +153,9 @@ def test_another_process_continues_bit_for_bit(rule):
 
     storage = optuna.storages.InMemoryStorage()
     whole = study_of(curve=CURVE)
-    for n in (7, 8, 1, 12):
+    for n in (7, 8, 1, 24):
         parts = go_on(study_of(storage, "parts", curve=CURVE), n)
-    assert go_on(whole, 28) == parts
+    assert go_on(whole, 40) == parts
     # The logs that the two samplers have now, and the log of a new sampler, have the same events.
     assert events(log_of(whole)) == events(log_of(study_of(storage, "parts", curve=CURVE)))
     assert sum(trial.state == TrialState.PRUNED for trial in whole.trials) >= 2
