@@ -41,7 +41,8 @@ def check_window(source: "LifeCycle[Any]") -> None:
     """Warn once if the window is below the 25 % quantile of the delays."""
     optimizer = source._optimizer
     # `getattr` with a default would reach `__getattr__`, which looks for similar names, at every suggestion.
-    window = finite(vars(optimizer).get("window"))
+    given = vars(optimizer).get("window")
+    window = None if given is None else finite(given)
     if window is not None:
         unit = "suggestions" if optimizer.clock == "iterations" else "s"
         _check(source, "window", window, 0.25, unit)

@@ -43,27 +43,27 @@ pub fn refit(
     };
     let mut fit_settings = gp_settings.fit_settings(columns);
     let outdated = training.is_outdated(log, call.stop)?;
-    let warps = match settings.warps() {
+    let rows = training.fold.rows.len();
+    let last_warp = training.fit().and_then(|last| last.units.warp);
+    let (keeps_units, fit) = (gp_settings.keeps_units(), training.fit());
+    // In fits to many rows, the kernel and the transforms are compared on a part of the rows, so few more rows seldom
+    // change them.
+    let fitted_levels = |last: &Fit| last.rows.is_some_and(|n| has_levels(n, &fit_settings));
+    // A fit that starts again uses as many starts as a first fit, and chooses the kernel and the transforms again.
+    let starts_again = |last: &Fit| outdated || has_grown(last.rows, rows);
+    let mut fresh = keeps_units && fit.is_none_or(|last| starts_again(last));
+    // Without priors, the evidence often has several maxima, so every fit uses several starting points.
+    let may_keep =
+        keeps_units && fit_settings.priors && fit.is_some_and(|last| fitted_levels(last));
+    // The weights of the proposals take time in proportion to the square of the number of rows.
+    let warps = match settings.warps() && (fresh || !may_keep || last_warp.is_some()) {
         true => proposed_warps(columns, training, log),
         false => Vec::new(),
     };
-    let rows = training.fold.rows.len();
-    // A fit that starts again uses as many starts as a first fit, and chooses the kernel and the transforms again.
-    let starts_again = |last: &Fit| {
-        // The present values would not propose the warp of the last fit.
-        let is_old = |warp: Warp| !warps.iter().any(|other| other.is_near(&warp));
-        outdated || has_grown(last.rows, rows) || last.units.warp.is_some_and(is_old)
-    };
-    let fresh = gp_settings.keeps_units() && training.fit().is_none_or(starts_again);
-    // In fits to many rows, the kernel and the transforms are compared on a part of the rows, so few more rows seldom
-    // change them. Without priors, the evidence often has several maxima, so every fit uses several starting points.
-    let keeps = |last: &&Fit| {
-        let has_levels = last
-            .rows
-            .is_some_and(|fitted| has_levels(fitted, &fit_settings));
-        gp_settings.keeps_units() && !fresh && fit_settings.priors && has_levels
-    };
-    let kept = training.fit().filter(keeps).cloned();
+    // The present values would not propose the warp of the last fit.
+    let is_old = |warp: Warp| !warps.iter().any(|other| other.is_near(&warp));
+    fresh |= keeps_units && last_warp.is_some_and(is_old);
+    let kept = training.fit().filter(|_| may_keep && !fresh).cloned();
     let warp = kept.as_ref().and_then(|last| last.units.warp);
     let mut targets = training.warped_targets(log, warp);
     let mut numbers = training.fold.rows.to_vec();
