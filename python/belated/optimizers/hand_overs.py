@@ -33,6 +33,6 @@ def n_hand_overs(starts: Array, ends: Array) -> int:
         several = [np.ptp(cluster) > _TOGETHER * width for cluster in clusters if len(cluster) > 1]
         between = np.diff(np.sort(starts))
         between = between[between > _INSIDE * width]
-        if np.mean(several) > 0.5 and between.min() < 0.5 * width:
+        if np.mean(several) > 0.5 and (not between.size or between.min() < 0.5 * width):
             return int(n_clusters)
     return 0

@@ -53,6 +53,15 @@ def test_weekly_results_give_one_warning(spread):
     assert n_warnings(opt) == 0
 
 
+def test_many_trials_per_hand_over_give_one_warning():
+    # All starts are closer together than a hundredth of a day.
+    starts = np.linspace(0, 4 * DAY, 600, endpoint=False)
+    opt = replay(starts, (np.floor(starts / DAY) + 1) * DAY)
+    with pytest.warns(bl.BelatedWarning, match="the results came together at 4 times"):
+        assert opt.forecast().n_pending == 1
+    assert n_warnings(opt) == 0
+
+
 def test_a_study_warns_once(tmp_path):
     now = [0.0]
     opt = bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", time=lambda: now[0], seed=0)
