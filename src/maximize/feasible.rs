@@ -80,7 +80,7 @@ impl<'a> Feasible<'a> {
         if !self.is_constrained() {
             return Ok(order[..order.len().min(count)].to_vec());
         }
-        let mut found = Vec::with_capacity(count);
+        let mut found = Vec::new();
         for some in order.chunks(count.max(8)) {
             let checked = self.of_rows(rows.select(Axis(0), some).view())?;
             let passed = some.iter().zip(checked).filter(|(_, passed)| *passed);

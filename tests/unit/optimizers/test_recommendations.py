@@ -162,3 +162,10 @@ def test_a_wrong_n_is_refused_by_name(n):
     opt.suggest().observe(1.0)
     with pytest.raises(bl.InvalidSetting, match="n="):
         opt.recommend(n=n)
+
+
+def test_the_largest_n_returns_all_points_under_constraints():
+    opt = bl.BayesOpt(SQUARE, seed=0, constraints=[lambda p: p["x"] < 0.5], surrogate=bl.GP(noise_std=0.0))
+    data = points(20)
+    opt.add(data, [float(i) for i in range(20)])
+    assert opt.recommend(n=2**32 - 1) == [p for p in data[::-1] if p["x"] < 0.5]
