@@ -83,6 +83,7 @@ impl Warp {
         self.knee.is_finite()
             && self.width.is_normal()
             && self.width > 0.0
+            && self.diverging.is_finite()
             && self.diverging <= self.limit
             && self.limit < self.knee
     }
@@ -190,6 +191,17 @@ mod tests {
         );
         assert!(Warp::proposals(&[1.0; 9], &[1.0; 9]).is_empty());
         assert!(Warp::proposals(&[1.0, 2.0, 3.0, 4.0], &[1.0; 4]).is_empty());
+    }
+
+    #[test]
+    fn proposals_for_extreme_values_are_finite() {
+        for largest in [1e300, 1e306, 1e307, f64::MAX] {
+            let values = [-largest, 0.0, 0.0, 0.0, 0.0, largest];
+            for warp in Warp::proposals(&values, &[1.0; 6]) {
+                let text = serde_json::to_string(&warp).unwrap();
+                assert_eq!(warp, serde_json::from_str(&text).unwrap(), "{text}");
+            }
+        }
     }
 
     #[test]
