@@ -104,7 +104,7 @@ impl BayesOpt {
     }
 
     /// Creates the pool if there are constraints, and deletes the pool otherwise.
-    fn update_pool(&mut self, query: Query, stop: &mut Stop) -> Result<()> {
+    pub(super) fn update_pool(&mut self, query: Query, stop: &mut Stop) -> Result<()> {
         if !query.feasible.is_constrained() {
             self.pool = None;
         } else if self.pool.is_none() {

@@ -52,6 +52,7 @@ impl ModelBased for BayesOpt {
             return Ok(None);
         }
         self.training.before_suggestion(query.now);
+        self.update_pool(query, call.stop)?;
         self.fit_if_due(log, query, call)?;
         let prepared = self.prepare(log, query, call)?;
         let (gp, units) = (&*prepared.posterior.gp, prepared.posterior.targets.units);
