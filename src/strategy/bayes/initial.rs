@@ -1,5 +1,7 @@
 //! The points that are suggested before the model chooses.
 
+use std::collections::HashSet;
+
 use crate::error::{Error, Result};
 use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, State, TrialNumber};
@@ -8,7 +10,7 @@ use crate::problem::Member;
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
-use crate::strategy::bayes::choose::design::{Design, most_uncertain, standing};
+use crate::strategy::bayes::choose::design::{Design, is_chosen, most_uncertain, standing};
 use crate::strategy::bayes::settings::DesignMethod;
 
 impl BayesOpt {
@@ -83,11 +85,14 @@ impl BayesOpt {
         }
     }
 
-    /// The initial design. Each trial that failed before the first success is replaced, because it may have failed for a
-    /// reason that does not depend on its point, and the model would start without data.
+    /// The initial design. Each suggested point whose trial failed before the first success is replaced, because the
+    /// trial may have failed for a reason that does not depend on its point, and the model would start without data.
     fn design(&self, log: &Ledger) -> Design<'_> {
-        let failed = |number: &&TrialNumber| log.trials()[**number].state == State::Failed;
-        let n_failed = self.training.fold.ended.iter().take_while(failed).count();
+        let failed = |number: &TrialNumber| log.trials()[*number].state == State::Failed;
+        let ended = self.training.fold.ended.iter().copied();
+        let failed: HashSet<TrialNumber> = ended.take_while(failed).collect();
+        let is_chosen = is_chosen(log);
+        let n_failed = failed.iter().filter(|number| is_chosen(number)).count();
         Design {
             domain: &self.domain,
             columns: &self.columns,
@@ -97,6 +102,7 @@ impl BayesOpt {
                 n => n + n_failed,
             },
             points: &self.design,
+            failed,
             pool: self.pool.as_ref(),
         }
     }

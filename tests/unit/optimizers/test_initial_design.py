@@ -206,6 +206,28 @@ def test_failed_rows_count_and_abandoned_rows_do_not(end):
     assert next_points(opt, N - len(rows)) == uncovered(design, rows)
 
 
+def test_added_trials_that_failed_before_the_first_success_do_not_count():
+    design, rows = design_of(made()), random_points(50, high=(0.3, 1.0))
+    opt = made()
+    for row in rows:
+        opt.fail(opt.add(row))
+    check(opt, design, [])
+    # Trials that failed later cover points.
+    later = made()
+    later.add(design[2], 0.5)
+    for row in rows:
+        later.fail(later.add(row))
+    check(later, design, [design[2], *rows])
+
+
+def test_enqueued_trials_that_failed_before_the_first_success_do_not_count():
+    design, opt = design_of(made()), made()
+    opt.enqueue(random_points(3))
+    for trial in opt.suggest(n=3):
+        opt.fail(trial)
+    check(opt, design, [])
+
+
 def test_pending_rows_count_before_the_first_value():
     rows, design = random_points(3, seed=7), design_of(made())
     opt = made()

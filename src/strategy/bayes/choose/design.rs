@@ -54,6 +54,8 @@ pub struct Design<'a> {
     /// The number of points that are suggested before the model chooses.
     pub n: usize,
     pub points: &'a [Member],
+    /// The trials that failed before the first success.
+    pub failed: HashSet<TrialNumber>,
     pub pool: Option<&'a Pool>,
 }
 
@@ -88,7 +90,7 @@ impl Design<'_> {
                     .collect()
             }
         };
-        let mut rows = given_rows(log, query.context);
+        let mut rows = self.given_rows(log, query.context);
         if self.takes_points_in_order() {
             rows.extend(chosen_rows(log)?);
             let covered = covered(&points, &rows, self.columns);
@@ -100,6 +102,23 @@ impl Design<'_> {
             let n_covered = covered.iter().filter(|&&covered| covered).count();
             Ok(Some(n_chosen).filter(|_| n_chosen + n_covered < n))
         }
+    }
+
+    /// Returns the points of the rows that were not chosen by the strategy: added and enqueued trials in this context.
+    /// Trials that failed before the first success, or were abandoned before the last value or failure, are left out,
+    /// because they give no information about f.
+    fn given_rows<'l>(&self, log: &'l Ledger, context: &[f64]) -> Vec<Cow<'l, [f64]>> {
+        let is_chosen = is_chosen(log);
+        let recently_abandoned = log.recently_abandoned();
+        let is_given = |&number: &TrialNumber| {
+            let trial = &log.trials()[number];
+            !is_chosen(&number)
+                && !self.failed.contains(&number)
+                && (trial.state != State::Abandoned || recently_abandoned.contains(&number))
+                && log.context(number) == context
+        };
+        let numbers = (0..log.trials().len()).filter(is_given);
+        numbers.map(|number| Cow::Borrowed(log.x(number))).collect()
     }
 
     /// Whether the initial points are the points of a list, in order. Other initial points are drawn one by one.
@@ -137,27 +156,15 @@ fn covered(points: &[Vec<f64>], rows: &[Cow<[f64]>], columns: &Columns) -> Vec<b
     covered
 }
 
-/// Returns the points of the rows that were not chosen by the strategy: added and enqueued trials in this context.
-/// Trials that were abandoned before the last value or failure are left out, because they give no information.
-fn given_rows<'a>(log: &'a Ledger, context: &[f64]) -> Vec<Cow<'a, [f64]>> {
+/// Whether the strategy chose the point of a trial. Trials that were added or enqueued were not chosen.
+pub fn is_chosen(log: &Ledger) -> impl Fn(&TrialNumber) -> bool + '_ {
     let dequeued: HashSet<TrialNumber> = log.dequeued().collect();
-    let recently_abandoned = log.recently_abandoned();
-    let is_given = |&number: &TrialNumber| {
-        let trial = &log.trials()[number];
-        (!trial.suggested || dequeued.contains(&number))
-            && (trial.state != State::Abandoned || recently_abandoned.contains(&number))
-            && log.context(number) == context
-    };
-    let numbers = (0..log.trials().len()).filter(is_given);
-    numbers.map(|number| Cow::Borrowed(log.x(number))).collect()
+    move |number| log.trials()[*number].suggested && !dequeued.contains(number)
 }
 
 /// Returns the suggested points of the trials whose points the strategy chose, in every context.
 fn chosen_rows(log: &Ledger) -> Result<Vec<Cow<'_, [f64]>>> {
-    let dequeued: HashSet<TrialNumber> = log.dequeued().collect();
-    let is_chosen =
-        |number: &TrialNumber| log.trials()[*number].suggested && !dequeued.contains(number);
-    let numbers = (0..log.trials().len()).filter(is_chosen);
+    let numbers = (0..log.trials().len()).filter(is_chosen(log));
     numbers.map(|number| log.started_x(number)).collect()
 }
 
