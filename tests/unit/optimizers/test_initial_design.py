@@ -228,6 +228,24 @@ def test_enqueued_trials_that_failed_before_the_first_success_do_not_count():
     check(opt, design, [])
 
 
+@pytest.mark.parametrize("arguments", [{"space": None, "candidates": CANDIDATES}, {"how": "uniform"}])
+def test_failed_points_are_replaced_after_the_end_of_a_list(arguments):
+    found = []
+    for acquisition in ("log_ei", "max_variance"):
+        opt = made(**arguments, acquisition=acquisition)
+        opt.enqueue(CANDIDATES[:1] if "candidates" in arguments else random_points(1))
+        for _ in range(9):
+            opt.fail(opt.suggest())
+        found.append([])
+        for number in range(N + 1):
+            trial = opt.suggest()
+            found[-1].append(trial.params)
+            trial.observe(10.0 * (number == 2))
+    found = [plain(points) for points in found]
+    # The two acquisitions differ from the first point of the model on.
+    assert found[0][:N] == found[1][:N] and found[0][N] != found[1][N]
+
+
 def test_pending_rows_count_before_the_first_value():
     rows, design = random_points(3, seed=7), design_of(made())
     opt = made()

@@ -91,17 +91,21 @@ impl Design<'_> {
             }
         };
         let mut rows = self.given_rows(log, query.context);
+        let covered_by_given = covered(&points, &rows, self.columns);
+        let n_covered = covered_by_given.iter().filter(|&&covered| covered).count();
         if self.takes_points_in_order() {
             rows.extend(chosen_rows(log)?);
             let covered = covered(&points, &rows, self.columns);
             let is_left =
                 |&place: &usize| !covered[place] && !excluded.contains(self.domain, &points[place]);
-            Ok((0..points.len()).find(is_left))
-        } else {
-            let covered = covered(&points, &rows, self.columns);
-            let n_covered = covered.iter().filter(|&&covered| covered).count();
-            Ok(Some(n_chosen).filter(|_| n_chosen + n_covered < n))
+            let place = (0..points.len()).find(is_left);
+            if place.is_some() || points.len() == n {
+                return Ok(place);
+            }
         }
+        // Points after the end of the list are drawn.
+        let place = n_chosen.max(points.len());
+        Ok(Some(place).filter(|_| n_chosen + n_covered < n))
     }
 
     /// Returns the points of the rows that were not chosen by the strategy: added and enqueued trials in this context.
