@@ -30,6 +30,7 @@ def study_as_data(study: Study) -> dict[str, Any]:
     best = log.best()
     return {
         "name": study.name,
+        "study_id": log.id,
         "optimizer": study._strategy_name,
         "direction": study.direction,
         "clock": study.clock,
@@ -51,9 +52,7 @@ def _choices(study: Study) -> list[str] | None:
 
 def definition_as_data(study: Study) -> dict[str, Any]:
     """Return a study's definition as it is stored."""
-    found = study._store.header(study.name)
-    assert found is not None  # it was read when the study was opened
-    definition = read_header(found)
+    definition = read_header(study._header())
     return {"optimizer": definition["optimizer"], "arguments": definition["arguments"]}
 
 
@@ -128,7 +127,7 @@ def trial_as_data(study: Study, number: int) -> dict[str, Any]:
 
 def trials_as_data(study: Study, trials: list[Trial]) -> dict[str, Any]:
     """Return trials that were started."""
-    return {"trials": [_trial(study, trial.number) for trial in trials]}
+    return {"study_id": study._log.id, "trials": [_trial(study, trial.number) for trial in trials]}
 
 
 def page_as_data(study: Study, page: Page) -> dict[str, Any]:

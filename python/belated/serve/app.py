@@ -111,9 +111,10 @@ def _problems(texts: dict[int, str]) -> dict[int | str, dict[str, Any]]:
     return {status: {"description": text, "content": content} for status, text in texts.items()}
 
 
-_NO_STUDY = _problems({404: "There is no such study."})
-_NO_TRIAL = _problems({404: "There is no such study, or no such trial."})
-_REPORT = _NO_TRIAL | _problems({409: "The trial has a value already."})
+_OTHER_ID = {409: "The study has another id than `study_id`."}
+_NO_STUDY = _problems({404: "There is no such study."} | _OTHER_ID)
+_NO_TRIAL = _problems({404: "There is no such study, or no such trial."} | _OTHER_ID)
+_REPORT = _NO_TRIAL | _problems({409: "The trial has a value already, or the study has another id than `study_id`."})
 
 router = APIRouter(
     prefix="/v1/studies",
@@ -161,11 +162,15 @@ Call: TypeAlias = Callable[[Callable[[Study], Any]], Awaitable[Response]]
 Report: TypeAlias = Callable[[float | None, Callable[[Study, int], None]], Awaitable[Response]]
 
 
-async def _call(studies: Studies, name: Annotated[str, Path(description="The study's name.")]) -> Call:
+async def _call(
+    studies: Studies,
+    name: Annotated[str, Path(description="The study's name.")],
+    study_id: Annotated[messages.StudyId | None, Query()] = None,
+) -> Call:
     """Return a function that calls its argument with the study in the path, and answers with the result."""
 
     async def call(work: Callable[[Study], Any]) -> Response:
-        return answer(await studies.call(name.replace(SLASH, "/"), work))
+        return answer(await studies.call(name.replace(SLASH, "/"), work, study_id))
 
     return call
 
@@ -254,7 +259,7 @@ async def show_importance(call: InStudy) -> Response:
     "/{name}/suggest",
     messages.Trials,
     "Start trials",
-    _NO_STUDY | _problems({409: "The horizon of the study is reached."}),
+    _NO_STUDY | _problems({409: "The horizon of the study is reached, or it has another id than `study_id`."}),
 )
 async def suggest(call: InStudy, body: messages.Suggest = messages.Suggest()) -> Response:  # noqa: B008
     arguments = body.model_dump(exclude={"now"})

@@ -115,10 +115,19 @@ class Create(Request):
     )
 
 
-class Page(BaseModel):
-    """A request for some of the trials of a study."""
+StudyId = Annotated[int, Field(ge=0, description="The `study_id` of the study; the answer is 409 if it differs.")]
+
+
+class OfStudy(BaseModel):
+    """The query of a request that concerns a study."""
 
     model_config = ConfigDict(extra="forbid")
+
+    study_id: StudyId | None = None
+
+
+class Page(OfStudy):
+    """A request for some of the trials of a study."""
 
     state: State | None = Field(default=None, description="Only trials in this state.")
     start: Annotated[int, Field(ge=0)] = Field(default=0, description="Only trials with this number and larger ones.")
@@ -139,10 +148,8 @@ class StudiesPage(BaseModel):
     limit: Annotated[int, Field(ge=1, le=1000)] = Field(default=100, description="At most as many: see `next`.")
 
 
-class Moment(BaseModel):
+class Moment(OfStudy):
     """A request for a forecast at a time."""
-
-    model_config = ConfigDict(extra="forbid")
 
     now: Annotated[float, Field(ge=-LATEST, le=LATEST, allow_inf_nan=False)] | None = Field(
         default=None,
@@ -198,6 +205,7 @@ class TrialAnswer(BaseModel):
 class Trials(BaseModel):
     """Trials that were started."""
 
+    study_id: int = Field(description="The id of the study, for the reports of these trials.")
     trials: list[TrialAnswer]
 
 
@@ -288,6 +296,7 @@ class StudyAnswer(BaseModel):
     """The current state of a study."""
 
     name: str
+    study_id: int = Field(description="Drawn at random: a study that is deleted and created again has another one.")
     optimizer: str = Field(description="The class of its optimizer.")
     direction: Literal["maximize", "minimize"]
     clock: Literal["iterations", "seconds"]

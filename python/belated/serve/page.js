@@ -7,7 +7,7 @@ const trials = new Map();  // number → trial, as the server last described it
 // The storage of the tab keeps the token. Only the scripts of this page can read it. It is null if the browser has no
 // storage; a reload then asks for the token again.
 const storage = (() => { try { return sessionStorage; } catch { return null; } })();
-let token = storage?.getItem(KEY) ?? null, shown = null, events = 0, skew = 0, round = 0;
+let token = storage?.getItem(KEY) ?? null, shown = null, shownId = null, events = 0, skew = 0, round = 0;
 let latest = null;  // the study and the forecast that are drawn
 const answers = new Map();  // path → the last answer about the model, and when it may be asked for again
 
@@ -87,20 +87,21 @@ const kept = ({attrs, error, ...trial}, choices) => ({
 // Fetch the trials that changed since the last call; the first call fetches all trials.
 async function follow(name) {
   const path = pathOf(name);
-  if (name !== shown) { trials.clear(); events = 0; }
   const study = await ask(path);
+  if (study.study_id !== shownId) shown = null;  // the id also differs after a deletion and a new start
+  if (name !== shown) { trials.clear(); events = 0; }
   skew = study.now - Date.now() / 1000;
   if (name !== shown || study.events !== events) {
     let start = 0, reached = null;
     while (start !== null) {
-      const page = await ask(`${path}/trials?limit=1000&start=${start}&since=${name === shown ? events : 0}`);
+      const page = await ask(`${path}/trials?limit=1000&start=${start}&study_id=${study.study_id}&since=${name === shown ? events : 0}`);
       if (name !== find("name").value) return null;
       for (const trial of page.trials) trials.set(trial.number, kept(trial, study.choices));
       reached ??= page.events;
       start = page.next;
       if (start !== null) say(`${trials.size} of ${study.trials} trials are loaded.`);
     }
-    shown = name; events = reached;
+    shown = name; shownId = study.study_id; events = reached;
   }
   return study;
 }

@@ -23,11 +23,15 @@ class UnknownStudy(BelatedError, KeyError):
     __str__ = Exception.__str__
 
 
+class OtherStudy(BelatedError):
+    """The id in the request belongs to another study, perhaps a deleted study of the same name."""
+
+
 class StudyExists(BelatedError):
     """A study with this name exists, but its definition is different."""
 
 
-_CONFLICTS = (AlreadyObserved, StudyExists, HorizonReached, NotFitted, NumericalError)
+_CONFLICTS = (AlreadyObserved, OtherStudy, StudyExists, HorizonReached, NotFitted, NumericalError)
 
 
 def status_of(error: BelatedError) -> int:

@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 
 from belated._core import InvalidSetting
-from belated.serve.problems import StudyExists, UnknownStudy
+from belated.serve.problems import OtherStudy, StudyExists, UnknownStudy
 from belated.store import Store, StoreError, open_store
 from belated.study.definition import optimizer_from
 from belated.study.study import Study
@@ -62,15 +62,17 @@ class OpenStudies:
         self._turn: anyio.CapacityLimiter | None = None
         self._has_studies = False
 
-    async def call(self, name: str, work: Callable[[Study], T]) -> T:
+    async def call(self, name: str, work: Callable[[Study], T], study_id: int | None = None) -> T:
         """Call `work` in a thread with the study of this name, and return the result.
 
         Raises
         ------
         UnknownStudy
             The study does not exist.
+        OtherStudy
+            The study has another id than `study_id`.
         """
-        return await self._in_turn(name, lambda entry: work(self._loaded(name, entry)))
+        return await self._in_turn(name, lambda entry: work(self._loaded(name, entry, study_id)))
 
     async def create(self, name: str, definition: dict[str, Any], work: Callable[[Study], T]) -> tuple[bool, T]:
         """Return whether the study is new (False if it existed with an equal definition), and the result of `work`.
@@ -95,7 +97,8 @@ class OpenStudies:
                 if not found:
                     raise
                 raise StudyExists(str(error)) from None
-            entry.study = entry.study or study
+            if entry.study is None or entry.study._log.id != study._log.id:
+                entry.study = study
             self._has_studies = True
             return not found, work(study)
 
@@ -123,7 +126,11 @@ class OpenStudies:
         self._has_studies = self._has_studies or bool(names)
         return names
 
-    def _loaded(self, name: str, entry: _Open) -> Study:
+    def _loaded(self, name: str, entry: _Open, study_id: int | None) -> Study:
+        if entry.study is not None and study_id not in (None, entry.study._log.id):
+            found = self._store.header(name)
+            if found is None or found.id != entry.study._log.id:
+                entry.study = None  # another process has deleted it
         if entry.study is None:
             # Each study has a store object with its own connection, so that studies do not wait for each other.
             store = open_store(self._store.url)
@@ -132,6 +139,10 @@ class OpenStudies:
                 raise UnknownStudy(f"there is no study {name!r}: GET /v1/studies lists the studies")
             entry.study = Study.load(name, store, time=clock)
             self._has_studies = True
+        if study_id not in (None, entry.study._log.id):
+            raise OtherStudy(
+                f"study {name!r} has the id {entry.study._log.id}, not {study_id}: it was deleted and created again"
+            )
         return entry.study
 
     async def _in_turn(self, name: str, work: Callable[[_Open], T]) -> T:

@@ -55,6 +55,8 @@ class Transaction(Protocol):
 class Store(ABC):
     """The base class of stores, which keep the logs of studies. A store does not interpret the content of records.
 
+    A study is identified by its id. Its name finds it, but after a deletion another study may have this name.
+
     If an operation fails, it raises StoreError and has written nothing, unless the message says that it may have
     written. To add a store, write a subclass in a new file and add a line to `belated.store.STORES`.
     """
@@ -94,19 +96,19 @@ class Store(ABC):
         """Replace a header by a header with the same id and name. Return False if `old` is no longer stored."""
 
     @abstractmethod
-    def delete(self, name: str) -> bool:
-        """Delete a study with its events. Return False if it does not exist.
+    def delete(self, study: int) -> bool:
+        """Delete the study with this id and its events. Return False if it does not exist.
 
         Later calls of processes that have opened the study raise an error.
         """
 
     @abstractmethod
-    def events(self, name: str, start: int) -> list[Record]:
-        """Return a study's events from number `start` on."""
+    def events(self, study: int, start: int) -> list[Record]:
+        """Return the events from number `start` on of the study with this id."""
 
     @abstractmethod
-    def writing(self, name: str) -> AbstractContextManager[Transaction]:
-        """Return a context in which the caller is the only writer of a study.
+    def writing(self, study: int) -> AbstractContextManager[Transaction]:
+        """Return a context in which the caller is the only writer of the study with this id.
 
         Appended events are durable when the ``with`` ends. If the ``with`` ends with an exception, the events are not
         written. An interrupt may prevent the ``with`` statement from calling ``__exit__``, so a caller may call
@@ -114,7 +116,7 @@ class Store(ABC):
         `contextlib.contextmanager` does.
         """
 
-    def flush(self, name: str) -> None:
+    def flush(self, study: int) -> None:
         """Wait until all events that readers could see before this call are on disk. By default, return at once."""
         return
 

@@ -23,7 +23,7 @@ class MemoryStore(Store):
 
     def __init__(self) -> None:
         self.url = "memory"
-        self._studies: dict[str, tuple[Header, list[Record]]] = {}
+        self._studies: dict[int, tuple[Header, list[Record]]] = {}
         self._lock = threading.RLock()
 
     @classmethod
@@ -33,50 +33,52 @@ class MemoryStore(Store):
 
     def names(self) -> list[str]:
         """Return the names of all studies, the oldest first."""
-        return list(self._studies)
+        with self._lock:
+            return [header.name for header, _ in self._studies.values()]
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
         """Create several studies with their events. If some names already exist, only return these names."""
         with self._lock:
-            taken = [header.name for header, _ in studies if header.name in self._studies]
+            taken = [header.name for header, _ in studies if self.header(header.name) is not None]
             if not taken:
-                self._studies.update({header.name: (header, list(records)) for header, records in studies})
+                self._studies.update({header.id: (header, list(records)) for header, records in studies})
             return taken
 
     def header(self, name: str) -> Header | None:
         """Return the study of this name, or None if it does not exist."""
-        return self._studies[name][0] if name in self._studies else None
+        with self._lock:
+            return next((header for header, _ in self._studies.values() if header.name == name), None)
 
     def replace_header(self, old: Header, new: Header) -> bool:
         """Replace a header by a header with the same id and name. Return False if `old` is no longer stored."""
         with self._lock:
-            stored = self.header(old.name) == old
-            if stored:
-                self._studies[old.name] = (new, self._records(old.name))
-            return stored
+            stored, records = self._studies.get(old.id, (None, []))
+            if stored == old:
+                self._studies[old.id] = (new, records)
+            return stored == old
 
-    def delete(self, name: str) -> bool:
-        """Delete a study with its events. Return False if it does not exist."""
+    def delete(self, study: int) -> bool:
+        """Delete the study with this id and its events. Return False if it does not exist."""
         with self._lock:
-            return self._studies.pop(name, None) is not None
+            return self._studies.pop(study, None) is not None
 
-    def events(self, name: str, start: int) -> list[Record]:
-        """Return a study's events from number `start` on."""
-        return self._records(name)[start:]
+    def events(self, study: int, start: int) -> list[Record]:
+        """Return the events from number `start` on of the study with this id."""
+        return self._records(study)[start:]
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[Transaction]:
-        """Return a context in which the caller is the only writer of a study."""
+    def writing(self, study: int) -> Iterator[Transaction]:
+        """Return a context in which the caller is the only writer of the study with this id."""
         with self._lock:
-            records = self._records(name)
+            records = self._records(study)
             log = _Log(records)
             yield log
             records.extend(log.added)
 
-    def _records(self, name: str) -> list[Record]:
-        if name not in self._studies:
-            raise StoreError(f"store {self.url}: it has no study {name!r}")
-        return self._studies[name][1]
+    def _records(self, study: int) -> list[Record]:
+        if study not in self._studies:
+            raise StoreError(f"store {self.url}: the study was deleted")
+        return self._studies[study][1]
 
 
 class _Log:

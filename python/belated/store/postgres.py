@@ -74,7 +74,6 @@ class PostgresStore(Store):
         # The connection on which the layout of the database was checked, and the process that is writing.
         self._checked: Any = None
         self._writer: int | None = None
-        self._ids: dict[str, int] = {}
         # Study → number of the last event that this store has read. The next read probably starts there.
         self._known: dict[int, int] = {}
 
@@ -110,11 +109,7 @@ class PostgresStore(Store):
         with self._server.lock:
             if self._server.run(_layout) is None:
                 return None
-            for row in self._fetch(f"{_HEADER} WHERE name = %s", name):
-                self._ids[name] = row[0]
-                return Header(*row)
-            self._ids.pop(name, None)
-        return None
+            return next((Header(*row) for row in self._fetch(f"{_HEADER} WHERE name = %s", name)), None)
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
         """Create studies with their events in one transaction. If some names already exist, only return these names."""
@@ -163,53 +158,47 @@ class PostgresStore(Store):
 
         return self._transact(update)
 
-    def delete(self, name: str) -> bool:
-        """Delete a study with its events. Return False if it does not exist."""
-        tried: int | None = None
+    def delete(self, study: int) -> bool:
+        """Delete the study with this id and its events. Return False if it does not exist."""
+        deleted = False
 
         def remove(connection: Any) -> bool:
-            nonlocal tried
+            nonlocal deleted
             connection.execute(_BEGIN)
-            found = connection.execute("SELECT id FROM belated.studies WHERE name = %s", (name,)).fetchone()
-            if found is None or tried not in (None, found[0]):
-                # An earlier commit, whose answer was lost, has deleted the study.
-                return tried is not None
             # Wait for the study's writers.
-            connection.execute("SELECT pg_advisory_xact_lock(%s::bigint)", found)
-            connection.execute("DELETE FROM belated.events WHERE study = %s", found)
-            connection.execute("DELETE FROM belated.heads WHERE study = %s", found)
-            deleted: bool = connection.execute("DELETE FROM belated.studies WHERE id = %s", found).rowcount == 1
-            [tried] = found
+            connection.execute("SELECT pg_advisory_xact_lock(%s::bigint)", (study,))
+            connection.execute("DELETE FROM belated.events WHERE study = %s", (study,))
+            connection.execute("DELETE FROM belated.heads WHERE study = %s", (study,))
+            found = connection.execute("DELETE FROM belated.studies WHERE id = %s", (study,)).rowcount == 1
+            # If the answer to the commit is lost, a repetition may not find the study that the commit has deleted.
+            deleted = deleted or found
             connection.execute("COMMIT")
             return deleted
 
         return self._transact(remove)
 
-    def events(self, name: str, start: int) -> list[Record]:
-        """Return a study's events from number `start` on."""
+    def events(self, study: int, start: int) -> list[Record]:
+        """Return the events from number `start` on of the study with this id."""
         with self._server.lock:
-            study = self._id(name)
             return self._noted(study, self._run(lambda connection: _events(connection, study, start)))
 
-    def flush(self, name: str) -> None:
+    def flush(self, study: int) -> None:
         """Wait until all events that readers could see before this call are on disk."""
-        with self._server.lock:
-            study = self._id(name)
 
-            def wait(connection: Any) -> None:
-                if self._server.may_sync_later:
-                    connection.execute(_SYNC)
-                else:
-                    connection.execute(_SYNC_BY_LOCK, (study,))
+        def wait(connection: Any) -> None:
+            if self._server.may_sync_later:
+                connection.execute(_SYNC)
+            else:
+                connection.execute(_SYNC_BY_LOCK, (study,))
 
-            self._run(wait)
+        self._run(wait)
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[Transaction]:
-        """Return a context in which the caller is the only writer of a study."""
+    def writing(self, study: int) -> Iterator[Transaction]:
+        """Return a context in which the caller is the only writer of the study with this id."""
         with self._server.lock:
             self._refuse_nested()
-            log = _Transaction(self, self._id(name))
+            log = _Transaction(self, study)
             self._writer = os.getpid()
             try:
                 log.begin()
@@ -252,11 +241,6 @@ class PostgresStore(Store):
 
     # Helpers of the methods above.
 
-    def _id(self, name: str) -> int:
-        if name not in self._ids and self.header(name) is None:
-            raise self._server.error(f"it has no study {name!r}")
-        return self._ids[name]
-
     def _noted(self, study: int, records: list[Record]) -> list[Record]:
         if records:
             self._known[study] = records[-1].seq
@@ -275,7 +259,6 @@ class PostgresStore(Store):
 
         def checked(connection: Any) -> T:
             if connection is not self._checked:
-                self._ids.clear()
                 if create and _layout(connection) is None:
                     _create_tables(connection)
                 self._check_layout(_layout(connection))

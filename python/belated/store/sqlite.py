@@ -91,7 +91,6 @@ class SqliteStore(Store):
         self._file: tuple[int, int] | None = None
         # For the present connection: whether its file is a mount point, and whether it can only read.
         self._is_mounted = self._reads_only = False
-        self._ids: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return f"SqliteStore({self.path!r})"
@@ -156,34 +155,26 @@ class SqliteStore(Store):
 
         return self._run(lambda connection: self._in_transaction(connection, update), write=True)
 
-    def delete(self, name: str) -> bool:
-        """Delete a study with its events. Return False if it does not exist."""
+    def delete(self, study: int) -> bool:
+        """Delete the study with this id and its events. Return False if it does not exist."""
 
         def remove(connection: sqlite3.Connection) -> bool:
-            found = self._header(connection, name)
-            for table, column in (("events", "study"), ("heads", "study"), ("studies", "id")):
-                if found is not None:
-                    connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (found.id,))
-            return found is not None
+            for table in ("events", "heads"):
+                connection.execute(f"DELETE FROM {table} WHERE study = ?", (study,))
+            return connection.execute("DELETE FROM studies WHERE id = ?", (study,)).rowcount == 1
 
         return self._run(lambda connection: self._in_transaction(connection, remove), write=True)
 
-    def events(self, name: str, start: int) -> list[Record]:
-        """Return a study's events from number `start` on."""
-
-        def read(connection: sqlite3.Connection) -> list[Record]:
-            study = self._id(connection, name)
-            return self._when_free(lambda: _events(connection, study, start))
-
-        return self._run(read)
+    def events(self, study: int, start: int) -> list[Record]:
+        """Return the events from number `start` on of the study with this id."""
+        return self._run(lambda connection: self._when_free(lambda: _events(connection, study, start)))
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[Transaction]:
+    def writing(self, study: int) -> Iterator[Transaction]:
         """Return a context in which the caller is the only writer of the file."""
         with self._lock:
             try:
                 connection = self._ready(write=True)
-                study = self._id(connection, name)
                 # The steps of `_in_transaction` are repeated in this frame, so that an interrupt cannot come between
                 # the lock and its release.
                 try:
@@ -219,16 +210,7 @@ class SqliteStore(Store):
 
     def _header(self, connection: sqlite3.Connection, name: str) -> Header | None:
         statement = "SELECT id, name, definition, at, version, checksum FROM studies WHERE name = ?"
-        for row in self._fetch(connection, statement, (name,)):
-            self._ids[name] = row[0]
-            return Header(*row)
-        self._ids.pop(name, None)
-        return None
-
-    def _id(self, connection: sqlite3.Connection, name: str) -> int:
-        if name not in self._ids and self._header(connection, name) is None:
-            raise self._error(f"it has no study {name!r}")
-        return self._ids[name]
+        return next((Header(*row) for row in self._fetch(connection, statement, (name,))), None)
 
     def _fetch(self, connection: sqlite3.Connection, statement: str, arguments: Sequence[Any] = ()) -> list[Any]:
         return self._when_free(lambda: connection.execute(statement, arguments).fetchall())
@@ -307,7 +289,6 @@ class SqliteStore(Store):
         except BaseException:
             connection.close()
             raise
-        self._ids.clear()
         self._connection = connection
         return connection
 

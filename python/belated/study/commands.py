@@ -114,7 +114,7 @@ def export_command(arguments: argparse.Namespace) -> int:
             found = store.header(name)
             if found is not None:
                 read_header(found)
-                records = verified(name, found.id, 0, store.events(name, 0))
+                records = verified(name, found.id, 0, store.events(found.id, 0))
                 print(header_line(found, len(records), len(names)))
                 _print_events(found.name, found.id, records)
         return DONE

@@ -119,7 +119,8 @@ class ManagedStudy(LifeCycle[SharedLog]):
         []
         """
         opened = open_store(store)
-        if not _is_printable(name) or not opened.delete(name):
+        found = opened.header(name) if _is_printable(name) else None
+        if found is None or not opened.delete(found.id):
             raise StoreError(f"there is no study {short_repr(name)} in {opened.url}, which has {opened.names()}")
 
     def copy(
@@ -240,7 +241,7 @@ class ManagedStudy(LifeCycle[SharedLog]):
 
 def _summary(study: ManagedStudy) -> StudySummary:
     stored, log, best = study._header(), study._log, study.best_trial_
-    last = study._store.events(study.name, max(log.n_events() - 1, 0))
+    last = study._store.events(log.id, max(log.n_events() - 1, 0))
     return StudySummary(
         study.name,
         study._strategy_name,

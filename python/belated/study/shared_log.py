@@ -78,7 +78,7 @@ class SharedLog:
     def sync(self) -> int:
         """Apply the events that other processes wrote; return the number of new events."""
         with self.lock:
-            return self._apply_new(partial(self.store.events, self.name))
+            return self._apply_new(partial(self.store.events, self.id))
 
     def _apply_new(self, read_from: Callable[[int], list[Record]]) -> int:
         """Apply the new events and return their number. `read_from` reads the events from a given number on."""
@@ -158,7 +158,7 @@ class SharedLog:
                 self.sync()
             events: Events = []
             records: list[Record] = []
-            transaction = self.store.writing(self.name)
+            transaction = self.store.writing(self.id)
             try:
                 with transaction as log:
                     self._apply_new(log.events)
@@ -206,7 +206,7 @@ class SharedLog:
         if not self.store.shows_unsynced or last < 0 or (self._synced is not None and self._synced[0] == last):
             return True
         checksum, readings = self._last, self._readings
-        self.store.flush(self.name)
+        self.store.flush(self.id)
         # The server may have crashed in the meantime.
         self.sync()
         if checksum is not None and self._readings == readings:

@@ -41,8 +41,8 @@ def test_written_records_are_read_back(url):
     again = store.open_store(url)
     assert again.names() == ["s", "t"]
     assert again.header("s") == header() and again.header("t") == header("t", 8)
-    assert again.events("s", 0) == [record(0), record(1, '{"é":"\\n"}', "suggest:0:k")]
-    assert again.events("s", 1) == again.events("s", 0)[1:] and again.events("s", 2) == again.events("t", 0) == []
+    assert again.events(7, 0) == [record(0), record(1, '{"é":"\\n"}', "suggest:0:k")]
+    assert again.events(7, 1) == again.events(7, 0)[1:] and again.events(7, 2) == again.events(8, 0) == []
     again.check()
 
 
@@ -51,12 +51,12 @@ def test_studies_are_not_created_if_one_of_the_names_exists(url):
     assert opened.create_all([]) == [] and opened.header("s") is None
     first, second = (header(), [record(0), record(1)]), (header("t", 8), [record(0, study=8)])
     assert opened.create_all([first, second]) == []
-    assert opened.names() == ["s", "t"] and opened.events("t", 0) == second[1]
+    assert opened.names() == ["s", "t"] and opened.events(8, 0) == second[1]
     third = (header("u", 9), [record(0, study=9)])
     assert opened.create_all([third, (header("t", 10), []), (header(id=11), [])]) == ["t", "s"]
     again = store.open_store(url)
-    assert again.names() == ["s", "t"] and again.events("s", 0) == first[1]
-    assert again.create_all([third]) == [] and again.events("u", 0) == third[1]
+    assert again.names() == ["s", "t"] and again.events(7, 0) == first[1]
+    assert again.create_all([third]) == [] and again.events(9, 0) == third[1]
     again.check()
 
 
@@ -76,16 +76,16 @@ def test_several_studies_are_started_in_one_transaction(kind, request, tmp_path)
 def test_a_transaction_is_written_completely_or_not_at_all(url):
     opened, other = store.open_store(url), store.open_store(url)
     opened.create(header(), [record(0)])
-    with pytest.raises(ZeroDivisionError), opened.writing("s") as log:
+    with pytest.raises(ZeroDivisionError), opened.writing(7) as log:
         log.append([record(1)])
         assert log.events(0) == [record(0), record(1)]
         1 / 0  # noqa: B018
-    assert opened.events("s", 0) == other.events("s", 0) == [record(0)]
-    with opened.writing("s") as log:
+    assert opened.events(7, 0) == other.events(7, 0) == [record(0)]
+    with opened.writing(7) as log:
         log.append([record(1)])
         log.append([record(2)])
-    assert other.events("s", 1) == [record(1), record(2)]
-    with other.writing("s") as log:
+    assert other.events(7, 1) == [record(1), record(2)]
+    with other.writing(7) as log:
         assert log.events(2) == [record(2)]
 
 
@@ -93,12 +93,12 @@ def test_writers_take_turns(url):
     store.open_store(url).create(header(), [])
 
     def append(_):
-        with store.open_store(url).writing("s") as log:
+        with store.open_store(url).writing(7) as log:
             log.append([record(len(log.events(0)))])
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(append, range(40)))
-    assert [each.seq for each in store.open_store(url).events("s", 0)] == list(range(40))
+    assert [each.seq for each in store.open_store(url).events(7, 0)] == list(range(40))
 
 
 def test_names_and_keys_have_the_same_maximum_length(url):
@@ -119,7 +119,7 @@ def test_names_and_keys_have_the_same_maximum_length(url):
         call(key=longest)
     again = bl.Study.load(longest, url)
     assert again.suggest(key=longest).number == 0 and again.n_trials == 1
-    with store.open_store(url).writing(longest) as log:
+    with store.open_store(url).writing(again._log.id) as log:
         longer = checksums.with_checksum(again._log.id, 2, f"suggest:{10**9 - 1}:{longest}", 1.0, log.events(0)[0].body)
         log.append([longer])
     assert again.sync() == 1
@@ -136,10 +136,11 @@ def test_a_longer_name_of_an_older_study_is_opened(url, monkeypatch):
 def test_an_unknown_study_is_an_error(url):
     opened = store.open_store(url)
     opened.create(header(), [])
-    with pytest.raises(bl.StoreError, match="no study 'other'"):
-        opened.events("other", 0)
-    with pytest.raises(bl.StoreError, match="no study 'other'"), opened.writing("other"):
-        pass
+    with pytest.raises(bl.StoreError, match="the study was deleted"):
+        opened.events(8, 0)
+    with pytest.raises(bl.StoreError, match="the study was deleted"), opened.writing(8) as log:
+        log.events(0)
+    assert not opened.delete(8) and opened.header("other") is None
 
 
 def test_the_store_keeps_a_study(url, capsys):

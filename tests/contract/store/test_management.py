@@ -28,21 +28,28 @@ def test_a_header_is_replaced_if_it_is_unchanged(url):  # noqa: F811
     assert opened.replace_header(header(), new) and not other.replace_header(header(), new)
     assert not opened.replace_header(header("u", 9), header("u", 9))
     assert other.header("s") == new and other.header("t") == header("t", 8)
-    assert other.names() == ["s", "t"] and other.events("s", 0) == [record(0)]
+    assert other.names() == ["s", "t"] and other.events(7, 0) == [record(0)]
 
 
 def test_a_deleted_study_leaves_other_studies_unchanged(url):  # noqa: F811
     opened, other = store.open_store(url), store.open_store(url)
     opened.create_all([(header(), [record(0), record(1)]), (header("t", 8), [record(0, study=8)])])
-    assert other.events("s", 1) == [record(1)]
-    assert opened.delete("s") and not opened.delete("s") and not other.delete("s")
+    assert other.events(7, 1) == [record(1)]
+    assert opened.delete(7) and not opened.delete(7) and not other.delete(7)
     assert other.names() == ["t"] and other.header("s") is opened.header("s") is None
-    assert other.events("t", 0) == [record(0, study=8)]
+    assert other.events(8, 0) == [record(0, study=8)]
     other.check()
     for each in (opened, other):
-        with pytest.raises(bl.StoreError, match="no study 's'"):
-            each.events("s", 0)
-    assert other.create(header(id=9), [record(0, study=9)]) and opened.events("s", 0) == [record(0, study=9)]
+        with pytest.raises(bl.StoreError, match="the study was deleted"):
+            each.events(7, 0)
+    # No operation on the id of the deleted study has an effect on a study with the same name.
+    assert other.create(header(id=9), [record(0, study=9)]) and opened.header("s") == header(id=9)
+    assert not opened.delete(7) and not opened.replace_header(header(), header()._replace(definition="{}"))
+    opened.flush(7)
+    with pytest.raises(bl.StoreError), opened.writing(7) as log:
+        log.append([record(len(log.events(0)))])
+    assert other.header("s") == header(id=9) and opened.events(9, 0) == [record(0, study=9)]
+    other.check()
 
 
 # Deletion of studies that are in use.
@@ -56,16 +63,18 @@ def test_a_study_that_was_deleted_elsewhere_raises_errors(url, again, n):  # noq
     bl.Study.delete("s", url)
     if again:
         other = bl.Study("s", url, random_search())
-        if url.startswith("memory") and not n:
-            return  # both studies use the same store
         other.suggest(n=n)
-    calls = [lambda: study.n_trials, study.suggest, lambda: study.add({"x": 0.5}, 1.0), lambda: study.attrs]
-    calls += [lambda: study.set_attrs({"a": 1})] + [lambda: trials[0].observe(1.0)] * (n > 0)
+    # The first call reads the header of the study that has the name now.
+    calls = [lambda: study.attrs, lambda: study.n_trials, study.suggest, lambda: study.add({"x": 0.5}, 1.0)]
+    calls += [lambda: study.set_attrs({"a": 1}), lambda: study.copy("t"), lambda: study.report(0, 1, 0.5)]
+    calls += [lambda: trials[0].observe(1.0)] * (n > 0)
     for call in calls:
         with pytest.raises(bl.StoreError):
             call()
     if again:
         assert bl.Study.load("s", url).n_trials == n and other.attrs == {}
+        other.suggest().observe(0.5)
+        assert bl.Study.load("s", url).best_value_ == 0.5 and cli.main(["study", "check", url]) == cli.DONE
     else:
         with pytest.raises(bl.StoreError, match="there is no study 's'"):
             bl.Study.load("s", url)
@@ -120,7 +129,7 @@ def test_studies_are_listed_with_their_trials_and_times(url):  # noqa: F811
     assert (one.direction, one.best_value, one.best_params) == ("minimize", 1.0, first.trial(1).params)
     assert one.attrs == {"data": "v1"} and one.created_at == datetime(1970, 1, 2, tzinfo=timezone.utc)
     assert one.last_event_at == datetime.fromtimestamp(
-        store.open_store(url).events("b", 0)[-1].at, timezone.utc
+        store.open_store(url).events(first._log.id, 0)[-1].at, timezone.utc
     )
     assert (two.n_trials, two.n_by_state, two.best_value, two.best_params, two.attrs) == (0, {}, None, None, {})
     assert two.created_at == two.last_event_at == datetime(1970, 1, 2, 1, tzinfo=timezone.utc)
@@ -243,7 +252,7 @@ def facts(trial):
 @pytest.mark.parametrize("clock", ["iterations", "seconds"])
 def test_a_copy_has_all_finished_trials(url, clock, tmp_path):  # noqa: F811
     study = full(url, clock=clock)
-    before = store.open_store(url).events("s", 0)
+    before = store.open_store(url).events(study._log.id, 0)
     with pytest.warns(bl.BelatedWarning, match=r"has 8 of the 10 trials of 's': 2 \(numbers 4, 9\) are pending$"):
         copy = study.copy("copy")
     expected = [facts(trial) for trial in study.trials if trial.state != "pending"]
@@ -256,7 +265,7 @@ def test_a_copy_has_all_finished_trials(url, clock, tmp_path):  # noqa: F811
     # The copy is independent of the study.
     copy.suggest().observe(0.0)
     copy.set_attrs({"data": "v4"})
-    assert store.open_store(url).events("s", 0) == before and study.attrs == {"data": "v3"}
+    assert store.open_store(url).events(study._log.id, 0) == before and study.attrs == {"data": "v3"}
     with pytest.warns(bl.BelatedWarning):
         elsewhere = study.copy("s", store=tmp_path / "other.db")
     again = bl.Study.load("s", elsewhere.store)

@@ -48,7 +48,7 @@ def lines_of(opened, name):
     """Return the lines of a study as `belated study export` prints them."""
     header = opened.header(name)
     checksums.read_header(header)
-    records = checksums.verified(name, header.id, 0, opened.events(name, 0))
+    records = checksums.verified(name, header.id, 0, opened.events(header.id, 0))
     return [header_line(header, len(records), 1), *(event_line(name, header.id, record) for record in records)]
 
 
@@ -87,9 +87,9 @@ def test_records_of_any_time_are_intact_when_they_are_read(stores, at):
     id = int(name.split()[1])
     header = checksums.header(id, name, {"optimizer": "none", "arguments": {}}, at)
     opened.create(header, [checksums.with_checksum(id, 0, None, at, "{}")])
-    with opened.writing(name) as log:
+    with opened.writing(id) as log:
         log.append([checksums.with_checksum(id, seq, None, at, "{}") for seq in (1, 2)])
     again = store.open_store(opened.url)
     assert checksums.read_header(again.header(name))
-    found = checksums.verified(name, id, 0, again.events(name, 0))
+    found = checksums.verified(name, id, 0, again.events(id, 0))
     assert [bits(record.at + 0.0) for record in found] == [bits(at + 0.0)] * 3

@@ -46,16 +46,16 @@ def test_a_store_is_usable_after_an_interrupt_within_a_statement(opened, url, ca
                 if call == "names":
                     opened.names()
                 elif call == "events":
-                    opened.events("s", 0)
+                    opened.events(7, 0)
                 else:
-                    with opened.writing("s") as log:
+                    with opened.writing(7) as log:
                         log.append([record(2)])
     finally:
         signal.signal(signal.SIGALRM, handler)
     assert opened.names() == ["s"]
-    with opened.writing("s") as log:
+    with opened.writing(7) as log:
         log.append([record(2)])
-    assert opened.events("s", 2) == [record(2)]
+    assert opened.events(7, 2) == [record(2)]
 
 
 def test_a_partly_configured_connection_is_not_used(opened, url, monkeypatch):
@@ -83,15 +83,15 @@ def test_a_lost_connection_is_replaced(opened, postgres):
     hang_up(postgres)
     assert opened.names() == ["s"] and opened._server._connection is not before
     hang_up(postgres)
-    with opened.writing("s") as log:
+    with opened.writing(7) as log:
         log.append([record(2)])
     hang_up(postgres)
-    assert opened.create(header("t", 8), []) and opened.events("s", 2) == [record(2)]
+    assert opened.create(header("t", 8), []) and opened.events(7, 2) == [record(2)]
 
 
 @pytest.mark.parametrize("when", ["before events", "before append", "after append"])
 def test_a_connection_that_is_lost_within_a_transaction_does_not_lose_it(opened, postgres, when):
-    with opened.writing("s") as log:
+    with opened.writing(7) as log:
         if when == "before events":
             hang_up(postgres)
         # Taking the lock read only the events that this process did not know yet, so `events(0)` must query the server.
@@ -103,16 +103,16 @@ def test_a_connection_that_is_lost_within_a_transaction_does_not_lose_it(opened,
             hang_up(postgres)
         log.append([record(3)])
         assert log.events(1) == [record(1), record(2), record(3)]
-    assert opened.events("s", 0) == [record(k) for k in range(4)]
+    assert opened.events(7, 0) == [record(k) for k in range(4)]
 
 
 def test_events_are_not_written_if_other_processes_wrote_meanwhile(opened, postgres, url):
-    with pytest.raises(NotWritten, match="other processes wrote meanwhile: call again"), opened.writing("s") as log:
+    with pytest.raises(NotWritten, match="other processes wrote meanwhile: call again"), opened.writing(7) as log:
         log.append([record(2, '"mine"')])
         hang_up(postgres)
-        with open_store(url).writing("s") as other:
+        with open_store(url).writing(7) as other:
             other.append([record(2, '"theirs"')])
-    assert opened.events("s", 2) == [record(2, '"theirs"')]
+    assert opened.events(7, 2) == [record(2, '"theirs"')]
 
 
 @pytest.fixture
@@ -135,16 +135,16 @@ def lose_answers(monkeypatch):
 
 def test_a_commit_whose_answer_was_lost_is_recognised(opened, url, lose_answers):
     def overtaken():
-        with open_store(url).writing("s") as log:
+        with open_store(url).writing(7) as log:
             log.append([record(log.events(0)[-1].seq + 1)])
 
     lose_answers += [lambda: None]
-    with opened.writing("s") as log:
+    with opened.writing(7) as log:
         log.append([record(2), record(3)])
     lose_answers += [overtaken]
-    with opened.writing("s") as log:
+    with opened.writing(7) as log:
         log.append([record(4)])
-    assert not lose_answers and [each.seq for each in opened.events("s", 0)] == list(range(6))
+    assert not lose_answers and [each.seq for each in opened.events(7, 0)] == list(range(6))
 
 
 def test_error_for_a_call_of_unknown_outcome(opened, lose_answers, monkeypatch):
@@ -157,9 +157,9 @@ def test_error_for_a_call_of_unknown_outcome(opened, lose_answers, monkeypatch):
 
     monkeypatch.setattr(module._Transaction, "_lock", lock_once)
     lose_answers += [lambda: lost.append(True)]
-    with pytest.raises(bl.StoreError, match="the call may have been carried out: look"), opened.writing("s") as log:
+    with pytest.raises(bl.StoreError, match="the call may have been carried out: look"), opened.writing(7) as log:
         log.append([record(2)])
-    assert opened.events("s", 2) == [record(2)]
+    assert opened.events(7, 2) == [record(2)]
 
 
 @pytest.fixture
@@ -182,8 +182,8 @@ def lost(monkeypatch):
 def test_a_study_is_deleted_once_even_if_the_answer_was_lost(opened, url, lost):
     opened.create(header("t", 8), [record(0, study=8)])
     lost.clear()
-    assert opened.delete("s") and lost and opened.names() == ["t"]
-    assert not opened.delete("s")
+    assert opened.delete(7) and lost and opened.names() == ["t"]
+    assert not opened.delete(7)
     # Another process creates a study of the same name before the call is repeated.
     connected = module.Server._connected
 
@@ -196,10 +196,10 @@ def test_a_study_is_deleted_once_even_if_the_answer_was_lost(opened, url, lost):
     lost.clear()
     module.Server._connected = overtaken
     try:
-        assert opened.delete("t") and lost
+        assert opened.delete(8) and lost
     finally:
         module.Server._connected = connected
-    assert opened.events("t", 0) == [record(0, study=9)]
+    assert opened.events(9, 0) == [record(0, study=9)]
     opened.check()
 
 
@@ -213,11 +213,11 @@ def test_attributes_are_kept_even_if_the_answer_was_lost(url, lost):
 def test_a_study_is_created_once_even_if_the_answer_was_lost(opened, lost):
     lost.clear()
     assert opened.create(header("t", 8), [record(0, study=8)]) and lost
-    assert not opened.create(header("t", 9), []) and opened.events("t", 0) == [record(0, study=8)]
+    assert not opened.create(header("t", 9), []) and opened.events(8, 0) == [record(0, study=8)]
     lost.clear()
     several = [(header("u", 10), [record(0, study=10)]), (header("v", 11), [record(0, study=11)])]
     assert opened.create_all(several) == [] and lost
-    assert opened.create_all(several[::-1]) == ["v", "u"] and opened.events("v", 0) == [record(0, study=11)]
+    assert opened.create_all(several[::-1]) == ["v", "u"] and opened.events(11, 0) == [record(0, study=11)]
 
 
 def test_every_call_of_a_study_is_carried_out_once(url, lose_answers):

@@ -160,7 +160,7 @@ def test_error_for_a_user_who_may_not_create_tables(postgres, roles):
 
 def test_reading_a_database_without_tables_is_refused_and_creates_none(postgres, url):
     opened = open_store(url)
-    for call in (opened.names, opened.check, lambda: opened.events("s", 0), lambda: opened.writing("s").__enter__()):
+    for call in (opened.names, opened.check, lambda: opened.events(7, 0), lambda: opened.writing(7).__enter__()):
         with pytest.raises(bl.StoreError, match="no tables of belated|has no study 's'"):
             call()
     assert opened.header("s") is None
@@ -238,40 +238,40 @@ def test_salvage_leaves_out_damaged_records(opened, url, postgres, capsys):
 def test_error_for_a_writer_that_waits_too_long(opened, url, postgres, monkeypatch):
     monkeypatch.setattr(postgres_connection, "LOCK_TIMEOUT", 0.2)
     message = "other processes have been writing to the study for"
-    with opened.writing("s") as log:
-        with pytest.raises(bl.StoreError, match=message), open_store(url).writing("s"):
+    with opened.writing(7) as log:
+        with pytest.raises(bl.StoreError, match=message), open_store(url).writing(7):
             pass
         log.append([record(2)])
-    assert opened.events("s", 2) == [record(2)]
+    assert opened.events(7, 2) == [record(2)]
 
 
 def test_a_silent_writer_loses_its_lock_but_not_its_events(url, postgres, monkeypatch):
     monkeypatch.setattr(postgres_connection, "_SILENCE", 0.2)
     opened = open_store(url)
     opened.create(header(), [])
-    with opened.writing("s") as log:
+    with opened.writing(7) as log:
         other = open_store(url)
-        with other.writing("s") as others:  # this call waits until the server has ended the first session
+        with other.writing(7) as others:  # this call waits until the server has ended the first session
             assert others.events(0) == []
         log.append([record(0)])
-    assert other.events("s", 0) == [record(0)]
+    assert other.events(7, 0) == [record(0)]
 
 
 def test_a_transaction_within_another_is_refused(opened):
-    with opened.writing("s") as log:
+    with opened.writing(7) as log:
         with pytest.raises(bl.StoreError, match="a study is being written to by this process already"):
-            opened.writing("s").__enter__()
+            opened.writing(7).__enter__()
         with pytest.raises(bl.StoreError, match="a study is being written to by this process already"):
             opened.create(header("t", 8), [])
         log.append([record(2)])
-    assert opened.events("s", 2) == [record(2)]
+    assert opened.events(7, 2) == [record(2)]
 
 
 def test_writing_is_synced_with_any_default_of_the_server(opened, url, postgres):
     for default, wanted in (("off", "on"), ("remote_apply", "remote_apply"), ("on", "on")):
         postgres.execute(f"ALTER DATABASE postgres SET synchronous_commit = {default}")
         try:
-            with open_store(url).writing("s") as log:
+            with open_store(url).writing(7) as log:
                 connection = log._connection
                 within = connection.execute("SHOW synchronous_commit").fetchone()
             # The server logs a line when the writer waits for the disk after its transaction.
@@ -293,7 +293,7 @@ def test_limits_and_formats_of_the_server_have_no_effect(url, postgres):
         study._store._fetch("SELECT pg_sleep(0.3)")
         # In this test a check is replaced, as if the user lacked the privilege to wait for the disk after the commit.
         study._store._server.may_sync_later = False
-        study._store.flush("s")
+        study._store.flush(study._log.id)
     finally:
         for name in settings:
             with psycopg.connect(url, autocommit=True) as connection:
@@ -309,7 +309,7 @@ def test_isolation_levels_of_the_server_have_no_effect(opened, url, postgres):
 
         def append(store):
             for _ in range(10):
-                with store.writing("s") as log:
+                with store.writing(7) as log:
                     log.append([record(2 + len(log.events(2)))])
 
         threads = [threading.Thread(target=append, args=(store,)) for store in stores]
@@ -319,12 +319,12 @@ def test_isolation_levels_of_the_server_have_no_effect(opened, url, postgres):
             thread.join()
     finally:
         postgres.execute("ALTER DATABASE postgres RESET default_transaction_isolation")
-    assert opened.events("s", 0) == [record(k) for k in range(42)]
+    assert opened.events(7, 0) == [record(k) for k in range(42)]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_does_not_use_its_parents_connection(opened, postgres):
-    with opened.writing("s") as log:
+    with opened.writing(7) as log:
         before = opened._server._connection
         child = os.fork()
         if child == 0:
@@ -338,7 +338,7 @@ def test_a_forked_child_does_not_use_its_parents_connection(opened, postgres):
         assert os.waitpid(child, 0)[1] == 0
         log.append([record(2)])
         assert opened._server._connection is before and not before.closed
-    assert opened._server._connection is before and opened.events("s", 2) == [record(2)]
+    assert opened._server._connection is before and opened.events(7, 2) == [record(2)]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -107,25 +107,25 @@ def crash_before_sync(monkeypatch, lazy):
 
 def test_a_writer_whose_commit_was_undone_writes_again(opened, crash_before_sync):
     crash_before_sync += [lambda: None]
-    with opened.writing("s") as log:
+    with opened.writing(7) as log:
         log.append([record(2), record(3)])
-    assert not crash_before_sync and [each.seq for each in opened.events("s", 0)] == [0, 1, 2, 3]
+    assert not crash_before_sync and [each.seq for each in opened.events(7, 0)] == [0, 1, 2, 3]
 
 
 def test_a_writer_notices_that_earlier_events_have_changed(opened, url, crash_before_sync):
     def others():
-        with open_store(url).writing("s") as log:
+        with open_store(url).writing(7) as log:
             if log.events(2):
                 pytest.skip("the server wrote the unsynced event to the disk before it crashed")
             log.append([record(2, '"theirs"')])
 
-    with unsynced(), open_store(url).writing("s") as log:
+    with unsynced(), open_store(url).writing(7) as log:
         log.append([record(2, '"undone"')])
     crash_before_sync += [others]
-    with pytest.raises(NotWritten, match="call again"), opened.writing("s") as log:
+    with pytest.raises(NotWritten, match="call again"), opened.writing(7) as log:
         assert log.events(2) == [record(2, '"undone"')]
         log.append([record(3)])
-    assert opened.events("s", 2) == [record(2, '"theirs"')]
+    assert opened.events(7, 2) == [record(2, '"theirs"')]
 
 
 def test_calls_of_a_study_are_carried_out_once_though_the_server_crashes_before_the_sync(url, crash_before_sync):
@@ -215,19 +215,19 @@ def test_without_the_privilege_to_wait_later_the_commit_waits_for_the_disk(url, 
 def test_an_interrupted_wait_for_the_disk_does_not_undo_the_commit(opened, postgres, monkeypatch):
     monkeypatch.setattr(module, "_SYNC", "SELECT 1/0")
     written = "the events were written, but the server does not say whether they are on disk"
-    with pytest.raises(bl.StoreError, match=written), opened.writing("s") as log:
+    with pytest.raises(bl.StoreError, match=written), opened.writing(7) as log:
         log.append([record(2)])
-    assert opened.events("s", 2) == [record(2)]
+    assert opened.events(7, 2) == [record(2)]
     # Both calls raise an error.
     postgres.execute("CREATE SEQUENCE tries")
     monkeypatch.setattr(module, "_SYNC", "SELECT 1 / (nextval('tries') / 3)")
     try:
-        with opened.writing("s") as log:
+        with opened.writing(7) as log:
             log.append([record(3)])
         [(tries,)] = postgres.execute("SELECT last_value FROM tries")
     finally:
         postgres.execute("DROP SEQUENCE tries")
-    assert tries == 3 and [each.seq for each in opened.events("s", 0)] == [0, 1, 2, 3]
+    assert tries == 3 and [each.seq for each in opened.events(7, 0)] == [0, 1, 2, 3]
 
 
 def test_the_loss_of_an_acknowledged_call_is_an_error(url, postgres):

@@ -287,7 +287,7 @@ def test_pages_have_the_changes_since_an_earlier_page(client, study, path):
 def test_times_of_writing_equal_those_in_the_store(client, study, path):
     trial = study.suggest()
     study.observe(trial, 1.0)
-    written = [record.at for record in study._store.events(study.name, 0)]
+    written = [record.at for record in study._store.events(study._log.id, 0)]
     found = ok(client.get(f"{path}/trials/0"))
     assert [found["started_at"], found["changed_at"]] == written
 

@@ -96,6 +96,38 @@ def test_a_server_serves_more_studies_than_it_keeps_open(running, tmp_path):
         assert counts == {2} and other.stop() == (0, "")
 
 
+def test_a_request_with_the_id_of_a_deleted_study_is_refused(client, running, study, path):
+    """The trials of a deleted study are never confused with the trials of a study that has its name now."""
+    first = ok(client.post(f"{path}/suggest"))
+    assert first["study_id"] == ok(client.get(path))["study_id"] == study._log.id
+    old = {"study_id": first["study_id"]}
+    ok(client.post(f"{path}/trials/0/observe", params=old, json={"value": 1.0}))
+    bl.Study.delete(study.name, running.url)
+    again = bl.Study(study.name, running.url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    new = {"study_id": again._log.id}
+    # The server has the deleted study open, and finds the new one at once.
+    assert ok(client.post(f"{path}/suggest", params=new))["study_id"] == again._log.id
+    for request, body in (("suggest", {}), ("trials/0/observe", {"value": 2.0}), ("trials/0/fail", {})):
+        found = refused(client.post(f"{path}/{request}", params=old, json=body), 409, "was deleted and created again")
+        assert found["error"] == "OtherStudy"
+    for request in ("", "/definition", "/best", "/forecast", "/finals", "/importance", "/trials", "/trials/0"):
+        refused(client.get(path + request, params=old), 409, str(old["study_id"]))
+        ok(client.get(path + request, params=new))
+    ok(client.post(f"{path}/trials/0/observe", params=new, json={"value": 3.0}))
+    assert again.best_value_ == 3.0 and again.n_trials == 1
+    bl.Study.delete(study.name, running.url)
+    refused(client.get(path, params=new), 503, "deleted")  # the server had it open
+    refused(client.get(path, params=new), 404)
+
+
+def test_a_study_that_was_deleted_elsewhere_is_created_again(client, running, study, path):
+    ok(client.post(f"{path}/suggest"))
+    definition = {"optimizer": "RandomSearch", "arguments": {"candidates": {"kind": "f", "rows": [[1.0]]}}}
+    bl.Study.delete(study.name, running.url)
+    made = ok(client.post("/v1/studies", json={"name": study.name, "definition": definition}), 201)
+    assert made["study_id"] != study._log.id and ok(client.post(f"{path}/suggest"))["study_id"] == made["study_id"]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="moves a file that is open")
 def test_a_missing_store_is_503_until_it_is_back(tmp_path):
     url = f"sqlite:///{tmp_path / 'a.db'}"

@@ -106,13 +106,13 @@ def test_the_write_ahead_log_is_read_by_its_latest_pages(path):
     store = SqliteStore(path)
     store.create(form.header(5, "first", DEFINITION, 0.5), [])
     for seq in range(12):
-        with store.writing("first") as log:
+        with store.writing(5) as log:
             log.append([form.with_checksum(5, seq, f"k{seq}", 0.5, text(700 * seq + 5))])
         if seq == 6:
             store._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         headers, events = salvage(path)
         assert [header.name for header in headers] == ["first"]
-        assert events == [(5, record) for record in store.events("first", 0)] and len(events) == seq + 1
+        assert events == [(5, record) for record in store.events(5, 0)] and len(events) == seq + 1
     assert os.path.getsize(path + "-wal") > 0
 
 

@@ -116,7 +116,7 @@ def test_text_that_cannot_be_decoded_is_damage(opened):
 
 def test_other_errors_leave_the_connection(opened):
     before = opened._connection
-    with pytest.raises(ZeroDivisionError), opened.writing("s"):
+    with pytest.raises(ZeroDivisionError), opened.writing(7):
         raise ZeroDivisionError
     assert opened._connection is before and not before.in_transaction
 
@@ -216,7 +216,7 @@ def test_a_forked_child_has_neither_its_parents_connection_nor_its_lock(opened):
         code = 1
         try:
             assert opened._connection is None
-            with opened.writing("s") as log:
+            with opened.writing(7) as log:
                 log.append([record(2)])
             assert opened._connection is not before
             code = 0
@@ -225,12 +225,12 @@ def test_a_forked_child_has_neither_its_parents_connection_nor_its_lock(opened):
     assert os.waitpid(child, 0)[1] == 0
     done.set()
     thread.join()
-    assert opened._connection is before and opened.events("s", 0) == [record(0), record(1), record(2)]
+    assert opened._connection is before and opened.events(7, 0) == [record(0), record(1), record(2)]
 
 
 def test_reading_does_not_create_a_missing_file(path):
     store = SqliteStore(path)
-    for call in (store.names, store.check, lambda: store.events("s", 0)):
+    for call in (store.names, store.check, lambda: store.events(7, 0)):
         with pytest.raises(bl.StoreError, match=f"^store {re.escape(path)}: there is no such file$"):
             call()
     assert store.header("s") is None and not os.path.exists(path)
@@ -294,7 +294,7 @@ def test_locations_without_a_file_are_refused(location):
 
 def test_creating_an_existing_study_does_not_replace_it(opened):
     assert opened.create(header(id=9, at=0.5), [record(0, 9)]) is False
-    assert opened.header("s") == header() and opened.events("s", 0) == [record(0), record(1)]
+    assert opened.header("s") == header() and opened.events(7, 0) == [record(0), record(1)]
     assert SqliteStore(opened.path).salvage() == ([header()], [(ID, record(0)), (ID, record(1))])
 
 
@@ -310,15 +310,15 @@ def test_names_are_sorted_by_time_and_then_alphabetically(path):
 
 def test_events_that_do_not_follow_the_last_one_are_refused_whole(opened):
     for wrong in (1, 4):
-        with pytest.raises(bl.StoreError), opened.writing("s") as log:
+        with pytest.raises(bl.StoreError), opened.writing(7) as log:
             log.append([record(2)])
             log.append([record(wrong)])
-    with pytest.raises(bl.StoreError, match="changed within a transaction"), opened.writing("s") as log:
+    with pytest.raises(bl.StoreError, match="changed within a transaction"), opened.writing(7) as log:
         log.append([record(5)])
-    assert opened.events("s", 0) == [record(0), record(1)]
-    with opened.writing("s") as log:
+    assert opened.events(7, 0) == [record(0), record(1)]
+    with opened.writing(7) as log:
         log.append([])
-    assert opened.events("s", 2) == []
+    assert opened.events(7, 2) == []
 
 
 @pytest.mark.parametrize(
@@ -333,11 +333,11 @@ def test_events_that_do_not_follow_the_last_one_are_refused_whole(opened):
     ],
 )
 def test_wrong_counts_of_events_are_refused(opened, path, statement, start, message):
-    opened.events("s", 0)
+    opened.events(7, 0)
     edit(path, statement)
     with pytest.raises(bl.StoreError, match=f"^{re.escape(message)}"):
-        opened.events("s", start)
-    with pytest.raises(bl.StoreError, match=f"^{re.escape(message)}"), opened.writing("s") as log:
+        opened.events(7, start)
+    with pytest.raises(bl.StoreError, match=f"^{re.escape(message)}"), opened.writing(7) as log:
         log.events(start)
 
 

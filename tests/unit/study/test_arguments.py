@@ -57,7 +57,7 @@ def test_unusable_keys_are_refused(store, given):
 def test_a_stored_key_of_another_form_is_refused(store, key):
     study = bl.Study("s", store, optimizer())
     study.suggest()
-    with study._store.writing("s") as log:
+    with study._store.writing(study._log.id) as log:
         log.append([with_checksum(study._log.id, 1, key, 0.5, '{"Abandoned":{"number":0}}')])
     with pytest.raises(bl.StoreError, match="^study 's' has an event with a key that no call can have had$"):
         study.sync()

@@ -24,7 +24,7 @@ def test_times_and_changes_agree_with_the_stored_events(tmp_path):
     study.suggest()
     # Events of some kinds start a trial. All other events contain the number of their trial.
     times, changes, n = {}, [], 0
-    for record in study._store.events("s", 0):
+    for record in study._store.events(study._log.id, 0):
         [(kind, facts)] = json.loads(record.body).items()
         if kind in ("Suggested", "Added"):
             number, n = n, n + 1

@@ -43,9 +43,9 @@ class Overtaken(SqliteStore):
     before = staticmethod(lambda: None)
 
     @contextmanager
-    def writing(self, name):
+    def writing(self, study):
         self.before()
-        with super().writing(name) as transaction:
+        with super().writing(study) as transaction:
             yield transaction
 
 
