@@ -111,7 +111,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             `Trial.params_run` is the evaluated point.
         attrs : mapping, optional
             Further data to store with the trial. Keys are strings. Values are None, booleans, finite numbers, strings,
-            and lists and dicts of these. New entries replace earlier entries with the same key.
+            and lists and dicts of these. New entries replace earlier entries with the same key. Other data never
+            prevent a report: with a warning, NaN and infinite numbers become None, and other objects become text.
         fidelity : int or float, optional
             The fidelity of the evaluation. An error is raised if this fidelity differs from the fidelity of the trial.
             Use `add` to report a value at another fidelity.
@@ -124,8 +125,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         Raises
         ------
         InvalidValue
-            The value is NaN, inf, complex, a bool, a str, or an array with an axis; a std, cost or duration is
-            negative; or the attrs are not JSON data. The trial stays unchanged.
+            The value is NaN, inf, complex, a bool, a str, or an array with an axis; or a std, cost or duration is
+            negative. The trial stays unchanged.
         InvalidPoint
             The params do not belong to the space or the candidates.
         InvalidFidelity
@@ -237,8 +238,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         AlreadyObserved
             The trial has a value.
         InvalidValue
-            The error is neither an exception nor a string, the duration is negative or not finite, or attrs are not
-            JSON data.
+            The error is neither an exception nor a string, or the duration is negative or not finite.
 
         Examples
         --------

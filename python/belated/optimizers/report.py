@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from belated._core import InvalidValue
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, one_line
+from belated.warn import warn
 
 if TYPE_CHECKING:
     from traceback import TracebackException
@@ -18,6 +20,9 @@ _LONGEST_TRACEBACK = 8192
 
 # The maximum nesting depth of attributes. The core reads JSON of at most 127 levels.
 _DEEPEST = 100
+
+#: The end of warnings about attributes that are not JSON data.
+ATTRS_AS_TEXT = "the report is stored, with None for NaN and infinite numbers and with text for other objects"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +169,64 @@ def check_amount(name: str, given: Any, what: str) -> float | None:
 
 
 def attrs_as_json(attrs: Any, name: str = "attrs") -> str | None:
-    """Return attributes as the text of a JSON object, or None if they are empty or None."""
-    if attrs is None:
-        return None
-    if not isinstance(attrs, Mapping):
-        raise InvalidValue(
-            f"{name}={short_repr(attrs)} is not a mapping: pass a dict with strings for keys (nothing was changed)"
-        )
-    return json.dumps(_as_json(attrs, name, 0), allow_nan=False) if attrs else None
+    """Return attributes as the text of a JSON object, or None if they are empty or None.
+
+    Warn if the attributes are not JSON data. They never prevent a report, because the reported value may be expensive.
+    """
+    data, problem = usable_attrs(attrs, name)
+    if problem:
+        warn(f"{problem}; {ATTRS_AS_TEXT}")
+    return json.dumps(data, allow_nan=False) if data else None
+
+
+def usable_attrs(attrs: Any, name: str = "attrs") -> tuple[dict[str, Any], str]:
+    """Return attributes as JSON data, and what is wrong with them; the text is empty if they are JSON data.
+
+    Numbers that are not finite become None, arrays become lists, and other objects become texts of at most 2 kB.
+    """
+    try:
+        if attrs is None:
+            return {}, ""
+        if not isinstance(attrs, Mapping):
+            return {}, f"{name}={one_line(attrs)} is not a mapping: pass a dict with strings for keys"
+        # The text replaces objects of derived classes, which another process may not be able to read.
+        return json.loads(json.dumps(_as_json(attrs, name, 0), allow_nan=False)), ""
+    except InvalidValue as error:
+        problem = str(error)
+    except Exception as error:
+        problem = f"{name} cannot be read ({type(error).__name__})"
+    data: dict[str, Any] = {}
+    with suppress(Exception):
+        for key, value in attrs.items():
+            try:
+                data[_text(key)] = json.loads(json.dumps(_nearest_json(value, 0), allow_nan=False))
+            except Exception:
+                data[_text(key)] = _text(value)
+    return data, problem
+
+
+def _nearest_json(value: Any, depth: int) -> Any:
+    """Return the JSON data that is closest to a value."""
+    if depth > _DEEPEST:
+        raise RecursionError
+    if hasattr(value, "tolist"):  # a NumPy array or number
+        value = value.tolist()
+    if value is None or isinstance(value, bool) or (isinstance(value, int) and finite(value) is not None):
+        return value
+    if isinstance(value, float):
+        return finite(value)
+    if isinstance(value, Mapping):
+        return {_text(key): _nearest_json(each, depth + 1) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_nearest_json(each, depth + 1) for each in value]
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    """Return an object as a text of at most 2 kB that UTF-8 can encode; a string is not shortened."""
+    if isinstance(value, str):
+        return _encodable(value)
+    return shortened(_or_reason(lambda: str(value), "its text"))
 
 
 def _as_json(value: Any, name: str, depth: int) -> Any:
@@ -191,15 +246,13 @@ def _as_json(value: Any, name: str, depth: int) -> Any:
     elif isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str) or _encodable(key) != key:
-                raise InvalidValue(
-                    f"{name} has the key {short_repr(key)}: pass a string for every key (nothing was changed)"
-                )
+                raise InvalidValue(f"{name} has the key {short_repr(key)}: pass a string for every key")
         return {key: _as_json(each, f"{name}[{key!r}]", depth + 1) for key, each in value.items()}
     elif isinstance(value, (list, tuple)):
         return [_as_json(each, f"{name}[{i}]", depth + 1) for i, each in enumerate(value)]
     raise InvalidValue(
         f"{name}={short_repr(value)} is not JSON data: pass None, booleans, finite numbers, strings, "
-        "and lists or dicts of these; of an array its .tolist() (nothing was changed)"
+        "and lists or dicts of these; of an array its .tolist()"
     )
 
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
-from belated._core import AlreadyObserved, BelatedError, InvalidValue
+from belated._core import AlreadyObserved, BelatedError
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.report import format_error
+from belated.optimizers.report import ATTRS_AS_TEXT, format_error
 from belated.optimizers.trial import Trial
 from belated.run.budget import Budget
-from belated.run.objective import UNUSABLE_ATTRS, Objective, Outcome, evaluate
+from belated.run.objective import Objective, Outcome, evaluate
 from belated.run.progress import Progress, arriving_text
 from belated.run.raised import Place
 from belated.run.total import Total
@@ -256,14 +256,13 @@ class Evaluations:
             LOGGER.info("trial %d was stopped; %s", trial.number, _point_in_words(trial))
             return
         try:
+            if outcome.wrong_attrs:
+                message = f"trial {trial.number}: {outcome.wrong_attrs}; {ATTRS_AS_TEXT}; further ones do not warn"
+                self.warn_once("attrs", message)
             if outcome.value is not None:
-                try:
-                    self.observe(trial, outcome.value, outcome)
-                    return
-                except InvalidValue as error:
-                    # The result of f is invalid, for example attrs that are not JSON.
-                    outcome.problem, outcome.attrs, outcome.place = f"f returned {error}", None, UNUSABLE_ATTRS
-            self.fail(trial, outcome)
+                self.observe(trial, outcome.value, outcome)
+            else:
+                self.fail(trial, outcome)
         except AlreadyObserved as error:
             self.warn_once("reported elsewhere", f"{error}; that value stays")
 
@@ -304,11 +303,7 @@ class Evaluations:
         else:
             failure, kind = f"f raised {format_error(outcome.error)}", "raised"
         reason = outcome.problem if outcome.error is None else outcome.error
-        try:
-            trial.fail(error=reason, duration=outcome.duration, attrs=outcome.attrs)
-        except InvalidValue as error:
-            trial.fail(error=reason, duration=outcome.duration)
-            self.warn_once("attrs", f"attrs of trial {trial.number} were not kept: {error}")
+        trial.fail(error=reason, duration=outcome.duration, attrs=outcome.attrs)
         self.n_failed += 1
         self.failure, self.error = failure, outcome.error
         if LOGGER.isEnabledFor(logging.INFO):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-import pickle
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, fields
@@ -16,15 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from belated._core import InvalidSetting, InvalidValue
-from belated.optimizers.report import format_error
+from belated.optimizers.report import usable_attrs
 from belated.run.raised import Place, Sendable, last_line_of_user
 from belated.space.arguments import finite, one_line, real_number
 
 if TYPE_CHECKING:
     from belated.run.curves import Reports
-
-# The `Place` of an outcome whose attrs cannot be stored, because they are not JSON data or cannot be pickled.
-UNUSABLE_ATTRS = Place("unusable attrs", "", 0)
 
 _RETURNED_KEYS = ("value", "std", "cost", "attrs")
 _ACCEPTED = "return a number, or a mapping with value and optionally std, cost and attrs"
@@ -144,6 +140,8 @@ class Outcome:
     #: The duration of the call of f, in seconds.
     duration: float | None = None
     problem: str = ""
+    #: What is wrong with the attrs that f gave, before they were turned into JSON data.
+    wrong_attrs: str = ""
     error: BaseException | None = None
     #: Whether the run continues after the error.
     caught: bool = False
@@ -154,14 +152,6 @@ class Outcome:
 
     def __reduce__(self) -> tuple[Any, ...]:
         facts = {each.name: getattr(self, each.name) for each in fields(self)}
-        try:
-            pickle.dumps(self.attrs)
-        except Exception as error:
-            # Replace the attrs, because the executor could not send the outcome with these attrs.
-            facts["attrs"] = None
-            if self.value is not None:
-                problem = f"f set attrs that cannot be sent to another process: {format_error(error)}"
-                facts |= {"value": None, "problem": problem, "place": UNUSABLE_ATTRS}
         facts["error"] = None if self.error is None else Sendable(self.error)
         return Outcome, tuple(facts.values())
 
@@ -223,8 +213,10 @@ class Objective:
             # Errors that the user names in `catch` are expected, and never end a run.
             named = tuple(each for each in self.catch if each not in (Exception, BaseException))
             place = None if isinstance(error, named) else last_line_of_user(error)
-            attrs = None if trial is None else trial.attrs or None
-            return Outcome(attrs=attrs, duration=duration, error=error, caught=caught, place=place)
+            attrs, wrong = usable_attrs(None if trial is None else trial.attrs)
+            return Outcome(
+                attrs=attrs or None, duration=duration, wrong_attrs=wrong, error=error, caught=caught, place=place
+            )
 
 
 def evaluate(f: Objective, number: int, point: Any, fidelity: Any, reports: Reports | None = None) -> Outcome:
@@ -337,22 +329,24 @@ class _Unusable(Exception):
     """An invalid result of f, with the end of a message as its argument."""
 
 
-def read_returned(returned: Any, written: dict[str, Any], duration: float) -> Outcome:
+def read_returned(returned: Any, written: Any, duration: float) -> Outcome:
     """Return the outcome for a result of f. `written` contains the attrs that f wrote to its argument `trial`."""
+    kept, wrong_attrs = usable_attrs(written)
     try:
-        value, std, cost, attrs = _read(returned)
-        return Outcome(value, std, cost, {**written, **attrs} or None, duration)
+        value, std, cost, given = _read(returned)
+        attrs, problem = usable_attrs(given)
+        return Outcome(value, std, cost, kept | attrs or None, duration, wrong_attrs=wrong_attrs or problem)
     except _Unusable as wrong:
         problem = f"f returned {one_line(returned)}{wrong}"
         kind = type(returned)
         place = Place(f"returned {kind.__module__}.{kind.__qualname__}", "", 0)
-        return Outcome(attrs=written or None, duration=duration, problem=problem, place=place)
+        return Outcome(attrs=kept or None, duration=duration, problem=problem, wrong_attrs=wrong_attrs, place=place)
 
 
-def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str, Any]]:
-    """Return (value, std, cost, attrs) of a result of f; raise _Unusable if the result is invalid."""
+def _read(returned: Any) -> tuple[float, float | None, float | None, Any]:
+    """Return (value, std, cost, attrs) of a result of f; raise _Unusable if one of the numbers is invalid."""
     if type(returned) is float and math.isfinite(returned):  # the most frequent case
-        return returned, None, None, {}
+        return returned, None, None, None
     if isinstance(returned, Mapping):
         unknown = [key for key in returned if key not in _RETURNED_KEYS]
         if unknown or "value" not in returned:
@@ -378,9 +372,7 @@ def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str
         numbers = several and len(returned) > 2 and all(real_number(each) is not None for each in returned)
         advice = f": {_ACCEPTED}" if several else ""
         raise _Unusable(f"{within}, which is not one finite number{advice}{f'; {_ONE_OBJECTIVE}' if numbers else ''}")
-    if attrs is not None and not isinstance(attrs, Mapping):
-        raise _Unusable(f" with attrs={one_line(attrs)}, which is not a mapping")
-    return number, _amount("std", std), _amount("cost", cost), attrs or {}
+    return number, _amount("std", std), _amount("cost", cost), attrs
 
 
 def _amount(name: str, given: Any) -> float | None:

@@ -10,13 +10,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from belated._core import Action, BelatedError, InvalidPoint, InvalidSetting, InvalidSpace, InvalidValue
+from belated._core import Action, BelatedError, InvalidPoint, InvalidSetting, InvalidSpace
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.log import Observation
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.report import attrs_as_json
+from belated.optimizers.report import attrs_as_json, usable_attrs
 from belated.short_repr import short_repr
-from belated.space.arguments import finite
 from belated.space.dimensions import Categorical, Dimension, Integer, Real
 from belated.space.space import Space
 from belated.study.definition import definition_of, optimizer_from
@@ -264,14 +263,12 @@ def _add(optimizer: Optimizer, trial: Any, shift: int) -> set[str]:
             raise
         return set()  # the point is incomplete, because the trial ended early or is still sampling
     started, ended = (_time(optimizer, at) for at in (trial.datetime_start, trial.datetime_complete))
-    attrs = {}
+    attrs: dict[str, Any] = {}
     changed = set()
     for name, value in trial.user_attrs.items():
-        try:
-            attrs_as_json({name: value})
-            attrs[name] = value
-        except InvalidValue:
-            attrs[_encodable(name)] = _json_data(value)
+        data, problem = usable_attrs({name: value})
+        attrs |= data
+        if problem:
             changed.add(name)
     log = optimizer._log
     number = log.record(Action.add(place, None, None, None, attrs_as_json(attrs)), started)
@@ -291,29 +288,6 @@ def _add(optimizer: Optimizer, trial: Any, shift: int) -> set[str]:
     elif outcome.state == "stopped":
         log.record(Action.stop(number), ended)
     return changed
-
-
-def _json_data(value: Any, depth: int = 0) -> Any:
-    """Return the JSON data that is closest to a value."""
-    if hasattr(value, "tolist"):  # a NumPy array or number
-        value = value.tolist()
-    if value is None or isinstance(value, (bool, int)):
-        return value
-    if isinstance(value, float):
-        return finite(value)
-    if isinstance(value, str):
-        return _encodable(value)
-    if depth < _DEEPEST:
-        if isinstance(value, Mapping):
-            return {_encodable(str(key)): _json_data(each, depth + 1) for key, each in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [_json_data(each, depth + 1) for each in value]
-    return _encodable(short_repr(value))
-
-
-def _encodable(text: str) -> str:
-    """Return the text if it is valid UTF-8, otherwise the text with escapes."""
-    return text.encode(errors="backslashreplace").decode()
 
 
 def _time(optimizer: Optimizer, at: datetime | None) -> float | None:

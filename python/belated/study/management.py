@@ -1,6 +1,5 @@
 """The methods of studies that concern the whole study: list, copy and delete studies, and attributes of a study."""
 
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping
@@ -8,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from belated._core import Action, InvalidPoint, InvalidSetting, TrialRecord
+from belated._core import Action, InvalidPoint, InvalidSetting, InvalidValue, TrialRecord
 from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.log import Observation
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import SpaceLike
-from belated.optimizers.report import attrs_as_json, merged_attrs
+from belated.optimizers.report import attrs_as_json, merged_attrs, usable_attrs
 from belated.optimizers.trial import utc
 from belated.short_repr import short_repr
 from belated.space.space import Space
@@ -223,11 +222,13 @@ class ManagedStudy(LifeCycle[SharedLog]):
         >>> study.attrs
         {'data': 'v4', 'cells': [4, 5]}
         """
-        text = attrs_as_json(attrs)
-        while text is not None:
+        data, problem = usable_attrs(attrs)
+        if problem:
+            raise InvalidValue(f"{problem} (nothing was changed)")
+        while data:
             old = self._header()
             definition = read_header(old)
-            definition["attrs"] = definition.get("attrs", {}) | json.loads(text)
+            definition["attrs"] = definition.get("attrs", {}) | data
             definition["revision"] = definition.get("revision", 0) + 1
             if self._store.replace_header(old, header(old.id, old.name, definition, old.at)):
                 return

@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -66,39 +67,66 @@ endless = {}
 endless["self"] = endless
 
 
+class Hostile:
+    """An object whose text cannot be computed."""
+
+    def __str__(self):
+        raise ZeroDivisionError
+
+    __repr__ = __str__
+
+
+class Unreadable(dict):
+    """A mapping whose entries cannot be read."""
+
+    def items(self):
+        raise ZeroDivisionError
+
+
 @pytest.mark.parametrize(
-    ("attrs", "named"),
+    ("attrs", "named", "kept"),
     [
-        (3, r"=3 is not a mapping"),
-        ([("a", 1)], r"=.* is not a mapping"),
-        ("a", r"='a' is not a mapping"),
-        ({1: 2}, r" has the key 1: pass a string"),
-        ({"a": {None: 2}}, r"\['a'\] has the key None"),
-        ({"a": math.nan}, r"\['a'\]=nan is not JSON data"),
-        ({"a": [0, math.inf]}, r"\['a'\]\[1\]=inf"),
-        ({"a": {"b": 1j}}, r"\['a'\]\['b'\]=1j"),
-        ({"a": np.zeros(2)}, r"\['a'\]=array.*tolist"),
-        ({"a": {1, 2}}, r"\['a'\]=\{1, 2\}"),
-        ({"a": object()}, r"\['a'\]=<object"),
-        ({"a": b"x"}, r"\['a'\]=b'x'"),
-        ({"a": 10**400}, r"\['a'\]=1000"),
-        ({"a": "\ud800"}, r"\['a'\]="),
-        ({"\ud800": 1}, r" has the key"),
-        ({"a": nested(200)}, r".* levels deep"),
-        (endless, r".* levels deep"),
+        (3, r"=3 is not a mapping", {}),
+        ([("a", 1)], r"=.* is not a mapping", {}),
+        ("a", r"='a' is not a mapping", {}),
+        ({1: 2}, r" has the key 1: pass a string", {"1": 2}),
+        ({"a": {None: 2}, "b": 3}, r"\['a'\] has the key None", {"a": {"None": 2}, "b": 3}),
+        ({"a": math.nan, "b": True}, r"\['a'\]=nan is not JSON data", {"a": None, "b": True}),
+        ({"a": [0, math.inf]}, r"\['a'\]\[1\]=inf", {"a": [0, None]}),
+        ({"a": {"b": 1j}}, r"\['a'\]\['b'\]=1j", {"a": {"b": "1j"}}),
+        ({"a": np.zeros(2)}, r"\['a'\]=array.*tolist", {"a": [0.0, 0.0]}),
+        ({"a": {1}}, r"\['a'\]=\{1\}", {"a": "{1}"}),
+        ({"a": datetime(2026, 1, 2)}, r"\['a'\]=datetime", {"a": "2026-01-02 00:00:00"}),
+        ({"a": Path("b/c")}, r"\['a'\]=", {"a": str(Path("b/c"))}),
+        ({"a": b"x" * 9000}, r"\['a'\]=b'xx", None),
+        ({"a": 10**400}, r"\['a'\]=1000", {"a": str(10**400)}),
+        ({"a": 10**5000}, r"\['a'\]=", {"a": "(its text raised ValueError)"}),
+        ({"a": "\ud800"}, r"\['a'\]=", {"a": "\\ud800"}),
+        ({"\ud800": 1}, r" has the key", {"\\ud800": 1}),
+        ({"a": nested(200), "b": 1}, r".* levels deep", {"a": str(nested(200)), "b": 1}),
+        (endless, r".* levels deep", {"self": str(endless)}),
+        ({"a": Hostile(), "b": 1}, r"\['a'\]=<Hostile", {"a": "(its text raised ZeroDivisionError)", "b": 1}),
+        (Unreadable(a=1), r" cannot be read \(ZeroDivisionError\)", {}),
     ],
 )
-def test_attrs_that_are_not_json_are_refused(attrs, named):
-    opt, trial = one()
-    before = pickle.dumps(opt)
+def test_attrs_that_are_not_json_never_prevent_a_report(attrs, named, kept):
+    opt, observed = one()
+    failed = opt.suggest()
     for report in (
-        lambda: trial.observe(1.0, attrs=attrs),
-        lambda: trial.fail(attrs=attrs),
+        lambda: observed.observe(1.0, attrs=attrs),
+        lambda: failed.fail(error="broken", attrs=attrs),
         lambda: opt.add([{"x": 0.5, "n": 1}] * 2, [1.0, 2.0], attrs=[{}, attrs]),
     ):
-        with pytest.raises(bl.InvalidValue, match=rf"^attrs(\[1\])?{named}"):
+        with pytest.warns(bl.BelatedWarning, match=rf"^attrs(\[1\])?{named}(.|\n)*; the report is stored") as warned:
             report()
-        assert pickle.dumps(opt) == before
+        assert len(warned) == 1
+    assert [trial.value for trial in opt.trials] == [1.0, None, 1.0, 2.0] and str(failed.error) == "broken"
+    for trial in (observed, failed, opt.trial(3)):
+        if kept is None:
+            assert len(trial.attrs["a"]) <= 2048 and trial.attrs["a"].startswith("b'xx")
+        else:
+            assert trial.attrs == kept
+    assert [trial.attrs for trial in pickle.loads(pickle.dumps(opt)).trials] == [trial.attrs for trial in opt.trials]
 
 
 @pytest.mark.parametrize("name", ["cost", "duration"])

@@ -251,9 +251,6 @@ def test_a_mapping():
         ({"value": 0.5, "std": -0.1}, "with std=-0.1, which is not a finite number >= 0"),
         ({"value": 0.5, "std": "0.1"}, "with std='0.1', which is not"),
         ({"value": 0.5, "cost": np.nan}, "with cost=nan, which is not"),
-        ({"value": 0.5, "attrs": 3}, "with attrs=3, which is not a mapping"),
-        ({"value": 0.5, "attrs": {"model": object()}}, "attrs.*model"),
-        ({"value": 0.5, "attrs": {3: 1}}, "attrs.*3"),
         ((1.0, 0.1, 0.2), "not one finite number: return a number, or a mapping.*; belated has one objective"),
         ((1.0, -3.0), "two numbers without names: belated has one objective: combine"),
         ((1.0, "0.1"), "not one finite number: return"),
@@ -275,27 +272,50 @@ def test_unusable_returned_values_fail(returned, message):
     assert "f returned" in str(opt.trial(1).error)
 
 
-def unusable_attrs(params, trial):
-    trial.attrs["f"] = lambda: 0
-    if params["n"] > 4:
+class Local(str):
+    """A string of a class that a worker cannot send."""
+
+    def __reduce__(self):
+        raise TypeError("cannot be sent")
+
+
+def hostile_attrs(params, trial):
+    trial.attrs |= {"f": lambda: 0, "n": params["n"], "s": Local("a")}
+    if params["n"] == 7:
+        trial.attrs = 3
+    if params["n"] == 8:
         raise OSError("no such level")
-    return 1.0
+    return {"value": 1.0, "attrs": {"more": {1, params["n"]}}} if params["n"] < 7 else 1.0
 
 
 @forks
-@pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
-def test_attrs_that_cannot_be_kept():
-    for executor in (None, ProcessPoolExecutor(1)):
-        opt = bl.RandomSearch(SPACE)
-        opt.enqueue([{"x": 0.5, "n": n} for n in (1, 8)])
-        opt.add({"x": 0.5, "n": 1}, 1.0)
-        with pytest.raises(bl.RunError) as raised:
-            bl.maximize(unusable_attrs, optimizer=opt, n_trials=2, executor=executor)
-        returned, raises = raised.value.result.trials
-        assert returned.state == raises.state == "failed" and returned.attrs == raises.attrs == {}
-        assert "attrs" in str(returned.error) and "no such level" in str(raises.error)
-        if executor is not None:
-            executor.shutdown()
+@pytest.mark.parametrize("kind", ["call", "threads", "pool", "processes"])
+def test_a_value_is_stored_whatever_is_wrong_with_its_attrs(kind):
+    opt = bl.RandomSearch(SPACE, curve=bl.Curve(2))
+    opt.enqueue([{"x": 0.5, "n": n} for n in (1, 1, 7, 8)])
+    pool = ProcessPoolExecutor(1) if kind == "pool" else None
+    workers = {"call": {}, "threads": {"n_workers": 2}, "pool": {"executor": pool}, "processes": {"processes": True}}
+    with pytest.warns(bl.BelatedWarning) as warned:
+        result = bl.maximize(hostile_attrs, optimizer=opt, n_trials=4, **workers[kind])
+    messages = [str(each.message) for each in warned]
+    assert sum("the report is stored" in each for each in messages) == 1 and len(messages) == 2
+    returned, again, other, raises = result.trials
+    assert [trial.value for trial in result.trials] == [1.0, 1.0, 1.0, None]
+    for trial in (returned, again):
+        assert set(trial.attrs) == {"f", "n", "s", "more"} and "<lambda>" in trial.attrs["f"]
+        assert trial.attrs["n"] == 1 and trial.attrs["s"] == "a" and trial.attrs["more"] == "{1}"
+    assert other.attrs == {} and "no such level" in str(raises.error) and raises.attrs["n"] == 8
+    if pool is not None:
+        pool.shutdown()
+
+
+@pytest.mark.parametrize(
+    "attrs", [3, "ab", np.arange(3), [("a", 1)], {3: 1}, {"model": object()}, {"a": {"b": np.nan}}], ids=without_address
+)
+def test_returned_attrs_that_are_not_json_never_lose_a_value(attrs):
+    with pytest.warns(bl.BelatedWarning, match="^trial 0: attrs.*; the report is stored.*; further ones do not warn$"):
+        result = run(lambda p: {"value": 0.5, "std": 0.1, "attrs": attrs}, n_trials=2)
+    assert [(trial.value, trial.std) for trial in result.trials] == [(0.5, 0.1)] * 2
 
 
 def test_a_study_keeps_all_returned_fields(tmp_path):
