@@ -450,8 +450,9 @@ def _create_tables(connection: Any) -> None:
 
 def _layout(connection: Any) -> int | None:
     """Return the number of the database's layout, or None for a database without belated's tables."""
-    [(there,)] = connection.execute("SELECT to_regclass('belated.layout') IS NOT NULL").fetchall()
-    if not there:
+    # `to_regclass` reads a cache, which may lack a table that another process has just created.
+    statement = "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'belated' AND tablename = 'layout'"
+    if not connection.execute(statement).fetchall():
         return None
     found = connection.execute("SELECT layout FROM belated.layout").fetchall()
     if len(found) != 1:

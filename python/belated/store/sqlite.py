@@ -70,6 +70,10 @@ _MESSAGES = (
 )
 
 
+class _NoTables(StoreError):
+    """The file is empty, as it is while another process creates the store."""
+
+
 def _has_code(error: sqlite3.Error, code: int, words: str) -> bool:
     known = getattr(error, "sqlite_errorcode", None)
     return words in str(error) if known is None else known & 0xFF == code
@@ -118,14 +122,15 @@ class SqliteStore(Store):
 
     def names(self) -> list[str]:
         """Return the names of all studies, the oldest first."""
-        rows = self._run(lambda connection: self._fetch(connection, "SELECT name FROM studies ORDER BY at, name"))
-        return [name for (name,) in rows]
+        statement = "SELECT name FROM studies ORDER BY at, name"
+        rows = self._run_if_not_empty(lambda connection: self._fetch(connection, statement))
+        return [name for (name,) in rows or ()]
 
     def header(self, name: str) -> Header | None:
         """Return the study of this name, or None if it does not exist."""
         if not os.path.exists(self.path):
             return None
-        return self._run(lambda connection: self._header(connection, name))
+        return self._run_if_not_empty(lambda connection: self._header(connection, name))
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
         """Create studies with their events in one transaction. If some names already exist, only return these names."""
@@ -192,7 +197,7 @@ class SqliteStore(Store):
 
     def check(self) -> None:
         """Raise StoreError if SQLite finds that the file is damaged."""
-        self._run(self._check_integrity)
+        self._run_if_not_empty(self._check_integrity)
 
     def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
         """Return the intact headers, and (study id, event) of all intact events, which are found without SQLite."""
@@ -222,6 +227,12 @@ class SqliteStore(Store):
                 return action(self._ready(create, write=create or write))
             except (sqlite3.Error, UnicodeDecodeError) as error:
                 raise self._failed(error) from error
+
+    def _run_if_not_empty(self, action: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Call an action that reads, as `_run` does. Return None for an empty file, which lacks studies."""
+        with suppress(_NoTables):
+            return self._run(action)
+        return None
 
     def _ready(self, create: bool = False, write: bool = False) -> sqlite3.Connection:
         """Return this process's connection to the file, opened if necessary. With `write`, the connection may write."""
@@ -293,7 +304,9 @@ class SqliteStore(Store):
         return connection
 
     def _check_layout(self, connection: sqlite3.Connection, create: bool) -> None:
-        if create and self._is_empty(connection):
+        if self._is_empty(connection):
+            if not create:
+                raise _NoTables(f"store {self.path}: it has no studies yet")
             self._when_free(lambda: connection.execute(f"PRAGMA journal_mode = {JOURNAL}").fetchall())
             self._in_transaction(connection, self._create_tables)
         [(application,)] = self._fetch(connection, "PRAGMA application_id")

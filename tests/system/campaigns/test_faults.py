@@ -45,6 +45,14 @@ def test_killed_writers_lose_no_acknowledged_call_in_postgresql(program, postgre
     assert figures["acknowledged"] > 0 and figures["kills"] >= 4
 
 
+@pytest.mark.parametrize("store", ["sqlite", "postgresql"])
+def test_jobs_that_create_one_store_at_once_share_one_study(program, store, request):
+    if store == "postgresql":
+        request.getfixturevalue("postgresql")
+    figures = clean(program("creations").run(rounds=3, jobs=20, store=store))
+    assert figures["rounds"] == 3 and figures["creations"] == 60
+
+
 def test_a_stopped_database_loses_and_repeats_no_call(program, postgresql):
     figures = clean(program("stops").run(stops=3, workers=3))
     assert figures["stops"] == 3 and figures["acknowledged"] == figures["events"] > 0

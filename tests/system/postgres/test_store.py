@@ -7,7 +7,9 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -167,6 +169,18 @@ def test_reading_a_database_without_tables_is_refused_and_creates_none(postgres,
     with pytest.raises(bl.StoreError, match="there is no study 's' in .*, which has .*: bl.Study"):
         bl.Study.load("s", url)
     assert postgres.execute("SELECT to_regnamespace('belated')") == [(None,)]
+
+
+def test_tables_that_another_process_creates_meanwhile_are_found(postgres, url):
+    postgres.empty()
+    with ThreadPoolExecutor(1) as pool, psycopg.connect(url) as other:
+        other.execute("SELECT pg_advisory_xact_lock(hashtext('belated'))")
+        created = pool.submit(open_store(url).create, header(), [record(0)])
+        while not postgres.execute("SELECT FROM pg_locks WHERE NOT granted"):
+            time.sleep(0.01)
+        module._create_tables(other)
+        other.commit()
+        assert created.result(60) and open_store(url).events(7, 0) == [record(0)]
 
 
 def test_an_unknown_database_or_user_is_an_error(postgres):

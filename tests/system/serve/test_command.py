@@ -132,7 +132,10 @@ def test_messages_never_contain_the_password_of_the_store(capsys, monkeypatch):
 
 
 @needs_framework
-def test_an_empty_store_can_be_served(tmp_path):
+@pytest.mark.parametrize("exists", [False, True])
+def test_an_empty_store_can_be_served(tmp_path, exists):
+    if exists:
+        (tmp_path / "new.db").touch()
     with service.Service(tmp_path / "new.db") as running, running.client() as client:
         assert client.get("/v1/studies").json() == {"studies": [], "next": None}
         assert client.get("/v1/studies/s").status_code == 404

@@ -8,11 +8,13 @@ import re
 import sqlite3
 import sys
 import threading
+from pathlib import Path
 from reprlib import repr as short
 
 import pytest
 
 import belated as bl
+from belated import cli
 from belated.store import checksums, sqlite
 from belated.store.sqlite import SqliteStore
 
@@ -234,6 +236,47 @@ def test_reading_does_not_create_a_missing_file(path):
         with pytest.raises(bl.StoreError, match=f"^store {re.escape(path)}: there is no such file$"):
             call()
     assert store.header("s") is None and not os.path.exists(path)
+
+
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+def test_an_empty_file_is_a_store_without_studies(path, mode):
+    """A file is empty while another process creates the store, and after a program that was killed at that time."""
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute(f"PRAGMA journal_mode = {mode}")
+    Path(path).touch()
+    before, url = Path(path).read_bytes(), f"sqlite:///{path}"
+    store = SqliteStore(path)
+    store.check()
+    assert store.names() == bl.Study.list(url) == [] and store.header("s") is None
+    for command in ("list", "show", "check", "export"):
+        assert cli.main(["study", command, url]) == cli.DONE
+    for call in (lambda: bl.Study.load("s", url), lambda: bl.Study.delete("s", url), lambda: store.events(7, 0)):
+        with pytest.raises(bl.StoreError, match="no stud"):
+            call()
+    assert Path(path).read_bytes() == before
+    # The store object that has seen the empty file can create a study.
+    assert store.create(header(), [record(0)]) and store.events(7, 0) == [record(0)] and store.names() == ["s"]
+    store.check()
+
+
+def test_a_file_that_another_process_completes_meanwhile_is_a_store(path, monkeypatch):
+    """Two processes create the store. Each finds an empty file, and one is faster at each step of the other."""
+    real, opened = SqliteStore._fetch, []
+
+    def fetch(self, connection, statement, arguments=()):
+        found = real(self, connection, statement, arguments)
+        if statement == "SELECT 1 FROM sqlite_master LIMIT 1" and not opened:
+            opened.append(SqliteStore(path))
+            opened[0].create(header("t", 8), [])
+        return found
+
+    monkeypatch.setattr(SqliteStore, "_fetch", fetch)
+    Path(path).touch()
+    store = SqliteStore(path)
+    assert store.header("s") is None and opened[0].names() == ["t"]
+    opened.clear()
+    os.remove(path)
+    assert store.create(header(), [record(0)]) and store.names() == ["s", "t"]
 
 
 def test_a_file_replaced_while_in_use_is_refused_until_it_is_restored(opened, path):
