@@ -27,6 +27,7 @@ from belated.run.progress import Progress, arriving_text
 from belated.run.raised import Place
 from belated.run.total import Total
 from belated.run.worker_errors import WorkerDied, WorkersDoNotStart, is_of_ray_task, worker_died
+from belated.store import StoreError
 from belated.study.study import Study
 from belated.warn import logger, warn
 
@@ -249,13 +250,13 @@ class Evaluations:
         self.submit(trial)
 
     def report(self, trial: Trial, outcome: Outcome) -> None:
-        """Report an outcome to the optimizer; an interrupted trial stays pending."""
-        if isinstance(outcome.error, KeyboardInterrupt):
-            return
-        if self.reports is not None and trial.state == "stopped":
-            LOGGER.info("trial %d was stopped; %s", trial.number, _point_in_words(trial))
+        """Report an outcome to the optimizer; the trial stays pending after an interrupt or an error of the store."""
+        if isinstance(outcome.error, KeyboardInterrupt) or outcome.stays_pending:
             return
         try:
+            if self.reports is not None and trial.state == "stopped":
+                LOGGER.info("trial %d was stopped; %s", trial.number, _point_in_words(trial))
+                return
             if outcome.wrong_attrs:
                 message = f"trial {trial.number}: {outcome.wrong_attrs}; {ATTRS_AS_TEXT}; further ones do not warn"
                 self.warn_once("attrs", message)
@@ -265,6 +266,12 @@ class Evaluations:
                 self.fail(trial, outcome)
         except AlreadyObserved as error:
             self.warn_once("reported elsewhere", f"{error}; that value stays")
+        except StoreError as error:
+            if outcome.value is None:
+                raise
+            # The value may be expensive, and the user can still report it.
+            value = f"the value of trial {trial.number}, which may still be pending, is {outcome.value!r}"
+            raise StoreError(f"{error}; {value}") from error
 
     def observe(self, trial: Trial, value: float, outcome: Outcome) -> None:
         """Report a value, and the data that f returned with the value, to the optimizer and the logger."""

@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, fields
 from time import perf_counter
 from types import BuiltinFunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -18,9 +18,12 @@ from belated._core import InvalidSetting, InvalidValue
 from belated.optimizers.report import usable_attrs
 from belated.run.raised import Place, Sendable, last_line_of_user
 from belated.space.arguments import finite, one_line, real_number
+from belated.store import StoreError
 
 if TYPE_CHECKING:
     from belated.run.curves import Reports
+
+T = TypeVar("T")
 
 _RETURNED_KEYS = ("value", "std", "cost", "attrs")
 _ACCEPTED = "return a number, or a mapping with value and optionally std, cost and attrs"
@@ -75,6 +78,8 @@ class RunningTrial:
     # The reported steps of this attempt.
     _curve: dict[int, float] = field(default_factory=dict, repr=False)
     _stopped: bool = field(default=False, repr=False)
+    # The error of the store in the last exchange with the run. Such an error is never a failure of the trial.
+    _store_error: StoreError | None = field(default=None, repr=False)
 
     def report(self, step: int, value: float) -> None:
         """Report the value of a step of the learning curve; see `Optimizer.report`.
@@ -89,15 +94,30 @@ class RunningTrial:
             The step has another value already.
         ConnectionError
             The worker cannot connect to the process of the run, or the run has ended.
+        StoreError
+            The study's store cannot be read or written. If the function does not catch this error, the run ends, and
+            the trial stays pending.
         """
-        number = _scalar(value)
-        self._stopped = self._channel.report(self.number, step, number, self._attempt) or self._stopped
+        number, channel = _scalar(value), self._channel
+        stops = self._exchange(lambda: channel.report(self.number, step, number, self._attempt))
+        self._stopped = stops or self._stopped
         self._curve[step] = number
 
     def should_stop(self) -> bool:
         """Return True if the function should end before the last step. Its result is then ignored."""
-        self._stopped = self._stopped or self._channel.should_stop(self.number)
+        channel = self._channel
+        self._stopped = self._stopped or self._exchange(lambda: channel.should_stop(self.number))
         return self._stopped
+
+    def _exchange(self, call: Callable[[], T]) -> T:
+        """Make a call to the process of the run, and note whether the store raised an error."""
+        try:
+            answer = call()
+        except StoreError as error:
+            self._store_error = error
+            raise
+        self._store_error = None
+        return answer
 
     @property
     def _channel(self) -> Reports:
@@ -149,6 +169,8 @@ class Outcome:
     place: Place | None = None
     #: Whether the trial was stopped before the last step of its curve.
     stopped: bool = False
+    #: Whether the trial stays pending, because `error` is an error of the store.
+    stays_pending: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         facts = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -191,7 +213,7 @@ class Objective:
         start = perf_counter()
         try:
             if trial is not None and reports is not None:
-                attempt = reports.start(number)
+                attempt = trial._exchange(lambda: reports.start(number))
                 if attempt is None:
                     return Outcome(stopped=True)
                 trial._attempt = attempt
@@ -203,8 +225,11 @@ class Objective:
                 return Outcome(duration=duration, stopped=True)
             return read_returned(returned, {} if trial is None else trial.attrs, duration)
         except BaseException as error:
-            if trial is not None and trial._stopped and isinstance(error, Exception):
-                return Outcome(duration=perf_counter() - start, stopped=True)
+            if trial is not None and isinstance(error, Exception):
+                if trial._stopped:
+                    return Outcome(duration=perf_counter() - start, stopped=True)
+                if trial._store_error is not None:  # f may have raised another error because of it
+                    return Outcome(error=trial._store_error, stays_pending=True)
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                 # Remove this frame from the traceback.
                 error.__traceback__ = error.__traceback__.tb_next

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from belated import _core
 from belated._core import InvalidSetting
 from belated.optimizers.curve_reports import checked_report
+from belated.store import StoreError
 
 if TYPE_CHECKING:
     from belated.optimizers.curve import Curve
@@ -78,7 +79,8 @@ class ReportServer:
         try:
             return {"result": getattr(self._direct, name)(*arguments)}
         except Exception as error:
-            return {"error": type(error).__name__, "message": str(error)}
+            name = "StoreError" if isinstance(error, StoreError) else type(error).__name__
+            return {"error": name, "message": str(error)}
 
     def close(self) -> None:
         """End the threads of the server, and close the socket. Evaluations that continue can no longer report."""
@@ -124,7 +126,7 @@ class RemoteReports:
                 f"cannot connect to the machine of the run ({type(error).__name__}: {error})"
             ) from error
         if "error" in answer:
-            kind = getattr(_core, answer["error"], RuntimeError)
+            kind = StoreError if answer["error"] == "StoreError" else getattr(_core, answer["error"], RuntimeError)
             raise kind(answer["message"])
         return answer["result"]
 

@@ -1,13 +1,18 @@
 """Tests of runs with learning curves: generators, reports of workers, and trials that are stopped."""
 
+import json
 import math
 from collections import Counter
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
 import belated as bl
+from belated.run.curves import DirectReports
 from belated.run.worker_errors import WorkerDied
+from belated.store.memory import MemoryStore
+from tests.unit.run.runs import failures_expected, forks
 
 SPACE = {"x": (0.0, 1.0)}
 STEPS = 9
@@ -209,3 +214,119 @@ def test_a_stopped_trial_whose_worker_dies_is_not_evaluated_again(retries):
     assert called == [trial.params["x"] for trial in result.trials]
     facts = [[(trial.state, trial.curve) for trial in each.trials] for each in (result, expected)]
     assert facts[0] == facts[1]
+
+
+class Busy(MemoryStore):
+    """A store that is busy when step 2 of trial 1 is reported, or when the value of trial 1 is."""
+
+    refused = ("Reported", 2)
+
+    @contextmanager
+    def writing(self, study):
+        with super().writing(study) as log:
+            yield log
+            for record in log.added:
+                [(kind, facts)] = json.loads(record.body).items()
+                if (kind, facts.get("step")) == self.refused and facts["number"] == 1:
+                    raise bl.StoreError("the store is busy")
+
+
+def wrapping(params, trial):
+    """A function whose library turns every error into another."""
+    try:
+        return reporting(params, trial)
+    except Exception as error:
+        raise RuntimeError("the training failed") from error
+
+
+def catching(params, trial):
+    """A function that goes on without reports."""
+    try:
+        return reporting(params, trial)
+    except bl.StoreError:
+        return params["x"]
+
+
+def failing_later(params, trial):
+    """A function that goes on with reports, and fails later."""
+    try:
+        trial.report(1, 0.25)
+        trial.report(2, 0.5)
+    except bl.StoreError:
+        trial.report(3, 0.75)
+    if trial.number == 1:
+        raise ZeroDivisionError
+    return 0.5
+
+
+ENGINES = pytest.mark.parametrize(
+    "workers", [{}, {"n_workers": 2}, {"processes": True}, {"executor": ProcessPoolExecutor}], ids=str
+)
+
+
+def run_in(store, f, workers):
+    """Return the study, and the error that ended the run or None."""
+    study = bl.Study("s", store, optimizer(stopping=None))
+    pool = workers["executor"](1) if "executor" in workers else None
+    error = None
+    try:
+        bl.maximize(f, optimizer=study, n_trials=4, **(workers | ({} if pool is None else {"executor": pool})))
+    except bl.StoreError as raised:
+        error = raised
+    finally:
+        if pool is not None:
+            pool.shutdown()
+    return study, error
+
+
+@forks
+@ENGINES
+@pytest.mark.parametrize("f", [rising, reporting, wrapping])
+def test_an_error_of_the_store_ends_the_run_and_the_trial_stays_pending(f, workers):
+    study, error = run_in(Busy(), f, workers)
+    assert "the store is busy" in str(error) and error.result.trials[1].number == 1
+    trial = study.trial(1)
+    assert trial.state == "pending" and trial.error is None and list(trial.curve) == [1]
+    assert study.trial(0).state == "observed"
+    trial.observe(0.5)
+    assert study.trial(1).value == 0.5
+
+
+@forks
+@ENGINES
+def test_a_function_that_catches_an_error_of_the_store_goes_on(workers):
+    study, error = run_in(Busy(), catching, workers)
+    assert (
+        error is None and {trial.state for trial in study.trials} == {"observed"} and list(study.trial(1).curve) == [1]
+    )
+
+
+@forks
+@ENGINES
+@failures_expected
+def test_a_later_failure_of_f_is_a_failure(workers):
+    study, error = run_in(Busy(), failing_later, workers)
+    assert error is None and str(study.trial(1).error) == "ZeroDivisionError" and list(study.trial(1).curve) == [1, 3]
+
+
+def test_the_first_and_the_last_exchange_with_the_store():
+    """The store is busy when an evaluation starts, when it asks whether to stop, and when its value is reported."""
+    for name in ("start", "should_stop"):
+        with pytest.MonkeyPatch.context() as patch:
+            real = getattr(DirectReports, name)
+
+            def busy(self, number, real=real):
+                if number == 1:
+                    raise bl.StoreError("the store is busy")
+                return real(self, number)
+
+            patch.setattr(DirectReports, name, busy)
+            study, error = run_in(MemoryStore(), reporting, {})
+        assert str(error) == "the store is busy" and study.trial(1).state == "pending"
+    store = Busy()
+    store.refused = ("Observed", None)
+    study, error = run_in(store, reporting, {})
+    value = study.trial(1).params["x"]
+    assert study.trial(
+        1
+    ).state == "pending" and f"the value of trial 1, which may still be pending, is {value!r}" in str(error)
