@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from belated._core import BelatedError
 from belated.store import Header, Record, Store, StoreError, open_store
-from belated.store.checksums import read_header, verified
+from belated.store.checksums import header, read_header, verified
 from belated.study.exported import read_exported
 from belated.study.study import Study
 
@@ -119,6 +119,7 @@ def export_command(arguments: argparse.Namespace) -> int:
                 _print_events(found.name, found.id, records)
         return DONE
     headers, events = store.salvage()
+    headers = _with_different_names(headers, events)
     known = {found.id: found.name for found in headers}
     if arguments.name is not None:
         known = {id: name for id, name in known.items() if name == arguments.name}
@@ -132,6 +133,21 @@ def export_command(arguments: argparse.Namespace) -> int:
     if sys.stderr is not None:
         print(f"belated: {len(headers)} studies and {len(events)} events are intact", file=sys.stderr)
     return DONE if known or wanted else FAILED
+
+
+def _with_different_names(headers: list[Header], events: list[tuple[int, Record]]) -> list[Header]:
+    """Rename studies of the same name, except for the one that was written to last: the others were deleted."""
+    written = {found.id: found.at for found in headers}
+    for study, record in events:
+        if study in written:
+            written[study] = max(written[study], record.at)
+    last = {found.name: found.id for found in sorted(headers, key=lambda found: written[found.id])}
+    return [
+        found
+        if last[found.name] == found.id
+        else header(found.id, f"{found.name} (deleted, {found.id})", read_header(found), found.at)
+        for found in headers
+    ]
 
 
 def _as_utf8(stream: Any) -> None:
@@ -180,8 +196,8 @@ def import_command(arguments: argparse.Namespace) -> None:
             f"{store.url} has studies of the names {taken} already, so that nothing was imported: import into another "
             "store, or a study with another name"
         )
-    for header, records in studies:
-        print(f"{header.name}: imported, {len(records)} events")
+    for imported, records in studies:
+        print(f"{imported.name}: imported, {len(records)} events")
 
 
 def _opened(file: str) -> IO[str]:

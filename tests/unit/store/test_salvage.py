@@ -205,6 +205,38 @@ def test_the_last_attributes_are_found(path):
     assert salvage(path)[0] == [header]
 
 
+@pytest.mark.parametrize("clock", [None, lambda: 5.0])
+def test_a_deleted_study_does_not_prevent_the_import_of_a_later_study_of_its_name(path, tmp_path, capsys, clock):
+    url, exported = f"sqlite:///{path}", tmp_path / "exported"
+
+    def create(name):
+        return bl.Study(name, url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0), time=clock)
+
+    create("dose").suggest(5)
+    # An open study keeps the write-ahead log, which still has the pages of deleted studies.
+    other = create("other")
+    other.observe(other.suggest(), 7.0)
+    for value in (1.0, 2.0):
+        bl.Study.delete("dose", url)
+        dose = create("dose")
+        dose.observe(dose.suggest(), value)
+    assert cli.main(["study", "export", "--salvage", url]) == cli.DONE
+    lines = capsys.readouterr().out
+    exported.write_text(lines, encoding="utf-8")
+    names = sorted(json.loads(line)["study"] for line in lines.splitlines() if '"definition": ' in line)
+    assert names[0] == "dose" and names[-1] == "other" and all("dose (deleted, " in name for name in names[1:-1])
+    assert len(names) == 4
+    assert cli.main(["study", "import", str(exported), f"{url}.all"]) == cli.DONE
+    assert cli.main(["study", "import", str(exported), f"{url}.one", "dose"]) == cli.DONE
+    for end in (".all", ".one"):
+        assert bl.Study.load("dose", url + end).best_value_ == 2.0
+    assert bl.Study.load("other", f"{url}.all").best_value_ == 7.0
+    assert sorted(each.n_trials for each in bl.Study.list(f"{url}.all")) == [1, 1, 1, 5]
+    capsys.readouterr()
+    assert cli.main(["study", "export", "--salvage", url, "dose"]) == cli.DONE
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
 def test_a_file_that_cannot_be_read_is_a_store_error(path, tmp_path):
     with pytest.raises(bl.StoreError, match=f"store {path}: cannot be read: "):
         salvage(path)
