@@ -16,6 +16,7 @@ from belated._core import BelatedError
 from belated.store import Header, Record, Store, StoreError, open_store
 from belated.store.checksums import header, read_header, verified
 from belated.study.exported import read_exported
+from belated.study.management import unless_deleted
 from belated.study.study import Study
 
 DONE, FAILED = 0, 1
@@ -72,11 +73,13 @@ def _report(store: Store, describe: Callable[[Study], str]) -> int:
     """Print one line for each study: its description, or the error that prevents loading it."""
     code = DONE
     for name in store.names():
+        text: str | None
         try:
-            text = describe(Study.load(name, store))
+            text = unless_deleted(store, name, lambda name: describe(Study.load(name, store)))
         except BelatedError as error:
             text, code = str(error), FAILED
-        print(f"{name}: {text}")
+        if text is not None:
+            print(f"{name}: {text}")
     return code
 
 
@@ -94,14 +97,18 @@ def show_command(arguments: argparse.Namespace) -> None:
     """Print the settings, the best trial and the last trials."""
     store = open_store(arguments.store)
     for name in _names(store, arguments.name):
-        study = Study.load(name, store)
-        trials = study.trials
-        print(f"{study!r}\n{len(trials)} trials, {len(study.pending_)} pending\nbest: {study.best_trial_}")
-        forecast = study.forecast()
-        if forecast.n_pending:
-            print(f"forecast: {forecast}")
-        for trial in trials[-_TRIALS_SHOWN:]:
-            print(f"  {trial}")
+        text = unless_deleted(store, name, lambda name: _shown(Study.load(name, store)))
+        if text is not None:
+            print(text)
+
+
+def _shown(study: Study) -> str:
+    trials = study.trials
+    text = f"{study!r}\n{len(trials)} trials, {len(study.pending_)} pending\nbest: {study.best_trial_}"
+    forecast = study.forecast()
+    if forecast.n_pending:
+        text += f"\nforecast: {forecast}"
+    return "\n".join([text, *(f"  {trial}" for trial in trials[-_TRIALS_SHOWN:])])
 
 
 def export_command(arguments: argparse.Namespace) -> int:
@@ -110,13 +117,11 @@ def export_command(arguments: argparse.Namespace) -> int:
     store = open_store(arguments.store)
     if not arguments.salvage:
         names = _names(store, arguments.name)
-        for name in names:
-            found = store.header(name)
-            if found is not None:
-                read_header(found)
-                records = verified(name, found.id, 0, store.events(found.id, 0))
-                print(header_line(found, len(records), len(names)))
-                _print_events(found.name, found.id, records)
+        studies = [unless_deleted(store, name, lambda name: _read(store, name)) for name in names]
+        exported = [each for each in studies if each is not None]
+        for found, records in exported:
+            print(header_line(found, len(records), len(exported)))
+            _print_events(found.name, found.id, records)
         return DONE
     headers, events = store.salvage()
     headers = _with_different_names(headers, events)
@@ -133,6 +138,14 @@ def export_command(arguments: argparse.Namespace) -> int:
     if sys.stderr is not None:
         print(f"belated: {len(headers)} studies and {len(events)} events are intact", file=sys.stderr)
     return DONE if known or wanted else FAILED
+
+
+def _read(store: Store, name: str) -> tuple[Header, list[Record]] | None:
+    found = store.header(name)
+    if found is None:
+        return None
+    read_header(found)
+    return found, verified(name, found.id, 0, store.events(found.id, 0))
 
 
 def _with_different_names(headers: list[Header], events: list[tuple[int, Record]]) -> list[Header]:

@@ -2,12 +2,13 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from belated._core import Action, InvalidPoint, InvalidSetting, InvalidValue, TrialRecord
+from belated.optimizers.constraints import Constraint
 from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.log import Observation
 from belated.optimizers.optimizer import Optimizer
@@ -23,6 +24,7 @@ from belated.study.shared_log import SharedLog
 from belated.warn import warn
 
 S = TypeVar("S", bound="ManagedStudy")
+T = TypeVar("T")
 
 # A warning contains at most this many numbers of trials.
 _NUMBERS_SHOWN = 10
@@ -58,7 +60,25 @@ class ManagedStudy(LifeCycle[SharedLog]):
     _store: Store
     if TYPE_CHECKING:
 
-        def __init__(self, name: str, store: Store, optimizer: Optimizer | None = None) -> None: ...
+        def __init__(
+            self,
+            name: str,
+            store: Store,
+            optimizer: Optimizer | None = None,
+            time: Callable[[], float] | None = None,
+            *,
+            constraints: Sequence[Constraint] | None = None,
+        ) -> None: ...
+
+        @classmethod
+        def _create(
+            cls,
+            name: str,
+            store: Store,
+            optimizer: Optimizer,
+            time: Callable[[], float] | None,
+            attrs: Mapping[str, Any] | None = None,
+        ) -> int | None: ...
 
     @classmethod
     def list(cls, store: "str | os.PathLike[str] | Store") -> "list[StudySummary]":
@@ -86,7 +106,8 @@ class ManagedStudy(LifeCycle[SharedLog]):
         [('first', {'observed': 1, 'pending': 1}, 0.5)]
         """
         opened = open_store(store)
-        return [_summary(cls(name, opened)) for name in opened.names()]
+        found = [unless_deleted(opened, name, lambda name: _summary(cls(name, opened))) for name in opened.names()]
+        return [each for each in found if each is not None]
 
     @classmethod
     def delete(cls, name: str, store: "str | os.PathLike[str] | Store") -> None:
@@ -166,8 +187,9 @@ class ManagedStudy(LifeCycle[SharedLog]):
         [{'dose': 0.2, 'unit': 'mg'}, {'dose': 0.7, 'unit': 'mg'}]
         """
         target = self._store if store is None else open_store(store)
+        exists = f"study {short_repr(name)} exists already in {target.url}: pass another name"
         if _is_printable(name) and target.header(name) is not None:
-            raise InvalidSetting(f"study {name!r} exists already in {target.url}: pass another name")
+            raise InvalidSetting(exists)
         self._constraints_for("copy")  # raises an error if the constraints are missing
         log, mine = self._current_log(), self._optimizer
         made = optimizer_from(definition_of(mine), mine.time, mine.constraints)
@@ -180,10 +202,9 @@ class ManagedStudy(LifeCycle[SharedLog]):
                 left_out["pending"].append(number)
             elif not _add(made, record, mine):
                 left_out["outside"].append(number)
-        copied = type(self)(name, target, made)
-        attrs = self.attrs
-        if attrs:
-            copied.set_attrs(attrs)
+        if self._create(name, target, made, made.time, self.attrs) is None:
+            raise InvalidSetting(exists)
+        copied = type(self)(name, target, time=made.time, constraints=mine.constraints)
         reasons = {"outside": "do not belong to the space", "pending": "are pending"}
         found = [f"{_numbers(left_out[key])} {reason}" for key, reason in reasons.items() if left_out[key]]
         if found:
@@ -238,6 +259,18 @@ class ManagedStudy(LifeCycle[SharedLog]):
         if found is None or found.id != self._log.id:
             raise StoreError(f"study {self.name!r} was deleted from {self._store.url}")
         return found
+
+
+def unless_deleted(store: Store, name: str, read: Callable[[str], T]) -> T | None:
+    """Call a function that reads the study of this name. Return None if another process deletes it meanwhile."""
+    while (found := store.header(name)) is not None:
+        try:
+            return read(name)
+        except StoreError:
+            now = store.header(name)
+            if now is not None and now.id == found.id:
+                raise
+    return None
 
 
 def _summary(study: ManagedStudy) -> StudySummary:

@@ -89,8 +89,7 @@ class Study(ManagedStudy):
         *,
         constraints: Sequence[Constraint] | None = None,
     ) -> None:
-        if not _is_printable(name):
-            raise InvalidSetting(f"name={short_repr(name)} is not usable: pass a printable string")
+        _check_printable(name)
         if optimizer is not None and not isinstance(optimizer, Optimizer):
             raise InvalidSetting(f"optimizer={short_repr(optimizer)} is not usable: pass an optimizer of belated")
         if constraints is not None and optimizer is not None:
@@ -205,7 +204,7 @@ class Study(ManagedStudy):
 
     def _open(self, given: Optimizer | None) -> None:
         found = self._store.header(self.name)
-        created = False
+        created: int | None = None
         while found is None:
             if given is None:
                 there = "none"
@@ -215,18 +214,11 @@ class Study(ManagedStudy):
                     f"there is no study {self.name!r} in {self._store.url}, which has {there}: "
                     "bl.Study(name, store, optimizer=…) creates one"
                 )
-            if not is_usable_name(self.name):
-                raise InvalidSetting(
-                    f"name={short_repr(self.name)} has {len(self.name.encode())} bytes in UTF-8: pass a printable "
-                    f"string of at most {LONGEST_NAME}"
-                )
-            # Draw the id at random, so that events of two studies cannot be confused.
-            new, at = int.from_bytes(os.urandom(6), "big"), seconds(self._time or clocks.time)
-            records = [with_checksum(new, seq, None, at, body) for seq, body in enumerate(given._log.events(0))]
-            created = self._store.create(header(new, self.name, definition_of(given), at), records)
+            created = self._create(self.name, self._store, given, self._time)
             found = self._store.header(self.name)
         definition = read_header(found)
-        if given is not None and not created:
+        is_new = found.id == created
+        if given is not None and not is_new:
             self._compare(definition, given)
         self._token = f"study {found.id}"
         self._stored_constraints = list(definition["arguments"].get("constraints", ()))
@@ -240,8 +232,33 @@ class Study(ManagedStudy):
         self._problem = self._optimizer._problem
         self._log = SharedLog(self._optimizer._log, self._store, self.name, found.id)
         self.sync()
-        if not created:
+        if not is_new:
             self._check_suggested()
+
+    @classmethod
+    def _create(
+        cls,
+        name: str,
+        store: Store,
+        optimizer: Optimizer,
+        time: Callable[[], float] | None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> int | None:
+        """Create a study with an optimizer's trials in one transaction.
+
+        Return its id, or None if a study of this name exists.
+        """
+        _check_printable(name)
+        if not is_usable_name(name):
+            raise InvalidSetting(
+                f"name={short_repr(name)} has {len(name.encode())} bytes in UTF-8: pass a printable string of at most "
+                f"{LONGEST_NAME}"
+            )
+        # Draw the id at random, so that events of two studies cannot be confused.
+        new, at = int.from_bytes(os.urandom(6), "big"), seconds(time or clocks.time)
+        records = [with_checksum(new, seq, None, at, body) for seq, body in enumerate(optimizer._log.events(0))]
+        definition = definition_of(optimizer) | ({"attrs": attrs, "revision": 1} if attrs else {})
+        return new if store.create(header(new, name, definition, at), records) else None
 
     def _check_suggested(self) -> None:
         """Check that every point that was suggested so far satisfies the given constraints."""
@@ -464,6 +481,11 @@ def is_usable_name(name: object) -> TypeGuard[str]:
 
 def _is_printable(name: object) -> TypeGuard[str]:
     return isinstance(name, str) and name != "" and name.isprintable()
+
+
+def _check_printable(name: object) -> None:
+    if not _is_printable(name):
+        raise InvalidSetting(f"name={short_repr(name)} is not usable: pass a printable string")
 
 
 def _check_key(key: str | None) -> None:

@@ -141,6 +141,62 @@ def test_a_store_without_studies(url):  # noqa: F811
     assert bl.Study.list(url) == []
 
 
+READS = {
+    "list": lambda url: [each.name for each in bl.Study.list(url)],
+    "command list": lambda url: cli.main(["study", "list", url]),
+    "show": lambda url: cli.main(["study", "show", url]),
+    "check": lambda url: cli.main(["study", "check", url]),
+    "export": lambda url: cli.main(["study", "export", url]),
+}
+
+
+@pytest.mark.parametrize("kind", READS)
+@pytest.mark.parametrize("again", [False, True], ids=["deleted", "created again"])
+@pytest.mark.parametrize("moment", ["names", "header", "events"])
+def test_reading_all_studies_leaves_out_those_that_are_deleted_meanwhile(
+    url,
+    kind,
+    again,
+    moment,
+    monkeypatch,
+    capsys,
+    tmp_path,  # noqa: F811
+):
+    for name in "abc":
+        bl.Study(name, url, random_search()).add({"x": 0.5}, 1.0)
+    number, opened = store.open_store(url).header("b").id, store.open_store(url)
+    real = getattr(type(opened), moment)
+
+    def then_deleted(self, *arguments):
+        """Read, as another process deletes study b just after the names, after its header, or before its events."""
+        if moment == "events" and arguments[0] == number:
+            delete()
+        found = real(self, *arguments)
+        if moment == "names" or (moment == "header" and arguments == ("b",)):
+            delete()
+        return found
+
+    def delete():
+        monkeypatch.setattr(type(opened), moment, real)
+        bl.Study.delete("b", url)
+        if again:
+            bl.Study("b", url, random_search()).add({"x": 0.25}, 2.0)
+
+    monkeypatch.setattr(type(opened), moment, then_deleted)
+    found = READS[kind](url)
+    said = capsys.readouterr().out
+    if kind == "list":
+        assert sorted(found) == (["a", "b", "c"] if again else ["a", "c"])
+        return
+    assert found == cli.DONE and "StoreError" not in said and "damaged" not in said
+    assert ("best 2.0" in said) == (again and kind == "command list")
+    if kind == "export":
+        (tmp_path / "file").write_text(said, encoding="utf-8")
+        copy = str(tmp_path / "copy.db")
+        assert cli.main(["study", "import", str(tmp_path / "file"), f"sqlite:///{copy}"]) == cli.DONE
+        assert [each.best_value for each in bl.Study.list(f"sqlite:///{copy}") if each.name == "b"] == [2.0] * again
+
+
 # Attributes.
 
 
@@ -270,6 +326,39 @@ def test_a_copy_has_all_finished_trials(url, clock, tmp_path):  # noqa: F811
         elsewhere = study.copy("s", store=tmp_path / "other.db")
     again = bl.Study.load("s", elsewhere.store)
     assert [facts(trial) for trial in again.trials] == expected and again.attrs == {"data": "v3"}
+
+
+def test_a_copy_is_created_in_one_transaction(url, monkeypatch):  # noqa: F811
+    study = bl.Study("s", url, random_search())
+    study.add({"x": 0.5}, 1.0)
+    study.set_attrs({"data": "v3"})
+    opened = type(store.open_store(url))
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    # Nothing is written after the creation, which has all trials and attributes.
+    with monkeypatch.context() as patch:
+        patch.setattr(opened, "replace_header", killed)
+        patch.setattr(opened, "writing", killed)
+        copy = study.copy("copy")
+    assert copy.attrs == {"data": "v3"} and copy.n_trials == 1
+    copy.set_attrs({"data": "v4", "more": 1})
+    assert bl.Study.load("copy", url).attrs == {"data": "v4", "more": 1} and study.attrs == {"data": "v3"}
+    # Another process creates a study of the name after it was found to be free.
+    real = opened.header
+
+    def overtaken(self, name):
+        found = real(self, name)
+        if name == "late":
+            monkeypatch.setattr(opened, "header", real)
+            bl.Study("late", url, random_search())
+        return found
+
+    monkeypatch.setattr(opened, "header", overtaken)
+    with pytest.raises(bl.InvalidSetting, match="study 'late' exists already in .*: pass another name"):
+        study.copy("late")
+    assert bl.Study.load("late", url).n_trials == 0 and bl.Study.load("late", url).attrs == {}
 
 
 def test_trials_outside_the_new_space_are_left_out(url):  # noqa: F811
