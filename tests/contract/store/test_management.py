@@ -142,11 +142,11 @@ def test_a_store_without_studies(url):  # noqa: F811
 
 
 READS = {
-    "list": lambda url: [each.name for each in bl.Study.list(url)],
-    "command list": lambda url: cli.main(["study", "list", url]),
-    "show": lambda url: cli.main(["study", "show", url]),
-    "check": lambda url: cli.main(["study", "check", url]),
-    "export": lambda url: cli.main(["study", "export", url]),
+    "list": lambda place: [each.name for each in bl.Study.list(place)],
+    "command list": lambda place: cli.main(["study", "list", place]),
+    "show": lambda place: cli.main(["study", "show", place]),
+    "check": lambda place: cli.main(["study", "check", place]),
+    "export": lambda place: cli.main(["study", "export", place]),
 }
 
 
@@ -154,13 +154,13 @@ READS = {
 @pytest.mark.parametrize("again", [False, True], ids=["deleted", "created again"])
 @pytest.mark.parametrize("moment", ["names", "header", "events"])
 def test_reading_all_studies_leaves_out_those_that_are_deleted_meanwhile(
-    url,
+    url,  # noqa: F811
     kind,
     again,
     moment,
     monkeypatch,
     capsys,
-    tmp_path,  # noqa: F811
+    tmp_path,
 ):
     for name in "abc":
         bl.Study(name, url, random_search()).add({"x": 0.5}, 1.0)

@@ -416,6 +416,20 @@ def test_a_study_hidden_by_damage_is_not_created_again(path):
     assert store.salvage() == ([header("dose-finding")], [(ID, record(0))])
 
 
+def test_a_creation_does_not_read_the_events_of_other_studies(path):
+    """The number of steps of SQLite's virtual machine under the write lock is independent of the number of events."""
+    store = SqliteStore(path)
+    store.create(header(), [record(seq) for seq in range(20_000)])
+    steps = []
+    for n in range(2):
+        ticks = []
+        store._connection.set_progress_handler(lambda ticks=ticks: ticks.append(1), 100)
+        store.create(header(f"new {n}", 8 + n), [])
+        steps.append(len(ticks))
+        store.delete(7)
+    assert steps[0] <= steps[1] + 5 and steps[0] < 50
+
+
 @pytest.mark.parametrize(
     ("statement", "table"),
     [("INSERT INTO heads VALUES (99, 0)", "heads"), ("UPDATE studies SET id = 8", "events")],
