@@ -455,7 +455,11 @@ class Study(ManagedStudy):
             )
         check_picklable(self._functions)
         opened = partial(type(self), constraints=self._functions) if self._functions else type(self)
-        return opened, (self.name, self._store.url, None, self._time)
+        return opened, (self.name, self._store.url, None, self._time), self._log.id
+
+    def __setstate__(self, known: int) -> None:
+        if self._log.id != known:
+            raise StoreError(f"study {self.name!r} was deleted from {self._store.url}, and another has its name now")
 
     def __repr__(self) -> str:
         return f"Study({self.name!r}, {self.store!r}, {self._optimizer!r})"
@@ -471,6 +475,7 @@ class Study(ManagedStudy):
         idle = self._log.lock.acquire(blocking=False)
         self._log.lock = threading.RLock()
         if not idle:
+            self._header()  # raises an error if the study was deleted
             self._open(None)
 
 

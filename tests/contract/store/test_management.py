@@ -1,8 +1,11 @@
 """Studies are listed, copied and deleted, and have attributes, in every store."""
 
 import json
+import os
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from datetime import datetime, timezone
 
 import pytest
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 import belated as bl
 from belated import cli, store
 from tests.contract.store.test_contract import header, record, url  # noqa: F401
+from tests.unit.study.forks import suggests_in_a_fork
 
 
 def random_search(**arguments):
@@ -110,6 +114,38 @@ def test_the_error_for_an_unknown_study_names_the_studies(url, name):  # noqa: F
     bl.Study("s", url, random_search())
     with pytest.raises(bl.StoreError, match=r"there is no study .* which has \['s'\]"):
         bl.Study.delete(name, url)
+
+
+def test_a_pickle_of_a_deleted_study_is_not_a_study_of_the_same_name(url):  # noqa: F811
+    for constraints in (None, [positive]):
+        study = bl.Study("s", url, random_search(constraints=constraints))
+        pickled = pickle.dumps(study)
+        assert pickle.loads(pickled)._log.id == deepcopy(study)._log.id == study._log.id
+        bl.Study.delete("s", url)
+        with pytest.raises(bl.StoreError, match="there is no study 's'"):
+            pickle.loads(pickled)
+        bl.Study("s", url, random_search(constraints=constraints))
+        with pytest.raises(bl.StoreError, match="study 's' was deleted from .*, and another has its name now"):
+            pickle.loads(pickled)
+        bl.Study.delete("s", url)
+
+
+def positive(params):
+    return params["x"] > 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_fork_of_a_deleted_study_does_not_use_a_study_of_the_same_name(url):  # noqa: F811
+    if url.startswith("memory"):
+        pytest.skip("a forked process has a copy of a store in memory")
+    study = bl.Study("s", url, random_search())
+    bl.Study.delete("s", url)
+    new = bl.Study("s", url, random_search())
+    for locks in ([], [study._log.lock]):
+        assert not suggests_in_a_fork(study, *locks)
+    assert new.n_trials == 0
 
 
 # Lists.

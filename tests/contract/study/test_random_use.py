@@ -7,6 +7,7 @@ checks its events. Handles of deleted studies never read or write the study that
 """
 
 import os
+import pickle
 import sqlite3
 import sys
 import tempfile
@@ -188,12 +189,15 @@ class RandomUse(RuleBasedStateMachine):
         """Delete the study. Another study gets its name."""
         if abs(self.clock.now) == 1e308:
             self.clock.now = 0.0
+        pickled = pickle.dumps(self.studies[which])
         bl.Study.delete(self.name, [self.path, self.link][which])
         assert self.name not in [each.name for each in bl.Study.list(self.path)]
         self.deleted = (self.deleted + self.studies)[-4:]
         new = bl.Study(self.name, self.path, OPTIMIZERS[kind](self.clock), time=self.clock)
         self.studies = [new, bl.Study.load(self.name, self.link, time=self.clock)]
         self.expected, self.attrs = [], {}
+        with pytest.raises(bl.StoreError, match="was deleted"):
+            pickle.loads(pickled)
         self.use_deleted(which, reads)
 
     @rule(which=st.integers(0, 3), reads=st.booleans())
