@@ -244,10 +244,7 @@ class Study(ManagedStudy):
         time: Callable[[], float] | None,
         attrs: Mapping[str, Any] | None = None,
     ) -> int | None:
-        """Create a study with an optimizer's trials in one transaction.
-
-        Return its id, or None if a study of this name exists.
-        """
+        """Create a study in one transaction; return its id, or None if a study of this name exists."""
         _check_printable(name)
         if not is_usable_name(name):
             raise InvalidSetting(
