@@ -52,15 +52,18 @@ def test_an_unpickled_outcome_has_its_traceback_as_text():
     assert "objective.py" not in text and 'params["y"]' in text
 
 
-def test_attrs_that_cannot_be_pickled_are_dropped_with_a_reason():
-    attrs = {"f": lambda: 0}
-    value = pickle.loads(pickle.dumps(Outcome(1.0, 0.5, 2.0, attrs, 0.25)))
-    assert (value.value, value.attrs, value.std, value.cost, value.duration) == (None, None, 0.5, 2.0, 0.25)
-    assert value.problem.startswith("f set attrs that cannot be sent to another process: ")
-    assert "pickle" in value.problem.lower()
-    assert pickle.loads(pickle.dumps(Outcome(attrs=attrs, problem="f returned nan"))).problem == "f returned nan"
-    error = pickle.loads(pickle.dumps(Outcome(attrs=attrs, error=OSError("no"))))
-    assert (error.attrs, str(error.error), error.problem) == (None, "no", "")
+def test_attrs_that_cannot_be_pickled_become_text_with_a_reason():
+    attrs = {"f": print, "n": 1, "g": lambda: 0}
+    returned = {"value": 1.0, "std": 0.5, "cost": 2.0, "attrs": attrs}
+    for sent in (
+        read_returned(returned, {}, 0.25),
+        read_returned({"value": 1.0, "std": 0.5, "cost": 2.0}, attrs, 0.25),
+    ):
+        value = pickle.loads(pickle.dumps(sent))
+        assert (value.value, value.std, value.cost, value.duration, value.problem) == (1.0, 0.5, 2.0, 0.25, "")
+        assert value.attrs["n"] == 1 and "<lambda>" in value.attrs["g"] and "attrs['f']" in value.wrong_attrs
+    failed = pickle.loads(pickle.dumps(read_returned(float("nan"), attrs, 0.25)))
+    assert failed.value is None and failed.problem.startswith("f returned nan") and failed.attrs["n"] == 1
     kept = Outcome(1.0, attrs={"a": [1]})
     assert pickle.loads(pickle.dumps(kept)) == kept
 
@@ -241,14 +244,14 @@ class Running(ManualExecutor):
 
 
 @pytest.mark.filterwarnings("ignore:trial 0 failed:belated.BelatedWarning")
-def test_a_failed_trial_whose_attrs_cannot_be_kept_keeps_its_error():
+def test_a_failed_trial_whose_attrs_are_not_json_keeps_its_error():
     def fails(params, trial):
-        trial.attrs["f"] = object()
+        trial.attrs["f"] = 1j
         raise OSError("no such level")
 
-    message = "^attrs of trial 0 were not kept: "
+    message = r"^trial 0: attrs\['f'\]=1j is not JSON data.*; the report is stored"
     with pytest.warns(bl.BelatedWarning, match=message) as warned, pytest.raises(bl.RunError) as caught:
         bl.maximize(fails, SPACE, n_trials=2)
-    assert len([each for each in warned if "were not kept" in str(each.message)]) == 1
+    assert len([each for each in warned if "the report is stored" in str(each.message)]) == 1
     trials = caught.value.result.trials
-    assert [(str(trial.error), trial.attrs) for trial in trials] == [("OSError: no such level", {})] * 2
+    assert [(str(trial.error), trial.attrs) for trial in trials] == [("OSError: no such level", {"f": "1j"})] * 2
