@@ -73,7 +73,7 @@ def error_facts(error: Any) -> tuple[str, str, str | None] | None:
     elif isinstance(error, BaseException):
         kind, message = type(error).__name__, _or_reason(lambda: str(error), "its message")
         has_trace = error.__traceback__ is not None or error.__cause__ is not None
-        trace = _or_reason(lambda: format_traceback(error), "formatting it") if has_trace else None
+        trace = format_traceback(error) if has_trace else None
     else:
         raise InvalidValue(
             f"error={short_repr(error)} is not usable: pass the exception, or a string that says what went wrong "
@@ -92,9 +92,19 @@ def _or_reason(text: Callable[[], str], what: str) -> str:
         return f"({what} raised {type(raised).__name__})"
 
 
+class TracebackText(Exception):
+    """The cause of an error without frames. The cause shows the traceback of the error as text."""
+
+    def __str__(self) -> str:
+        return f"in a worker:\n\n{self.args[0]}"
+
+
 def format_traceback(error: BaseException) -> str:
     """Return the traceback of an error as Python prints it, with long messages shortened."""
-    return "".join(_short_form(error).format())
+    cause = error.__cause__
+    if isinstance(cause, TracebackText):
+        return str(cause.args[0])
+    return _or_reason(lambda: "".join(_short_form(error).format()), "formatting it")
 
 
 def format_error(error: BaseException) -> str:

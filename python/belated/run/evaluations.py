@@ -24,7 +24,7 @@ from belated.optimizers.trial import Trial
 from belated.run.budget import Budget
 from belated.run.objective import Objective, Outcome, evaluate
 from belated.run.progress import Progress, arriving_text
-from belated.run.raised import Place
+from belated.run.raised import Place, without_objects
 from belated.run.total import Total
 from belated.run.worker_errors import WorkerDied, WorkersDoNotStart, is_of_ray_task, worker_died
 from belated.store import StoreError
@@ -312,6 +312,8 @@ class Evaluations:
         reason = outcome.problem if outcome.error is None else outcome.error
         trial.fail(error=reason, duration=outcome.duration, attrs=outcome.attrs)
         self.n_failed += 1
+        if outcome.error is not None and outcome.caught:
+            outcome.error = without_objects(outcome.error)
         self.failure, self.error = failure, outcome.error
         if LOGGER.isEnabledFor(logging.INFO):
             LOGGER.info("trial %d failed: %s; %s", trial.number, failure, _point_in_words(trial))

@@ -16,7 +16,7 @@ import numpy as np
 
 from belated._core import InvalidSetting, InvalidValue
 from belated.optimizers.report import usable_attrs
-from belated.run.raised import Place, Sendable, last_line_of_user
+from belated.run.raised import Place, Sendable, drop_frames, last_line_of_user
 from belated.space.arguments import finite, one_line, real_number
 from belated.store import StoreError
 
@@ -232,13 +232,15 @@ class Objective:
                     return Outcome(error=trial._store_error, stays_pending=True)
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                 # Remove this frame from the traceback.
-                error.__traceback__ = error.__traceback__.tb_next
+                error.with_traceback(error.__traceback__.tb_next)
             caught = isinstance(error, self.catch) and not isinstance(error, KeyboardInterrupt)
             duration = perf_counter() - start
             # Errors that the user names in `catch` are expected, and never end a run.
             named = tuple(each for each in self.catch if each not in (Exception, BaseException))
             place = None if isinstance(error, named) else last_line_of_user(error)
             attrs, wrong = usable_attrs(None if trial is None else trial.attrs)
+            if caught:
+                drop_frames(error)
             return Outcome(
                 attrs=attrs or None, duration=duration, wrong_attrs=wrong, error=error, caught=caught, place=place
             )

@@ -6,7 +6,7 @@ import traceback
 from functools import cache
 from typing import Any, NamedTuple
 
-from belated.optimizers.report import format_error, format_traceback
+from belated.optimizers.report import TracebackText, format_error, format_traceback
 from belated.warn import in_package
 
 
@@ -62,12 +62,38 @@ class Sendable:
 
 
 def _with_text(error: BaseException, text: str) -> BaseException:
-    error.__cause__ = _WorkerTraceback(text)
+    # Some classes of exceptions are frozen dataclasses, which refuse to set attributes.
+    object.__setattr__(error, "__cause__", TracebackText(text))
     return error
 
 
-class _WorkerTraceback(Exception):
-    """The cause of an error from another process. The cause shows the traceback of the error as text."""
+def drop_frames(error: BaseException) -> None:
+    """Replace the traceback of an error by its text.
 
-    def __str__(self) -> str:
-        return f"in a worker:\n\n{self.args[0]}"
+    The frames of a traceback keep all local variables alive, for example a model that takes most of the memory.
+    """
+    text = format_traceback(error)
+    waiting: list[Any] = [error]
+    seen: set[int] = set()
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, BaseException) and id(each) not in seen:
+            seen.add(id(each))
+            waiting += [each.__cause__, each.__context__, *(getattr(each, "exceptions", None) or ())]
+            each.with_traceback(None)
+    object.__setattr__(error, "__context__", None)
+    _with_text(error, text)
+
+
+def without_objects(error: BaseException) -> BaseException:
+    """Return an error of the same type with the same cause, but without the objects that the error refers to.
+
+    For example, an AttributeError refers to the object that lacks the attribute.
+    """
+    plain = all(isinstance(each, (str, int, float)) for each in error.args)
+    try:
+        bare = type(error).__new__(type(error), *(error.args if plain else [str(error)]))
+    except Exception:
+        bare = RuntimeError(format_error(error))
+    object.__setattr__(bare, "__cause__", error.__cause__)
+    return bare
