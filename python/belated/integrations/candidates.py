@@ -5,12 +5,10 @@ A *candidate* is a trial of the optimizer. A *fit* is a candidate on one split o
 
 import math
 import time
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,8 +16,10 @@ import numpy as np
 from belated._core import BelatedError
 from belated.integrations.distributions import DistributionSpace
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.tree import TreeSearch
 from belated.optimizers.trial import Trial
 from belated.study.study import Study
+from belated.warn import warn
 
 # The result of scikit-learn's `_fit_and_score` for one fit: the scores, the times, and the error if the fit failed.
 Outcome: TypeAlias = dict[str, Any]
@@ -76,6 +76,9 @@ class Candidates:
     deadline: float
     made: list[Candidate] = field(default_factory=list)
     _waiting: deque[Fit] = field(default_factory=deque)
+    # The index of the space from which candidates are chosen, and the points that were chosen from it.
+    _space: int = 0
+    _chosen: list[Any] = field(default_factory=list)
 
     @property
     def n_iter(self) -> int:
@@ -84,14 +87,30 @@ class Candidates:
 
     def next_candidate(self) -> int | None:
         """Choose the next candidate and return its number, or None if the search is over."""
-        number = len(self.made)
-        if number == self.n_iter or (number and time.monotonic() >= self.deadline):
+        if self.made and time.monotonic() >= self.deadline:
             return None
-        ends = list(accumulate(each.n_candidates for each in self.spaces))
-        chosen = bisect_right(ends, number)
-        trial = self.spaces[chosen].optimizer.suggest()
-        self.made.append(Candidate(trial, self.spaces[chosen].space.values(trial.params), {}, chosen))
-        return number
+        while self._space < len(self.spaces):
+            optimizer, space, n_candidates = self.spaces[self._space]
+            trial = self._new_trial(optimizer) if len(self._chosen) < n_candidates else None
+            if trial is not None:
+                self._chosen.append(trial._record.place)
+                self.made.append(Candidate(trial, space.values(trial.params), {}, self._space))
+                return len(self.made) - 1
+            if len(self._chosen) < n_candidates:
+                warn_few_points(len(self._chosen), n_candidates)
+            self._space, self._chosen = self._space + 1, []
+        return None
+
+    def _new_trial(self, optimizer: Optimizer | Study) -> Trial | None:
+        """Return a trial at a point that was not chosen before, or None if all points were chosen."""
+        # An abandoned point is suggested again only after another result, or if all points were chosen or abandoned.
+        for _ in range(len(self._chosen) + 1):
+            trial = optimizer.suggest()
+            # Repetitions are part of the algorithms for trees.
+            if isinstance(optimizer._optimizer, TreeSearch) or trial._record.place not in self._chosen:
+                return trial
+            trial.abandon()
+        return None
 
     def next_fit(self) -> Fit | None:
         """Return the next fit, or None if the search is over. If no fit is left, start a new candidate."""
@@ -128,6 +147,11 @@ class Candidates:
                 # This code runs while another error is handled.
                 with suppress(BelatedError):
                     candidate.trial.abandon()
+
+
+def warn_few_points(n_points: int, n_candidates: int) -> None:
+    """Warn that a space has fewer points than the candidates that were asked for."""
+    warn(f"the space has {n_points} points, fewer than the {n_candidates} candidates: each point is evaluated once")
 
 
 def _report(trial: Trial, outcomes: Sequence[Outcome], objective: str | None) -> None:

@@ -69,7 +69,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         one after the other, each with its own optimizer. If a number is left out, it is `n_iter`.
     n_iter : int, default 50
         The number of candidates to evaluate. The first 4 to 10 candidates are spread over the space. The model chooses
-        the later candidates.
+        the later candidates. If the space has fewer points, each point is evaluated once, with a warning.
     optimizer : callable, optional
         Called as ``optimizer(space, seed=seed)``, returns the optimizer or the `Study` that chooses the candidates. The
         callable may be an optimizer's class, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Default None:

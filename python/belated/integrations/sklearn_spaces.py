@@ -1,5 +1,6 @@
 """The spaces of a `BelatedSearchCV`, and the optimizers that choose candidates from them."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -8,11 +9,12 @@ from sklearn.utils import check_random_state
 
 from belated._core import InvalidSetting, InvalidSpace
 from belated.integrations.arguments import check_optimizer, positive_integer
-from belated.integrations.candidates import SearchedSpace
+from belated.integrations.candidates import SearchedSpace, warn_few_points
 from belated.integrations.distributions import DistributionSpace
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.curve import Curve
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.tree import TreeSearch
 from belated.short_repr import short_repr
 from belated.study.study import Study
 
@@ -64,7 +66,12 @@ def with_optimizers(
     searched = []
     for space, number in spaces:
         seed = int(random.randint(np.iinfo(np.int32).max))
-        searched.append(SearchedSpace(_new_optimizer(make, space, seed, curve), space, number))
+        optimizer = _new_optimizer(make, space, seed, curve)
+        n_points = math.prod(each.n_levels or math.inf for each in space.space.values())
+        if n_points < number and not isinstance(optimizer._optimizer, TreeSearch):
+            warn_few_points(int(n_points), number)
+            number = int(n_points)
+        searched.append(SearchedSpace(optimizer, space, number))
     return searched
 
 

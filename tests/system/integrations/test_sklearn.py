@@ -195,17 +195,17 @@ def test_several_workers_give_the_results_of_one_worker(backend):
 
 
 class Waiting(ClassifierMixin, BaseEstimator):
-    """A classifier. If `slow` is set, the fit lasts until twelve other fits have ended."""
+    """A classifier. If `number` is 0, the fit lasts until twelve other fits have ended."""
 
     others_are_done = threading.Event()
     others = []
 
-    def __init__(self, slow=0):
-        self.slow = slow
+    def __init__(self, number=1):
+        self.number = number
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
-        if self.slow:
+        if self.number == 0:
             assert self.others_are_done.wait(30)
         else:
             self.others.append(self)
@@ -223,15 +223,15 @@ def test_a_slow_candidate_does_not_block_other_workers():
 
     def scripted(space, seed):
         optimizer = bl.RandomSearch(space, seed=seed)
-        for slow in [1] + [0] * 12:
-            optimizer.enqueue({"slow": slow})
+        for number in range(13):
+            optimizer.enqueue({"number": number})
         return optimizer
 
     arguments = {"optimizer": scripted, "n_iter": 13, "cv": ShuffleSplit(1, random_state=0), "error_score": "raise"}
     with joblib.parallel_config(backend="threading"):
-        search = search_of(Waiting(), {"slow": [0, 1]}, n_jobs=2, refit=False, **arguments).fit(X, Y)
+        search = search_of(Waiting(), {"number": (0, 12)}, n_jobs=2, refit=False, **arguments).fit(X, Y)
     # The results are in the order in which candidates were chosen, although the candidates ended in another order.
-    assert [params["slow"] for params in search.cv_results_["params"]] == [1] + [0] * 12
+    assert [params["number"] for params in search.cv_results_["params"]] == list(range(13))
 
 
 def test_results_are_known_before_the_next_candidate_is_chosen():
@@ -400,6 +400,54 @@ def test_candidates_may_come_from_a_study(tmp_path):
     trials = second.optimizer_.trials
     assert [trial.params for trial in trials] == first.cv_results_["params"] + second.cv_results_["params"]
     assert len(second.optimizer_.trials_dataframe()) == 8
+
+
+class Rated(ClassifierMixin, BaseEstimator):
+    """A classifier with random scores, whose fits of large values of `a` fail."""
+
+    def __init__(self, a=0, b=0):
+        self.a, self.b = a, b
+
+    def fit(self, X, y):
+        if self.a == 9:
+            raise ValueError("a is too large")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def score(self, X, y):
+        return self.a - self.b + np.random.default_rng(len(X) + 7 * self.a + self.b).normal(0, 3)
+
+
+SMALL_SPACES = {
+    "grid": ({"a": [1, 2, 3], "b": (0, 3)}, 12),
+    "failures": ({"a": [1, 9, 3], "b": (0, 3)}, 12),
+    "conditions": ({"a": [1, 2, 3], "b": bl.Integer(1, 4, when={"a": 2})}, 6),
+    "list": ([{"a": [1, 2]}, ({"b": (0, 3)}, 2), {"a": [3], "b": [0, 1, 2]}], 7),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the space has:belated.BelatedWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning", "ignore:One or more of the test scores")
+@pytest.mark.parametrize("optimizer", [bl.BayesOpt, bl.RandomSearch])
+@pytest.mark.parametrize("name", SMALL_SPACES)
+def test_no_candidate_is_repeated_and_a_small_space_ends_the_search(name, optimizer):
+    space, n_points = SMALL_SPACES[name]
+    for n_iter in (30, n_points - 1):
+        arguments = {"optimizer": optimizer, "n_iter": n_iter, "cv": 2, "refit": False}
+        with joblib.parallel_config(backend="threading"):
+            search = search_of(Rated(), space, n_jobs=1 + (n_iter == 30), **arguments).fit(X, Y)
+        found = [tuple(sorted(params.items())) for params in search.cv_results_["params"]]
+        assert len(set(found)) == len(found) == (min(n_iter, n_points) if name != "list" else n_points)
+
+
+def test_a_space_with_fewer_points_than_candidates_warns_at_once(capsys):
+    with pytest.warns(bl.BelatedWarning, match="^the space has 6 points, fewer than the 50 candidates: ") as warned:
+        search = search_of(Rated(), {"a": [1, 2, 3], "b": [0, 1]}, n_iter=50, verbose=1).fit(X, Y)
+    assert len(warned) == 1 and search.optimizer_.n_trials == 6
+    assert "Fitting 3 folds for each of 6 candidates" in capsys.readouterr().out
 
 
 def test_no_candidate_is_started_after_the_timeout(monkeypatch):
