@@ -17,7 +17,7 @@ import numpy as np
 from belated._core import InvalidSetting, InvalidValue
 from belated.optimizers.report import usable_attrs
 from belated.run.raised import Place, Sendable, drop_frames, last_line_of_user
-from belated.space.arguments import finite, one_line, real_number
+from belated.space.arguments import copied, finite, one_line, real_number
 from belated.store import StoreError
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class Objective:
         """
         trial, positional, keywords = None, [point], {}
         if self.takes_trial or reports is not None:
-            trial = RunningTrial(number, point.copy(), fidelity=fidelity, _reports=reports)
+            trial = RunningTrial(number, copied(point), fidelity=fidelity, _reports=reports)
             arguments = {"params": point, "trial": trial}
             positional = [arguments[name] for name in self.order]
             keywords = {"trial": trial} if self.trial_by_name else {}

@@ -1,5 +1,6 @@
 """Conversion and checks of users' arguments: numbers, lists, tables and functions."""
 
+import copy
 import dataclasses
 import inspect
 import math
@@ -7,6 +8,8 @@ import numbers
 import operator
 import pickle
 import re
+from collections import deque
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -46,6 +49,35 @@ def finite(value: Any) -> float | None:
     """Return `value` as a float, or None if `value` is not a single finite real number."""
     number = real_number(value)
     return number if number is not None and math.isfinite(number) else None
+
+
+def copied(value: Any) -> Any:
+    """Return a user's value with its containers copied, so that changes of one copy do not reach the other.
+
+    Scalars of NumPy become objects of Python, and every NaN becomes `math.nan`, so that equal values are found. All
+    other objects stay the same objects.
+    """
+    if type(value) in (str, int, bool, NoneType):  # the most frequent cases
+        return value
+    if isinstance(value, (np.number, np.bool_, np.str_, np.bytes_)) and not isinstance(value, np.timedelta64):
+        value = value.item()
+    elif isinstance(value, np.ndarray):
+        return value.copy() if value.ndim else copied(value[()])
+    if isinstance(value, float):
+        return value if value == value else math.nan
+    if isinstance(value, tuple):
+        entries = [copied(each) for each in value]
+        if all(a is b for a, b in zip(entries, value, strict=True)):
+            return value
+        return type(value)(*entries) if hasattr(value, "_fields") else type(value)(entries)
+    if isinstance(value, (list, dict, set, bytearray, deque)):
+        made = copy.copy(value)
+        if isinstance(made, list):
+            made[:] = [copied(each) for each in made]
+        elif isinstance(made, dict):
+            made.update({key: copied(each) for key, each in made.items()})
+        return made
+    return value
 
 
 def one_line(value: Any) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from belated import _core
 from belated._core import InvalidSpace
 from belated.short_repr import short_repr
-from belated.space.arguments import real_number, shown, whole_number
+from belated.space.arguments import copied, real_number, shown, whole_number
 
 # The type of the columns of a single value. Reading a list is several times as fast as reading an array.
 Columns: TypeAlias = Sequence[float] | NDArray[np.float64]
@@ -115,7 +115,7 @@ def _read_when(when: Any, call: str) -> dict[str, list[Any]] | None:
         )
     conditions = {}
     for name, values in when.items():
-        listed = list(values) if isinstance(values, (list, range)) else [values]
+        listed = [copied(each) for each in (values if isinstance(values, (list, range)) else [values])]
         if not listed or isinstance(values, (set, frozenset, np.ndarray)):
             raise InvalidSpace(
                 f"{call} has when={{{name!r}: {short_repr(values)}}}: pass one value, or a list of at least one"
@@ -275,9 +275,13 @@ def _same_choice(a: Any, b: Any) -> bool:
     """
     if a is b:
         return True
-    if isinstance(a, tuple) and isinstance(b, tuple):
+    if any(isinstance(a, kind) and isinstance(b, kind) for kind in (tuple, list)):
         return len(a) == len(b) and all(map(_same_choice, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same_choice(each, b[key]) for key, each in a.items())
     try:
+        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+            return type(a) is type(b) and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
         return isinstance(a, (bool, np.bool_)) == isinstance(b, (bool, np.bool_)) and bool(a == b)
     except (TypeError, ValueError):
         return False
@@ -341,6 +345,8 @@ class Choices(Parameter):
 
     options: tuple[Any, ...]
     _places: _Places
+    # Whether some values are containers, which are copied.
+    _copies: bool
 
     # The name of the field with the values, the name of the core's constructor, and the minimum number of values.
     _field: ClassVar[str]
@@ -351,7 +357,8 @@ class Choices(Parameter):
     def __post_init__(self) -> None:
         places = self._read(getattr(self, self._field))
         options = tuple(places.values)
-        for name, value in ((self._field, options), ("options", options), ("_places", places)):
+        copies = any(copied(value) is not value for value in options)
+        for name, value in ((self._field, options), ("options", options), ("_places", places), ("_copies", copies)):
             object.__setattr__(self, name, value)
         core = getattr(_core.Parameter, self._kind)([short_repr(value) for value in options])
         self._declare(core, f"{type(self).__name__}({short_repr(list(options))})")
@@ -365,7 +372,7 @@ class Choices(Parameter):
         if len(given) < self._least:
             raise InvalidSpace(f"{self._field}={short_repr(given)} has too few: {self._advice}")
         places = _Places()
-        for value in given:
+        for value in map(copied, given):
             if isinstance(value, Parameter):
                 raise InvalidSpace(
                     f"{self._field} has {value!r}, which is a dimension and not a value: write the dimension itself, "
@@ -383,11 +390,12 @@ class Choices(Parameter):
         return super()._written() | {self._field: list(self.options)}
 
     def _number(self, value: Any) -> float | None:
-        return self._places.find(value)
+        return self._places.find(copied(value))
 
     def from_number(self, number: float) -> Any:
-        """Return the value at this position."""
-        return self.options[int(number)]
+        """Return the value at this position, with its containers copied."""
+        value = self.options[int(number)]
+        return copied(value) if self._copies else value
 
 
 @dataclass(frozen=True, repr=False)
@@ -430,8 +438,9 @@ class Categorical(Choices):
     ----------
     choices : sequence
         Different objects of any kind: strings, numbers, None, tuples, functions, …. 1 and 1.0 are the same choice; 1
-        and True are different choices. A parameter with a single choice is a constant: it appears in the params, but is
-        not searched.
+        and True are different choices. Containers are copied, also in the params of each trial, and their entries are
+        the same objects. Scalars of NumPy become objects of Python. Every NaN is the same choice. A parameter with a
+        single choice is a constant: it appears in the params, but is not searched.
     when : mapping, optional
         As for `Real`.
 

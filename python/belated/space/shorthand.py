@@ -11,7 +11,7 @@ import numpy as np
 
 from belated._core import InvalidSpace
 from belated.short_repr import short_repr
-from belated.space.arguments import one_line, real_number, whole_number
+from belated.space.arguments import copied, one_line, real_number, whole_number
 from belated.space.dimensions import Categorical, Dimension, Integer, Parameter, Real
 from belated.space.nested import Nesting, leaves
 from belated.warn import warn
@@ -103,7 +103,7 @@ def _dimension(given: Any, what: str) -> Dimension:
             return Integer(low, high) if integers else Real(low, high)
     except InvalidSpace as error:
         raise InvalidSpace(f"{what}: {error}") from None
-    constant = given.item() if isinstance(given, np.generic) else given
+    constant = copied(given)
     number = isinstance(constant, float) and math.isfinite(constant)
     if constant is None or number or isinstance(constant, (bool, int, str)):
         return Categorical([constant])

@@ -170,12 +170,25 @@ def test_optimizers_suggest_members_of_every_kind(seed, part):
 
 ODD = [True, 1, 1.0, 0.1, math.nan, "a", "1", b"a", None, (), (1,), (1.0,), (True,), ((1, "a"),), ([1],), [1], [1.0]]
 ODD += [np.True_, np.int64(1), np.float32(0.1), np.str_("a"), Decimal(1), frozenset({1}), {1}, np.ones(2), print, len]
+ODD += [
+    np.float64("nan"),
+    (float("nan"),),
+    [float("nan")],
+    {"a": [1, math.nan]},
+    {"a": [1.0, np.nan]},
+    np.array([1, np.nan]),
+]
 
 
 def same_by_definition(a, b):
-    if isinstance(a, tuple) and isinstance(b, tuple):
+    a, b = (each.item() if isinstance(each, np.generic) else each for each in (a, b))
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        a, b = a.tolist(), b.tolist()
+    if isinstance(a, dict) and isinstance(b, dict):
+        a, b = list(a.items()), list(b.items())
+    if isinstance(a, (tuple, list)) and type(a) is type(b):
         return len(a) == len(b) and all(same_by_definition(*pair) for pair in zip(a, b, strict=True))
-    if a is b:
+    if a is b or (isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b)):
         return True
     bools = [isinstance(each, (bool, np.bool_)) for each in (a, b)]
     try:
