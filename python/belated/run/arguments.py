@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from belated._core import InvalidSetting
@@ -27,6 +27,7 @@ from belated.run.calling_thread import CallingThread
 from belated.run.evaluations import PICKLING_ADVICE
 from belated.run.objective import Objective, signature_of
 from belated.run.stoppers import NoImprovement
+from belated.run.threads import DaemonThreads
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 from belated.space.fidelity import Fidelity
@@ -183,7 +184,7 @@ def own_pool(size: int, timeout: float | None, processes: bool) -> Executor:
     # If there is a timeout, f runs in another thread, so that this thread can end the run at the timeout.
     if size == 1 and timeout is None:
         return CallingThread()
-    return ThreadPoolExecutor(size, thread_name_prefix="belated")
+    return DaemonThreads(size)
 
 
 def exception_types(catch: Any) -> tuple[type[BaseException], ...]:

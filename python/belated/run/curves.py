@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from belated._core import InvalidSetting
 from belated.optimizers.curve import Curve
 from belated.run.calling_thread import CallingThread
+from belated.run.threads import DaemonThreads
 
 if TYPE_CHECKING:
     from belated.optimizers.optimizer import Optimizer
@@ -84,7 +85,7 @@ def reports_for(
             )
         return None, None
     direct = DirectReports(optimizer)
-    if isinstance(executor, (ThreadPoolExecutor, CallingThread)):
+    if isinstance(executor, (ThreadPoolExecutor, DaemonThreads, CallingThread)):
         return direct, None
     # These imports are slow, and only processes need them.
     from concurrent.futures import ProcessPoolExecutor

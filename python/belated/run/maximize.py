@@ -315,8 +315,9 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     When a run ends early, results that have arrived are reported. Evaluations that have not started are cancelled, and
     their trials are abandoned. The run does not wait for running evaluations. The trials of running evaluations stay
     pending, and values may be reported later by ``optimizer.observe``. Threads cannot be stopped: each thread continues
-    until f returns, and at exit Python waits for all threads. With ``processes=True``, the processes are ended by
-    SIGTERM; a process that is still running after a few seconds is killed.
+    until f returns or the program ends, and the program does not wait for these threads at its exit. With
+    ``processes=True``, the processes are ended by SIGTERM; a process that is still running after a few seconds is
+    killed.
 
     With one worker, the same seed gives the same trials. With several workers, the trials also depend on the order of
     the results.

@@ -9,7 +9,7 @@ from concurrent.futures import Executor, Future
 import pytest
 
 import belated as bl
-from tests.unit.run.runs import METHODS, SECONDS, SPACE, f, states
+from tests.unit.run.runs import METHODS, SECONDS, SPACE, f, killed_if_it_hangs, states
 
 SCRIPT = """
 import os, sys, threading, time
@@ -66,6 +66,38 @@ def test_ctrl_c(workers, wait, end, prompt):
     else:
         # The exit code of Python after an unhandled KeyboardInterrupt. A shell shows this exit code as 130.
         assert child.returncode == -signal.SIGINT and err.endswith("KeyboardInterrupt\n") and out == end + "\n"
+
+
+HANGS = """
+import os, threading
+import belated as bl
+
+def f(params):
+    os.write(1, b"running\\n")
+    threading.Event().wait()
+
+opt = bl.Study("s", "sqlite:///{path}", bl.RandomSearch({{"x": (0.0, 1.0)}}, seed=0))
+try:
+    best = bl.maximize(f, optimizer=opt, n_trials=9, n_workers=2, timeout={timeout})
+except KeyboardInterrupt as interrupt:
+    best = interrupt.result
+print(best.stop_reason, *[trial.state for trial in best.trials], flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal to another process")
+@pytest.mark.parametrize(("timeout", "reason"), [(0.5, "timeout"), (1000, "interrupted")])
+def test_a_program_ends_although_threads_evaluate_for_ever(timeout, reason, tmp_path):
+    script = HANGS.format(timeout=timeout, path=tmp_path / "s.db")
+    arguments = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True, "start_new_session": True}
+    child = subprocess.Popen([sys.executable, "-c", script], **arguments)
+    with killed_if_it_hangs(child):
+        assert [child.stdout.readline() for _ in range(2)] == ["running\n"] * 2
+        if reason == "interrupted":
+            child.send_signal(signal.SIGINT)
+        out, _ = child.communicate()
+    assert child.returncode == 0 and out == f"{reason} pending pending\n"
+    assert len(bl.Study.load("s", tmp_path / "s.db").pending_) == 2
 
 
 PROCESSES = """
