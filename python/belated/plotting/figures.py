@@ -283,7 +283,11 @@ def grid(n_rows: int, n_columns: int) -> tuple[Figure, list[Axes]]:
     return figure, list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
 
 
-def save(drawn: Axes | Figure, path: str | Path) -> None:
-    """Write a figure (or the figure of given axes) to a file; the file's suffix determines the format."""
-    figure: Any = drawn.figure
+def save(drawn: Axes | Figure | NDArray[np.object_], path: str | Path) -> None:
+    """Write a figure (or the figure of given axes) to a file; the file's suffix determines the format.
+
+    `drawn` is a figure, or what a plot returned: axes, or an array of axes.
+    """
+    # The empty axes of `plot_contour` do not belong to a figure.
+    figure: Any = next(each.figure for each in np.ravel(np.asarray(drawn, dtype=object)) if each.figure is not None)
     figure.savefig(path, dpi=150)

@@ -51,6 +51,16 @@ def test_axes_can_be_given(plot, opt):
         plot(opt, ax=given[:1, :1] if given.ndim == 2 else given[:1])
 
 
+@pytest.mark.parametrize("plot", PLOTS)
+def test_what_a_plot_returns_can_be_saved(plot, opt, tmp_path):
+    drawings = [plot(opt)]
+    if plot is plotting.plot_contour:
+        drawings += [plot(opt, ["x", "C"]), drawings[0][:, 0], list(drawings[0][:, 0])]
+    for i, made in enumerate(drawings):
+        plotting.save(made, tmp_path / f"{i}.svg")
+        assert (tmp_path / f"{i}.svg").read_text().startswith("<?xml")
+
+
 # Trials.
 
 
