@@ -107,6 +107,13 @@ def test_a_space_of_belated_with_names_of_nested_parameters_and_conditions():
         ),
         ({"x": tune.randn(0, 1)}, "space\\['x'\\]: Float drawn by Normal cannot be searched"),
         ({"x": [tune.uniform(0, 1)]}, "'x' is a list with .* in it: give each parameter a name"),
+        ({"x": [[{"a": tune.uniform(0, 1)}]]}, "'x' is a list with .* in it: give each parameter a name"),
+        (
+            {"x": tune.choice([{"a": tune.uniform(0, 1)}, {"b": 1}])},
+            "space\\['x'\\]: a choice has the domain .* with when=",
+        ),
+        ({"x": tune.choice(["a", ("b", [{"c": tune.randint(0, 9)}])])}, "space\\['x'\\]: a choice has the domain .*"),
+        ({"x": tune.choice([{"a": tune.grid_search([1, 2])}, None])}, "space\\['x'\\]: a choice has the domain .*"),
         ({"x": tune.choice([1, tune.uniform(0, 1)])}, "a choice has the domain"),
         ({"x": tune.choice([1, 2, 1])}, "space\\['x'\\]: choices has 1 twice"),
         ({"x/y": tune.uniform(0, 1)}, "the name 'x/y' is not usable: keys are strings without '/'"),

@@ -210,14 +210,21 @@ def _read(name: str, value: Any) -> Any:
 
 
 def _refuse_inner_domains(name: str, value: Any) -> None:
-    if isinstance(value, (list, tuple)):
-        for i, each in enumerate(value):
-            if isinstance(each, sample.Domain):
-                raise InvalidSpace(
-                    f"{name!r} is a list with {short_repr(each)} in it: give each parameter a name, as in "
-                    f"{{{name!r}: {{'{i}': …}}}}, and make the list in the trainable"
-                )
-            _refuse_inner_domains(name, each)
+    for i, each in enumerate(value if isinstance(value, (list, tuple)) else ()):
+        for inner in _domains_in(each):
+            raise InvalidSpace(
+                f"{name!r} is a list with {short_repr(inner)} in it: give each parameter a name, as in "
+                f"{{{name!r}: {{'{i}': …}}}}, and make the list in the trainable"
+            )
+
+
+def _domains_in(value: Any) -> Iterator[Any]:
+    """Yield the domains of Tune in a value: the value itself, or entries of dicts and lists at any depth."""
+    if isinstance(value, sample.Domain) or (isinstance(value, Mapping) and set(value) == {"grid_search"}):
+        yield value
+    elif isinstance(value, (Mapping, list, tuple)):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _domains_in(each)
 
 
 def _dimension(domain: Any) -> Dimension:
@@ -227,9 +234,12 @@ def _dimension(domain: Any) -> Dimension:
         sampler, q = sampler.get_sampler(), sampler.q
     is_log = isinstance(sampler, sample.LogUniform)
     if isinstance(domain, sample.Categorical) and isinstance(sampler, sample.Uniform):
-        inner = [each for each in domain.categories if isinstance(each, sample.Domain)]
-        if inner:
-            raise InvalidSpace(f"a choice has the domain {short_repr(inner[0])} among its values: give it a name")
+        inner = next(_domains_in(list(domain.categories)), None)
+        if inner is not None:
+            raise InvalidSpace(
+                f"a choice has the domain {short_repr(inner)} among its values: give it a name, with when= if it depends "
+                "on the choice, as in space={'kind': ['a', 'b'], 'lr': bl.Real(0.1, 1.0, when={'kind': 'a'})}"
+            )
         return Categorical(list(domain.categories))
     if not isinstance(domain, (sample.Float, sample.Integer)) or not (is_log or isinstance(sampler, sample.Uniform)):
         raise InvalidSpace(
