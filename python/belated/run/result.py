@@ -20,9 +20,9 @@ class Result(ReadAccess):
     """The result of a run.
 
     A result has the members of an optimizer that read trials and the model. Each access reads the current state of the
-    optimizer, so values that are reported after the run are included. The members `trials`, `n_trials`, `pending_` and
-    `trials_dataframe` refer to the trials of the run. The other members (`best_value_`, `n_pending_`, `recommend`,
-    `predict`, …) refer to all trials of the optimizer.
+    optimizer, so values that are reported after the run are included. The members `trials`, `n_trials`, `pending_`,
+    `n_pending_`, `n_failed_` and `trials_dataframe` refer to the trials of the run. The other members (`best_value_`,
+    `recommend`, `predict`, …) refer to all trials of the optimizer.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class Result(ReadAccess):
 
     @property
     def n_pending_(self) -> int:
-        """Number of pending trials of the optimizer, including trials that were started before the run."""
-        return len(self.optimizer._current_log().numbers("pending"))
+        """Number of trials of the run that are pending."""
+        return len(self._numbers("pending"))
 
     @property
     def cost_(self) -> float:
@@ -85,5 +85,5 @@ class Result(ReadAccess):
 
     def _repr_html_(self) -> str:
         facts = self._facts() | {"seconds": f"{self.seconds:.3g}"}
-        best, own = self.best_trial_, len(self._numbers("pending"))
-        return html_table(["Result", ""], facts.items()) + trials_html("Run", self.trials, own, best)
+        table = trials_html("Run", self.trials, self.n_pending_, self.best_trial_)
+        return html_table(["Result", ""], facts.items()) + table

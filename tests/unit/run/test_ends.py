@@ -237,6 +237,23 @@ def test_a_result_shows_its_own_trials_and_the_best_of_all():
     assert best != Result(opt, trials, "timeout", 1.23456)
 
 
+@pytest.mark.parametrize("n_own", [0, 1, 2])
+@pytest.mark.parametrize("owner", ["optimizer", "study"])
+def test_every_view_of_a_result_counts_the_same_pending_trials(n_own, owner, tmp_path):
+    opt = bl.RandomSearch(SPACE, seed=0)
+    opt = opt if owner == "optimizer" else bl.Study("s", f"sqlite:///{tmp_path}/s.db", opt)
+    opt.suggest(n=3)  # trials from before the run
+    own = opt.suggest(n=4)
+    for trial in own[n_own:]:
+        trial.observe(1.0)
+    result = Result(opt, own, "n_trials", 1.0)
+    text = " ".join(re.sub("<[^>]*>", " ", result._repr_html_()).split())
+    assert result.n_pending_ == len(result.pending_) == n_own and len(opt.pending_) == n_own + 3
+    assert f"n_pending_={n_own}," in repr(result)
+    assert f"n_pending_ {n_own} " in text and f"Run: 4 trials, {n_own} pending" in text
+    assert (result.trials_dataframe()["state"] == "pending").sum() == n_own
+
+
 # Stoppers.
 
 

@@ -351,7 +351,7 @@ def test_retry_pending_evaluates_trials_pending_before_the_run(kind, tmp_path):
     with pytest.warns(bl.BelatedWarning, match="were pending before this run.*: 0, 2;.*retry_pending=True"):
         best = bl.maximize(f, optimizer=opt, n_trials_total=8)
     # Three earlier trials count toward the total of eight, so five trials are started.
-    assert len(best.trials) == 5 and best.pending_ == [] and best.n_pending_ == 2
+    assert len(best.trials) == 5 and best.pending_ == [] and best.n_pending_ == 0 and len(opt.pending_) == 2
     params = {trial.number: trial.params for trial in opt.pending_}
     best = bl.maximize(f, optimizer=opt, n_trials_total=8, retry_pending=True)
     assert {trial.number: trial.params for trial in best.trials} == params and best.n_pending_ == 0

@@ -237,8 +237,8 @@ def _dimension(domain: Any) -> Dimension:
         inner = next(_domains_in(list(domain.categories)), None)
         if inner is not None:
             raise InvalidSpace(
-                f"a choice has the domain {short_repr(inner)} among its values: give it a name, with when= if it depends "
-                "on the choice, as in space={'kind': ['a', 'b'], 'lr': bl.Real(0.1, 1.0, when={'kind': 'a'})}"
+                f"a choice has the domain {short_repr(inner)} among its values: give it a name, with when= if it "
+                "depends on the choice, as in space={'kind': ['a', 'b'], 'lr': bl.Real(0.1, 1.0, when={'kind': 'a'})}"
             )
         return Categorical(list(domain.categories))
     if not isinstance(domain, (sample.Float, sample.Integer)) or not (is_log or isinstance(sampler, sample.Uniform)):
