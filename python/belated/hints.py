@@ -43,6 +43,9 @@ ELSEWHERE = _by_name(
         "distributions config domain",
         "candidates": "choices",
         "direction": "maximize minimize mode",
+        # Arguments of a parameter.
+        "Real.log": "prior scale log_scale",
+        "Real.step": "q quantization",
         # Arguments of a run.
         "f": "func fn fun function objective objective_function trainable",
         "n_trials": "n_iter n_calls max_evals num_samples total_trials max_trials num_trials n_iterations max_iter "
@@ -119,6 +122,9 @@ _METHODS_ELSEWHERE = _by_name(
             "cma cmaes nsgaii nsgaiii de differentialevolution genetic pso"
         ),
         "belated has no TPE: use bl.BayesOpt": "tpe",
+        "use bl.RandomSearch(space)": "random randomsearch",
+        "use bl.BayesOpt(space)": "bayes bayesian bayesopt bayesianoptimization",
+        "use bl.TreeSearch(space)": "tree treesearch",
         "belated has no Hyperband: pass curve=bl.Curve(steps) and stopping=bl.ASHA()": "hyperband bohb dehb",
     }
 )
@@ -166,7 +172,8 @@ def argument_advice(
                 options.setdefault(own, option)
                 options[f"{kind.__name__}.{own}"] = option
     replacement = ELSEWHERE.get(name.lower(), name)
-    found = options.get(replacement) or options.get(name)
+    # `Integer` has the arguments of `Real`.
+    found = options.get(replacement) or options.get(replacement.removeprefix("Real.")) or options.get(name)
     if found is None:
         if " " in replacement:
             return replacement

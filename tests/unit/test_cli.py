@@ -64,6 +64,22 @@ def test_error_for_a_missing_library_names_the_extra(capsys, monkeypatch):
     assert "pip install 'belated[replays]'" in capsys.readouterr().err
 
 
+def test_error_for_a_missing_library_names_its_package(capsys, monkeypatch):
+    from belated.replays import runner
+
+    monkeypatch.setattr(runner, "find_spec", lambda name: None)
+    assert run("replay", "svm") == cli.FAILED
+    message = capsys.readouterr().err
+    assert "scikit-learn" in message and "needs sklearn" not in message
+
+
+def test_the_package_is_a_command():
+    command = [sys.executable, "-m", "belated", "--version"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[0] == "belated"
+    wrong = subprocess.run([*command[:3], "no-such-command"], capture_output=True, text=True)
+    assert wrong.returncode == 2 and wrong.stderr.startswith("usage: belated ")
+
+
 @pytest.mark.parametrize("replay", ["cnn", "cifar"])
 def test_replays_that_train_networks_name_the_extra_that_installs_torch(replay, capsys, monkeypatch):
     pytest.importorskip("tqdm")

@@ -17,7 +17,7 @@ CORE = Path(__file__).parents[2] / "src"
 # Each room may import the rooms that precede it in this list.
 PYTHON_ROOMS = (
     *("_core", "warn", "short_repr", "hints", "space", "optimizers", "store", "study", "run", "simulate", "functions"),
-    *("plotting", "integrations", "replays", "serve", "cli"),
+    *("plotting", "integrations", "replays", "serve", "cli", "__main__"),
 )
 # {room: the only rooms that it may import}. Only the rooms in `USERS` may import the package as its users do.
 ALLOWED = {

@@ -45,7 +45,7 @@ from belated.integrations.sklearn_spaces import read_spaces, with_optimizers
 from belated.optimizers.curve import Curve
 from belated.optimizers.optimizer import Optimizer
 from belated.short_repr import short_repr
-from belated.space.arguments import whole_number
+from belated.space.arguments import checks_arguments, whole_number
 from belated.study.study import Study
 
 
@@ -150,6 +150,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     # Checks in versions of scikit-learn before 1.6 read this attribute.
     _required_parameters = ("estimator", "space")
 
+    @checks_arguments
     def __init__(
         self,
         estimator: Any,

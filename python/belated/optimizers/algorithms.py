@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 from belated._core import InvalidSetting
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.bpe import BPEDelay
-from belated.optimizers.names import unknown_argument
 from belated.optimizers.optimizer import Optimizer, with_nested
 from belated.optimizers.problem import SpaceLike
 from belated.optimizers.random_search import RandomSearch
 from belated.optimizers.tree import TreeSearch
 from belated.optimizers.values import family_of
 from belated.short_repr import short_repr
-from belated.space.arguments import arguments_of
+from belated.space.arguments import arguments_of, unknown_argument
 
 _VERMA = "Verma, Dai & Low 2022, Bayesian optimization under stochastic delayed feedback"
 _KANDASAMY = "Kandasamy et al. 2017, Asynchronous parallel Bayesian optimisation via Thompson sampling"

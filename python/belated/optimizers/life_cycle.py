@@ -12,7 +12,6 @@ from belated.optimizers import curve_reports
 from belated.optimizers.actions import Facts, added_actions, check_same_fidelity, enqueued_actions, observation_of
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.log import Log
-from belated.optimizers.names import checks_arguments
 from belated.optimizers.problem import Problem
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.report import attrs_as_json, check_amount, error_facts
@@ -20,7 +19,7 @@ from belated.optimizers.short_limits import check_window
 from belated.optimizers.table import add_trials_table, is_trials_table
 from belated.optimizers.trial import Trial, trials_html
 from belated.short_repr import short_repr
-from belated.space.arguments import whole_number
+from belated.space.arguments import checks_arguments, whole_number
 
 if TYPE_CHECKING:
     from belated.optimizers.optimizer import Optimizer

@@ -15,11 +15,11 @@ from belated.optimizers.curve import Curve, Stopping, StoppingName
 from belated.optimizers.curve_reports import checked_rule
 from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.log import Limit
-from belated.optimizers.names import ChecksKeywords, checks_arguments, unknown_argument
+from belated.optimizers.names import ChecksKeywords
 from belated.optimizers.problem import Problem, SpaceLike
 from belated.optimizers.trial import Trial
 from belated.optimizers.values import annotations_of, as_data, checked, family_of
-from belated.space.arguments import arguments_of, shown
+from belated.space.arguments import arguments_of, checks_arguments, shown, unknown_argument
 from belated.space.fidelity import Fidelity
 
 

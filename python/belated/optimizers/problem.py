@@ -95,6 +95,11 @@ class Problem:
             return points
         return np.hstack([points, np.tile(self.context_space.encode(context), (len(points), 1))])
 
+    def as_given(self, params: Any, *found: NDArray[np.float64]) -> tuple[Any, ...]:
+        """Return arrays with an entry for each point; for a single point, return the entries instead of arrays."""
+        single = params is not None and self.domain.several(params, listed=True) is None
+        return tuple(each[0] for each in found) if single else found
+
     def contexts(self, context: Any, n: int) -> list[list[float] | None]:
         """Return n rows, one for each point, that all contain the numbers of the context."""
         contexts = None if self.context_space is None else self.context_space.several(context)

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from belated._core import BelatedError, GaussianProcess, InvalidSetting
 from belated.optimizers.delays import Delays, Forecast, Overdue, delays_of, forecast_of
@@ -276,7 +275,7 @@ class ReadAccess(ABC):
 
     def predict(
         self, params: Any = None, context: Mapping[str, Any] | None = None, *, pending: bool = False
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[Any, ...]:
         """Return the model's mean and standard deviation of f, in your units.
 
         Parameters
@@ -292,7 +291,7 @@ class ReadAccess(ABC):
 
         Returns
         -------
-        mean, std : ndarray of shape (n,)
+        mean, std : ndarray of shape (n,), or float for a single point
             Mean and standard deviation of f, without observation noise. If bad values are compressed (`GP`,
             ``targets="robust"``), the first array contains medians instead of means. The second array then contains the
             larger distance from the median to an end of the central 95 % interval, divided by 1.96. The median ± 1.96
@@ -314,14 +313,14 @@ class ReadAccess(ABC):
         >>> optimizer.add([{"x": 0.1}, {"x": 0.5}, {"x": 0.9}], [1.0, 2.0, 1.0])  # doctest: +ELLIPSIS
         [...]
         >>> mean, std = optimizer.predict({"x": 0.5})
-        >>> mean.shape
-        (1,)
+        >>> round(mean, 1)
+        2.0
         """
         log, problem = self._model_log("predict"), self._source._problem
         points = problem.with_context(problem.domain.points(params), context)
-        return _fitted("predict", log.predict(points, problem.wall_time(), bool(pending)))
+        return problem.as_given(params, *_fitted("predict", log.predict(points, problem.wall_time(), bool(pending))))
 
-    def acquisition_at(self, params: Any = None, context: Mapping[str, Any] | None = None) -> NDArray[np.float64]:
+    def acquisition_at(self, params: Any = None, context: Mapping[str, Any] | None = None) -> Any:
         """Return the acquisition that the next suggestion would maximise, with pending trials taken into account.
 
         The call does not change later suggestions. The acquisition is also computed for points that violate
@@ -334,7 +333,7 @@ class ReadAccess(ABC):
 
         Returns
         -------
-        ndarray of shape (n,)
+        ndarray of shape (n,), or float for a single point
             Larger numbers are better, also if f is minimised. If trials have failed and the evidence for a region of
             failures is strong, -inf marks points at which failure is more likely than success; such points are not
             suggested. `LogEI`: the logarithm of the expected improvement in units of f. If trials have failed, the
@@ -368,7 +367,7 @@ class ReadAccess(ABC):
         numbers, points = problem.context_numbers(context), problem.domain.points(params)
         constraints = self._source._constraints_for("acquisition_at")
         values = log.acquisition(points, numbers, problem.wall_time(), feasible=constraints)
-        return _fitted("acquisition_at", values)
+        return problem.as_given(params, _fitted("acquisition_at", values))[0]
 
     @property
     def surrogate_(self) -> Surrogate:

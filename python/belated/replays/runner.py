@@ -143,7 +143,8 @@ def require(*libraries: str) -> None:
     missing = [library for library in libraries if find_spec(library) is None]
     if missing:
         extras = ",".join(sorted({EXTRAS.get(library, "replays") for library in missing}))
-        raise MissingExtra(f"this needs {', '.join(missing)}: pip install 'belated[{extras}]'")
+        packages = ["scikit-learn" if library == "sklearn" else library for library in missing]
+        raise MissingExtra(f"this needs {', '.join(packages)}: pip install 'belated[{extras}]'")
 
 
 def seed_of(seed: int, *keys: int | str) -> int:

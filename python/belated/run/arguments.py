@@ -11,7 +11,6 @@ from belated._core import InvalidSetting
 from belated.hints import ELSEWHERE, RUN_ARGUMENTS, argument_advice, value_advice
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.curve import Curve, Stopping, StoppingName
-from belated.optimizers.names import UnknownArgument
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import format_error
 from belated.optimizers.settings import (
@@ -29,7 +28,7 @@ from belated.run.objective import Objective, signature_of
 from belated.run.stoppers import NoImprovement
 from belated.run.threads import DaemonThreads
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, whole_number
+from belated.space.arguments import UnknownArgument, finite, whole_number
 from belated.space.fidelity import Fidelity
 from belated.study.study import Study
 
@@ -94,7 +93,7 @@ def chosen_optimizer(
             raise InvalidSetting(f"{unused} would make a new optimizer, and one is given: leave them out")
         chosen = given
     else:
-        advice = value_advice(given, ())
+        advice = value_advice(given.__name__ if isinstance(given, type) else given, ())
         raise InvalidSetting(
             f"optimizer={short_repr(given)} is not usable: pass an optimizer or a Study of belated{advice}"
         )

@@ -29,6 +29,8 @@ _RETURNED_KEYS = ("value", "std", "cost", "attrs")
 _ACCEPTED = "return a number, or a mapping with value and optionally std, cost and attrs"
 _ONE_OBJECTIVE = "belated has one objective: combine several into one number, and keep each of them in attrs"
 
+_ASYNC = "pass a function that runs it, as in lambda params: asyncio.run(f(params))"
+
 # Attributes of trials in other packages, and their replacements in belated.
 _TRIAL_ELSEWHERE = {
     **dict.fromkeys(
@@ -295,6 +297,8 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
     """
     if not callable(f):
         raise InvalidSetting(f"f={one_line(f)} is not usable: pass a function of the params")
+    if inspect.iscoroutinefunction(inspect.unwrap(f)) or inspect.isasyncgenfunction(inspect.unwrap(f)):
+        raise InvalidSetting(f"f={one_line(f)} is async, and is called as a plain function: {_ASYNC}")
     # If f is a built-in function, the names of its arguments do not show whether it takes the trial.
     signature = None if isinstance(f, BuiltinFunctionType) else signature_of(f)
     if signature is None:
@@ -386,6 +390,10 @@ def _read(returned: Any) -> tuple[float, float | None, float | None, Any]:
     if number is None:
         if returned is None:
             raise _Unusable(": did you forget `return`?")
+        if inspect.isawaitable(returned):
+            if inspect.iscoroutine(returned):
+                returned.close()
+            raise _Unusable(f", which was not awaited: {_ASYNC}")
         pair = _pair(returned)
         if pair is not None:
             first, second = map(one_line, pair)

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 import inspect
 import math
 import numbers
@@ -9,13 +10,52 @@ import operator
 import pickle
 import re
 from collections import deque
+from collections.abc import Callable
 from types import NoneType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from belated._core import InvalidSetting
 from belated.short_repr import short_repr
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class UnknownArgument(InvalidSetting, TypeError):
+    """A function or class does not have an argument that was passed; the message names a replacement."""
+
+
+def unknown_argument(name: str, value: Any, what: str, cls: type, **options: Any) -> UnknownArgument:
+    """Return the error for an unknown argument of a class.
+
+    In the message, the words "is not" and the text `what` follow the argument. The options are passed to
+    `belated.hints.argument_advice`.
+    """
+    from belated.hints import argument_advice
+
+    return UnknownArgument(f"{name}={short_repr(value)} is not {what}: {argument_advice(name, cls, **options)}")
+
+
+def checks_arguments(method: Method) -> Method:
+    """Decorate a method: the error for an unknown keyword then names the public class and the keyword to write."""
+    known = list(inspect.signature(method).parameters)[1:]
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        for name, value in kwargs.items():
+            if name not in known:
+                from belated.hints import nearest
+
+                if method.__name__ == "__init__":
+                    raise unknown_argument(name, value, f"an argument of {type(self).__name__}", type(self))
+                near = nearest(name, known, cutoff=0.7)
+                advice = f"did you mean {near}?" if near else f"it has {', '.join(known)}"
+                what = f"an argument of {type(self).__name__}.{method.__name__}"
+                raise UnknownArgument(f"{name}={short_repr(value)} is not {what}: {advice}")
+        return method(self, *args, **kwargs)
+
+    return cast(Method, call)
 
 
 def real_number(value: Any) -> float | None:

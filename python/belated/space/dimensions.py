@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from belated import _core
 from belated._core import InvalidSpace
 from belated.short_repr import short_repr
-from belated.space.arguments import copied, real_number, shown, whole_number
+from belated.space.arguments import checks_arguments, copied, real_number, shown, whole_number
 
 # The type of the columns of a single value. Reading a list is several times as fast as reading an array.
 Columns: TypeAlias = Sequence[float] | NDArray[np.float64]
@@ -150,6 +150,8 @@ class Range(Parameter):
         if step is None and self.step is not None:
             wrong = f"{call[:-1]}, step={short_repr(self.step)}) is not usable"
             raise InvalidSpace(f"{wrong}: step must be a positive number, or None for no step")
+        if low == high and step is not None and step > 0:
+            step = None  # a constant
         self._declare(getattr(_core.Parameter, self._kind)(low, high, bool(self.log), step), call)
         object.__setattr__(self, "log", bool(self.log))
         for name, number in (("low", low), ("high", high), ("step", step)):
@@ -186,7 +188,7 @@ class Real(Range):
     ------
     InvalidSpace
         The bounds are in the wrong order or are not finite real numbers, or are <= 0 with log; or the step is not
-        positive or leaves fewer than two values; or low is not a multiple of step, with log.
+        positive or leaves a single value of different bounds; or low is not a multiple of step, with log.
 
     Examples
     --------
@@ -232,7 +234,7 @@ class Integer(Range):
     ------
     InvalidSpace
         The bounds are in the wrong order, are not integers within ±2**40, or are <= 0 with log; or the step is not
-        positive or leaves fewer than two values; or low is not a multiple of step, with log.
+        positive or leaves a single value of different bounds; or low is not a multiple of step, with log.
 
     Examples
     --------
@@ -469,6 +471,9 @@ Dimension: TypeAlias = Real | Integer | Ordinal | Categorical
 
 #: The kinds of parameters, by name.
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Dimension)}
+
+for _kind in KINDS.values():
+    _kind.__init__ = checks_arguments(_kind.__init__)
 
 
 def choices_of(dimension: Dimension) -> Sequence[Any] | None:

@@ -11,13 +11,12 @@ from typing import Any, TypeGuard, overload
 from belated._core import Action, InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
 from belated.optimizers.log import Limit
-from belated.optimizers.names import checks_arguments
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import LATEST, seconds
 from belated.optimizers.short_limits import check_lease
 from belated.optimizers.trial import Trial
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, whole_number
+from belated.space.arguments import checks_arguments, finite, whole_number
 from belated.store import Store, StoreError, open_store
 from belated.store.checksums import header, read_header, with_checksum
 from belated.store.forks import register_study
@@ -91,7 +90,12 @@ class Study(ManagedStudy):
     ) -> None:
         _check_printable(name)
         if optimizer is not None and not isinstance(optimizer, Optimizer):
-            raise InvalidSetting(f"optimizer={short_repr(optimizer)} is not usable: pass an optimizer of belated")
+            from belated.hints import value_advice
+
+            advice = value_advice(optimizer.__name__ if isinstance(optimizer, type) else optimizer, ())
+            raise InvalidSetting(
+                f"optimizer={short_repr(optimizer)} is not usable: pass an optimizer of belated{advice}"
+            )
         if constraints is not None and optimizer is not None:
             raise InvalidSetting("constraints and optimizer are both given: pass constraints= to the optimizer")
         if time is None and optimizer is not None:

@@ -416,7 +416,7 @@ def test_trials_outside_the_new_space_are_left_out(url):  # noqa: F811
         {name: params[name] for name in ("x", "kind", "depth") if name in params} | {"new": 7} for params in old
     ]
     assert [trial.value for trial in copy.trials] == [study.trial(i).value for i in fitting]
-    assert copy.predict({"x": 2.9, "kind": "c"})[0].shape == (1,)
+    assert copy.predict([{"x": 2.9, "kind": "c"}])[0].shape == (1,)
 
 
 @pytest.mark.parametrize(

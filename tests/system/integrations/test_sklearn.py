@@ -384,6 +384,12 @@ def test_arguments_equal_the_arguments_of_randomized_search():
     assert set(RandomizedSearchCV(SVC(), {}).get_params(deep=False)) - own == {"param_distributions"}
 
 
+def test_unknown_arguments_name_the_argument_to_write():
+    for name, meant in (("max_resources", "max_resource"), ("param_distributions", "space"), ("n_iters", "n_iter")):
+        with pytest.raises(bl.UnknownArgument, match=f"{name}=3 is not an argument of BelatedSearchCV: .* {meant}?"):
+            BelatedSearchCV(SVC(), SPACE, **{name: 3})
+
+
 def test_a_search_within_a_search(capsys):
     inner = search_of(LogisticRegression(), {"C": (0.01, 10.0)}, n_iter=2, cv=2, verbose=1)
     scores = cross_validate(inner, X, Y, cv=2)["test_score"]

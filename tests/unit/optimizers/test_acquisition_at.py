@@ -110,12 +110,25 @@ def test_one_point_or_several_in_any_form():
     expected = opt.acquisition_at(points), *opt.predict(points)
     for form in [*forms, tuple(points)]:
         assert np.array_equal([opt.acquisition_at(form), *opt.predict(form)], expected)
-    for form in (points[0], pd.Series(points[0]), forms[2][:1]):
+    forms[2] = forms[2][:1]
+    for form in (points[0], pd.Series(points[0]), forms[2]):
         found = [opt.acquisition_at(form), *opt.predict(form)]
-        assert [each.shape for each in found] == [(1,)] * 3
+        assert [each.shape for each in found] == [(1,) if form is forms[2] else ()] * 3
+        assert all(isinstance(each, float) for each in found) == (form is not forms[2])
         assert np.ravel(found) == pytest.approx([each[0] for each in expected], rel=1e-9)
     for nothing in ([], np.zeros((0, 2))):
         assert [len(each) for each in (opt.acquisition_at(nothing), *opt.predict(nothing))] == [0, 0, 0]
+
+
+def test_one_candidate_has_one_prediction():
+    rows = np.arange(8.0).reshape(4, 2)
+    opt = bl.BayesOpt(candidates=rows, seed=0)
+    opt.add([0, 1, 3], [0.0, 1.0, 3.0])
+    whole = opt.predict()
+    for single in (2, np.int64(2)):
+        assert [float(each) for each in opt.predict(single)] == pytest.approx([each[2] for each in whole], rel=1e-9)
+        assert all(isinstance(each, float) for each in opt.predict(single))
+    assert [each.shape for each in (*opt.predict([2]), opt.acquisition_at([2]))] == [(1,)] * 3
 
 
 def test_arrays_that_do_not_fit_are_refused():

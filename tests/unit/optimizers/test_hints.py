@@ -128,6 +128,40 @@ def test_other_calls(call, message):
     assert re.search(message, message_of(call))
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: bl.Real(1e-3, 1.0, prior="log-uniform"), "prior='log-uniform' is not an argument of Real: .* log?"),
+        (lambda: bl.Real(0.0, 1.0, q=0.1), "q=0.1 is not an argument of Real: did you mean step?"),
+        (lambda: bl.Integer(0, 8, q=2), "q=2 is not an argument of Integer: did you mean step?"),
+        (lambda: bl.Integer(0, 8, steps=2), "steps=2 is not an argument of Integer: did you mean step?"),
+        (
+            lambda: bl.Categorical(["a"], prior=[1]),
+            "is not an argument of Categorical: it has choices, when",
+        ),
+        (lambda: bl.Ordinal([1, 2], where={"x": 1}), "is not an argument of Ordinal: did you mean when?"),
+    ],
+)
+def test_arguments_of_parameters(call, message):
+    assert re.match(f".*{message}", message_of(call))
+    assert list(inspect.signature(bl.Real).parameters) == ["low", "high", "log", "step", "when"]
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [("random", "RandomSearch"), ("RandomSearch", "RandomSearch"), (bl.RandomSearch, "RandomSearch")]
+    + [("random_search", "RandomSearch"), ("bayes", "BayesOpt"), ("tree", "TreeSearch"), (bl.BayesOpt, "BayesOpt")],
+)
+def test_error_for_the_name_of_an_optimizer_names_its_class(given, name, tmp_path):
+    for call in (
+        lambda: bl.maximize(f, {"x": (0.0, 1.0)}, optimizer=given, n_trials=1),
+        lambda: bl.minimize(f, optimizer=given, n_trials=1),
+        lambda: bl.Study("s", tmp_path / "s.db", given),
+    ):
+        with pytest.raises(bl.InvalidSetting, match=rf"is not usable: .*; use bl.{name}\(space\)$"):
+            call()
+
+
 def test_an_unknown_argument_does_not_start_a_trial():
     opt = bl.RandomSearch(BOX)
     message_of(lambda: bl.maximize(f, optimizer=opt, n_trials=3, n_jobs=3))

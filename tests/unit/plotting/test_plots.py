@@ -289,8 +289,8 @@ def test_predictions_equal_those_of_models_without_the_value(direction):
     intervals = [segment[:, 1] for segment in container.lines[2][0].get_segments()]
     for i, (low, high) in enumerate(intervals):
         expected, std = model([j for j in range(9) if j != i]).predict({"x": points[i]})
-        spread = math.hypot(std[0], stds[i] or 0.5)
-        assert mean[i] == pytest.approx(expected[0], rel=1e-9)
+        spread = math.hypot(std, stds[i] or 0.5)
+        assert mean[i] == pytest.approx(expected, rel=1e-9)
         assert (high - low) / 2 == pytest.approx(1.96 * spread, rel=1e-9)
     within = sum(low <= value <= high for value, (low, high) in zip(values, intervals, strict=True))
     assert ax.get_title() == f"{within} of 9 values in their interval"

@@ -358,3 +358,24 @@ def test_durations_are_measured_where_f_runs(monkeypatch):
     monkeypatch.setattr("belated.run.objective.perf_counter", lambda: float(next(ticks)) ** 2)
     best = run(lambda p: 1.0)
     assert [trial.duration for trial in best.trials] == [1.0, 5.0, 9.0]
+
+
+async def awaited(params):
+    return 1.0
+
+
+async def yielding(params):
+    yield 1.0
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("f", [awaited, yielding, functools.partial(awaited), passes_on(awaited)])
+def test_async_functions_are_refused(f):
+    with pytest.raises(bl.InvalidSetting, match=r"is async, .*: pass a function .*asyncio.run\(f\(params\)\)"):
+        run(f)
+
+
+@pytest.mark.filterwarnings("error", "ignore:trial .* failed:belated.BelatedWarning")
+def test_a_result_that_was_not_awaited_is_named():
+    with pytest.raises(bl.RunError, match="f returned <coroutine .*, which was not awaited: pass a function"):
+        run(lambda params: awaited(params))

@@ -86,6 +86,8 @@ def test_steps_on_a_logarithmic_scale(dimension, values):
         (lambda: Real(0.15, 1.0, log=True, step=0.1), "low must be a multiple of step"),
         (lambda: Real(0.0, 1.0, step=1e-18), "too many values.*leave step out"),
         (lambda: Integer(0, 9, step=0), "step must be a positive number"),
+        (lambda: Integer(9, 9, step=0), "step must be a positive number"),
+        (lambda: Real(0.5, 0.5, step=-1.0), "step must be a positive number"),
         (lambda: Integer(0, 9, step=1.5), "step must be an integer.*use Real"),
         (lambda: Integer(0, 9, step=True), "step must be a positive number"),
         (lambda: Integer(0, 9, step=10), "has one value: make step at most"),
@@ -226,7 +228,10 @@ def test_reading_choices_takes_linear_time():
 
 
 @pytest.mark.parametrize(
-    "constant", [(3, 3), (0.5, 0.5), Integer(3, 3), Real(0.5, 0.5), Integer(3, 3, log=True)], ids=repr
+    "constant",
+    [(3, 3), (0.5, 0.5), Integer(3, 3), Real(0.5, 0.5), Integer(3, 3, log=True)]
+    + [Integer(32, 32, step=32), Integer(32, 32, step=5), Real(0.5, 0.5, step=0.1), Real(0.5, 0.5, log=True, step=0.5)],
+    ids=repr,
 )
 def test_equal_bounds_are_a_constant(constant, tmp_path):
     value = constant[0] if isinstance(constant, tuple) else constant.low
