@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from belated import _core
 from belated._core import InvalidSetting
 from belated.optimizers.curve_reports import checked_report
+from belated.run.local_listener import local_listener
 from belated.store import StoreError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class ReportServer:
         self._direct = direct
         self._key = os.urandom(32)
         try:
-            self._listener = Listener(None if host is None else (host, 0), backlog=128)
+            self._listener = local_listener() if host is None else Listener((host, 0), backlog=128)
         except OSError as error:
             where = "" if host is None else f" at {host}"
             raise InvalidSetting(f"the run cannot open a socket{where} for the reports of workers: {error}") from error
@@ -144,4 +145,4 @@ class RemoteReports:
 
 
 def _in_words(address: Any) -> str:
-    return f"{address[0]}:{address[1]}" if isinstance(address, tuple) else str(address)
+    return f"{address[0]}:{address[1]}" if isinstance(address, tuple) else str(address).replace("\0", "@")

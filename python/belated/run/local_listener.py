@@ -1,0 +1,40 @@
+"""A socket for the processes of one machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import sys
+from multiprocessing.connection import Connection, Listener
+from typing import Any
+
+_BACKLOG = 128
+
+
+def local_listener() -> Listener:
+    """Return a listener that only processes on this machine can use."""
+    if sys.platform == "linux":
+        return _AbstractListener("\0belated-" + os.urandom(16).hex(), backlog=_BACKLOG)
+    try:
+        if hasattr(socket, "AF_UNIX"):
+            return Listener(backlog=_BACKLOG)
+    except OSError:  # the folder for temporary files has a path that is too long for a socket
+        pass
+    return Listener(("127.0.0.1", 0), backlog=_BACKLOG)
+
+
+class _AbstractListener(Listener):
+    """A listener in the abstract namespace of Linux, which only processes of the same user can use.
+
+    A socket with a file needs a short path, and its file would remain if the process is killed.
+    """
+
+    def accept(self) -> Connection[Any, Any]:
+        while True:
+            connection = super().accept()
+            with socket.socket(fileno=os.dup(connection.fileno())) as peer:
+                _, user, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            if user == os.geteuid():
+                return connection
+            connection.close()
