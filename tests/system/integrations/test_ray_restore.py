@@ -92,7 +92,8 @@ def test_files_that_do_not_fit(tmp_path):
     refused("already has trials or points", ahead())
     refused("is not the file of a BelatedSearch, or is damaged", BelatedSearch(), path.read_bytes()[:-100])
     refused("is not the file of a BelatedSearch", BelatedSearch(), cloudpickle.dumps({"a": 1}))
-    refused("is not the file of a BelatedSearch", BelatedSearch(), b"[]")
+    for content in (b"[]", b"null", b"", b"\xff\xfe\xff", b"[" * 200_000, b'{"format": ' * 200_000):
+        refused("is not the file of a BelatedSearch", BelatedSearch(), content)
     data = json.loads(path.read_bytes())
     for version in (VERSION - 1, VERSION + 1):
         text = json.dumps(data | {"version": version}).encode()
@@ -289,12 +290,14 @@ def test_the_table_is_used_where_no_file_is_intact(tmp_path):
         restored.suggest("a")
 
 
-@pytest.mark.parametrize("content", [{}, {"version": VERSION}, {"version": VERSION, "metric": "loss"}])
+@pytest.mark.parametrize("content", [{}, {"version": VERSION}, {"version": VERSION, "metric": "loss"}, "[" * 200_000])
 def test_incomplete_files_are_skipped(content, tmp_path):
     search = searched()
     config = search.suggest("a")
     search.save_to_dir(str(tmp_path), "1")
-    (tmp_path / "searcher-state-2.json").write_text(json.dumps({"format": "search of belated for Ray Tune"} | content))
+    if isinstance(content, dict):
+        content = json.dumps({"format": "search of belated for Ray Tune"} | content)
+    (tmp_path / "searcher-state-2.json").write_text(content)
     restored = BelatedSearch()
     with pytest.warns(bl.BelatedWarning, match="or is damaged: .*an earlier file"):
         restored.restore_from_dir(str(tmp_path))

@@ -52,7 +52,7 @@ class SavedSearch:
                 raise ValueError
             version = data["version"]
             saved = cls(**{field.name: data[field.name] for field in fields(cls)}) if version == VERSION else None
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             raise DamagedFile(
                 f"{path} is not the file of a BelatedSearch, or is damaged: restore it with the searcher that saved it"
             ) from None
