@@ -9,19 +9,12 @@ import sys
 from multiprocessing.connection import Connection, Listener
 from typing import Any
 
-_BACKLOG = 128
-
 
 def local_listener() -> Listener:
-    """Return a listener that only processes on this machine can use."""
+    """Return a listener for processes on this machine."""
     if sys.platform == "linux":
-        return _AbstractListener("\0belated-" + os.urandom(16).hex(), backlog=_BACKLOG)
-    try:
-        if hasattr(socket, "AF_UNIX"):
-            return Listener(backlog=_BACKLOG)
-    except OSError:  # the folder for temporary files has a path that is too long for a socket
-        pass
-    return Listener(("127.0.0.1", 0), backlog=_BACKLOG)
+        return _AbstractListener("\0belated-" + os.urandom(16).hex(), backlog=128)
+    return Listener(("127.0.0.1", 0), backlog=128)
 
 
 class _AbstractListener(Listener):

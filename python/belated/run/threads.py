@@ -5,9 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, TypeAlias
-
-_Call: TypeAlias = tuple["Future[Any]", Callable[[], Any]]
+from typing import Any
 
 
 class DaemonThreads(Executor):
@@ -19,15 +17,14 @@ class DaemonThreads(Executor):
     def __init__(self, size: int) -> None:
         self._size = size
         self._threads: list[threading.Thread] = []
-        self._calls: SimpleQueue[_Call | None] = SimpleQueue()
+        self._calls: SimpleQueue[Any] = SimpleQueue()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
         self._calls.put((future, partial(fn, *args, **kwargs)))
         if len(self._threads) < self._size:
-            thread = threading.Thread(target=_work, args=(self._calls,), name="belated", daemon=True)
-            thread.start()
-            self._threads.append(thread)
+            self._threads.append(threading.Thread(target=self._work, name="belated", daemon=True))
+            self._threads[-1].start()
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -37,15 +34,12 @@ class DaemonThreads(Executor):
         for thread in self._threads if wait else ():
             thread.join()
 
-
-def _work(calls: "SimpleQueue[_Call | None]") -> None:
-    """Make calls until the queue yields None."""
-    while (call := calls.get()) is not None:
-        future, function = call
-        if future.set_running_or_notify_cancel():
-            try:
-                future.set_result(function())
-            except BaseException as error:
-                future.set_exception(error)
-        # While the thread waits, it must not keep the results of the last call alive.
-        del call, future, function
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            if call[0].set_running_or_notify_cancel():
+                try:
+                    call[0].set_result(call[1]())
+                except BaseException as error:
+                    call[0].set_exception(error)
+            # While the thread waits, it must not keep the result alive.
+            del call
