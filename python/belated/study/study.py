@@ -90,12 +90,7 @@ class Study(ManagedStudy):
     ) -> None:
         _check_printable(name)
         if optimizer is not None and not isinstance(optimizer, Optimizer):
-            from belated.hints import value_advice
-
-            advice = value_advice(optimizer.__name__ if isinstance(optimizer, type) else optimizer, ())
-            raise InvalidSetting(
-                f"optimizer={short_repr(optimizer)} is not usable: pass an optimizer of belated{advice}"
-            )
+            raise InvalidSetting(f"optimizer={short_repr(optimizer)} is not usable: pass an optimizer of belated")
         if constraints is not None and optimizer is not None:
             raise InvalidSetting("constraints and optimizer are both given: pass constraints= to the optimizer")
         if time is None and optimizer is not None:

@@ -152,11 +152,10 @@ def test_arguments_of_parameters(call, message):
     [("random", "RandomSearch"), ("RandomSearch", "RandomSearch"), (bl.RandomSearch, "RandomSearch")]
     + [("random_search", "RandomSearch"), ("bayes", "BayesOpt"), ("tree", "TreeSearch"), (bl.BayesOpt, "BayesOpt")],
 )
-def test_error_for_the_name_of_an_optimizer_names_its_class(given, name, tmp_path):
+def test_error_for_the_name_of_an_optimizer_names_its_class(given, name):
     for call in (
         lambda: bl.maximize(f, {"x": (0.0, 1.0)}, optimizer=given, n_trials=1),
         lambda: bl.minimize(f, optimizer=given, n_trials=1),
-        lambda: bl.Study("s", tmp_path / "s.db", given),
     ):
         with pytest.raises(bl.InvalidSetting, match=rf"is not usable: .*; use bl.{name}\(space\)$"):
             call()
