@@ -98,7 +98,7 @@ class Problem:
     def as_given(self, params: Any, *found: NDArray[np.float64]) -> tuple[Any, ...]:
         """Return arrays with an entry for each point; for a single point, return the entries instead of arrays."""
         single = params is not None and self.domain.several(params, listed=True) is None
-        return tuple(each[0] for each in found) if single else found
+        return tuple(float(each[0]) for each in found) if single else found
 
     def contexts(self, context: Any, n: int) -> list[list[float] | None]:
         """Return n rows, one for each point, that all contain the numbers of the context."""

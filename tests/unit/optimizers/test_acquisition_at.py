@@ -113,8 +113,8 @@ def test_one_point_or_several_in_any_form():
     forms[2] = forms[2][:1]
     for form in (points[0], pd.Series(points[0]), forms[2]):
         found = [opt.acquisition_at(form), *opt.predict(form)]
-        assert [each.shape for each in found] == [(1,) if form is forms[2] else ()] * 3
-        assert all(isinstance(each, float) for each in found) == (form is not forms[2])
+        assert [np.shape(each) for each in found] == [(1,) if form is forms[2] else ()] * 3
+        assert all(type(each) is float for each in found) == (form is not forms[2])
         assert np.ravel(found) == pytest.approx([each[0] for each in expected], rel=1e-9)
     for nothing in ([], np.zeros((0, 2))):
         assert [len(each) for each in (opt.acquisition_at(nothing), *opt.predict(nothing))] == [0, 0, 0]
