@@ -23,6 +23,10 @@ class _AbstractListener(Listener):
     A socket with a file needs a short path, and its file would remain if the process is killed.
     """
 
+    @property
+    def address(self) -> str:
+        return os.fsdecode(super().address)  # Python returns bytes
+
     def accept(self) -> Connection[Any, Any]:
         while True:
             connection = super().accept()
