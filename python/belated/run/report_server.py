@@ -7,8 +7,11 @@ not encrypted, and reading JSON never executes code.
 from __future__ import annotations
 
 import json
+import math
 import os
+import socket
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Client, Connection, Listener, answer_challenge, deliver_challenge
@@ -24,8 +27,21 @@ if TYPE_CHECKING:
     from belated.optimizers.curve import Curve
     from belated.run.curves import DirectReports
 
-# The interval in seconds at which the threads of a server check whether the run has ended.
+#: Maximum number of connections that have not proved that they have the key. Connections of workers are not limited.
+MOST_STRANGERS = 64
+
+#: A connection is closed if it does not prove within this number of seconds that it has the key. If there are too many
+#: such connections, the oldest is closed, but not before `LEAST_PATIENCE`.
+PATIENCE, LEAST_PATIENCE = 10.0, 3.0
+
+# A peer that has not acknowledged any data for this number of seconds is lost.
+_LOST_AFTER = 120
+
+# The interval in seconds at which the thread that accepts connections checks their age, and whether the run has ended.
 _CHECK_EVERY = 0.5
+
+# Maximum number of bytes of a request.
+_LARGEST_REQUEST = 1 << 20
 
 
 class ReportServer:
@@ -45,14 +61,21 @@ class ReportServer:
     """
 
     def __init__(self, direct: DirectReports, host: str | None = None) -> None:
-        self._direct = direct
+        self._methods = {name: getattr(direct, name) for name in ("start", "report", "should_stop")}
         self._key = os.urandom(32)
         try:
             self._listener = local_listener() if host is None else Listener((host, 0), backlog=128)
         except OSError as error:
             where = "" if host is None else f" at {host}"
             raise InvalidSetting(f"the run cannot open a socket{where} for the reports of workers: {error}") from error
+        listening = self._listener._listener._socket  # type: ignore[attr-defined]
+        listening.settimeout(_CHECK_EVERY)
+        _keep_alive(listening)  # connections inherit this
         self._is_closed = False
+        # For each connection without the key, the time of its start, in order of time; infinity for workers. A
+        # connection is closed by its thread after it has left this dict.
+        self._open: dict[Connection[Any, Any], float] = {}
+        self._changed = threading.Condition()
         self.remote = RemoteReports(direct.curve, direct.minimizes, self._listener.address, self._key)
         self._start_thread(self._accept)
 
@@ -62,33 +85,92 @@ class ReportServer:
 
     def _accept(self) -> None:
         while not self._is_closed:
-            with suppress(Exception):
+            self._end_old_strangers()
+            try:
                 connection = self._listener.accept()
+            except TimeoutError:
+                continue
+            except OSError:  # for example, the process has too many open files
+                time.sleep(_CHECK_EVERY)
+                continue
+            with self._changed:
+                self._open[connection] = time.monotonic()
+            try:
                 # Authenticate in the new thread, because other programs may connect and then send nothing.
                 self._start_thread(self._serve, connection)
+            except RuntimeError:  # the process has too many threads
+                self._close(connection)
+
+    def _end_old_strangers(self) -> None:
+        """End connections that do not prove that they have the key. Return when a further one is allowed."""
+        with self._changed:
+            while not self._is_closed:
+                strangers = [(since, each) for each, since in self._open.items() if since < math.inf]
+                is_full = len(strangers) >= MOST_STRANGERS
+                since, oldest = strangers[0] if strangers else (math.inf, None)
+                rest = since + (LEAST_PATIENCE if is_full else PATIENCE) - time.monotonic()
+                if oldest is not None and rest <= 0:
+                    del self._open[oldest]
+                    _stop_receiving(oldest)
+                elif is_full:
+                    self._changed.wait(rest)
+                else:
+                    return
 
     def _serve(self, connection: Connection[Any, Any]) -> None:
-        with connection, suppress(Exception):
+        with suppress(Exception):  # the connection is lost, or speaks another protocol
             deliver_challenge(connection, self._key)
             answer_challenge(connection, self._key)
+            with self._changed:
+                if connection in self._open:
+                    self._open[connection] = math.inf
+                self._changed.notify_all()
             while not self._is_closed:
-                if connection.poll(_CHECK_EVERY):
-                    name, *arguments = json.loads(connection.recv_bytes())
-                    connection.send_bytes(json.dumps(self._answer(name, arguments)).encode())
+                name, *arguments = json.loads(connection.recv_bytes(_LARGEST_REQUEST))
+                connection.send_bytes(json.dumps(self._answer(name, arguments)).encode())
+        self._close(connection)
+
+    def _close(self, connection: Connection[Any, Any]) -> None:
+        with self._changed:
+            self._open.pop(connection, None)
+            self._changed.notify_all()
+        connection.close()
 
     def _answer(self, name: str, arguments: list[Any]) -> dict[str, Any]:
         try:
-            return {"result": getattr(self._direct, name)(*arguments)}
+            return {"result": self._methods[name](*arguments)}
         except Exception as error:
             name = "StoreError" if isinstance(error, StoreError) else type(error).__name__
             return {"error": name, "message": str(error)}
 
     def close(self) -> None:
         """End the threads of the server, and close the socket. Evaluations that continue can no longer report."""
-        self._is_closed = True
-        with suppress(Exception):
-            Client(self._listener.address).close()
+        with self._changed:
+            self._is_closed = True
+            for connection in self._open:
+                _stop_receiving(connection)
+            self._changed.notify_all()
         self._listener.close()
+
+
+def _stop_receiving(connection: Connection[Any, Any]) -> None:
+    """Let the thread that waits for data of a connection read the end of the data."""
+    shared = socket.socket(fileno=connection.fileno())
+    with suppress(OSError):
+        shared.shutdown(socket.SHUT_RD)
+    shared.detach()
+
+
+def _keep_alive(connected: socket.socket) -> None:
+    """Let calls of a socket fail if they wait for a machine that has vanished from the network."""
+    if connected.family == getattr(socket, "AF_UNIX", None):
+        return
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    values = {"KEEPIDLE": _LOST_AFTER // 2, "KEEPALIVE": _LOST_AFTER // 2, "KEEPINTVL": _LOST_AFTER // 8, "KEEPCNT": 4}
+    # The last option is about sent data, in milliseconds. Each system has some of the options.
+    for name, value in (values | {"USER_TIMEOUT": 1000 * _LOST_AFTER}).items():
+        if option := getattr(socket, f"TCP_{name}", None):
+            connected.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 # The last connection of each thread, and the address and process that this connection belongs to. A forked process
@@ -118,8 +200,9 @@ class RemoteReports:
             try:
                 answer = self._exchange(sent)
             except (EOFError, OSError):
-                # The network may have closed a connection that was not used for a long time. Repeated calls do not have
-                # an effect, except that `start` may skip a number.
+                # The network may have closed a connection that was not used for a long time, or the server a connection
+                # that did not prove its key in time. Repeated calls do not have an effect, except that `start` may skip
+                # a number.
                 answer = self._exchange(sent)
         except (EOFError, OSError) as error:
             raise ConnectionError(
@@ -136,6 +219,9 @@ class RemoteReports:
         owner = (self._address, os.getpid())
         if getattr(_OF_THREAD, "owner", None) != owner:
             _OF_THREAD.connection = Client(self._address, authkey=self._key)
+            shared = socket.socket(fileno=_OF_THREAD.connection.fileno())
+            _keep_alive(shared)
+            shared.detach()
         # If an exception interrupts the exchange, the next call needs a new connection.
         _OF_THREAD.owner = None
         _OF_THREAD.connection.send_bytes(sent)
