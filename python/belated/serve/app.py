@@ -4,7 +4,7 @@ import logging
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request
@@ -17,7 +17,7 @@ from belated._core import BelatedError, __version__
 from belated.serve import answers, messages
 from belated.serve.connections import log_refusals_rarely
 from belated.serve.description import description_page
-from belated.serve.gate import SLASH, Gate
+from belated.serve.gate import SLASH, App, Gate
 from belated.serve.page import live_page, security_policy
 from belated.serve.problems import MEDIA_TYPE, as_json, refusal, refusal_of
 from belated.serve.studies import OpenStudies, at_time
@@ -46,6 +46,7 @@ def make_app(studies: OpenStudies, token: str) -> Gate:
         # The pages of the framework load scripts from another host.
         docs_url=None,
         redoc_url=None,
+        openapi_url=None,
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
     )
@@ -54,9 +55,8 @@ def make_app(studies: OpenStudies, token: str) -> Gate:
     api.add_exception_handler(RequestValidationError, _of_schema)
     api.add_exception_handler(HTTPException, _of_framework)
     api.add_exception_handler(Exception, _of_programs)
-    _add_pages(api)
     api.include_router(router)
-    return Gate(api, token)
+    return Gate(api, token, cache(lambda: _pages(api)))
 
 
 # Errors as answers.
@@ -85,16 +85,11 @@ async def _of_programs(request: Request, error: Exception) -> Response:
     return refusal(500, "an error of belated itself: the server's log has more")
 
 
-def _add_pages(api: FastAPI) -> None:
-    page = live_page()
-
-    @api.get("/", include_in_schema=False)
-    async def show_page() -> Response:
-        return _html(page)
-
-    @api.get("/docs", include_in_schema=False)
-    async def show_description() -> Response:
-        return _html(description_page(api.openapi()))
+def _pages(api: FastAPI) -> dict[str, App]:
+    """Return the answers that do not need a token. They are made once, because anybody can request them."""
+    description = api.openapi()
+    pages: dict[str, App] = {"/": _html(live_page()), "/docs": _html(description_page(description))}
+    return pages | {"/openapi.json": answer(description)}
 
 
 def _html(page: str) -> Response:

@@ -27,6 +27,10 @@ _PATIENCE = 30
 # Maximum number of connections that wait to be accepted.
 _WAITING = 2048
 
+# The system keeps this number of bytes of requests, and of answers, for a connection. By default, it may keep megabytes
+# of answers for a client that does not read.
+_BUFFER = 1 << 16
+
 _NEEDED = ("fastapi", "uvicorn")
 
 
@@ -146,6 +150,9 @@ def _listening(host: str, port: int) -> socket.socket:
         listening = socket.create_server((host, port), family=family, backlog=_WAITING)
     except OSError as error:
         raise InvalidSetting(f"host={host!r}, port={port} cannot be listened at: {error}") from None
+    # Connections inherit these options.
+    for option, value in ((socket.SO_KEEPALIVE, 1), (socket.SO_RCVBUF, _BUFFER), (socket.SO_SNDBUF, _BUFFER)):
+        listening.setsockopt(socket.SOL_SOCKET, option, value)
     # If the socket names its protocol, asyncio sends small packets at once. Otherwise each answer waits 40 ms for the
     # client's delayed acknowledgement of its headers.
     return _Listener(listening.family, listening.type, socket.IPPROTO_TCP, listening.detach())

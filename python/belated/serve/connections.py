@@ -5,14 +5,15 @@ import logging
 import time
 from typing import Any
 
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 #: Maximum number of connections at a time. Connections use at most half of the files that the process may open, because
 #: studies need the other half.
 MOST_CONNECTIONS = 1000
 
-#: A connection is closed if it does not send its whole next request within this number of seconds.
-PATIENCE = 30.0
+#: A connection is closed if it does not send its whole next request within this number of seconds, or does not read the
+#: answers to its earlier requests.
+PATIENCE = 20.0
 
 # Seconds between two messages about refused connections.
 _BETWEEN_MESSAGES = 60.0
@@ -57,7 +58,8 @@ def limited_protocol() -> type[asyncio.Protocol]:
     """Return Uvicorn's protocol with limits."""
     most, message = most_connections(), _Message()
 
-    class Limited(AutoHTTPProtocol):
+    # Not uvicorn's choice of a protocol, because its other protocol, with httptools, does not limit headers.
+    class Limited(H11Protocol):
         # The request at the last check, or None before the first check.
         checked: Any = None
         check: asyncio.TimerHandle | None = None
@@ -77,9 +79,10 @@ def limited_protocol() -> type[asyncio.Protocol]:
             super().connection_lost(exc)
 
         def close_if_silent(self) -> None:
-            """Close a connection that has not sent a whole request since the last check."""
+            """Close a connection that has not sent a whole request, or not read an answer, since the last check."""
             request = self.cycle
             is_carried_out = request is not None and not request.more_body and not request.response_complete
+            is_carried_out = is_carried_out and not self.flow.write_paused
             if request is self.checked and not is_carried_out:
                 # `close` would wait until the client has read all data.
                 self.transport.abort()

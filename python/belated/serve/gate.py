@@ -45,13 +45,16 @@ class Refused(Exception):
 class Gate:
     """An application that requires a token. The application keeps only the hash of the token.
 
+    `pages` returns the answers for `OPEN_PATHS`. An answer to a request without the token closes its connection, so
+    that only clients with the token keep connections.
+
     Once `closing` is True, each connection is closed after its answer. The server waits until all connections have
     ended, but does not ask a connection to close if it was accepted during this wait. If the server cancels a call, the
     answer has the status 503, but the thread of the call continues.
     """
 
-    def __init__(self, app: App, token: str) -> None:
-        self._app = app
+    def __init__(self, app: App, token: str, pages: Callable[[], Mapping[str, App]] = dict) -> None:
+        self._app, self._pages = app, pages
         self._hash = sha256(token.encode()).digest()
         self.closing: Callable[[], bool] = lambda: False
 
@@ -60,13 +63,13 @@ class Gate:
             await self._app(scope, receive, send)
             return
 
-        started = False
+        app, started, has_token = self._app, False, False
 
         async def answer(message: Message) -> None:
             nonlocal started
             started = True
             if message["type"] == "http.response.start":
-                closing = [(b"connection", b"close")] if self.closing() else []
+                closing = [] if has_token and not self.closing() else [(b"connection", b"close")]
                 message["headers"] = [*message.get("headers", ()), *_HEADERS, *closing]
             await send(message)
 
@@ -74,8 +77,11 @@ class Gate:
             scope["path"] = path_of(scope)
             if scope["path"] not in OPEN_PATHS:
                 self._check_token(scope)
+                has_token = True
             elif scope["method"] not in ("GET", "HEAD"):
                 raise Refused(405, f"{scope['path']} can only be read: send GET", {"allow": "GET"})
+            else:
+                app = self._pages()[scope["path"]]
             if b"%00" in scope["raw_path"].split(b"?")[0]:
                 raise Refused(404, "the path has the character NUL, which is not in the name of any study")
             if scope["method"] not in ("GET", "HEAD"):
@@ -84,7 +90,7 @@ class Gate:
             await refused.answer(scope, receive, answer)
             return
         try:
-            await self._app(scope, receive, answer)
+            await app(scope, receive, answer)
         except asyncio.CancelledError:
             if started or not self.closing():
                 raise

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from contextlib import suppress
 
 import pytest
@@ -93,6 +94,55 @@ def test_only_silent_connections_are_closed(start):
     for connection in silent:
         wait_until_closed(connection)
     assert slow.recv(4096).split()[1] == b"200"
+
+
+@pytest.mark.parametrize("sent", [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", None], ids=["stranger", "token"])
+def test_clients_that_do_not_read_are_closed(start, sent, tmp_path):
+    study = bl.Study.load("study", f"sqlite:///{tmp_path / 'studies.db'}")
+    study.suggest().observe(0.5, attrs={"text": "x" * 100_000})
+    _, port = start(0.5)
+    connections = []
+    for _ in range(50):
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        connection.connect(("127.0.0.1", port))
+        connection.settimeout(0.5)
+        with suppress(OSError):
+            connection.sendall((sent or request("GET /v1/studies/study/trials/0 HTTP/1.1")) * 200)
+        connections.append(connection)
+    end = time.monotonic() + 60
+    answer = b""
+    while b" 200 " not in answer and time.monotonic() < end:
+        with suppress(ConnectionResetError), ask(port, request("GET /v1/studies HTTP/1.1")) as later:
+            answer = later.recv(4096)
+        time.sleep(0.1)
+    assert b" 200 " in answer
+    for connection in connections:
+        connection.close()
+
+
+@pytest.mark.parametrize("line", [b"a: " + b"b" * 60000 + b"\r\n", b"b" * 60000])
+def test_endless_headers_are_refused(running, line):
+    with ask(running.port, b"GET / HTTP/1.1\r\nHost: x\r\n") as sent, suppress(ConnectionError):
+        for _ in range(1000):
+            sent.sendall(line)
+        pytest.fail("60 MB of headers were accepted")
+
+
+def test_the_server_does_not_use_httptools():
+    # The protocol of uvicorn with httptools keeps headers of any length.
+    program = """
+import sys, types
+sys.modules["httptools"] = types.ModuleType("httptools")
+from belated.serve.connections import limited_protocol
+assert not any("httptools" in each.__module__ for each in limited_protocol().__mro__)
+"""
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        ).returncode
+        == 0
+    )
 
 
 def test_more_connections_than_files_are_refused_in_few_lines(start):

@@ -3,12 +3,13 @@
 import asyncio
 import json
 import socket
+import sys
 
 import pytest
 
 pytest.importorskip("starlette")
 
-from belated.serve import gate  # noqa: E402
+from belated.serve import app, gate  # noqa: E402
 from tests.system.serve.test_api import ok, refused, synced  # noqa: E402
 
 PATHS = ["/v1/studies", "/v1/studies/none", "/v1/studies/none/trials", "/v1", "/docs/x", "/%2e%2e/v1/studies"]
@@ -224,7 +225,7 @@ def test_calls_cancelled_at_the_end_are_503(closing, started):
 
     made = gate.Gate(app, "token-0123456789")
     made.closing = lambda: closing
-    call = made({"type": "http", "method": "GET", "raw_path": b"/", "headers": []}, None, send)
+    call = made(scope_of(b"/v1/studies", "token-0123456789"), None, send)
     if started or not closing:
         with pytest.raises(asyncio.CancelledError):
             asyncio.run(call)
@@ -235,9 +236,15 @@ def test_calls_cancelled_at_the_end_are_503(closing, started):
         assert "may have been carried out" in json.loads(sent[1]["body"])["detail"]
 
 
+def scope_of(path, token=None, method="GET"):
+    """The scope of a request."""
+    headers = [] if token is None else [(b"authorization", f"Bearer {token}".encode())]
+    return {"type": "http", "method": method, "raw_path": path, "headers": headers, "query_string": b""}
+
+
 @pytest.mark.parametrize("closing", [False, True])
 def test_connections_are_closed_after_their_answer_once_the_server_stops(closing):
-    sent = []
+    sent, token = [], "token-0123456789"
 
     async def app(scope, receive, send):
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
@@ -246,9 +253,42 @@ def test_connections_are_closed_after_their_answer_once_the_server_stops(closing
     async def send(message):
         sent.append(message)
 
-    made = gate.Gate(app, "token-0123456789")
+    made = gate.Gate(app, token, lambda: {"/": app})
     made.closing = lambda: closing
-    for path, status in ((b"/", 200), (b"/v1", 401)):
+    for path, method, given, status in [
+        (b"/v1", "GET", token, 200),
+        (b"/v1/%00", "GET", token, 404),
+        (b"/v1", "GET", None, 401),
+        (b"/v1", "POST", "another", 401),
+        (b"/", "GET", None, 200),
+        (b"/", "GET", token, 200),
+        (b"/", "POST", token, 405),
+    ]:
         sent.clear()
-        asyncio.run(made({"type": "http", "method": "GET", "raw_path": path, "headers": []}, None, send))
-        assert sent[0]["status"] == status and ((b"connection", b"close") in sent[0]["headers"]) == closing
+        asyncio.run(made(scope_of(path, given, method), None, send))
+        # Without the token, each answer closes the connection.
+        is_closed = closing or path == b"/" or given != token
+        assert sent[0]["status"] == status and ((b"connection", b"close") in sent[0]["headers"]) == is_closed
+
+
+def test_answers_without_a_token_cost_no_more_than_a_refusal():
+    made, calls = app.make_app(None, "token-0123456789"), []
+
+    async def send(message):
+        pass
+
+    def n_calls(path):
+        calls.clear()
+        call = made(scope_of(path), None, send)
+        sys.setprofile(lambda frame, event, _: event == "call" and calls.append(frame.f_code.co_name))
+        try:
+            with pytest.raises(StopIteration):
+                call.send(None)
+        finally:
+            sys.setprofile(None)
+        return len(calls)
+
+    refused, open_paths = n_calls(b"/v1/studies"), [path.encode() for path in sorted(gate.OPEN_PATHS)]
+    for path in open_paths:
+        n_calls(path)  # the first request makes the answer
+    assert max(map(n_calls, open_paths)) <= refused

@@ -189,7 +189,7 @@ def test_the_file_of_trials_can_be_added_to_a_study(page, curves, downloads):
     rows = file.read_text(encoding="utf-8")
     assert rows.startswith("number,state,value,std,cost,duration,suggested_at,observed_at,ended_at,delay,expires_at,")
     # A spreadsheet would execute a text that begins with "=".
-    assert "\"'=a,b\"" in rows and not re.search('(^|[,"])=', rows, flags=re.MULTILINE)
+    assert '"\'=a,b"' in rows and not re.search('(^|[,"])=', rows, flags=re.MULTILINE)
     table = pandas.read_csv(file)
     assert table["error"].dropna().tolist() == ["ValueError: the loss is, as feared, not finite"]
     table["params_kind"] = table["params_kind"].str.removeprefix("'")
