@@ -53,7 +53,8 @@ def checked_report(curve: Curve | None, number: int, step: Any, value: Any) -> t
             f"value={short_repr(value)} at step {step} of trial {number} is not usable: pass a finite number, or NaN "
             "for a step that failed"
         )
-    return given or 0, y
+    # Without a curve, the core refuses any step.
+    return given if curve is not None and given is not None else 0, y
 
 
 def report(owner: LifeCycle[Any], number: int, step: Any, value: Any, attempt: Any) -> None:

@@ -23,6 +23,9 @@ LARGEST_PAGE = 4 << 20
 #: The model of a study with more values is not used, because other requests for the study would wait too long.
 MOST_VALUES = 1000
 
+#: The importance of more parameters is not computed, for the same reason.
+MOST_PARAMS = 200
+
 
 def study_as_data(study: Study) -> dict[str, Any]:
     """Return a study as `messages.StudyAnswer` describes it."""
@@ -91,6 +94,8 @@ def importance_as_data(study: Study) -> dict[str, Any]:
     unknown, context, importance = _no_model(study), None, []
     if not isinstance(domain, Space):
         unknown = "the study has candidates and no parameters"
+    elif len(domain) > MOST_PARAMS:
+        unknown = f"the study has more than {MOST_PARAMS} parameters, whose importance would take long"
     elif unknown is None:
         best = log.best()
         if contexts is not None and best is not None:
@@ -119,10 +124,13 @@ def _no_model(study: Study) -> str | None:
     return None
 
 
-def trial_as_data(study: Study, number: int) -> dict[str, Any]:
-    """Return the trial with this number; raise UnknownTrial if it does not exist."""
+def trial_as_data(study: Study, number: int, step: int | None = None) -> dict[str, Any]:
+    """Return the trial with this number, with one step of its curve if this step is given.
+
+    Raise UnknownTrial if the trial does not exist.
+    """
     study.sync()
-    return _trial(study, study._number_of(number))
+    return _trial(study, study._number_of(number), step)
 
 
 def trials_as_data(study: Study, trials: list[Trial]) -> dict[str, Any]:
@@ -153,7 +161,7 @@ def page_as_data(study: Study, page: Page) -> dict[str, Any]:
     return {"trials": trials, "next": rest[0] if rest else None, "events": log.n_events()}
 
 
-def _trial(study: Study, number: int) -> dict[str, Any]:
+def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]:
     record = study._log.trial(number)
     problem, domain, contexts = study._problem, study._problem.domain, study._problem.context_space
     started_at, changed_at = study._log.history.written(number)
@@ -170,7 +178,7 @@ def _trial(study: Study, number: int) -> dict[str, Any]:
         "context": None if contexts is None else contexts.params_at(list(record.context)),
         "fidelity": problem.fidelity_of(record.fidelity),
         "attrs": merged_attrs(record.attrs),
-        "curve": [(step, finite(value)) for step, value in record.curve],
+        "curve": [(each, finite(value)) for each, value in record.curve if step in (None, each)],
         "error": record.error and dict(zip(("type", "message", "traceback"), record.error, strict=True)),
         "delay": None if record.observed_at is None else finite(record.observed_at - record.suggested_at),
         "started_at": started_at,

@@ -154,7 +154,7 @@ async def _studies(request: Request) -> OpenStudies:
 
 Studies = Annotated[OpenStudies, Depends(_studies)]
 Call: TypeAlias = Callable[[Callable[[Study], Any]], Awaitable[Response]]
-Report: TypeAlias = Callable[[float | None, Callable[[Study, int], None]], Awaitable[Response]]
+Report: TypeAlias = Callable[..., Awaitable[Response]]
 
 
 async def _call(
@@ -177,11 +177,11 @@ Number = Annotated[int, Path(ge=0, description="The trial's number.")]
 async def _report(call: InStudy, number: Number) -> Report:
     """Return a function that makes a report about the trial in the path, and answers with the changed trial."""
 
-    async def report(now: float | None, change: Callable[[Study, int], None]) -> Response:
+    async def report(now: float | None, change: Callable[[Study, int], None], step: int | None = None) -> Response:
         def work(study: Study) -> dict[str, Any]:
             with at_time(study, now):
                 change(study, number)
-            return answers.trial_as_data(study, number)
+            return answers.trial_as_data(study, number, step)
 
         return await call(work)
 
@@ -303,7 +303,7 @@ async def report_step(report: OnTrial, body: messages.Report) -> Response:
         study.report(number, body.step, value, attempt=body.attempt)
         study.should_stop(number)
 
-    return await report(body.now, record)
+    return await report(body.now, record, body.step)
 
 
 @_post("/{name}/trials/{number}/stop", messages.TrialAnswer, "Stop a trial before the end of its curve", _REPORT)

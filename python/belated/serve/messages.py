@@ -187,7 +187,8 @@ class TrialAnswer(BaseModel):
     attrs: dict[str, Any]
     error: TrialErrorAnswer | None
     curve: list[tuple[int, float | None]] = Field(
-        description="The reported steps and their values; null for a step that failed."
+        description="The reported steps and their values; null for a step that failed. The answer to a report has only "
+        "the step of the report."
     )
     suggested_at: float = Field(description="On the study's clock, as the next two.")
     observed_at: float | None

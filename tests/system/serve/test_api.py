@@ -98,7 +98,8 @@ def test_steps_are_reported_and_the_answer_says_which_trials_stop(client, create
     ok(client.post(f"{path}/suggest", json={"n": 3}))
     found = ok(client.post(f"{path}/trials/0/report", json={"step": 1, "value": 2.0}))
     assert found["state"] == "pending" and found["curve"] == [[1, 2.0]]
-    assert ok(client.post(f"{path}/trials/0/report", json={"step": 2, "value": None}))["curve"] == [[1, 2.0], [2, None]]
+    ok(client.post(f"{path}/trials/0/report", json={"step": 2, "value": None}))
+    assert ok(client.get(f"{path}/trials/0"))["curve"] == [[1, 2.0], [2, None]]
     assert ok(client.post(f"{path}/trials/1/report", json={"step": 1, "value": 1.0}))["state"] == "stopped"
     # A repetition has no effect, and a later report is stored.
     assert ok(client.post(f"{path}/trials/1/report", json={"step": 1, "value": 1.0}))["state"] == "stopped"
@@ -108,6 +109,25 @@ def test_steps_are_reported_and_the_answer_says_which_trials_stop(client, create
     assert [trial.state for trial in synced(study).trials] == ["pending", "stopped", "stopped"]
     assert synced(study).trial(1).curve == {1: 1.0, 2: 1.5}
     assert ok(client.get(path))["counts"]["stopped"] == 2
+
+
+def test_an_answer_to_a_report_has_only_the_step_of_the_report(client, create, path):
+    create(bl.RandomSearch({"x": (0.0, 1.0)}, seed=0, curve=bl.Curve(9)))
+    ok(client.post(f"{path}/suggest"))
+    reports = [(1, 0.5), (4, None), (2, 0.25), (1, 0.5)]
+    for step, value in reports:
+        answer = ok(client.post(f"{path}/trials/0/report", json={"step": step, "value": value}))
+        assert answer["curve"] == [[step, value]]
+    # A report of an earlier attempt is not a part of the curve.
+    ok(client.post(f"{path}/trials/0/report", json={"step": 3, "value": 1.0, "attempt": 1}))
+    assert ok(client.post(f"{path}/trials/0/report", json={"step": 5, "value": 9.0, "attempt": 0}))["curve"] == []
+    assert ok(client.get(f"{path}/trials/0"))["curve"] == [[1, 0.5], [2, 0.25], [3, 1.0]]
+
+
+@pytest.mark.parametrize("step", [1, 2**32, 2**64, 10**30])
+def test_a_report_to_a_study_without_a_curve_is_422(client, study, path, step):
+    ok(client.post(f"{path}/suggest"))
+    refused(client.post(f"{path}/trials/0/report", json={"step": step, "value": 1.0}), 422, "curve is not declared")
 
 
 def test_the_server_sees_changes_by_other_processes(client, study, path):

@@ -53,8 +53,9 @@ def test_values_that_are_not_numbers_are_refused(value):
 
 def test_reports_need_a_declared_curve():
     trial = bl.RandomSearch(SPACE, seed=0).suggest()
-    with pytest.raises(bl.InvalidValue, match=r"curve=bl\.Curve"):
-        trial.report(1, 0.5)
+    for step in (1, 0, -1, 2**32, 2**64, 10**30, 1.5, None):
+        with pytest.raises(bl.InvalidValue, match=r"curve=bl\.Curve"):
+            trial.report(step, 0.5)
     assert not trial.should_stop()
 
 
