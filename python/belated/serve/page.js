@@ -306,8 +306,9 @@ function cellOf(value) {
   if (value === null || value === undefined) return "";
   if (typeof value === "number" || typeof value === "boolean") return String(value);
   let text = typeof value === "string" ? value : JSON.stringify(value);
-  // Spreadsheets would execute such a text as a formula.
-  if (/^[=+\-@\t\r]./s.test(text)) text = `'${text}`;
+  // Spreadsheets would execute such a text as a formula. Some divide cells at semicolons.
+  if (/^[=+\-@\t\r\n]./s.test(text)) text = `'${text}`;
+  text = text.replace(/([;\t\r\n])(?=[=+\-@])/g, "$1'");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

@@ -248,7 +248,7 @@ class Study(ManagedStudy):
         if not is_usable_name(name):
             raise InvalidSetting(
                 f"name={short_repr(name)} has {len(name.encode())} bytes in UTF-8: pass a printable string of at most "
-                f"{LONGEST_NAME}"
+                f"{LONGEST_NAME} that is not '.' or '..', which URLs cannot contain"
             )
         # Draw the id at random, so that events of two studies cannot be confused.
         new, at = int.from_bytes(os.urandom(6), "big"), seconds(time or clocks.time)
@@ -477,7 +477,7 @@ class Study(ManagedStudy):
 
 def is_usable_name(name: object) -> TypeGuard[str]:
     """Return whether a text can be the name of a new study, or the key of a call."""
-    return _is_printable(name) and len(name.encode()) <= LONGEST_NAME
+    return _is_printable(name) and len(name.encode()) <= LONGEST_NAME and name not in (".", "..")
 
 
 def _is_printable(name: object) -> TypeGuard[str]:

@@ -1,5 +1,6 @@
 """The charts, tables and files of the web page in a browser: they show what the study has."""
 
+import itertools
 import re
 
 import numpy as np
@@ -201,6 +202,17 @@ def test_the_file_of_trials_can_be_added_to_a_study(page, curves, downloads):
 
     assert list(map(facts, other.trials)) == list(map(facts, study.trials))
     assert [trial.params["rate"] for trial in other.trials] == pytest.approx([t.params["rate"] for t in study.trials])
+
+
+def test_texts_of_a_file_are_not_formulas(page):
+    parts = itertools.product(
+        ["", "a", "\n", "\t", "\r", ";"], ["", ";", "\n", "\t", "\r\n"], ["=1+1", "+1", "-1+a", "@a"]
+    )
+    texts = [start + separator + formula for start, separator, formula in parts if start != "a" or separator]
+    for cell in page.execute_script("return arguments[0].map(cellOf)", texts):
+        # A spreadsheet may divide the cell, with or without regard to its quotes.
+        for shown_text in (cell, cell.strip('"')):
+            assert not any(re.match("[=+@-]", part) for part in re.split("[;\t\r\n]", shown_text)), cell
 
 
 def test_a_file_has_candidates_and_points_that_were_run(page):

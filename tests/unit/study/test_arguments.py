@@ -9,7 +9,7 @@ from belated.store.checksums import with_checksum
 from belated.store.sqlite import SqliteStore
 
 SPACE = {"x": (0.0, 1.0)}
-UNUSABLE = ["", 3, b"s", "a\nb", "a\0b", "k" * 2501, "é" * 1251, "\ud800"]
+UNUSABLE = [".", "..", "", 3, b"s", "a\nb", "a\0b", "k" * 2501, "é" * 1251, "\ud800"]
 
 
 def optimizer(**arguments):
