@@ -71,7 +71,7 @@ class ASHA(Stopping, name="asha"):
     Parameters
     ----------
     reduction : float, default 3.0
-        Above 1.
+        At least 1.01.
     min_step : int, default 1
         The first rung, at least 1.
     """
@@ -81,8 +81,9 @@ class ASHA(Stopping, name="asha"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.reduction > 1:
-            raise InvalidSetting(f"reduction={self.reduction} of ASHA is not usable: pass a number above 1")
+        # If the reduction were closer to 1, the number of rungs would not be bounded.
+        if not self.reduction >= 1.01:
+            raise InvalidSetting(f"reduction={self.reduction} of ASHA is not usable: pass a number of at least 1.01")
         _check_step(self)
 
 

@@ -21,6 +21,26 @@ T = TypeVar("T")
 #: Maximum number of open studies without a running call. The least recently used study is closed first.
 MAX_OPEN = 64
 
+#: Maximum work of a definition that a client sends: the number of columns, times the settings below divided by their
+#: units. On one processor the first 20 suggestions then take at most about two seconds.
+MOST_WORK = 1000
+
+# For settings on which the work depends, the value up to which they do not count. Some acquisitions take ten times as
+# long as others.
+_UNITS = {
+    "Search.effort": 1,
+    "Search.direct": 100,
+    "Search.multistart": 10,
+    "Integrate.n": 32,
+    "ThompsonSampling.n_features": 1024,
+    "GP.n_restarts": 4,
+    "GP.n_refit_restarts": 2,
+    "Initial.n": 1000,
+    "BayesOpt.initial": 1000,
+    "BPEDelay.n_points": 2500,
+}
+_TIMES = dict.fromkeys(("thompson", "ThompsonSampling", "max_variance", "MaxVariance", "ucb_pe", "UCBPE"), 10)
+
 # The time in a request, or None.
 _NOW: ContextVar[float | None] = ContextVar("now", default=None)
 
@@ -184,7 +204,44 @@ def read_definition(definition: dict[str, Any]) -> Any:
         )
     if "constraints" in definition["arguments"]:
         raise InvalidSetting("definition has constraints, which are functions: create such a study in Python")
+    arguments = {name: data for name, data in definition["arguments"].items() if name not in _DOMAIN}
+    work = _n_columns(definition["arguments"]) * _work(arguments | {"kind": definition["optimizer"]})
+    if work > MOST_WORK:
+        raise InvalidSetting(
+            f"definition needs {work:,.0f} units of work, and a server accepts {MOST_WORK:,}: pass fewer parameters or "
+            "candidates, or smaller settings of the search and the model, or create the study in Python"
+        )
     try:
         return optimizer_from(definition, clock)
     except StoreError as error:
         raise InvalidSetting(str(error)) from None
+
+
+_DOMAIN = ("space", "context", "candidates")
+
+
+def _n_columns(arguments: dict[str, Any]) -> float:
+    """Return the number of columns. Discrete and conditional parameters count as at least 4, 100 candidates as 1."""
+    parts = [arguments.get(name) for name in _DOMAIN]
+    dimensions = [each for part in parts if isinstance(part, list) for each in part if isinstance(each, dict)]
+    plain = [each.get("kind") == "Real" and not {"when", "step"} & set(each) for each in dimensions]
+    sizes = [1 if simple else max(4, _length(each, "choices")) for each, simple in zip(dimensions, plain, strict=True)]
+    return max(1, sum(sizes), _length(parts[2], "rows") / 100)
+
+
+def _length(data: Any, name: str) -> int:
+    found = data.get(name) if isinstance(data, dict) else None
+    return len(found) if isinstance(found, list) else 0
+
+
+def _work(data: Any) -> float:
+    """Return the factor by which settings increase the work."""
+    if isinstance(data, str):
+        return _TIMES.get(data, 1)
+    work = 1.0
+    for name, value in data.items() if isinstance(data, dict) else ():
+        numbers = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, (int, float))]
+        if numbers and (unit := _UNITS.get(f"{data.get('kind')}.{name}")):
+            work *= max(1, min(max(numbers), 10**9) / unit)
+        work *= _work(value)
+    return work

@@ -32,6 +32,16 @@ def test_killed_writers_lose_no_acknowledged_call(program):
     assert figures["acknowledged"] > 0 and figures["kills"] >= 6
 
 
+def test_random_settings_over_http_need_little_time(program):
+    reason = program("service").missing()
+    if reason is not None:
+        pytest.skip(reason)
+    figures = program("fuzzed_settings").run(requests=150, every=60, seed=3)
+    # The times depend on the machine.
+    failures = [each for each in figures["first_failures"] if "processor time" not in each and "SIGTERM" not in each]
+    assert not failures and figures["requests"] >= 150 and figures["ends"] > 0, figures
+
+
 @pytest.fixture
 def postgresql(program):
     """Skip the test if the machine cannot start a server."""
