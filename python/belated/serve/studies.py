@@ -25,8 +25,8 @@ MAX_OPEN = 64
 #: units. On one processor the first 20 suggestions then take at most about two seconds.
 MOST_WORK = 1000
 
-# For settings on which the work depends, the value up to which they do not count. Some acquisitions take ten times as
-# long as others.
+# For settings on which the work depends, the value up to which they do not count. The work depends on the square of the
+# effort. Some acquisitions take ten times as long as others.
 _UNITS = {
     "Search.effort": 1,
     "Search.direct": 100,
@@ -221,12 +221,16 @@ _DOMAIN = ("space", "context", "candidates")
 
 
 def _n_columns(arguments: dict[str, Any]) -> float:
-    """Return the number of columns. Discrete and conditional parameters count as at least 4, 100 candidates as 1."""
+    """Return the number of columns of the domain, weighted by the time that the search takes for them."""
     parts = [arguments.get(name) for name in _DOMAIN]
-    dimensions = [each for part in parts if isinstance(part, list) for each in part if isinstance(each, dict)]
-    plain = [each.get("kind") == "Real" and not {"when", "step"} & set(each) for each in dimensions]
-    sizes = [1 if simple else max(4, _length(each, "choices")) for each, simple in zip(dimensions, plain, strict=True)]
+    sizes = [_size(each) for part in parts if isinstance(part, list) for each in part if isinstance(each, dict)]
     return max(1, sum(sizes), _length(parts[2], "rows") / 100)
+
+
+def _size(dimension: dict[str, Any]) -> int:
+    kind, has_step = str(dimension.get("kind")), dimension.get("step") is not None
+    size = 20 if has_step else {"Real": 1, "Ordinal": 10, "Categorical": 4}.get(kind, 20)
+    return max(size, 4 if dimension.get("when") else 1, _length(dimension, "choices"))
 
 
 def _length(data: Any, name: str) -> int:
@@ -242,6 +246,7 @@ def _work(data: Any) -> float:
     for name, value in data.items() if isinstance(data, dict) else ():
         numbers = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, (int, float))]
         if numbers and (unit := _UNITS.get(f"{data.get('kind')}.{name}")):
-            work *= max(1, min(max(numbers), 10**9) / unit)
+            factor = max(1, min(max(numbers), 10**9) / unit)
+            work *= factor * factor if name == "effort" else factor
         work *= _work(value)
     return work

@@ -387,7 +387,15 @@ def test_constraints_are_functions_and_stay_in_python(client, create, path):
     assert ok(client.post(f"{path}/trials/{number}/observe", json={"value": 1.0}))["state"] == "observed"
 
 
-@pytest.mark.parametrize("name", ["a/b?c#d e%2F", "<img src=x onerror=alert(1)>", "ü", ".", "a/trials/0"])
+@pytest.mark.parametrize("name", [".", ".."])
+def test_names_that_clients_remove_from_paths_are_422(client, name):
+    # Browsers and curl resolve these segments of a path, even if they are percent-encoded.
+    body = {"name": name, "definition": definition_of(bl.BayesOpt(SPACE, seed=3))}
+    refused(client.post("/v1/studies", json=body), 422, "URLs")
+    assert {"name": name} not in ok(client.get("/v1/studies"))["studies"]
+
+
+@pytest.mark.parametrize("name", ["a/b?c#d e%2F", "<img src=x onerror=alert(1)>", "ü", "...", "a/trials/0"])
 def test_studies_with_any_name_can_be_created_and_read(client, running, name):
     from urllib.parse import quote
 

@@ -273,3 +273,13 @@ def test_a_refused_command_leaves_no_signal_handler(tmp_path, monkeypatch):
         port = str(taken.getsockname()[1])
         assert cli.main(["serve", f"sqlite:///{tmp_path / 's.db'}", "--port", port]) == cli.FAILED
     assert [signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_connections_have_keepalive_and_small_buffers():
+    # By default, the system keeps megabytes of answers for a client that does not read.
+    with command._listening("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+                assert accepted.getsockopt(socket.SOL_SOCKET, option) <= 2 * command._BUFFER

@@ -19,13 +19,14 @@ def choices(n, m):
 
 LARGE = {
     "parameters": {"space": reals(1001)},
-    "discrete": {"space": [{"name": f"i{i}", "kind": "Integer", "low": 0, "high": 3} for i in range(251)]},
-    "steps": {"space": reals(251, step=0.1)},
+    "discrete": {"space": [{"name": f"i{i}", "kind": "Integer", "low": 0, "high": 3} for i in range(51)]},
+    "ordinals": {"space": [{"name": f"o{i}", "kind": "Ordinal", "values": [1, 2]} for i in range(101)]},
+    "steps": {"space": reals(51, step=0.1)},
     "conditions": {"space": [*choices(1, 2), *reals(250, when=[["c0", [1]]])]},
     "choices": {"space": choices(30, 40)},
     "contexts": {"space": reals(2), "context": reals(999)},
     "candidates": {"candidates": {"kind": "f", "rows": [[i / 7] for i in range(10_100)]}, "acquisition": "thompson"},
-    "effort": {"space": reals(11), "search": {"kind": "Search", "effort": 100}},
+    "effort": {"space": reals(2), "search": {"kind": "Search", "effort": 30}},
     "multistart": {"space": reals(5), "search": {"kind": "Search", "multistart": [10, 10**6]}},
     "direct": {"space": reals(2), "search": {"kind": "Search", "direct": 10**6}},
     "integrate": {"space": reals(1), "pending": {"kind": "Integrate", "n": 10**6}},
@@ -62,7 +63,7 @@ def test_points_of_rounds_count():
     [
         bl.BayesOpt({f"x{i}": (0.0, 1.0) for i in range(1000)}),
         bl.BayesOpt(candidates=[[i / 7] for i in range(5000)], acquisition="thompson"),
-        bl.BayesOpt({"x": (0.0, 1.0)}, search=bl.Search(100.0), pending=bl.Integrate(320)),
+        bl.BayesOpt({"x": (0.0, 1.0)}, search=bl.Search(10.0), pending=bl.Integrate(320)),
         bl.RandomSearch({f"x{i}": ["a", "b", "c"] for i in range(250)}),
         bl.TreeSearch({"x": (0.0, 1.0)}, horizon=10**6),
     ],
