@@ -38,7 +38,7 @@ INTEGRATED = {
     "belated.integrations.xgboost": {"xgboost"},
     # The modules that the command `belated serve` imports when it is called.
     "belated.serve.app": {"fastapi", "starlette"},
-    "belated.serve.connections": {"uvicorn"},
+    "belated.serve.connections": {"h11", "uvicorn"},
     "belated.serve.messages": {"pydantic"},
     "belated.serve.problems": {"starlette"},
     "belated.serve.studies": {"anyio"},

@@ -5,6 +5,7 @@ import logging
 import time
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 #: Maximum number of connections at a time. Connections use at most half of the files that the process may open, because
@@ -77,6 +78,17 @@ def limited_protocol() -> type[asyncio.Protocol]:
             if self.check is not None:
                 self.check.cancel()
             super().connection_lost(exc)
+
+        def send_400_response(self, msg: str) -> None:
+            # If a request was already begun, its answer must not follow: uvicorn would log a traceback for each request
+            # with a malformed body.
+            if self.cycle is not None:
+                self.cycle.disconnected = True
+                self.cycle.message_event.set()
+            if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                super().send_400_response(msg)
+            else:
+                self.transport.abort()
 
         def close_if_silent(self) -> None:
             """Close a connection that has not sent a whole request, or not read an answer, since the last check."""

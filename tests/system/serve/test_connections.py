@@ -129,6 +129,29 @@ def test_endless_headers_are_refused(running, line):
         pytest.fail("60 MB of headers were accepted")
 
 
+@pytest.mark.parametrize(
+    "line", ["POST /v1/studies HTTP/1.1", "POST /v1/studies/study/suggest HTTP/1.1", "GET / HTTP/1.1"]
+)
+@pytest.mark.parametrize("has_token", [False, True])
+def test_a_malformed_body_is_400_and_is_not_logged(start, line, has_token):
+    process, port = start(20.0)
+    chunked = ["Transfer-Encoding: chunked", "Content-Type: application/json"]
+    head = request(line, *chunked) if has_token else "\r\n".join([line, "Host: x", *chunked, "", ""]).encode()
+    for body in (b"zz\r\n", b"4000\r\n" + b"b" * 0x5000, b"2\r\n{}" + b"b" * 100):
+        with ask(port, head + body) as connection:
+            assert connection.recv(4096).split()[1] in (b"400", b"401")
+            wait_until_closed(connection)
+        # The body may also be malformed after the answer has begun.
+        with ask(port, head) as connection, suppress(ConnectionError):
+            time.sleep(0.05)
+            connection.sendall(body)
+            wait_until_closed(connection)
+    with ask(port, request("GET /v1/studies HTTP/1.1")) as later:
+        assert later.recv(4096).split()[1] == b"200"
+    process.terminate()
+    assert process.communicate(timeout=30)[1] == ""
+
+
 def test_the_server_does_not_use_httptools():
     # The protocol of uvicorn with httptools keeps headers of any length.
     program = """
