@@ -229,7 +229,7 @@ def _n_columns(arguments: dict[str, Any]) -> float:
 
 def _size(dimension: dict[str, Any]) -> int:
     kind, has_step = str(dimension.get("kind")), dimension.get("step") is not None
-    size = 20 if has_step else {"Real": 1, "Ordinal": 10, "Categorical": 4}.get(kind, 20)
+    size = 16 if has_step else {"Real": 1, "Ordinal": 10, "Categorical": 4}.get(kind, 16)
     return max(size, 4 if dimension.get("when") else 1, _length(dimension, "choices"))
 
 

@@ -19,9 +19,9 @@ def choices(n, m):
 
 LARGE = {
     "parameters": {"space": reals(1001)},
-    "discrete": {"space": [{"name": f"i{i}", "kind": "Integer", "low": 0, "high": 3} for i in range(51)]},
+    "discrete": {"space": [{"name": f"i{i}", "kind": "Integer", "low": 0, "high": 3} for i in range(63)]},
     "ordinals": {"space": [{"name": f"o{i}", "kind": "Ordinal", "values": [1, 2]} for i in range(101)]},
-    "steps": {"space": reals(51, step=0.1)},
+    "steps": {"space": reals(63, step=0.1)},
     "conditions": {"space": [*choices(1, 2), *reals(250, when=[["c0", [1]]])]},
     "choices": {"space": choices(30, 40)},
     "contexts": {"space": reals(2), "context": reals(999)},
