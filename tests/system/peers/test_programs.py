@@ -138,7 +138,6 @@ REFUSED = {
         "if a measured value is not allowed, raise an exception in f",
     ),
     "O4 method": (lambda: bl.maximize(with_constraint, SPACE, n_trials=3), "raise an exception if a measured value"),
-    "O5 model": (lambda: bl.maximize(with_model, SPACE, n_trials=3), "is not JSON data"),
     "O9 class": (lambda: bl.CmaEs(SPACE), "use bl.BayesOpt, or the package cma"),
     "O9 name": (lambda: bl.algorithm("CMA-ES", SPACE), "use bl.BayesOpt, or the package cma"),
     "S5 function": (lambda: bl.forest_minimize(max, SPACE), "bl.BayesOpt fits a Gaussian process"),
@@ -156,3 +155,9 @@ REFUSED = {
 def test_refusals_name_what_to_use_instead(call, message):
     with pytest.raises((bl.BelatedError, AttributeError), match=message):
         call()
+
+
+def test_a_model_among_the_attributes_becomes_text_with_a_warning():
+    with pytest.warns(bl.BelatedWarning, match="is not JSON data"):
+        result = bl.maximize(with_model, SPACE, n_trials=3)
+    assert [trial.state for trial in result.trials] == ["observed"] * 3

@@ -9,7 +9,7 @@ from belated.optimizers.read_access import ReadAccess
 ROUNDS = ["round_", "rounds_", "surviving_"]
 MEMBERS = [name for name in vars(ReadAccess) if not name.startswith("_")]
 CALLS = {
-    "acquisition_at": lambda member: member({"x": 0.5}).tolist(),
+    "acquisition_at": lambda member: member({"x": 0.5}),
     "forecast": lambda member: member(),
     "importances": lambda member: member(),
     "overdue": lambda member: member(),
