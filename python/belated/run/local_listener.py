@@ -13,8 +13,8 @@ from typing import Any
 def local_listener() -> Listener:
     """Return a listener for processes on this machine."""
     if sys.platform == "linux":
-        return _AbstractListener("\0belated-" + os.urandom(16).hex(), backlog=128)
-    return Listener(("127.0.0.1", 0), backlog=128)
+        return _AbstractListener("\0belated-" + os.urandom(16).hex(), backlog=2048)
+    return Listener(("127.0.0.1", 0), backlog=2048)
 
 
 class _AbstractListener(Listener):

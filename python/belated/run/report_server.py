@@ -64,7 +64,7 @@ class ReportServer:
         self._methods = {name: getattr(direct, name) for name in ("start", "report", "should_stop")}
         self._key = os.urandom(32)
         try:
-            self._listener = local_listener() if host is None else Listener((host, 0), backlog=128)
+            self._listener = local_listener() if host is None else Listener((host, 0), backlog=2048)
         except OSError as error:
             where = "" if host is None else f" at {host}"
             raise InvalidSetting(f"the run cannot open a socket{where} for the reports of workers: {error}") from error
@@ -218,10 +218,12 @@ class RemoteReports:
         """Send a request over the connection of this thread; return the answer."""
         owner = (self._address, os.getpid())
         if getattr(_OF_THREAD, "owner", None) != owner:
-            _OF_THREAD.connection = Client(self._address, authkey=self._key)
-            shared = socket.socket(fileno=_OF_THREAD.connection.fileno())
+            connection = _OF_THREAD.connection = Client(self._address)
+            shared = socket.socket(fileno=connection.fileno())
             _keep_alive(shared)
             shared.detach()
+            answer_challenge(connection, self._key)
+            deliver_challenge(connection, self._key)
         # If an exception interrupts the exchange, the next call needs a new connection.
         _OF_THREAD.owner = None
         _OF_THREAD.connection.send_bytes(sent)

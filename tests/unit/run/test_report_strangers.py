@@ -146,6 +146,25 @@ def test_connections_in_a_network_find_that_the_other_machine_has_vanished(searc
         server.close()
 
 
+def test_a_worker_does_not_wait_forever_for_the_handshake(search, monkeypatch):
+    # If the system has discarded the connection of a worker, because too many were waiting, only keepalive finds it.
+    def challenge(connection, key):
+        shared = socket.socket(fileno=connection.fileno())
+        seen.append(shared.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE))
+        shared.detach()
+        raise EOFError
+
+    seen, server = [], ReportServer(DirectReports(search), "127.0.0.1")
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(report_server, "answer_challenge", challenge)
+            with pytest.raises(ConnectionError):
+                server.remote.start(0)
+        assert seen and all(seen)
+    finally:
+        server.close()
+
+
 def test_connections_that_cannot_be_accepted_do_not_use_the_processor(search, monkeypatch):
     server = ReportServer(DirectReports(search))
     calls, pauses = [], []
