@@ -32,6 +32,16 @@ def test_killed_writers_lose_no_acknowledged_call(program):
     assert figures["acknowledged"] > 0 and figures["kills"] >= 6
 
 
+def test_crowds_without_the_key_do_not_keep_workers_from_reporting(program):
+    reason = program("service").missing()
+    if reason is not None:
+        pytest.skip(reason)
+    figures = program("strangers").run(connections=0, workers=20)
+    # The times depend on the machine.
+    failures = [each for each in figures["first_failures"] if "answered after" not in each]
+    assert not failures and figures["reports"]["workers"]["reported"] == 20, figures
+
+
 def test_random_settings_over_http_need_little_time(program):
     reason = program("service").missing()
     if reason is not None:
