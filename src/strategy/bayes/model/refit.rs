@@ -51,10 +51,9 @@ pub fn refit(
     let fitted_levels = |last: &Fit| last.rows.is_some_and(|n| has_levels(n, &fit_settings));
     // A fit that starts again uses as many starts as a first fit, and chooses the kernel and the transforms again.
     let starts_again = |last: &Fit| outdated || has_grown(last.rows, rows);
-    let mut fresh = keeps_units && fit.is_none_or(|last| starts_again(last));
+    let mut fresh = keeps_units && fit.is_none_or(starts_again);
     // Without priors, the evidence often has several maxima, so every fit uses several starting points.
-    let may_keep =
-        keeps_units && fit_settings.priors && fit.is_some_and(|last| fitted_levels(last));
+    let may_keep = keeps_units && fit_settings.priors && fit.is_some_and(fitted_levels);
     // The weights of the proposals take time in proportion to the square of the number of rows.
     let warps = match settings.warps() && (fresh || !may_keep || last_warp.is_some()) {
         true => proposed_warps(columns, training, log),
