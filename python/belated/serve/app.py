@@ -107,8 +107,8 @@ def _problems(texts: dict[int, str]) -> dict[int | str, dict[str, Any]]:
 
 
 _OTHER_ID = {409: "The study has another id than `study_id`."}
-_NO_STUDY = _problems({404: "There is no such study."} | _OTHER_ID)
-_NO_TRIAL = _problems({404: "There is no such study, or no such trial."} | _OTHER_ID)
+_NO_STUDY = _problems({404: "A study with this name does not exist."} | _OTHER_ID)
+_NO_TRIAL = _problems({404: "The study or the trial does not exist."} | _OTHER_ID)
 _REPORT = _NO_TRIAL | _problems({409: "The trial has a value already, or the study has another id than `study_id`."})
 
 router = APIRouter(
