@@ -1,11 +1,16 @@
-"""An executor of daemon threads: a program ends without waiting for evaluations that still run."""
+"""An executor of daemon threads: a program ends although evaluations still run."""
 
+import atexit
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from functools import partial
 from queue import SimpleQueue
 from typing import Any
+
+# Seconds for which a program waits at its end for evaluations that still run.
+SECONDS_AT_EXIT = 1.0
 
 
 class DaemonThreads(Executor):
@@ -31,7 +36,10 @@ class DaemonThreads(Executor):
         """End each thread after its call. A run cancels the calls that wait, so `cancel_futures` is ignored."""
         for _ in self._threads:
             self._calls.put(None)
-        for thread in self._threads if wait else ():
+        if not wait:
+            atexit.register(_end, self._threads)
+            return
+        for thread in self._threads:
             thread.join()
 
     def _work(self) -> None:
@@ -43,3 +51,19 @@ class DaemonThreads(Executor):
                     call[0].set_exception(error)
             # While the thread waits, it must not keep the result alive.
             del call
+
+
+def _end(threads: list[threading.Thread]) -> None:
+    """Raise SystemExit in the threads that still evaluate, and wait for them, for at most SECONDS_AT_EXIT.
+
+    Until Python 3.13, the interpreter at its exit ends a daemon thread that returns from compiled code. If this code is
+    C++, the whole program can abort.
+    """
+    # Only a program that ends during an evaluation needs ctypes.
+    import ctypes
+
+    deadline = time.monotonic() + SECONDS_AT_EXIT
+    for thread in filter(threading.Thread.is_alive, threads):
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))

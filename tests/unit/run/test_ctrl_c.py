@@ -100,6 +100,29 @@ def test_a_program_ends_although_threads_evaluate_for_ever(timeout, reason, tmp_
     assert len(bl.Study.load("s", tmp_path / "s.db").pending_) == 2
 
 
+CLEANS_UP = """
+import os, threading, time
+import belated as bl
+
+def f(params):
+    try:
+        while True:  # waits are short, because an exception is raised only after a wait
+            time.sleep(0.001)
+    finally:
+        os.write(1, b"cleaned up\\n")
+
+best = bl.maximize(f, {"x": (0.0, 1.0)}, n_trials=9, n_workers=2, timeout=0.2)
+"""
+
+
+def test_evaluations_clean_up_at_the_end_of_the_program():
+    arguments = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True, "start_new_session": True}
+    child = subprocess.Popen([sys.executable, "-c", CLEANS_UP], **arguments)
+    with killed_if_it_hangs(child):
+        out, _ = child.communicate()
+    assert (child.returncode, out) == (0, "cleaned up\n" * 2)
+
+
 PROCESSES = """
 import multiprocessing, os, time
 from concurrent.futures import ProcessPoolExecutor
