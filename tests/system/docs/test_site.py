@@ -27,10 +27,6 @@ def site(tmp_path):
     return tmp_path
 
 
-def test_no_page_is_too_long(check):
-    assert check.long_pages() == []
-
-
 @pytest.mark.parametrize(
     "html",
     [
