@@ -57,9 +57,7 @@ impl Optimizer {
         let head = [NAME, &[FORMAT], &[0; 8]].concat();
         let start = head.len();
         let mut bytes = postcard::to_extend(&preamble, head).map_err(corrupt)?;
-        for event in self.ledger().events(0) {
-            bytes = postcard::to_extend(&event, bytes).map_err(corrupt)?;
-        }
+        bytes.extend(self.ledger().bytes());
         let sum = checksum(&bytes[start..]);
         bytes[start - 8..start].copy_from_slice(&sum.to_le_bytes());
         Ok(bytes)

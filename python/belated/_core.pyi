@@ -362,6 +362,10 @@ class TrialRecord:
         """Whether the optimizer suggested the trial. False if the trial was added."""
 
     @property
+    def queued(self) -> bool:
+        """Whether the point came from the queue."""
+
+    @property
     def suggested_at(self) -> float: ...
     @property
     def observed_at(self) -> float | None: ...
@@ -422,9 +426,6 @@ class Optimizer:
 
     def queued(self) -> list[_Place]:
         """The enqueued points that have not been suggested yet."""
-
-    def was_enqueued(self, number: int) -> bool:
-        """Whether the point of a trial came from the queue."""
 
     def is_report_of(self, event: str, concerned: int | None, action: Action) -> bool:
         """Whether an event logged the same value, std, cost and point as `action` reports. The event concerns the trial

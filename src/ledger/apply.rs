@@ -1,38 +1,118 @@
-//! Applies events to the states of trials.
+//! The effects of events: on the states of trials, and as the changes that strategies read.
 
 use crate::error::Result;
-use crate::ledger::entry::{Entry, Fault};
 use crate::ledger::event::{Event, Observation, TrialNumber};
 use crate::ledger::trial::{AtFidelity, Details, State, Trial};
 use crate::ledger::{Ledger, Queued};
 use crate::problem::Point;
 
+/// The change of one trial by one event. Strategies read changes instead of events.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    pub number: TrialNumber,
+    pub effect: Effect,
+}
+
+/// The effect of an event on its trial, as of that event. Later events do not alter it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// The trial was started. A trial that was added may have a value from the start.
+    Started {
+        /// Whether this optimizer suggested the trial. False if the trial was added.
+        suggested: bool,
+        /// The note of the strategy that proposed the point.
+        note: Option<String>,
+        reading: Option<Reading>,
+    },
+    /// The trial has this value from now on, which may replace an earlier value.
+    Valued {
+        reading: Reading,
+        /// The point where the trial was run, if it was reported with the value.
+        run: Option<Point>,
+    },
+    Failed,
+    /// The evaluation was ended early. The learning curve is still used.
+    Stopped,
+    /// The trial lacks a value, and its result is no longer expected.
+    Dropped,
+    /// The learning curve has another step.
+    Reported,
+}
+
+/// A value of f, oriented so that larger values are better, and the standard deviation of its noise, if reported.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reading {
+    pub value: f64,
+    pub std: Option<f64>,
+}
+
 impl Ledger {
+    /// Returns the change by event number i, or None if the event does not concern a trial.
+    pub(crate) fn change(&self, i: usize) -> Option<Change> {
+        let event = self.event(i);
+        // Only a started trial needs the number of trials before the event.
+        let before = |trial: &Trial| (trial.started_by as usize) < i;
+        let number = match event {
+            Event::Suggested { .. } | Event::Added { .. } => self.trials.partition_point(before),
+            _ => event.trial_number(0)?,
+        };
+        let reading = |observed: &Observation| Reading {
+            value: self.problem.direction.oriented(observed.value),
+            std: observed.std,
+        };
+        let effect = match event {
+            Event::Enqueued { .. } => return None,
+            Event::Suggested { note, .. } => Effect::Started {
+                suggested: true,
+                note,
+                reading: None,
+            },
+            Event::Added { observation, .. } => Effect::Started {
+                suggested: false,
+                note: None,
+                reading: observation.as_ref().map(reading),
+            },
+            Event::Observed { observation, .. } | Event::Amended { observation, .. } => {
+                Effect::Valued {
+                    reading: reading(&observation),
+                    run: observation.point,
+                }
+            }
+            Event::Failed { .. } => Effect::Failed,
+            Event::Stopped { .. } => Effect::Stopped,
+            Event::Abandoned { .. } => Effect::Dropped,
+            Event::Reported { .. } => Effect::Reported,
+        };
+        Some(Change { number, effect })
+    }
+
     /// Updates the state with an event. All changes of the state go through this function.
-    pub(super) fn apply(&mut self, event: Event) -> Result<Entry> {
-        let entry = match event {
+    pub(super) fn apply(&mut self, event: &Event) -> Result<()> {
+        match event {
             Event::Suggested {
                 point,
                 context,
                 fidelity,
                 now,
-                at: _,
                 expires_at,
                 queued,
-                note,
-                attrs,
+                ..
             } => {
                 let details = Details {
-                    fidelity: self.at_fidelity(fidelity),
-                    expires_at,
-                    note,
-                    attrs,
+                    fidelity: self.at_fidelity(*fidelity),
+                    expires_at: *expires_at,
                     ..Details::default()
                 };
-                let number = self.start(&point, &context, now, true, details)?;
+                let trial = Trial::started(*now, details);
+                let (suggested, queued) = (true, *queued);
+                let trial = Trial {
+                    suggested,
+                    queued,
+                    ..trial
+                };
+                self.start(trial, point, context)?;
                 self.n_dequeued += usize::from(queued);
                 self.n_suggested += 1;
-                Entry::Suggested { number, queued }
             }
             Event::Added {
                 point,
@@ -40,97 +120,52 @@ impl Ledger {
                 fidelity,
                 observation,
                 now,
-                at: _,
-                attrs,
+                ..
             } => {
                 let details = Details {
-                    fidelity: self.at_fidelity(fidelity),
-                    attrs,
+                    fidelity: self.at_fidelity(*fidelity),
                     ..Details::default()
                 };
-                let number = self.start(&point, &context, now, false, details)?;
-                let (value, full) = match observation {
-                    None => (None, None),
-                    Some(observation) => {
-                        let (value, full) =
-                            self.observe(number as usize, observation, Some(now))?;
-                        (Some(value), full)
-                    }
-                };
-                Entry::Added {
-                    number,
-                    value,
-                    full,
+                self.start(Trial::started(*now, details), point, context)?;
+                if let Some(observation) = observation {
+                    self.observe(self.trials.len() - 1, observation, Some(*now))?;
                 }
             }
             Event::Enqueued {
                 point,
                 fidelity,
-                at: _,
                 attrs,
-            } => {
-                self.enqueued.push(Queued {
-                    point,
-                    fidelity,
-                    attrs,
-                });
-                Entry::Enqueued {
-                    position: self.enqueued.len() as u32 - 1,
-                }
-            }
+                ..
+            } => self.enqueued.push(Queued {
+                point: point.clone(),
+                fidelity: *fidelity,
+                attrs: attrs.clone(),
+            }),
             Event::Observed {
                 number,
                 observation,
                 now,
-                at: _,
-            } => {
-                let (value, full) = self.observe(number, observation, Some(now))?;
-                Entry::Observed {
-                    number: number as u32,
-                    value,
-                    full,
-                    now,
-                }
-            }
+                ..
+            } => self.observe(*number, observation, Some(*now))?,
             Event::Amended {
                 number,
                 observation,
-                at: _,
-            } => {
-                let (value, full) = self.observe(number, observation, None)?;
-                Entry::Amended {
-                    number: number as u32,
-                    value,
-                    full,
-                }
-            }
+                ..
+            } => self.observe(*number, observation, None)?,
             Event::Failed {
                 number,
                 now,
-                at: _,
                 error,
                 duration,
                 attrs,
+                ..
             } => {
-                self.end(number, State::Failed, now);
-                let fault = Fault {
-                    error,
-                    duration,
-                    attrs,
-                };
-                self.trials[number].set_fault(&fault);
-                Entry::Failed {
-                    number: number as u32,
-                    now,
-                    fault: (fault != Fault::default()).then(|| Box::new(fault)),
-                }
+                self.end(*number, State::Failed, *now);
+                self.trials[*number].set_report(error.as_ref(), *duration, attrs.as_ref());
             }
-            Event::Abandoned { number, now, at: _ } => {
-                self.end(number, State::Abandoned, now);
-                Entry::Abandoned {
-                    number: number as u32,
-                    now,
-                }
+            Event::Abandoned { number, now, .. } => {
+                self.end(*number, State::Abandoned, *now);
+                self.abandoned.push(*number);
             }
             Event::Reported {
                 number,
@@ -140,97 +175,53 @@ impl Ledger {
                 at,
             } => {
                 let value = value.map(|y| self.problem.direction.oriented(y));
-                let started_at = self.started_at(number);
-                let trial = &mut self.trials[number];
-                trial.report(step, value, attempt, at);
-                if let (Some(started_at), Some(at)) = (started_at, at) {
+                let started_at = self.started_at(*number);
+                let trial = &mut self.trials[*number];
+                trial.report(*step, value, *attempt, *at);
+                if let (Some(started_at), Some(at)) = (started_at, *at) {
                     trial.renew_lease(started_at, at);
                 }
-                Entry::Reported {
-                    number: number as u32,
-                    step,
-                    attempt,
-                    value,
-                }
             }
-            Event::Stopped { number, now, at: _ } => {
-                self.end(number, State::Stopped, now);
-                Entry::Stopped {
-                    number: number as u32,
-                    now,
-                }
-            }
-        };
-        Ok(entry)
+            Event::Stopped { number, now, .. } => self.end(*number, State::Stopped, *now),
+        }
+        Ok(())
     }
 
-    fn start(
-        &mut self,
-        point: &Point,
-        context: &[f64],
-        now: f64,
-        suggested: bool,
-        details: Details,
-    ) -> Result<u32> {
-        let number = self.trials.len();
+    fn start(&mut self, trial: Trial, point: &Point, context: &[f64]) -> Result<()> {
         self.rows.extend(self.problem.encode(point)?);
         self.rows.extend(self.problem.encode_context(context));
-        self.numbers.extend(numbers_of(point));
-        self.numbers
-            .extend(context.iter().map(|number| number + 0.0));
+        self.pending.insert(self.trials.len());
         self.trials.push(Trial {
-            state: State::Pending,
-            suggested,
             index: point.index().map(|index| index as u32),
-            value: None,
-            suggested_at: now,
-            ended_at: now,
-            started_by: self.entries.len() as u32,
-            ended_by: 0,
-            details: details.boxed(),
+            started_by: self.len() as u32,
+            ..trial
         });
-        self.pending.insert(number);
-        Ok(number as u32)
+        Ok(())
     }
 
     /// Stores an observation of a trial. If `now` is given, this is the first observation of the trial. Otherwise the
-    /// observation replaces an earlier observation. Returns the value in the form that strategies read. Also returns
-    /// the observation if the observation contains more than the value.
+    /// observation replaces an earlier observation.
     fn observe(
         &mut self,
         number: TrialNumber,
-        observation: Observation,
+        observation: &Observation,
         now: Option<f64>,
-    ) -> Result<(f64, Option<Box<Observation>>)> {
+    ) -> Result<()> {
         if let Some(point) = &observation.point {
-            self.set_run_point(number, point)?;
+            let x = self.problem.encode(point)?;
+            let first = number * (self.widths.0 + self.widths.1);
+            self.rows[first..first + self.widths.0].copy_from_slice(&x);
+            self.trials[number].index = point.index().map(|index| index as u32);
         }
         if let Some(now) = now {
             self.end(number, State::Observed, now);
             self.n_observed += 1;
         }
-        let value = self.problem.direction.oriented(observation.value);
+        self.abandoned.clear();
         let trial = &mut self.trials[number];
-        trial.value = Some(value);
-        trial.set_data(&observation);
+        trial.value = Some(self.problem.direction.oriented(observation.value));
+        trial.set_data(observation);
         self.ranking.insert(number, &self.trials);
-        let full = (!observation.is_plain()).then(|| Box::new(observation));
-        Ok((value, full))
-    }
-
-    /// Sets the point where a trial was run.
-    fn set_run_point(&mut self, number: TrialNumber, point: &Point) -> Result<()> {
-        let x = self.problem.encode(point)?;
-        let started = self.started_point(number);
-        let first = number * (self.widths.0 + self.widths.1);
-        self.rows[first..first + self.widths.0].copy_from_slice(&x);
-        let first = number * (self.n_numbers.0 + self.n_numbers.1);
-        for (old, new) in self.numbers[first..].iter_mut().zip(numbers_of(point)) {
-            *old = new;
-        }
-        let trial = &mut self.trials[number];
-        trial.index = point.index().map(|index| index as u32);
-        trial.reported_mut().started = Some(started);
         Ok(())
     }
 
@@ -243,24 +234,16 @@ impl Ledger {
     /// Sets the state of a trial, and the time when the trial reached this state. If the trial already has this state,
     /// the earlier time is kept.
     fn end(&mut self, number: TrialNumber, state: State, now: f64) {
+        let ended_by = self.len() as u32;
+        if state != State::Abandoned {
+            self.abandoned.clear();
+        }
         self.pending.remove(&number);
         let trial = &mut self.trials[number];
         if trial.state != state {
             trial.state = state;
             trial.ended_at = now;
-            trial.ended_by = self.entries.len() as u32;
+            trial.ended_by = ended_by;
         }
     }
-}
-
-/// The numbers of a point of a space. The number of an inactive parameter is NaN, and −0 becomes 0. The iterator is
-/// empty for a candidate.
-fn numbers_of(point: &Point) -> impl Iterator<Item = f64> {
-    let numbers = match point {
-        Point::Numbers(numbers) => numbers.as_slice(),
-        Point::Candidate(_) => &[],
-    };
-    numbers
-        .iter()
-        .map(|number| number.unwrap_or(f64::NAN) + 0.0)
 }

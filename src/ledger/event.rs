@@ -57,11 +57,6 @@ impl Observation {
             ..Self::default()
         }
     }
-
-    /// Whether the observation consists of the value alone.
-    pub(super) fn is_plain(&self) -> bool {
-        *self == Self::new(self.value, None)
-    }
 }
 
 /// One event, in the user's units. A context has one number for each searched parameter, and values have the user's

@@ -1,120 +1,51 @@
-//! Reconstructs events from the entries and trials of the log.
+//! The events of a log as bytes, in the binary form of saved optimizers.
 
-use crate::ledger::entry::{Entry, Fault};
-use crate::ledger::event::{Event, Observation};
-use crate::ledger::{Ledger, Queued};
+use crate::error::{Error, Result};
+use crate::ledger::event::Event;
 
-impl Ledger {
-    /// Returns event number i. The returned event equals the event that was appended.
-    pub(crate) fn event(&self, i: usize) -> Event {
-        let at = self.time(i);
-        let observed = |value: f64, full: &Option<Box<Observation>>| match full {
-            Some(full) => full.as_ref().clone(),
-            None => Observation::new(self.problem.direction.oriented(value), None),
-        };
-        match &self.entries[i] {
-            Entry::Suggested { number, queued } => {
-                let number = *number as usize;
-                let trial = &self.trials[number];
-                Event::Suggested {
-                    point: self.started_point(number),
-                    context: self.context_numbers(number).to_vec(),
-                    fidelity: trial.fidelity(),
-                    now: trial.suggested_at,
-                    at,
-                    expires_at: trial.first_lease(),
-                    queued: *queued,
-                    note: trial.note().map(str::to_string),
-                    attrs: trial.started_attrs().map(str::to_string),
-                }
-            }
-            Entry::Added {
-                number,
-                value,
-                full,
-            } => {
-                let number = *number as usize;
-                let trial = &self.trials[number];
-                Event::Added {
-                    point: self.started_point(number),
-                    context: self.context_numbers(number).to_vec(),
-                    fidelity: trial.fidelity(),
-                    observation: value.map(|value| observed(value, full)),
-                    now: trial.suggested_at,
-                    at,
-                    attrs: trial.started_attrs().map(str::to_string),
-                }
-            }
-            Entry::Enqueued { position } => {
-                let Queued {
-                    point,
-                    fidelity,
-                    attrs,
-                } = self.enqueued[*position as usize].clone();
-                Event::Enqueued {
-                    point,
-                    fidelity,
-                    at,
-                    attrs,
-                }
-            }
-            Entry::Observed {
-                number,
-                value,
-                full,
-                now,
-            } => Event::Observed {
-                number: *number as usize,
-                observation: observed(*value, full),
-                now: *now,
-                at,
-            },
-            Entry::Amended {
-                number,
-                value,
-                full,
-            } => Event::Amended {
-                number: *number as usize,
-                observation: observed(*value, full),
-                at,
-            },
-            Entry::Failed { number, now, fault } => {
-                let Fault {
-                    error,
-                    duration,
-                    attrs,
-                } = fault.as_deref().cloned().unwrap_or_default();
-                Event::Failed {
-                    number: *number as usize,
-                    now: *now,
-                    at,
-                    error,
-                    duration,
-                    attrs,
-                }
-            }
-            Entry::Abandoned { number, now } => Event::Abandoned {
-                number: *number as usize,
-                now: *now,
-                at,
-            },
-            Entry::Reported {
-                number,
-                step,
-                attempt,
-                value,
-            } => Event::Reported {
-                number: *number as usize,
-                step: *step,
-                value: value.map(|y| self.problem.direction.oriented(y)),
-                attempt: *attempt,
-                at,
-            },
-            Entry::Stopped { number, now } => Event::Stopped {
-                number: *number as usize,
-                now: *now,
-                at,
-            },
-        }
+/// The events. Stored as bytes, a million events take less memory than as [`Event`]s.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Events {
+    bytes: Vec<u8>,
+    /// The position in `bytes` after each event.
+    ends: Vec<usize>,
+}
+
+impl Events {
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub fn reserve(&mut self, n_events: usize) {
+        self.ends.reserve(n_events);
+    }
+
+    /// All events, one after another.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub fn push(&mut self, event: &Event) -> Result<()> {
+        let written = postcard::to_stdvec(event);
+        let written = written.map_err(|error| Error::Corrupt(error.to_string()))?;
+        self.bytes.extend(written);
+        self.ends.push(self.bytes.len());
+        Ok(())
+    }
+
+    fn start(&self, i: usize) -> usize {
+        i.checked_sub(1).map_or(0, |before| self.ends[before])
+    }
+
+    /// Returns event number i. The returned event equals the event that was pushed.
+    pub fn get(&self, i: usize) -> Event {
+        let written = &self.bytes[self.start(i)..self.ends[i]];
+        postcard::from_bytes(written).expect("`push` wrote these bytes")
+    }
+
+    /// Removes the last event.
+    pub fn pop(&mut self) {
+        self.bytes.truncate(self.start(self.len() - 1));
+        self.ends.pop();
     }
 }

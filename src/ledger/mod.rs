@@ -1,9 +1,8 @@
 //! The append-only log of events, and the states of trials that are computed from the log. This module does not depend
 //! on models.
 //!
-//! * [`event`]: the events; [`json`]: events as text; [`entry`]: events as the log stores them; [`apply`]: the update
-//!   of the state by an event
-//! * [`rules`]: the validity of events
+//! * [`event`]: the events; [`json`]: events as text; [`events`]: events as bytes, the form in which the log stores them
+//! * [`rules`]: the validity of events; [`apply`]: the effects of an event on trials and on strategies
 //! * [`trial`]: the current state of a trial; [`queries`]: queries about single trials
 //!
 //! The events are the whole state of the optimizer. A trial accepts a value in every state. Accepted events are never
@@ -12,12 +11,10 @@
 //! Events are in the user's units and sign. The log encodes points and contexts as columns, and orients values so that
 //! larger values are better. Strategies read the encoded data.
 //!
-//! The point and context of a trial are stored as a row in each of two arrays. The first array is in the user's units,
-//! and the second array contains the encoded columns. Each row contains the point where the trial was run. If the trial
-//! was started at another point, the trial also stores its start point.
+//! The encoded point and context of a trial are a row of an array. The row contains the point where the trial was run.
+//! The event that started the trial contains the start point and the context in the user's units.
 
 mod apply;
-mod entry;
 pub mod event;
 mod events;
 mod json;
@@ -29,10 +26,11 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub use entry::Entry;
+pub(crate) use apply::{Change, Effect, Reading};
 pub use event::{Action, Again, Event, Failure, Observation, TrialNumber};
 pub use trial::{State, Trial};
 
+use events::Events;
 use trial::Ranking;
 
 use crate::error::{Error, Result};
@@ -58,17 +56,15 @@ pub struct Ledger {
     problem: Arc<Problem>,
     /// The number of columns in an encoded point, and the number of columns in a context.
     widths: (usize, usize),
-    /// The number of searched parameters in a point, and the number of parameters in a context.
-    n_numbers: (usize, usize),
-    entries: Vec<Entry>,
-    /// The wall-clock time of each entry. A time that is not known is NaN.
+    events: Events,
+    /// The wall-clock time of each event. A time that is not known is NaN.
     times: Vec<f64>,
     trials: Vec<Trial>,
     /// The encoded rows of all trials. Each row is the point followed by the context.
     rows: Vec<f64>,
-    /// The same rows in the user's units. Inactive parameters are NaN.
-    numbers: Vec<f64>,
     pending: BTreeSet<TrialNumber>,
+    /// The trials that were abandoned after the last value or failure, in this order.
+    abandoned: Vec<TrialNumber>,
     enqueued: Vec<Queued>,
     /// The number of enqueued points that have been suggested.
     n_dequeued: usize,
@@ -82,14 +78,13 @@ impl Ledger {
     pub(crate) fn new(problem: Arc<Problem>) -> Self {
         Self {
             widths: problem.widths(),
-            n_numbers: problem.n_numbers(),
             problem,
-            entries: Vec::new(),
+            events: Events::default(),
             times: Vec::new(),
             trials: Vec::new(),
             rows: Vec::new(),
-            numbers: Vec::new(),
             pending: BTreeSet::new(),
+            abandoned: Vec::new(),
             enqueued: Vec::new(),
             n_dequeued: 0,
             n_suggested: 0,
@@ -101,13 +96,11 @@ impl Ledger {
     /// Reserves capacity for `n_events` further events. Half of the events are expected to start trials.
     pub(crate) fn reserve(&mut self, n_events: usize) {
         let n_trials = n_events / 2;
-        self.entries.reserve(n_events);
+        self.events.reserve(n_events);
         self.times.reserve(n_events);
         self.trials.reserve(n_trials);
         self.rows
             .reserve(n_trials * (self.widths.0 + self.widths.1));
-        self.numbers
-            .reserve(n_trials * (self.n_numbers.0 + self.n_numbers.1));
     }
 
     /// The problem of these trials.
@@ -122,17 +115,12 @@ impl Ledger {
 
     /// The number of events.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.events.len()
     }
 
     /// Whether no event has been logged.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// All events of the log, in the order in which they were logged.
-    pub(crate) fn entries(&self) -> &[Entry] {
-        &self.entries
+        self.len() == 0
     }
 
     /// All trials, by number.
@@ -184,12 +172,8 @@ impl Ledger {
 
     /// The point where a trial was run. The point is the start point, unless a different point was reported.
     pub fn point(&self, number: TrialNumber) -> Point {
-        if let Some(index) = self.trials[number].index {
-            return Point::Candidate(index as usize);
-        }
-        let (point, _) = self.numbers_of(number).split_at(self.n_numbers.0);
-        let active = |number: &f64| Some(*number).filter(|number| !number.is_nan());
-        Point::Numbers(point.iter().map(active).collect())
+        let run = self.run_point(number);
+        run.unwrap_or_else(|| self.started_point(number))
     }
 
     /// The encoded point where a trial was run, and the row number of the point if the domain is a list of candidates.
@@ -199,13 +183,15 @@ impl Ledger {
     }
 
     /// The context of a trial, with one number for each searched parameter.
-    pub fn context_numbers(&self, number: TrialNumber) -> &[f64] {
-        &self.numbers_of(number)[self.n_numbers.0..]
+    pub fn context_numbers(&self, number: TrialNumber) -> Vec<f64> {
+        let start = self.start_of(number);
+        let context = start.context().unwrap_or_default();
+        context.iter().map(|number| number + 0.0).collect() // −0 becomes 0
     }
 
-    fn numbers_of(&self, number: TrialNumber) -> &[f64] {
-        let n = self.n_numbers.0 + self.n_numbers.1;
-        &self.numbers[number * n..(number + 1) * n]
+    /// The event that started a trial.
+    fn start_of(&self, number: TrialNumber) -> Event {
+        self.event(self.trials[number].started_by as usize)
     }
 
     /// The value of a trial, with the user's sign.
@@ -216,22 +202,44 @@ impl Ledger {
 
     /// The point where a trial was suggested or added.
     pub fn started_point(&self, number: TrialNumber) -> Point {
-        let started = self.trials[number].started().cloned();
-        started.unwrap_or_else(|| self.point(number))
+        match self.start_of(number) {
+            Event::Suggested { point, .. } | Event::Added { point, .. } => point.unsigned_zeros(),
+            event => unreachable!("{event:?} starts a trial"),
+        }
     }
 
     /// The encoded point where a trial was suggested or added.
     pub(crate) fn started_x(&self, number: TrialNumber) -> Result<Cow<'_, [f64]>> {
-        Ok(match self.trials[number].started() {
+        Ok(match self.trials[number].run() {
             None => Cow::Borrowed(self.x(number)),
-            Some(point) => Cow::Owned(self.problem.encode(point)?),
+            Some(_) => Cow::Owned(self.problem.encode(&self.started_point(number))?),
         })
     }
 
     /// The point where a trial was run, if such a point was reported.
     pub(crate) fn run_point(&self, number: TrialNumber) -> Option<Point> {
-        let moved = self.trials[number].started().is_some();
-        moved.then(|| self.point(number))
+        self.trials[number].run().cloned()
+    }
+
+    /// The note of the strategy that proposed a trial.
+    pub(crate) fn note(&self, number: TrialNumber) -> Option<String> {
+        match self.start_of(number) {
+            Event::Suggested { note, .. } => note,
+            _ => None,
+        }
+    }
+
+    /// The user's attributes of a trial as JSON objects. Entries of later objects override entries of earlier objects.
+    pub fn attrs(&self, number: TrialNumber) -> Vec<String> {
+        let started = match self.start_of(number) {
+            Event::Suggested { attrs, .. } | Event::Added { attrs, .. } => attrs,
+            _ => None,
+        };
+        let reported = self.trials[number].reported_attrs();
+        started
+            .into_iter()
+            .chain(reported.iter().cloned())
+            .collect()
     }
 
     /// The numbers of the pending trials, in ascending order.
@@ -241,23 +249,9 @@ impl Ledger {
 
     /// Trials that were abandoned after the last value or failure. Strategies do not suggest the points of such
     /// abandoned trials again before the next value or failure.
+    /// The last one comes first.
     pub(crate) fn recently_abandoned(&self) -> Vec<TrialNumber> {
-        let mut numbers = Vec::new();
-        for entry in self.entries.iter().rev() {
-            match entry {
-                Entry::Abandoned { number, .. } => numbers.push(*number as TrialNumber),
-                Entry::Suggested { .. }
-                | Entry::Enqueued { .. }
-                | Entry::Reported { .. }
-                | Entry::Added { value: None, .. } => {}
-                Entry::Added { .. }
-                | Entry::Observed { .. }
-                | Entry::Amended { .. }
-                | Entry::Failed { .. }
-                | Entry::Stopped { .. } => break,
-            }
-        }
-        numbers
+        self.abandoned.iter().rev().copied().collect()
     }
 
     /// The number of trials with a value.
@@ -298,9 +292,19 @@ impl Ledger {
         }
     }
 
+    /// Returns event number i. The returned event equals the event that was appended.
+    pub(crate) fn event(&self, i: usize) -> Event {
+        self.events.get(i)
+    }
+
     /// Returns the events from number `start` on.
     pub(crate) fn events(&self, start: usize) -> impl Iterator<Item = Event> + '_ {
         (start..self.len()).map(|i| self.event(i))
+    }
+
+    /// All events as bytes, one after another.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.events.bytes()
     }
 
     /// Appends an event. An event that is not valid after the events of this log is refused.
@@ -315,11 +319,9 @@ impl Ledger {
         if u32::try_from(self.len() + 1).is_err() {
             return Err(Error::Corrupt("the log is full: 2^32 events".to_string()));
         }
-        let at = event.at().unwrap_or(f64::NAN);
-        let entry = self.apply(event)?;
-        self.times.push(at);
-        self.entries.push(entry);
-        Ok(())
+        self.apply(&event)?;
+        self.times.push(event.at().unwrap_or(f64::NAN));
+        self.events.push(&event)
     }
 
     /// Removes suggestions from the end of the log until the log has `len` events.
@@ -327,17 +329,15 @@ impl Ledger {
     /// Only drafts of an interrupted batch are removed. The removal stops at an event that is not a suggestion.
     pub(crate) fn truncate(&mut self, len: usize) {
         while self.len() > len
-            && let Some(Entry::Suggested { queued, .. }) = self.entries.last()
+            && let Event::Suggested { queued, .. } = self.event(self.len() - 1)
         {
-            self.n_dequeued -= usize::from(*queued);
+            self.n_dequeued -= usize::from(queued);
             self.n_suggested -= 1;
-            self.entries.pop();
+            self.events.pop();
             self.times.pop();
             self.trials.pop();
             self.rows
                 .truncate(self.trials.len() * (self.widths.0 + self.widths.1));
-            self.numbers
-                .truncate(self.trials.len() * (self.n_numbers.0 + self.n_numbers.1));
             self.pending.remove(&self.trials.len());
         }
     }

@@ -1,30 +1,10 @@
 //! Queries about single trials of the log.
 
-use crate::ledger::Ledger;
-use crate::ledger::entry::Entry;
 use crate::ledger::event::{Action, Event, Observation, TrialNumber};
+use crate::ledger::{Effect, Ledger};
 use crate::problem::Point;
 
 impl Ledger {
-    /// Whether the point of a trial came from the queue.
-    pub(crate) fn was_enqueued(&self, number: TrialNumber) -> bool {
-        let mut entries = self.entries.iter().rev();
-        entries.any(|entry| {
-            matches!(entry, Entry::Suggested { number: own, queued: true } if *own as usize == number)
-        })
-    }
-
-    /// The trials whose points came from the queue.
-    pub(crate) fn dequeued(&self) -> impl Iterator<Item = TrialNumber> + '_ {
-        self.entries.iter().filter_map(|entry| match entry {
-            Entry::Suggested {
-                number,
-                queued: true,
-            } => Some(*number as TrialNumber),
-            _ => None,
-        })
-    }
-
     /// The number of trials whose points the strategy chose. Trials that were added or enqueued are left out.
     pub(crate) fn n_chosen(&self) -> usize {
         self.n_suggested - self.n_dequeued
@@ -60,7 +40,7 @@ impl Ledger {
             // A replicate is a separate trial. The point of a replicate is the point that the original trial had when
             // the replicate was logged.
             None if is_added => {
-                *found == started || self.points_run(*number).any(|run| found == run)
+                *found == started || self.points_run(*number).any(|run| *found == run)
             }
             wanted => {
                 let wanted = wanted.as_ref().unwrap_or(&started);
@@ -77,14 +57,10 @@ impl Ledger {
     }
 
     /// The points where a trial was run, one for each report that has a point.
-    fn points_run(&self, number: TrialNumber) -> impl Iterator<Item = &Point> {
-        let of = move |own: &u32| *own as usize == number;
-        self.entries.iter().filter_map(move |entry| match entry {
-            Entry::Observed { number, full, .. } | Entry::Amended { number, full, .. }
-                if of(number) =>
-            {
-                full.as_ref()?.point.as_ref()
-            }
+    fn points_run(&self, number: TrialNumber) -> impl Iterator<Item = Point> {
+        let changes = (0..self.len()).filter_map(|i| self.change(i));
+        changes.filter_map(move |change| match change.effect {
+            Effect::Valued { run, .. } if change.number == number => run,
             _ => None,
         })
     }

@@ -33,7 +33,7 @@ impl Ledger {
                         let run = observation.point.take();
                         Some(Event::Added {
                             point: run.unwrap_or_else(|| self.point(number)),
-                            context: self.context_numbers(number).to_vec(),
+                            context: self.context_numbers(number),
                             fidelity,
                             observation: Some(observation),
                             now,

@@ -3,7 +3,6 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::ledger::entry::Fault;
 use crate::ledger::event::{Failure, Observation, TrialNumber};
 use crate::problem::Point;
 use crate::problem::fidelity::TOLERANCE;
@@ -44,13 +43,15 @@ impl State {
     }
 }
 
-/// A trial. The point and context of a trial are stored in rows of the [`crate::ledger::Ledger`].
+/// A trial. The [`crate::ledger::Ledger`] stores the point and context of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     /// The state after all events of the log.
     pub state: State,
     /// Whether this optimizer suggested the trial. False if the trial was added.
     pub suggested: bool,
+    /// Whether the point came from the queue.
+    pub(crate) queued: bool,
     /// The row number of the candidate at which the trial was run, if the domain is a list of candidates.
     pub(crate) index: Option<u32>,
     /// The value, oriented so that larger values are better.
@@ -73,9 +74,6 @@ pub struct Trial {
 pub(super) struct Details {
     pub fidelity: Option<AtFidelity>,
     pub expires_at: Option<f64>,
-    pub note: Option<String>,
-    /// The attributes given at the start of the trial.
-    pub attrs: Option<String>,
     pub std: Option<f64>,
     pub cost: Option<f64>,
     pub reported: Option<Box<Reported>>,
@@ -106,21 +104,35 @@ pub(super) struct AtFidelity {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Reported {
     pub duration: Option<f64>,
-    /// The point where the trial was started, if the trial was run at another point.
-    pub started: Option<Point>,
+    /// The point where the trial was run, if reported.
+    pub run: Option<Point>,
     /// The attributes of reports, in order of arrival.
     pub attrs: Vec<String>,
     pub error: Option<Failure>,
 }
 
-impl Details {
-    /// Returns the details in a box, or None if there are no details.
-    pub(super) fn boxed(self) -> Option<Box<Self>> {
-        (self != Self::default()).then(|| Box::new(self))
-    }
-}
-
 impl Trial {
+    /// Creates a pending trial that was added at time `now`.
+    pub(super) fn started(now: f64, details: Details) -> Self {
+        Self {
+            state: State::Pending,
+            suggested: false,
+            queued: false,
+            index: None,
+            value: None,
+            suggested_at: now,
+            ended_at: now,
+            started_by: 0,
+            ended_by: 0,
+            details: (details != Details::default()).then(|| Box::new(details)),
+        }
+    }
+
+    /// Whether the strategy chose the point. Trials that were added or enqueued were not chosen.
+    pub(crate) fn is_chosen(&self) -> bool {
+        self.suggested && !self.queued
+    }
+
     /// The time when the state last became another state than pending, on the optimizer's clock.
     pub(crate) fn ended_at(&self) -> Option<f64> {
         (self.state != State::Pending).then_some(self.ended_at)
@@ -174,11 +186,6 @@ impl Trial {
         let details = self.details.as_ref()?;
         let renewed = details.curve.as_ref().and_then(|curve| curve.expires_at);
         renewed.or(details.expires_at)
-    }
-
-    /// The end of the lease before any report.
-    pub(super) fn first_lease(&self) -> Option<f64> {
-        self.details.as_ref()?.expires_at
     }
 
     /// The reported steps of the learning curve in ascending order, with oriented values. The value of a failed step is
@@ -249,21 +256,9 @@ impl Trial {
         }
     }
 
-    /// The note of the strategy that suggested the trial.
-    pub(crate) fn note(&self) -> Option<&str> {
-        self.details.as_ref()?.note.as_deref()
-    }
-
-    /// The user's attributes as JSON objects. Entries of later objects override entries of earlier objects.
-    pub fn attrs(&self) -> impl Iterator<Item = &str> {
-        let reported = self.reported().map(|reported| &reported.attrs);
-        let later = reported.into_iter().flatten().map(String::as_str);
-        self.started_attrs().into_iter().chain(later)
-    }
-
-    /// The attributes from the start of the trial.
-    pub(super) fn started_attrs(&self) -> Option<&str> {
-        self.details.as_ref()?.attrs.as_deref()
+    /// The attributes of reports as JSON objects, in order of arrival.
+    pub(super) fn reported_attrs(&self) -> &[String] {
+        self.reported().map_or(&[], |reported| &reported.attrs)
     }
 
     /// The error of a failed trial, if reported.
@@ -271,22 +266,22 @@ impl Trial {
         self.reported()?.error.as_ref()
     }
 
-    /// The point where the trial was started, if the trial was run at another point.
-    pub(super) fn started(&self) -> Option<&Point> {
-        self.reported()?.started.as_ref()
+    /// The point where the trial was run, if reported.
+    pub(super) fn run(&self) -> Option<&Point> {
+        self.reported()?.run.as_ref()
     }
 
     fn reported(&self) -> Option<&Reported> {
         self.details.as_ref()?.reported.as_deref()
     }
 
-    pub(super) fn reported_mut(&mut self) -> &mut Reported {
+    fn reported_mut(&mut self) -> &mut Reported {
         let details = self.details.get_or_insert_default();
         details.reported.get_or_insert_default()
     }
 
-    /// Stores the data of an observation, except the value and the point. The noise is replaced. If the observation
-    /// does not have a cost or duration, the earlier cost or duration is kept.
+    /// Stores the data of an observation, except the value. The noise is replaced. If the observation does not have a
+    /// cost, a duration or a point, the earlier one is kept.
     pub(super) fn set_data(&mut self, observation: &Observation) {
         if self.std() != observation.std {
             self.details.get_or_insert_default().std = observation.std;
@@ -294,25 +289,27 @@ impl Trial {
         if observation.cost.is_some() {
             self.details.get_or_insert_default().cost = observation.cost;
         }
-        if observation.duration.is_some() {
-            self.reported_mut().duration = observation.duration;
+        if let Some(point) = &observation.point {
+            self.reported_mut().run = Some(point.clone().unsigned_zeros());
         }
-        if let Some(attrs) = &observation.attrs {
-            self.reported_mut().attrs.push(attrs.clone());
-        }
+        self.set_report(None, observation.duration, observation.attrs.as_ref());
     }
 
-    /// Stores the error and the duration of a failure. An earlier error or duration is kept if the failure has none.
-    pub(super) fn set_fault(&mut self, fault: &Fault) {
-        if let Some(error) = &fault.error {
-            self.reported_mut().error = Some(error.clone());
+    /// Stores the error, duration and attributes of a report. An earlier error or duration is kept if the report has
+    /// none.
+    pub(super) fn set_report(
+        &mut self,
+        error: Option<&Failure>,
+        duration: Option<f64>,
+        attrs: Option<&String>,
+    ) {
+        if error.is_none() && duration.is_none() && attrs.is_none() {
+            return;
         }
-        if fault.duration.is_some() {
-            self.reported_mut().duration = fault.duration;
-        }
-        if let Some(attrs) = &fault.attrs {
-            self.reported_mut().attrs.push(attrs.clone());
-        }
+        let reported = self.reported_mut();
+        reported.error = error.cloned().or(reported.error.take());
+        reported.duration = duration.or(reported.duration);
+        reported.attrs.extend(attrs.cloned());
     }
 }
 

@@ -171,20 +171,6 @@ impl Problem {
         (self.domain().width(), context_width)
     }
 
-    /// The number of searched parameters in a point (0 for candidates), and the number of parameters in a context.
-    pub fn n_numbers(&self) -> (usize, usize) {
-        let n = match &self.members {
-            Members::Space(space) => space.searched().len(),
-            Members::Candidates(_) => 0,
-        };
-        (
-            n,
-            self.context
-                .as_ref()
-                .map_or(0, |space| space.searched().len()),
-        )
-    }
-
     /// Refuses a point that is not in the domain.
     pub fn check_point(&self, point: &Point) -> Result<()> {
         match (&self.members, point) {

@@ -27,4 +27,15 @@ impl Point {
             Point::Candidate(index) => Some(*index),
         }
     }
+
+    /// Returns the point with −0 replaced by 0.
+    pub(crate) fn unsigned_zeros(mut self) -> Self {
+        if let Point::Numbers(numbers) = &mut self {
+            numbers
+                .iter_mut()
+                .flatten()
+                .for_each(|number| *number += 0.0);
+        }
+        self
+    }
 }

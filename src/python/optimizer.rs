@@ -227,10 +227,6 @@ impl Optimizer {
         })
     }
 
-    fn was_enqueued(&self, py: Python<'_>, number: usize) -> PyResult<bool> {
-        self.with_core(py, |core, _| Ok(core.ledger().was_enqueued(number)))
-    }
-
     fn is_report_of(
         &self,
         py: Python<'_>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, check};
-use crate::ledger::{Entry, Ledger, State, TrialNumber};
+use crate::ledger::{Effect, Ledger, State, TrialNumber};
 use crate::maximize::excluded::{Excluded, Key, key_of_row};
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member};
@@ -55,24 +55,14 @@ impl Tried {
     fn catch_up(&mut self, domain: &Domain, log: &Ledger) {
         self.rewind(log);
         let mut changed = Vec::new();
-        for entry in &log.entries()[self.n_folded..] {
-            let (number, is_result) = match entry {
-                Entry::Enqueued { .. } | Entry::Reported { .. } => continue,
-                Entry::Suggested { number, .. } => (*number, false),
-                Entry::Added { number, value, .. } => (*number, value.is_some()),
-                Entry::Abandoned { number, .. } => (*number, false),
-                Entry::Observed { number, .. }
-                | Entry::Amended { number, .. }
-                | Entry::Failed { number, .. }
-                | Entry::Stopped { number, .. } => (*number, true),
-            };
-            let number = number as TrialNumber;
-            changed.push(number);
-            if is_result {
-                changed.extend(std::mem::take(&mut self.abandoned));
-            }
-            if let Entry::Abandoned { .. } = entry {
-                self.abandoned.insert(number);
+        for change in (self.n_folded..log.len()).filter_map(|i| log.change(i)) {
+            changed.push(change.number);
+            match change.effect {
+                Effect::Dropped => {
+                    self.abandoned.insert(change.number);
+                }
+                Effect::Started { reading: None, .. } | Effect::Reported => {}
+                _ => changed.extend(std::mem::take(&mut self.abandoned)),
             }
         }
         self.n_folded = log.len();

@@ -277,7 +277,7 @@ class SharedLog:
         same = len(numbers) in (0, n) and all(self.core.trial(i).context == (context or []) for i in numbers)
         if fidelity is not None:
             # Enqueued points may have another fidelity.
-            same = same and all(self.core.was_enqueued(i) or self.core.trial(i).fidelity == fidelity for i in numbers)
+            same = same and all(record.queued or record.fidelity == fidelity for record in map(self.core.trial, numbers))
         if not same:
             raise InvalidSetting(f"key={key!r} started {len(numbers)} trials before, in a request other than this one")
         return numbers

@@ -13,7 +13,7 @@ fn truncating_drafts_restores_the_ledger() {
     suggest(&mut ledger, point(0.75), 4.0, false);
     assert_eq!(ledger.pending().len(), 4);
     ledger.truncate(before.len());
-    assert_eq!(ledger.entries(), before.entries());
+    assert_eq!(ledger.events, before.events);
     assert_eq!(ledger.trials(), before.trials());
     assert_eq!(ledger.rows, before.rows);
     assert_eq!(ledger.pending(), before.pending());
@@ -30,7 +30,7 @@ fn truncating_drafts_removes_their_rows() {
         let mut ledger = Ledger::in_unit_cube(Clock::Iterations, width, context_width);
         let mut before = Vec::new();
         for number in 0..4 {
-            before.push((ledger.len(), ledger.rows.clone(), ledger.numbers.clone()));
+            before.push((ledger.len(), ledger.rows.clone(), ledger.events.clone()));
             let at = Point::at(&vec![number as f64 / 4.0; width]);
             let add = Action::add(at.clone(), vec![0.5; context_width], None, None);
             let Some(Event::Added { point, context, .. }) =
@@ -52,10 +52,10 @@ fn truncating_drafts_removes_their_rows() {
             ledger.append(event).unwrap();
             assert_eq!(ledger.x(number), vec![number as f64 / 4.0; width]);
         }
-        for (len, rows, numbers) in before.into_iter().rev() {
+        for (len, rows, events) in before.into_iter().rev() {
             ledger.truncate(len);
             assert_eq!((ledger.len(), &ledger.rows), (len, &rows));
-            assert_eq!(ledger.numbers, numbers);
+            assert_eq!(ledger.events, events);
         }
     }
 }

@@ -62,7 +62,7 @@ fn a_failure_keeps_its_error_after_later_events() {
     observe(&mut ledger, 0, 1.0, 6.0, false).unwrap();
     let trial = &ledger.trials()[0];
     assert_eq!(trial.error(), Some(&failure("third")));
-    let attrs: Vec<_> = trial.attrs().collect();
+    let attrs = ledger.attrs(0);
     assert_eq!(attrs, [r#"{"first":1}"#, r#"{"third":1}"#]);
     assert_eq!((trial.ended_at(), trial.delay()), (Some(6.0), Some(6.0)));
 }
@@ -260,7 +260,7 @@ fn an_added_trial_keeps_its_observation_at_the_point_where_it_was_run() {
     };
     assert_eq!(data(0), (full.std, full.cost, full.duration));
     assert_eq!(data(1), (None, None, None));
-    let attrs = |number: usize| ledger.trials()[number].attrs().collect::<Vec<_>>();
+    let attrs = |number: usize| ledger.attrs(number);
     assert_eq!(attrs(0), [r#"{"a":1}"#, r#"{"b":2}"#]);
     assert_eq!(attrs(1), [r#"{"a":1}"#]);
     assert_eq!((ledger.x(0), ledger.x(1)), (&[0.75][..], &[0.25][..]));

@@ -10,7 +10,7 @@ use crate::problem::Member;
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
-use crate::strategy::bayes::choose::design::{Design, is_chosen, most_uncertain, standing};
+use crate::strategy::bayes::choose::design::{Design, most_uncertain, standing};
 use crate::strategy::bayes::settings::DesignMethod;
 
 impl BayesOpt {
@@ -91,8 +91,8 @@ impl BayesOpt {
         let failed = |number: &TrialNumber| log.trials()[*number].state == State::Failed;
         let ended = self.training.fold.ended.iter().copied();
         let failed: HashSet<TrialNumber> = ended.take_while(failed).collect();
-        let is_chosen = is_chosen(log);
-        let n_failed = failed.iter().filter(|number| is_chosen(number)).count();
+        let is_chosen = |number: &&TrialNumber| log.trials()[**number].is_chosen();
+        let n_failed = failed.iter().filter(is_chosen).count();
         Design {
             domain: &self.domain,
             columns: &self.columns,

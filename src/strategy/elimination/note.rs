@@ -40,8 +40,12 @@ impl Note {
     /// Returns an error if a note is not valid for the next suggestion after this log.
     pub fn check(text: &str, log: &Ledger) -> Result<()> {
         let note = Self::from_text(text)?;
-        let begun = log.trials().iter().filter(|trial| trial.note().is_some());
-        if note.round != 1 + begun.count() {
+        // The notes of a log name its rounds in order.
+        let last = (0..log.trials().len())
+            .rev()
+            .find_map(|number| log.note(number));
+        let begun = last.map_or(Ok(0), |last| Self::from_text(&last).map(|last| last.round))?;
+        if note.round != begun + 1 {
             return Err(Error::Corrupt(format!(
                 "the note {text} begins a round that is not the next one"
             )));

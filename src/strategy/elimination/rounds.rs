@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::ledger::{Entry, Ledger, Observation, TrialNumber};
+use crate::ledger::{Change, Effect, Ledger, Reading, TrialNumber};
+use crate::problem::Point;
 use crate::strategy::elimination::note::Note;
 use crate::strategy::elimination::settings::SubExponential;
 
@@ -24,7 +25,7 @@ pub struct Datum {
 /// A round that has begun.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Round {
-    /// The index of the log entry that begins the round.
+    /// The number of the event that begins the round.
     pub begin: usize,
     /// The trials of the round in order. Each step of the round is one trial.
     pub trials: Vec<TrialNumber>,
@@ -35,14 +36,14 @@ pub struct Round {
     pub data: BTreeMap<TrialNumber, Datum>,
 }
 
-/// All rounds, computed from the entries of the log that have been processed so far.
+/// All rounds, computed from the events of the log that have been processed so far.
 #[derive(Debug, Clone, Default)]
 pub struct Rounds {
     keep: bool,
     all: Vec<Round>,
     /// For each failed trial, the total number of steps at the time of the failure.
     failed: BTreeMap<TrialNumber, usize>,
-    /// The number of entries of the log that have been processed.
+    /// The number of events of the log that have been processed.
     folded: usize,
 }
 
@@ -90,43 +91,32 @@ impl Rounds {
         self.steps() >= last.saturating_add(1usize << n_failures.min(62))
     }
 
-    /// Updates the rounds with the new entries of the log.
+    /// Updates the rounds with the new events of the log.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
-        for (i, entry) in log.entries().iter().enumerate().skip(self.folded) {
-            match entry {
-                Entry::Suggested {
-                    number,
-                    queued: false,
-                } => self.step(i, *number as usize, log)?,
-                Entry::Observed {
-                    number,
-                    value,
-                    full,
-                    ..
+        for i in self.folded..log.len() {
+            if let Some(Change { number, effect }) = log.change(i) {
+                match effect {
+                    Effect::Started { note, .. } => {
+                        if log.trials()[number].is_chosen() {
+                            self.step(i, number, note.as_deref())?;
+                        }
+                    }
+                    Effect::Valued { reading, run } => self.observe(number, reading, run, log)?,
+                    Effect::Failed => {
+                        self.failed.insert(number, self.steps());
+                    }
+                    Effect::Dropped | Effect::Stopped => {
+                        self.failed.remove(&number);
+                    }
+                    Effect::Reported => {}
                 }
-                | Entry::Amended {
-                    number,
-                    value,
-                    full,
-                } => self.observe(*number as usize, *value, full.as_deref(), log)?,
-                Entry::Failed { number, .. } => {
-                    self.failed.insert(*number as usize, self.steps());
-                }
-                Entry::Abandoned { number, .. } | Entry::Stopped { number, .. } => {
-                    self.failed.remove(&(*number as usize));
-                }
-                Entry::Suggested { queued: true, .. }
-                | Entry::Added { .. }
-                | Entry::Enqueued { .. }
-                | Entry::Reported { .. } => {}
             }
             self.folded = i + 1;
         }
         Ok(())
     }
 
-    fn step(&mut self, entry: usize, number: TrialNumber, log: &Ledger) -> Result<()> {
-        let note = log.trials()[number].note();
+    fn step(&mut self, event: usize, number: TrialNumber, note: Option<&str>) -> Result<()> {
         let note = note.map(Note::from_text).transpose()?;
         if note.is_some() || self.all.is_empty() {
             let data = match self.all.last() {
@@ -134,7 +124,7 @@ impl Rounds {
                 _ => BTreeMap::new(),
             };
             self.all.push(Round {
-                begin: entry,
+                begin: event,
                 trials: Vec::new(),
                 delay: note.and_then(|note| note.delay),
                 data,
@@ -149,8 +139,8 @@ impl Rounds {
     fn observe(
         &mut self,
         number: TrialNumber,
-        value: f64,
-        full: Option<&Observation>,
+        reading: Reading,
+        run: Option<Point>,
         log: &Ledger,
     ) -> Result<()> {
         self.failed.remove(&number);
@@ -162,17 +152,16 @@ impl Rounds {
         let Some(round) = self.all.last_mut().filter(|_| belongs) else {
             return Ok(());
         };
-        let run = full.and_then(|full| full.point.as_ref());
         // If the observation does not contain a point, keep the earlier point.
         let before = round.data.remove(&number).map(|datum| datum.x);
         let x = match (run, before) {
-            (Some(point), _) => log.problem().encode(point)?,
+            (Some(point), _) => log.problem().encode(&point)?,
             (None, Some(before)) => before,
             (None, None) => log.started_x(number)?.into_owned(),
         };
         let datum = Datum {
-            value,
-            std: full.and_then(|full| full.std),
+            value: reading.value,
+            std: reading.std,
             x,
         };
         round.data.insert(number, datum);

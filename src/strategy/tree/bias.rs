@@ -66,11 +66,10 @@ impl Bias {
         }
     }
 
-    /// If fewer than two trials for the estimate of C have started, registers this trial as one of the two.
-    pub fn start(&mut self, number: TrialNumber, log: &Ledger) {
+    /// If fewer than two trials for the estimate of C have started, registers this proposed trial as one of the two.
+    pub fn start(&mut self, number: TrialNumber) {
         if let Self::Estimated(estimate) = self
             && estimate.probes.len() < PROBES.len()
-            && log.trials()[number].note().is_some()
         {
             estimate.probes.push(number);
         }

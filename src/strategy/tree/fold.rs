@@ -1,14 +1,14 @@
 //! The partition and the instances, computed from the log. Changes made by suggestions that are later dropped from the
 //! log can be undone.
 //!
-//! The state depends only on the entries of the log and their order, so replaying a log gives the same tree. The
+//! The state depends only on the changes in the log and their order, so replaying a log gives the same tree. The
 //! moments of a cell are merged from the moments of its halves. Therefore the moments do not depend on the order in
 //! which values arrive.
 
 mod trials;
 
 use crate::error::{Error, Result};
-use crate::ledger::{Entry, Ledger};
+use crate::ledger::{self, Effect, Ledger};
 use crate::strategy::tree::bias::Bias;
 use crate::strategy::tree::bounds::{Frozen, next_power};
 use crate::strategy::tree::instance::Instance;
@@ -65,7 +65,7 @@ enum Change {
     },
 }
 
-/// The tree, computed from the entries of the log that have been processed.
+/// The tree, computed from the events that have been processed.
 pub struct Forest {
     pub partition: Partition,
     pub instances: Vec<Instance>,
@@ -112,64 +112,62 @@ impl Forest {
         (self.n_turns % self.instances.len() as u64) as usize
     }
 
-    /// Updates the tree with the new entries of the log.
+    /// Updates the tree with the new events of the log.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
-        for entry in &log.entries()[self.folded.min(log.len())..] {
-            self.fold(entry, log)?;
-            self.folded += 1;
+        for i in self.folded.min(log.len())..log.len() {
+            if let Some(change) = log.change(i) {
+                self.fold(change, log)?;
+            }
+            self.folded = i + 1;
         }
         Ok(())
     }
 
-    fn fold(&mut self, entry: &Entry, log: &Ledger) -> Result<()> {
-        if !matches!(entry, Entry::Suggested { .. }) {
-            self.changes.clear();
-        }
-        match entry {
-            Entry::Suggested { number, .. } => {
-                let number = *number as usize;
-                let steps = log.trials()[number].note().map(note::from_text);
-                self.begin();
-                let node = match steps.transpose()? {
-                    Some(steps) => self.apply(&steps)?,
-                    None => self.settle_new(&log.started_x(number)?),
-                };
-                self.start(node, log.trials()[number].z());
-                self.bias.start(number, log);
-            }
-            Entry::Added { number, value, .. } => {
-                let number = *number as usize;
-                let node = self.settle_new(&log.started_x(number)?);
-                self.start(node, log.trials()[number].z());
-                if let Some(value) = value {
-                    self.set(number, State::Observed(*value), log);
-                }
-            }
-            Entry::Observed {
-                number,
-                value,
-                full,
+    fn fold(&mut self, change: ledger::Change, log: &Ledger) -> Result<()> {
+        let number = change.number;
+        let z = log.trials()[number].z();
+        if !matches!(
+            change.effect,
+            Effect::Started {
+                suggested: true,
                 ..
             }
-            | Entry::Amended {
-                number,
-                value,
-                full,
+        ) {
+            self.changes.clear();
+        }
+        match change.effect {
+            Effect::Started {
+                suggested,
+                note,
+                reading,
             } => {
-                let number = *number as usize;
-                let run = full.as_deref().and_then(|full| full.point.as_ref());
+                let steps = note.as_deref().map(note::from_text).transpose()?;
+                if suggested {
+                    self.begin();
+                }
+                let node = match &steps {
+                    Some(steps) => self.apply(steps)?,
+                    None => self.settle_new(&log.started_x(number)?),
+                };
+                self.start(node, z);
+                if steps.is_some() {
+                    self.bias.start(number);
+                }
+                if let Some(reading) = reading {
+                    self.set(number, State::Observed(reading.value), log);
+                }
+            }
+            Effect::Valued { reading, run } => {
                 if let Some(point) = run {
                     self.set(number, State::Abandoned, log);
-                    self.trials[number].node = self.settle(&log.problem().encode(point)?);
+                    self.trials[number].node = self.settle(&log.problem().encode(&point)?);
                 }
-                self.set(number, State::Observed(*value), log);
+                self.set(number, State::Observed(reading.value), log);
                 self.update_bias(number, log);
             }
-            Entry::Failed { number, .. } => self.set(*number as usize, State::Failed, log),
-            Entry::Abandoned { number, .. } | Entry::Stopped { number, .. } => {
-                self.set(*number as usize, State::Abandoned, log);
-            }
-            Entry::Enqueued { .. } | Entry::Reported { .. } => {}
+            Effect::Failed => self.set(number, State::Failed, log),
+            Effect::Dropped | Effect::Stopped => self.set(number, State::Abandoned, log),
+            Effect::Reported => {}
         }
         Ok(())
     }

@@ -150,7 +150,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                 // If all settings have their defaults, the front is used every second turn.
                 let is_front_turn = !given && n % 2 == 1;
                 let number = suggest(&mut opt);
-                let steps = note::from_text(opt.ledger().trials()[number].note().unwrap()).unwrap();
+                let steps = note::from_text(&opt.ledger().note(number).unwrap()).unwrap();
                 let [Step::Turn(place)] = steps[..] else {
                     return Err(format!("{steps:?}"));
                 };
@@ -304,8 +304,8 @@ proptest! {
         play(&mut opt, &mut Rng::seed_from_u64(seed), n_steps, false);
         let mut plain = Plain::new(space.domain());
         let mut evaluated: Vec<Path> = Vec::new();
-        for trial in opt.ledger().trials() {
-            let steps = note::from_text(trial.note().unwrap()).unwrap();
+        for number in 0..opt.ledger().trials().len() {
+            let steps = note::from_text(&opt.ledger().note(number).unwrap()).unwrap();
             for (i, step) in steps.iter().enumerate() {
                 let Step::Turn(place) = *step else { unreachable!() };
                 let path = if plain.created.is_empty() { Path::new() } else { plain.path_of(place) };

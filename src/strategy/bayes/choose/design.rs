@@ -112,11 +112,10 @@ impl Design<'_> {
     /// Trials that failed before the first success, or were abandoned before the last value or failure, are left out,
     /// because they give no information about f.
     fn given_rows<'l>(&self, log: &'l Ledger, context: &[f64]) -> Vec<Cow<'l, [f64]>> {
-        let is_chosen = is_chosen(log);
         let recently_abandoned = log.recently_abandoned();
         let is_given = |&number: &TrialNumber| {
             let trial = &log.trials()[number];
-            !is_chosen(&number)
+            !trial.is_chosen()
                 && !self.failed.contains(&number)
                 && (trial.state != State::Abandoned || recently_abandoned.contains(&number))
                 && log.context(number) == context
@@ -160,15 +159,9 @@ fn covered(points: &[Vec<f64>], rows: &[Cow<[f64]>], columns: &Columns) -> Vec<b
     covered
 }
 
-/// Whether the strategy chose the point of a trial. Trials that were added or enqueued were not chosen.
-pub fn is_chosen(log: &Ledger) -> impl Fn(&TrialNumber) -> bool + '_ {
-    let dequeued: HashSet<TrialNumber> = log.dequeued().collect();
-    move |number| log.trials()[*number].suggested && !dequeued.contains(number)
-}
-
 /// Returns the suggested points of the trials whose points the strategy chose, in every context.
 fn chosen_rows(log: &Ledger) -> Result<Vec<Cow<'_, [f64]>>> {
-    let numbers = (0..log.trials().len()).filter(is_chosen(log));
+    let numbers = (0..log.trials().len()).filter(|&number| log.trials()[number].is_chosen());
     numbers.map(|number| log.started_x(number)).collect()
 }
 

@@ -338,10 +338,10 @@ fn the_kept_model_equals_a_new_model_bit_for_bit() {
     let mut fits = 0;
     for number in 0..24 {
         step(&mut kept, &mut log, number);
-        let note = log.trials()[number].note();
+        let note = log.note(number);
         if let Some(note) = note.filter(|note| note.contains("success")) {
             fits += 1;
-            assert_eq!(kept.check_note(&log, note), Ok(()));
+            assert_eq!(kept.check_note(&log, &note), Ok(()));
         }
         kept.catch_up(&log).unwrap();
         if number < 2 || kept.training.n_failed(&log) == 0 {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::ledger::{Entry, Ledger, TrialNumber};
+use crate::ledger::{Change, Effect, Ledger, Reading, TrialNumber};
 use crate::strategy::bayes::model::expiry::{discarded, is_beyond};
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::settings::Settings;
@@ -69,17 +69,63 @@ impl Fold {
     /// Updates the state with the events since the last call.
     pub(super) fn catch_up(&mut self, log: &Ledger, settings: &Settings) -> Result<()> {
         self.rewind(log);
-        for entry in &log.entries()[self.cursor..] {
-            match entry {
-                Entry::Suggested { number, .. } => {
-                    self.fold_suggestion(log, *number as usize, settings)?;
-                }
-                other => {
-                    self.checkpoints.clear();
-                    self.fold_report(log, other, settings);
-                }
+        while self.cursor < log.len() {
+            if let Some(change) = log.change(self.cursor) {
+                self.fold(change, log, settings)?;
             }
             self.cursor += 1;
+        }
+        Ok(())
+    }
+
+    fn fold(&mut self, change: Change, log: &Ledger, settings: &Settings) -> Result<()> {
+        let number = change.number;
+        if let Effect::Started {
+            suggested: true,
+            note,
+            ..
+        } = &change.effect
+        {
+            return self.fold_suggestion(log, number, note.as_deref(), settings);
+        }
+        self.checkpoints.clear();
+        match change.effect {
+            Effect::Started { reading, .. } => {
+                if let Some(Reading { value, std }) = reading {
+                    self.add_ended(number);
+                    self.set_row(number, Some(value), std);
+                }
+            }
+            Effect::Reported => self.n_revisions += usize::from(self.ended_set.contains(&number)),
+            Effect::Valued { reading, run } => {
+                self.waiting.remove(&number);
+                if run.is_some() {
+                    self.move_row(number);
+                }
+                self.add_ended(number);
+                let window = self.window_of(number, settings);
+                let discarded = discarded(&log.trials()[number], settings, window);
+                let reading = Some(reading).filter(|_| !discarded);
+                let std = reading.and_then(|reading| reading.std);
+                self.set_row(number, reading.map(|reading| reading.value), std);
+            }
+            Effect::Failed => {
+                self.waiting.remove(&number);
+                self.add_ended(number);
+                // A failed trial does not have a value of f. If the window of the trial had passed, the trial was a row
+                // at the floor, and this row is removed.
+                self.remove_row(number);
+            }
+            Effect::Dropped => {
+                self.waiting.remove(&number);
+                self.remove_ended(number);
+                self.remove_row(number);
+            }
+            Effect::Stopped => {
+                self.waiting.remove(&number);
+                self.remove_ended(number);
+                self.set_row(number, None, None);
+            }
         }
         Ok(())
     }
@@ -88,10 +134,11 @@ impl Fold {
         &mut self,
         log: &Ledger,
         number: TrialNumber,
+        note: Option<&str>,
         settings: &Settings,
     ) -> Result<()> {
         let trial = &log.trials()[number];
-        let fit = trial.note().map(Fit::from_note).transpose()?;
+        let fit = note.map(Fit::from_note).transpose()?;
         self.before_suggestion(trial.suggested_at);
         if let Some(fit) = fit {
             self.adopt(Arc::new(fit), number);
@@ -104,70 +151,6 @@ impl Fold {
             }
         }
         Ok(())
-    }
-
-    fn fold_report(&mut self, log: &Ledger, entry: &Entry, settings: &Settings) {
-        match entry {
-            Entry::Suggested { .. } | Entry::Enqueued { .. } => {}
-            Entry::Reported { number, .. } => {
-                let has_ended = self.ended_set.contains(&(*number as usize));
-                self.n_revisions += usize::from(has_ended);
-            }
-            Entry::Added {
-                number,
-                value,
-                full,
-            } => {
-                if value.is_some() {
-                    self.add_ended(*number as usize);
-                    let std = full.as_ref().and_then(|full| full.std);
-                    self.set_row(*number as usize, *value, std);
-                }
-            }
-            Entry::Observed {
-                number,
-                value,
-                full,
-                ..
-            }
-            | Entry::Amended {
-                number,
-                value,
-                full,
-            } => {
-                let number = *number as usize;
-                self.waiting.remove(&number);
-                if full.as_ref().is_some_and(|full| full.point.is_some()) {
-                    self.move_row(number);
-                }
-                self.add_ended(number);
-                let window = self.window_of(number, settings);
-                let discarded = discarded(&log.trials()[number], settings, window);
-                let std = full.as_ref().and_then(|full| full.std);
-                let value = Some(*value).filter(|_| !discarded);
-                self.set_row(number, value, std.filter(|_| !discarded));
-            }
-            Entry::Failed { number, .. } => {
-                let number = *number as usize;
-                self.waiting.remove(&number);
-                self.add_ended(number);
-                // A failed trial does not have a value of f. If the window of the trial had passed, the trial was a row
-                // at the floor, and this row is removed.
-                self.remove_row(number);
-            }
-            Entry::Abandoned { number, .. } => {
-                let number = *number as usize;
-                self.waiting.remove(&number);
-                self.remove_ended(number);
-                self.remove_row(number);
-            }
-            Entry::Stopped { number, .. } => {
-                let number = *number as usize;
-                self.waiting.remove(&number);
-                self.remove_ended(number);
-                self.set_row(number, None, None);
-            }
-        }
     }
 
     /// Undoes all changes by events beyond the end of the log, and by a proposal that was not logged.
