@@ -64,7 +64,7 @@ mod stopping;
 mod strategy;
 
 pub use error::{Error, Result, Stop};
-pub use gp::GaussianProcess;
+pub use gp::{Conditioned, GaussianProcess};
 pub use ledger::{Action, Again, Failure, Ledger, Observation, Queued, State, Trial, TrialNumber};
 pub use maximize::feasible::Feasible;
 pub use optimizer::{Definition, Optimizer, Recommended, Request};

@@ -6,9 +6,11 @@
 //! posterior mean is mu_i(x) = mu(x) + v(x)ᵀ(0, δ_i). The posterior variance does not depend on the values, so all
 //! fantasies have the same variance.
 
+use std::borrow::BorrowMut;
+
 use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, s};
 
-use super::{GaussianProcess, contiguous, dot_row};
+use super::{Conditioned, GaussianProcess, contiguous, dot_row};
 use crate::error::{Error, Result};
 use crate::numerics::cholesky::multiply_transposed;
 use crate::numerics::simd::add_multiple;
@@ -20,7 +22,7 @@ pub struct Fantasies {
     shifts: Array2<f64>,
 }
 
-impl GaussianProcess {
+impl<G: BorrowMut<GaussianProcess>> Conditioned<G> {
     /// Creates fantasies from the entries of z for the tail. `z` has shape (m fantasies, rows of the tail).
     pub(crate) fn fantasies(&self, z: Array2<f64>) -> Result<Fantasies> {
         let tail = &self.whitened_targets()[self.n_observed()..];
@@ -76,7 +78,10 @@ impl Fantasies {
     ///
     /// (K + Λ)α = y = L z, where Λ contains the noise variances and the jitter of the rows. So the mean at row i is
     /// (K α)_i = (L z)_i − Λ_ii α_i with α = L⁻ᵀz.
-    pub fn means_at_tail(&self, gp: &GaussianProcess) -> Array2<f64> {
+    pub fn means_at_tail<G>(&self, gp: &Conditioned<G>) -> Array2<f64>
+    where
+        G: BorrowMut<GaussianProcess>,
+    {
         let mut means = Array2::zeros(self.shifts.dim());
         let (first, z) = (gp.n_observed(), gp.whitened_targets());
         if first == gp.len() {
@@ -117,8 +122,8 @@ impl Fantasies {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{model, wave};
-    use crate::gp::Target;
     use crate::gp::kernel::KernelFamily;
+    use crate::gp::{Conditioned, Target};
     use ndarray::Axis;
 
     #[test]
@@ -131,15 +136,14 @@ mod tests {
                     let first = points.row(0).to_owned();
                     points.row_mut(7).assign(&first);
                 }
-                let mut gp = model(family, 12);
+                let gp = model(family, 12);
                 let (baseline, pending) = points.view().split_at(Axis(0), 5);
-                gp.set_noiseless_tail(baseline, pending).unwrap();
+                let values = &[Target::Value(0.8); 40];
+                let noisy = Conditioned::on(gp.clone(), points.view(), values).unwrap();
+                let noiseless = Conditioned::on_noiseless(gp, baseline, pending).unwrap();
                 // Repeated points need jitter.
-                assert!(!repeats || gp.factor().jitter() > 0.0);
-                let noiseless = gp.clone();
-                gp.set_tail(points.view(), &[Target::Value(0.8); 40])
-                    .unwrap();
-                for gp in [noiseless, gp] {
+                assert!(!repeats || noiseless.factor().jitter() > 0.0);
+                for gp in [noiseless, noisy] {
                     let fantasies = gp.fantasies(z.clone()).unwrap();
                     let (expected, _) = fantasies.predict(&gp, points.view());
                     let means = fantasies.means_at_tail(&gp);
@@ -159,9 +163,8 @@ mod tests {
     fn a_fantasy_equals_the_posterior_given_its_values() {
         for family in KernelFamily::ALL {
             let (tail, points) = (wave(3, 2, 8.8), wave(300, 2, 3.3));
-            let mut gp = model(family, 12);
-            gp.set_tail(tail.view(), &[Target::PosteriorMean; 3])
-                .unwrap();
+            let targets = &[Target::PosteriorMean; 3];
+            let gp = Conditioned::on(model(family, 12), tail.view(), targets).unwrap();
             let z = ndarray::arr2(&[[0.3, -1.2, 0.4], [2.0, 0.1, -0.7]]);
             let fantasies = gp.fantasies(z.clone()).unwrap();
             let (means, _) = fantasies.predict(&gp, points.view());
@@ -169,9 +172,8 @@ mod tests {
                 let mut all = gp.whitened_targets()[..12].to_vec();
                 all.extend(z.row(i));
                 let y = gp.factor().multiply(&all);
-                let mut other = model(family, 12);
                 let values: Vec<_> = y[12..].iter().map(|y| Target::Value(*y)).collect();
-                other.set_tail(tail.view(), &values).unwrap();
+                let other = Conditioned::on(model(family, 12), tail.view(), &values).unwrap();
                 for (a, b) in means.column(i).iter().zip(other.mean(points.view())) {
                     assert!((a - b).abs() < 1e-9 * b.abs().max(1.0), "{a} {b}");
                 }

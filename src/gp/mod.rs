@@ -1,7 +1,7 @@
 //! Gaussian-process regression on observed rows and a tail of pending rows.
 //!
 //! * [`posterior`]: the posterior of rows and targets; [`hyperparameters`]: θ
-//! * [`tail`]: rows of pending trials; [`solved_tail`]: the solutions of these rows, which are kept between suggestions;
+//! * [`tail`]: the posterior conditioned on rows of pending trials; [`solved_tail`]: the solutions of these rows, which are kept between suggestions;
 //!   [`fantasies`]: sampled values of pending trials
 //! * `leave_one_out`: the prediction of each target from the other targets; [`calibration`]: a larger signal variance
 //!   if predictions are overconfident, and the comparison of models by leave-one-out predictions
@@ -40,4 +40,4 @@ pub(crate) use hyperparameters::NOISELESS;
 pub(crate) use posterior::{BLOCK, as_row, contiguous, dot_row, variance_left};
 pub use posterior::{GaussianProcess, RowNoise, Workspace};
 pub(crate) use tail::statements;
-pub use tail::{TailStatement, Target};
+pub use tail::{Conditioned, TailStatement, Target};

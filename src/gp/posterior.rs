@@ -140,7 +140,7 @@ impl GaussianProcess {
         &self.row_noise
     }
 
-    /// Appends observed rows (m, d) as one block, and drops the tail. Call `set_targets` afterwards.
+    /// Appends observed rows (m, d) as one block. Call `set_targets` afterwards.
     pub(crate) fn append_rows(&mut self, x: ArrayView2<f64>) -> Result<()> {
         self.append_noisy_rows(x, &vec![RowNoise::default(); x.nrows()])
     }
@@ -158,7 +158,6 @@ impl GaussianProcess {
                 x.nrows()
             )));
         }
-        self.drop_tail();
         let noise: Vec<f64> = noise
             .iter()
             .map(|noise| noise.variance(self.noise_variance))
@@ -168,7 +167,7 @@ impl GaussianProcess {
         Ok(())
     }
 
-    /// Sets the targets (n_observed,) of the observed rows, and drops the tail. The cost is O(n²).
+    /// Sets the targets (n_observed,) of the observed rows. The cost is O(n²).
     pub(crate) fn set_targets(&mut self, y: &[f64]) -> Result<()> {
         if y.len() != self.n_observed {
             return Err(Error::Shape(format!(
@@ -177,7 +176,6 @@ impl GaussianProcess {
                 self.n_observed
             )));
         }
-        self.drop_tail();
         let mut z = as_row(y.to_vec());
         self.factor.forward_substitution(z.view_mut());
         self.z = z.into_raw_vec_and_offset().0;
@@ -353,24 +351,19 @@ impl GaussianProcess {
         Ok(())
     }
 
-    /// Replaces the tail by the noiseless rows of `baseline` (m, d), followed by the rows of `pending` (p, d) with the
-    /// given noise variance. The numbers that the last tail and this tail have in common are not computed again.
-    pub(super) fn replace_tail(
+    /// Appends a tail: the noiseless rows of `baseline` (m, d), followed by the rows of `pending` (p, d) with the given
+    /// noise variance. The numbers that the last tail and this tail have in common are not computed again.
+    pub(super) fn append_tail(
         &mut self,
         baseline: ArrayView2<f64>,
         pending: ArrayView2<f64>,
         noise: f64,
     ) -> Result<()> {
-        self.drop_tail();
         self.check_width(pending)?;
         let solved = &mut self.solved_tail;
         solved.update(pending, &self.kernel, &self.scaled, &self.factor)?;
         self.extend(baseline, &vec![0.0; baseline.nrows()])?;
-        let extended = self.extend_by_solved(pending, noise);
-        if extended.is_err() {
-            self.drop_tail();
-        }
-        extended
+        self.extend_by_solved(pending, noise)
     }
 
     /// Appends the rows of the solved tail.
@@ -423,19 +416,18 @@ impl GaussianProcess {
         self.row_noise.extend(noise);
     }
 
-    pub(super) fn drop_tail(&mut self) {
+    /// Drops the tail. `alpha` is α of the observed rows alone.
+    pub(super) fn drop_tail(&mut self, alpha: Vec<f64>) {
         self.factor.truncate(self.n_observed);
         self.scaled.truncate(self.n_observed);
         self.row_noise.truncate(self.n_observed);
-        if self.rows.nrows() > self.n_observed {
-            let width = self.rows.ncols();
-            let (mut values, _) = std::mem::take(&mut self.rows).into_raw_vec_and_offset();
-            values.truncate(self.n_observed * width);
-            self.rows = Array2::from_shape_vec((self.n_observed, width), values)
-                .expect("whole rows were kept");
-            self.z.truncate(self.n_observed);
-            self.update_alpha();
-        }
+        self.z.truncate(self.n_observed);
+        self.alpha = alpha;
+        let width = self.rows.ncols();
+        let (mut values, _) = std::mem::take(&mut self.rows).into_raw_vec_and_offset();
+        values.truncate(self.n_observed * width);
+        self.rows =
+            Array2::from_shape_vec((self.n_observed, width), values).expect("whole rows were kept");
     }
 
     /// Returns an error if predictions for `targets` could overflow. Let K be the largest k(x, x) over all rows x. Then
@@ -457,9 +449,6 @@ impl GaussianProcess {
     }
 
     pub(super) fn update_alpha(&mut self) {
-        if self.z.len() != self.factor.len() {
-            return; // some rows do not have targets yet
-        }
         let mut alpha = as_row(self.z.clone());
         self.factor.backward_substitution(alpha.view_mut());
         self.alpha = alpha.into_raw_vec_and_offset().0;

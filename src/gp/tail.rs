@@ -1,6 +1,9 @@
-//! The tail, which contains the rows of pending trials after the observed rows. The tail is always replaced as a whole.
+//! The posterior given the observed rows and a tail, which contains the rows of pending trials.
 //!
 //! Notation: L z = y, where y contains the targets of the observed rows, followed by the targets of the tail.
+
+use std::borrow::BorrowMut;
+use std::ops::Deref;
 
 use ndarray::{Array2, ArrayView1, ArrayView2, s};
 
@@ -31,10 +34,42 @@ pub struct TailStatement {
     pub variance: f64,
 }
 
-impl GaussianProcess {
-    /// Replaces the tail. A row with a value counts as an observation. A row at the posterior mean has z = 0. A row at
-    /// the posterior mean reduces the variance and does not change the mean.
-    pub(crate) fn set_tail(&mut self, x: ArrayView2<f64>, targets: &[Target]) -> Result<()> {
+/// A Gaussian process that is conditioned on a tail, which follows the observed rows. `G` owns or borrows the process.
+///
+/// The tail is appended to the factor of the process. Dropping the value drops the tail and restores the process bit for
+/// bit. A conditioned process cannot be conditioned again.
+#[derive(Debug)]
+pub struct Conditioned<G: BorrowMut<GaussianProcess>> {
+    gp: G,
+    /// α of the observed rows alone.
+    alpha: Vec<f64>,
+}
+
+impl<G: BorrowMut<GaussianProcess>> Deref for Conditioned<G> {
+    type Target = GaussianProcess;
+
+    fn deref(&self) -> &GaussianProcess {
+        self.gp.borrow()
+    }
+}
+
+impl<G: BorrowMut<GaussianProcess>> Drop for Conditioned<G> {
+    fn drop(&mut self) {
+        let alpha = std::mem::take(&mut self.alpha);
+        self.gp.borrow_mut().drop_tail(alpha);
+    }
+}
+
+impl<G: BorrowMut<GaussianProcess>> Conditioned<G> {
+    /// Conditions on an empty tail.
+    pub(crate) fn on_nothing(gp: G) -> Self {
+        let alpha = gp.borrow().alpha.clone();
+        Self { gp, alpha }
+    }
+
+    /// Conditions on the rows of `x` with these targets. A row with a value counts as an observation. A row at the
+    /// posterior mean has z = 0. A row at the posterior mean reduces the variance and does not change the mean.
+    pub(crate) fn on(gp: G, x: ArrayView2<f64>, targets: &[Target]) -> Result<Self> {
         if x.nrows() != targets.len() {
             return Err(Error::Shape(format!(
                 "{} targets for a tail of {} rows",
@@ -42,51 +77,61 @@ impl GaussianProcess {
                 x.nrows()
             )));
         }
-        self.drop_tail();
+        let mut conditioned = Self::on_nothing(gp);
         if targets.is_empty() {
-            return Ok(());
+            return Ok(conditioned);
         }
         let statements = statements(targets);
-        let targets = self.resolved(x, targets);
-        self.replace_tail(x.slice(s![..0, ..]), x, self.noise_variance())?;
-        if let Some(stated) = self.stated(&statements)? {
-            self.z.extend(stated.mean);
-        }
-        for (i, target) in (self.n_observed()..).zip(&targets).skip(statements.len()) {
+        let gp = conditioned.gp.borrow_mut();
+        let targets = gp.resolved(x, targets);
+        gp.append_tail(x.slice(s![..0, ..]), x, gp.noise_variance())?;
+        let stated = conditioned.stated(&statements)?;
+        let gp = conditioned.gp.borrow_mut();
+        gp.z.extend(stated.into_iter().flat_map(|stated| stated.mean));
+        for (i, target) in (gp.n_observed()..).zip(&targets).skip(statements.len()) {
             // Row i of L z = y determines z_i.
             let z = match target {
                 None => 0.0,
                 Some(y) => {
-                    let factor = self.factor();
-                    let known: f64 = (0..i).map(|j| factor.at(i, j) * self.z[j]).sum();
+                    let factor = gp.factor();
+                    let known: f64 = (0..i).map(|j| factor.at(i, j) * gp.z[j]).sum();
                     (y - known) / factor.at(i, i)
                 }
             };
-            self.z.push(z);
+            gp.z.push(z);
         }
-        self.update_alpha();
-        self.check_range(targets.into_iter().flatten())
+        gp.update_alpha();
+        gp.check_range(targets.into_iter().flatten())?;
+        Ok(conditioned)
     }
 
-    /// The targets of a tail as numbers. `PosteriorMean` is replaced by the posterior mean.
-    pub(crate) fn tail_means(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<f64> {
-        let resolved = self.resolved(x, targets).into_iter();
-        let means = resolved.zip(self.mean(x));
-        means.map(|(value, mean)| value.unwrap_or(mean)).collect()
-    }
-
-    /// Replaces the tail by noiseless observations that equal the posterior mean. The rows are `baseline` (m, d),
-    /// followed by `pending` (p, d).
-    pub(crate) fn set_noiseless_tail(
-        &mut self,
+    /// Conditions on noiseless observations that equal the posterior mean. The rows are `baseline` (m, d), followed by
+    /// `pending` (p, d).
+    pub(crate) fn on_noiseless(
+        gp: G,
         baseline: ArrayView2<f64>,
         pending: ArrayView2<f64>,
-    ) -> Result<()> {
-        self.replace_tail(baseline, pending, 0.0)?;
+    ) -> Result<Self> {
+        let mut conditioned = Self::on_nothing(gp);
+        let gp = conditioned.gp.borrow_mut();
+        gp.append_tail(baseline, pending, 0.0)?;
         // α = L⁻ᵀz is 0 at the tail and unchanged at the observed rows.
-        self.z.resize(self.len(), 0.0);
-        self.alpha.resize(self.len(), 0.0);
-        Ok(())
+        gp.z.resize(gp.len(), 0.0);
+        gp.alpha.resize(gp.len(), 0.0);
+        Ok(conditioned)
+    }
+
+    /// A copy that owns its process.
+    pub(crate) fn to_owned(&self) -> Conditioned<GaussianProcess> {
+        Conditioned {
+            gp: self.deref().clone(),
+            alpha: self.alpha.clone(),
+        }
+    }
+
+    /// The rows of the tail.
+    pub(crate) fn tail(&self) -> ArrayView2<'_, f64> {
+        self.rows().slice_move(s![self.n_observed().., ..])
     }
 
     /// Replaces draws of the entries of z for the tail (m draws, rows of the tail), which are standard normal, by draws
@@ -141,6 +186,15 @@ impl GaussianProcess {
             mean: solved.into_raw_vec_and_offset().0,
             factor: precision,
         }))
+    }
+}
+
+impl GaussianProcess {
+    /// The targets of a tail as numbers. `PosteriorMean` is replaced by the posterior mean.
+    pub(crate) fn tail_means(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<f64> {
+        let resolved = self.resolved(x, targets).into_iter();
+        let means = resolved.zip(self.mean(x));
+        means.map(|(value, mean)| value.unwrap_or(mean)).collect()
     }
 
     /// Returns the targets of tail rows as numbers, computed from the observed rows alone. `None` means the posterior

@@ -8,7 +8,7 @@ use ndarray::{Array2, Axis};
 
 use super::kernel::{InputWarp, KernelFamily, Kumaraswamy};
 use super::posterior::dot_row;
-use super::{GaussianProcess, Hyperparameters, RowNoise, Target, Workspace, as_row};
+use super::{Conditioned, GaussianProcess, Hyperparameters, RowNoise, Target, Workspace, as_row};
 use crate::error::Error;
 use crate::numerics::growing_cholesky::GrowingCholesky;
 
@@ -27,8 +27,8 @@ fn targets_that_overflow_are_refused_and_large_targets_are_accepted() {
     assert_eq!(refused, Err(Error::Overflow { largest: 1e305 }));
     gp.set_targets(&[1e300, -1e300, 1e-300]).unwrap();
     assert!(gp.mean(rows.view()).iter().all(|m| m.is_finite()));
-    let refused = gp.set_tail(rows.view(), &[Target::Value(f64::MIN); 3]);
-    assert_eq!(refused, Err(Error::Overflow { largest: f64::MAX }));
+    let refused = Conditioned::on(gp, rows.view(), &[Target::Value(f64::MIN); 3]);
+    assert_eq!(refused.err(), Some(Error::Overflow { largest: f64::MAX }));
 }
 
 #[test]
@@ -82,12 +82,11 @@ pub(crate) fn model(family: KernelFamily, n: usize) -> GaussianProcess {
 #[test]
 fn hallucinated_rows_keep_the_mean_and_reduce_the_variance() {
     for family in KernelFamily::ALL {
-        let mut gp = model(family, 20);
+        let gp = model(family, 20);
         let z = wave(9, 2, 3.3);
         let (mean, variance) = gp.predict(z.view());
         let tail = wave(3, 2, 8.8);
-        gp.set_tail(tail.view(), &[Target::PosteriorMean; 3])
-            .unwrap();
+        let gp = Conditioned::on(gp, tail.view(), &[Target::PosteriorMean; 3]).unwrap();
         let (mean_after, variance_after) = gp.predict(z.view());
         for i in 0..9 {
             assert!((mean[i] - mean_after[i]).abs() < 1e-10);
@@ -122,8 +121,8 @@ fn means_at_rows_equal_predictions() {
             .collect();
         gp.set_targets(&y).unwrap();
         for tail in [0, 3] {
-            gp.set_tail(wave(tail, 2, 1.7).view(), &vec![Target::Value(0.4); tail])
-                .unwrap();
+            let values = vec![Target::Value(0.4); tail];
+            let gp = Conditioned::on(&mut gp, wave(tail, 2, 1.7).view(), &values).unwrap();
             let (means, expected) = (gp.means_at_rows(), gp.mean(gp.rows()));
             assert_eq!(means.len(), 23 + tail);
             for (mean, expected) in means.iter().zip(expected) {
@@ -139,8 +138,7 @@ fn nearest_means_equal_a_brute_force_search() {
     let tail = wave(4, 2, 8.8);
     let (rows, mean) = (gp.rows().to_owned(), gp.mean(gp.rows()));
     for k in [1, 3, 20, 99] {
-        gp.set_tail(tail.view(), &[Target::NearestMean(k); 4])
-            .unwrap();
+        let gp = Conditioned::on(&mut gp, tail.view(), &[Target::NearestMean(k); 4]).unwrap();
         let tail_means = gp.targets();
         for (i, x) in tail.rows().into_iter().enumerate() {
             let distance =
@@ -154,9 +152,7 @@ fn nearest_means_equal_a_brute_force_search() {
     }
     let mut empty = GaussianProcess::new(KernelFamily::Matern52, &gp.hyperparameters()).unwrap();
     empty.set_targets(&[]).unwrap();
-    empty
-        .set_tail(tail.view(), &[Target::NearestMean(2); 4])
-        .unwrap();
+    let empty = Conditioned::on(empty, tail.view(), &[Target::NearestMean(2); 4]).unwrap();
     assert_eq!(empty.mean(tail.view()), [0.0; 4]);
 }
 
@@ -165,9 +161,10 @@ fn a_tail_of_values_acts_as_data_and_can_be_dropped() {
     let mut gp = model(KernelFamily::Matern52, 15);
     let (x, z) = (wave(2, 2, 5.0), wave(4, 2, 9.0));
     let before = gp.predict(z.view());
-    gp.set_tail(x.view(), &[Target::Value(-1.0), Target::Value(0.5)])
-        .unwrap();
-    let with_tail = gp.predict(z.view());
+    let values = [Target::Value(-1.0), Target::Value(0.5)];
+    let conditioned = Conditioned::on(&mut gp, x.view(), &values).unwrap();
+    let with_tail = conditioned.predict(z.view());
+    drop(conditioned);
     let mut other = model(KernelFamily::Matern52, 15);
     let mut y = other.targets();
     other.append_rows(x.view()).unwrap();
@@ -178,7 +175,6 @@ fn a_tail_of_values_acts_as_data_and_can_be_dropped() {
         assert!((with_tail.0[i] - as_data.0[i]).abs() < 1e-10);
         assert!((with_tail.1[i] - as_data.1[i]).abs() < 1e-10);
     }
-    gp.set_tail(Array2::zeros((0, 2)).view(), &[]).unwrap();
     assert_eq!(gp.predict(z.view()), before);
 }
 

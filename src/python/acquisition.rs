@@ -9,7 +9,7 @@ use rand::SeedableRng;
 
 use crate::error::{Error, Result, check};
 use crate::gp::draw::path::Path;
-use crate::gp::{BLOCK, GaussianProcess as Core};
+use crate::gp::{BLOCK, Conditioned, GaussianProcess as Core};
 use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::{Maximizer, maximize};
@@ -28,7 +28,7 @@ use crate::strategy::checks::MAX_COUNT;
 /// An acquisition on a fixed posterior.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Acquisition {
-    gp: Arc<Core>,
+    gp: Arc<Conditioned<Core>>,
     formula: Box<dyn Formula>,
 }
 
@@ -36,7 +36,7 @@ impl Acquisition {
     fn new(
         name: &'static str,
         given: f64,
-        gp: Arc<Core>,
+        gp: Arc<Conditioned<Core>>,
         formula: Box<dyn Formula>,
     ) -> Result<Self> {
         if given.is_finite() {

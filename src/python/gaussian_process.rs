@@ -10,7 +10,7 @@ use rand::SeedableRng;
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::fit::{Draws, FitSettings, fit};
 use crate::gp::kernel::KernelFamily;
-use crate::gp::{BLOCK, GaussianProcess as Core, Hyperparameters};
+use crate::gp::{BLOCK, Conditioned, GaussianProcess as Core, Hyperparameters};
 use crate::python::interrupt::detached;
 use crate::python::{Vector, check_finite, owned1, owned2};
 use crate::random::{Call, Rng};
@@ -27,11 +27,11 @@ pub struct GaussianProcess {
 struct Model {
     family: KernelFamily,
     theta: Hyperparameters,
-    posterior: Option<Arc<Core>>,
+    posterior: Option<Arc<Conditioned<Core>>>,
 }
 
 impl Model {
-    fn fitted(core: Core) -> Self {
+    fn fitted(core: Conditioned<Core>) -> Self {
         Self {
             family: core.kernel().family,
             theta: core.hyperparameters(),
@@ -60,9 +60,10 @@ impl Model {
     }
 
     /// Returns the posterior for points of this width. Before the first fit, the posterior is the prior.
-    fn posterior(&self, width: usize) -> Result<Arc<Core>> {
+    fn posterior(&self, width: usize) -> Result<Arc<Conditioned<Core>>> {
         let Some(gp) = &self.posterior else {
-            return Ok(Arc::new(Core::new(self.family, &self.theta_for(width)?)?));
+            let prior = Core::new(self.family, &self.theta_for(width)?)?;
+            return Ok(Arc::new(Conditioned::on_nothing(prior)));
         };
         let fitted = gp.kernel().width();
         match width == fitted {
@@ -91,7 +92,7 @@ pub(super) fn predict_in_blocks(
 }
 
 impl GaussianProcess {
-    pub fn from_core(core: Core) -> Self {
+    pub fn from_core(core: Conditioned<Core>) -> Self {
         Self {
             model: Mutex::new(Model::fitted(core)),
         }
@@ -102,7 +103,7 @@ impl GaussianProcess {
     }
 
     /// The current posterior.
-    pub fn posterior(&self) -> Result<Arc<Core>> {
+    pub fn posterior(&self) -> Result<Arc<Conditioned<Core>>> {
         let posterior = self.lock().posterior.clone();
         posterior.ok_or_else(|| {
             Error::Shape("nothing has been fitted yet; call fit(x, y) first".to_string())
@@ -178,7 +179,7 @@ impl GaussianProcess {
             let mut gp = Core::new(family, &theta)?;
             gp.append_rows(x.view())?;
             gp.set_targets(&y.to_vec())?;
-            *self.lock() = Model::fitted(gp);
+            *self.lock() = Model::fitted(Conditioned::on_nothing(gp));
             Ok(())
         })
     }
@@ -256,7 +257,7 @@ impl GaussianProcess {
             let mut better = Core::new(settings.family, &theta)?;
             better.append_rows(x)?;
             better.set_targets(&targets[..n])?;
-            *self.lock() = Model::fitted(better);
+            *self.lock() = Model::fitted(Conditioned::on_nothing(better));
             Ok(())
         })
     }

@@ -316,7 +316,7 @@ impl Optimizer {
     ) -> PyResult<Option<(GaussianProcess, f64, f64, f64)>> {
         let surrogate = self.with_core(py, |core, stop| {
             let surrogate = core.surrogate(time, pending, stop)?;
-            Ok(surrogate.map(|s| (s.gp.clone(), s.units, s.log_slope)))
+            Ok(surrogate.map(|s| (s.gp.to_owned(), s.units, s.log_slope)))
         })?;
         Ok(surrogate.map(|(gp, units, log_slope)| {
             // The prior mean is in units of f. If bad values are compressed, the scale applies to the values that are
@@ -340,7 +340,7 @@ impl Optimizer {
             let Some(surrogate) = core.surrogate(time, pending, stop)? else {
                 return Ok(None);
             };
-            let (mean, variance) = predict_in_blocks(surrogate.gp, points.view(), stop)?;
+            let (mean, variance) = predict_in_blocks(&surrogate.gp, points.view(), stop)?;
             Ok(Some(self.in_units(surrogate.units, mean, variance)))
         })?;
         Ok(moments.map(|(mean, std)| (mean.into_pyarray(py), std.into_pyarray(py))))

@@ -3,7 +3,7 @@
 use ndarray::ArrayView2;
 
 use crate::error::{Result, Stop};
-use crate::gp::GaussianProcess;
+use crate::gp::{Conditioned, GaussianProcess};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::random::Call;
 use crate::strategy::query::Query;
@@ -15,8 +15,8 @@ use crate::strategy::units::Units;
 /// ([`Problem::encode_context`](crate::Problem::encode_context)). The values of `gp` are targets, and `units` converts
 /// targets to values of f. Larger targets are better, even if f is minimised.
 pub struct Surrogate<'a> {
-    /// The posterior of the targets.
-    pub gp: &'a GaussianProcess,
+    /// The posterior of the targets. The rows of pending trials, if asked for, are its tail.
+    pub gp: Conditioned<&'a mut GaussianProcess>,
     /// The trial of each observed row.
     pub(crate) rows: &'a [TrialNumber],
     /// The conversion between targets and values of f.

@@ -12,7 +12,7 @@ use rand::SeedableRng;
 use crate::error::Error;
 use crate::gp::fit::{Draws, FitSettings, fit};
 use crate::gp::kernel::KernelFamily;
-use crate::gp::{GaussianProcess, Hyperparameters, Target, Workspace};
+use crate::gp::{Conditioned, GaussianProcess, Hyperparameters, Target, Workspace};
 use crate::random::{Call, Rng};
 
 /// Returns a configuration with `cases` cases. The environment variable PROPTEST_CASES overrides this number.
@@ -125,7 +125,7 @@ fn data(n: Range<usize>) -> impl Strategy<Value = Data> {
 
 /// Returns the posterior of the data, where the last `tail` rows are pending. Every second pending row is hallucinated.
 /// For all other pending rows, the target is the value in the data.
-fn posterior(data: &Data) -> Result<GaussianProcess, Error> {
+fn posterior(data: &Data) -> Result<Conditioned<GaussianProcess>, Error> {
     let mut gp = GaussianProcess::new(data.family, &data.theta)?;
     let n = data.y.len() - data.tail;
     gp.append_rows(data.rows.slice(s![..n / 2, ..]))?;
@@ -139,8 +139,7 @@ fn posterior(data: &Data) -> Result<GaussianProcess, Error> {
             _ => Target::Value(data.y[i]),
         })
         .collect();
-    gp.set_tail(data.rows.slice(s![n.., ..]), &targets)?;
-    Ok(gp)
+    Conditioned::on(gp, data.rows.slice(s![n.., ..]), &targets)
 }
 
 proptest! {

@@ -4,7 +4,7 @@ use ndarray::{Array2, ArrayView1, s};
 
 use super::{model, wave};
 use crate::gp::kernel::KernelFamily;
-use crate::gp::{GaussianProcess, RowNoise, TailStatement, Target};
+use crate::gp::{Conditioned, GaussianProcess, RowNoise, TailStatement, Target};
 
 const STATEMENTS: [(f64, f64); 3] = [(0.9, 0.3), (-1.2, 1e-6), (0.4, 50.0)];
 
@@ -27,24 +27,18 @@ fn a_tail_with_statements_has_the_mean_given_them() {
     let mut gp = model(KernelFamily::Matern52, 12);
     let expected = with_statements(&points, gp.noise_variance());
     let at = wave(30, 2, 3.3);
-    let rest = Target::PosteriorMean;
-    gp.set_tail(
-        points.view(),
-        &[stated[0], stated[1], stated[2], rest, rest],
-    )
-    .unwrap();
-    for (mean, expected) in gp.mean(at.view()).iter().zip(expected.mean(at.view())) {
+    let mut given = |rest| {
+        let targets = [stated[0], stated[1], stated[2], rest, rest];
+        let gp = Conditioned::on(&mut gp, points.view(), &targets).unwrap();
+        (gp.mean(at.view()), gp.targets())
+    };
+    let (means, before) = given(Target::PosteriorMean);
+    for (mean, expected) in means.iter().zip(expected.mean(at.view())) {
         assert!((mean - expected).abs() < 1e-9, "{mean} {expected}");
     }
     // Values after the statements do not change the targets of the first rows.
-    let before = gp.targets();
-    let rest = Target::Value(0.7);
-    gp.set_tail(
-        points.view(),
-        &[stated[0], stated[1], stated[2], rest, rest],
-    )
-    .unwrap();
-    for (i, (target, before)) in gp.targets().iter().zip(before).enumerate() {
+    let (_, targets) = given(Target::Value(0.7));
+    for (i, (target, before)) in targets.iter().zip(before).enumerate() {
         let expected = if i < 15 { before } else { 0.7 };
         assert!((target - expected).abs() < 1e-9, "{i} {target} {expected}");
     }
@@ -54,9 +48,8 @@ fn a_tail_with_statements_has_the_mean_given_them() {
 fn draws_given_statements_have_the_joint_distribution_given_them() {
     let points = wave(5, 2, 8.8);
     let baseline = wave(2, 2, 1.3);
-    let mut gp = model(KernelFamily::Matern52, 12);
-    gp.set_noiseless_tail(baseline.view(), points.view())
-        .unwrap();
+    let gp = model(KernelFamily::Matern52, 12);
+    let gp = Conditioned::on_noiseless(gp, baseline.view(), points.view()).unwrap();
     let statements: Vec<_> = (2..)
         .zip(STATEMENTS)
         .map(|(row, (value, variance))| TailStatement {

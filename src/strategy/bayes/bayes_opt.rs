@@ -8,13 +8,14 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::error::{Error, Result, Stop, check};
-use crate::gp::{as_row, statements};
+use crate::gp::{GaussianProcess, as_row, statements};
 use crate::ledger::Ledger;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member};
 use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::Acquisition;
+use crate::strategy::bayes::acquisitions::bound::Bound;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};
 use crate::strategy::bayes::choose::addition::Addition;
 use crate::strategy::bayes::choose::design::initial_design;
@@ -30,7 +31,7 @@ use crate::strategy::bayes::model::expense::{ExpenseTerm, Residuals};
 use crate::strategy::bayes::model::note::{ExpenseFit, Fit};
 use crate::strategy::bayes::model::success::Success;
 use crate::strategy::bayes::model::targets::RowValue;
-use crate::strategy::bayes::model::training_set::{Posterior, TrainingSet};
+use crate::strategy::bayes::model::training_set::{ConditionedPosterior, TrainingSet};
 use crate::strategy::bayes::settings::pending::Pending;
 use crate::strategy::bayes::settings::search;
 use crate::strategy::bayes::settings::surrogate::Surrogate;
@@ -80,7 +81,7 @@ pub struct BayesOpt {
 
 /// The data from which the next point is chosen.
 pub(super) struct Prepared<'a> {
-    pub(super) posterior: Posterior<'a>,
+    pub(super) posterior: ConditionedPosterior<'a>,
     nu: f64,
     pub(super) maximand: Maximand,
     /// The term that the model of success adds to the acquisition.
@@ -197,7 +198,7 @@ impl BayesOpt {
             query,
             call.stop,
         )?;
-        let mut posterior =
+        let posterior =
             self.training
                 .posterior(log, query, call.stop)?
                 .ok_or(Error::NotPositiveDefinite {
@@ -205,58 +206,55 @@ impl BayesOpt {
                     jitter: 0.0,
                 })?;
         let (rule, pending) = (settings.acquisition.rule(), settings.pending());
-        let explores = rule.explores() && !posterior.tail.trials.is_empty();
-        // For noisy expected improvement, the tail is not set here, because a different tail is set later.
-        if !explores && pending.n_outcomes().is_none() {
-            posterior.set_tail()?;
-        }
-        let nu = match rule.bound() {
-            None => 1.0,
-            Some(bound) => {
-                let gamma = if bound.is_theory() {
-                    let context_width = query.context.len();
-                    let kept = &mut self.information;
-                    InformationGain::kept(kept, &self.domain, context_width, posterior.gp)
-                        .bound(log.trials().len(), call.stop)?
-                } else {
-                    0.0
-                };
-                let bound = bound.for_targets(&posterior.targets.values);
-                multiplier(posterior.gp, self.d, log, &recent, gamma, bound, settings)
+        let bound = rule.bound();
+        let bound = bound.map(|bound| bound.for_targets(&posterior.targets.values));
+        let gamma = match bound.is_some_and(Bound::is_theory) {
+            true => {
+                let (kept, context_width) = (&mut self.information, query.context.len());
+                InformationGain::kept(kept, &self.domain, context_width, &posterior.gp)
+                    .bound(log.trials().len(), call.stop)?
             }
+            false => 0.0,
+        };
+        let nu = |gp: &GaussianProcess| match bound {
+            None => 1.0,
+            Some(bound) => multiplier(gp, self.d, log, &recent, gamma, bound, settings),
         };
         let scope = Scope {
             domain: &self.domain,
             settings,
             pool: self.pool.as_ref(),
         };
-        let lower_bound = match explores {
+        let lower_bound = match rule.explores() && !posterior.tail.trials.is_empty() {
             false => None,
             true => {
                 // The lower bound is computed only from the observed rows.
+                let gp = &*posterior.gp;
                 let mut search = Search::new(scope, &posterior, log, query, call)?;
-                search.nu = nu;
+                search.nu = nu(gp);
                 let penalty = success
                     .as_deref_mut()
-                    .map(|success| Addition::penalty(success, posterior.gp, nu));
-                let found = search.largest_lower_bound(posterior.gp, penalty)?;
-                posterior.set_tail()?;
-                Some(found)
+                    .map(|success| Addition::penalty(success, gp, search.nu));
+                Some(search.largest_lower_bound(gp, penalty)?)
             }
         };
+        let (stopped, n_outcomes) = (&posterior.stopped, pending.n_outcomes());
+        let tail = rule.tail(&posterior.gp, stopped, n_outcomes, query)?;
+        let posterior = posterior.condition(&tail)?;
+        let nu = nu(&posterior.gp);
         let situation = Situation {
-            gp: posterior.gp,
+            gp: &posterior.gp,
             targets: &posterior.targets.values,
             stopped: &posterior.stopped,
-            tail: posterior.tail.rows.view(),
+            n_pending: posterior.tail.trials.len(),
             statements: &statements(&posterior.tail.targets),
-            n_outcomes: pending.n_outcomes(),
+            n_outcomes,
             nu,
             lower_bound,
             query,
         };
         let maximand = rule.maximand(situation, call.rng)?;
-        let success = success.map(|it| Addition::to(it, settings, posterior.gp, nu));
+        let success = success.map(|it| Addition::to(it, settings, &posterior.gp, nu));
         Ok(Prepared {
             posterior,
             nu,

@@ -9,7 +9,7 @@ use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::acquisitions::formula::Scorer;
-use crate::strategy::bayes::acquisitions::rule::Maximand;
+use crate::strategy::bayes::acquisitions::rule::{Maximand, TailKind};
 use crate::strategy::bayes::choose::continuation::{forecast_value, should_end};
 use crate::strategy::bayes::model::expense::durations::DurationModel;
 use crate::strategy::bayes::model::targets::RowValue;
@@ -25,12 +25,13 @@ impl ModelBased for BayesOpt {
     ) -> Result<Option<Surrogate<'_>>> {
         self.preview_fit(log, query, call)?;
         let values = self.training.row_values(log).into_iter();
-        let Some(mut posterior) = self.training.posterior(log, query, call.stop)? else {
+        let Some(posterior) = self.training.posterior(log, query, call.stop)? else {
             return Ok(None);
         };
-        if pending {
-            posterior.set_tail()?;
-        }
+        let posterior = posterior.condition(match pending {
+            true => &TailKind::Policy,
+            false => &TailKind::Nothing,
+        })?;
         let units = posterior.targets.units;
         let values = values.filter_map(RowValue::value);
         Ok(Some(Surrogate {

@@ -3,11 +3,13 @@
 //! Notation: mu and sigma are the posterior mean and standard deviation of the noise-free value f(x). f* is an
 //! incumbent: the improvement at a point is max(0, f − f*).
 
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
+use std::borrow::BorrowMut;
+
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
 use crate::error::Result;
 use crate::gp::fantasies::Fantasies;
-use crate::gp::{GaussianProcess, TailStatement};
+use crate::gp::{Conditioned, GaussianProcess, TailStatement};
 use crate::numerics::order::best_first;
 use crate::numerics::special::normal_quantile;
 use crate::problem::unit_sequence;
@@ -86,8 +88,8 @@ fn rows_in_context(rows: ArrayView2<f64>, context: &[f64]) -> Array2<f64> {
 }
 
 /// Noisy expected improvement. The improvement is averaged over n quasi-random draws of f at the baseline points and at
-/// the pending points, which are the rows of the tail. The incumbent of a draw is the largest value in the draw. The
-/// baseline points and the pending points become the tail of the model; the noise of these tail rows is 0.
+/// the pending points, which are the noiseless rows of the tail. The incumbent of a draw is the largest value in the
+/// draw.
 ///
 /// A statement about the value of a pending trial is an observation of f whose noise variance is larger by λ.
 pub fn noisy_expected_improvement(
@@ -95,27 +97,24 @@ pub fn noisy_expected_improvement(
     n: usize,
     rng: &mut Rng,
 ) -> Result<LogNoisyExpectedImprovement> {
-    let Situation {
-        gp, tail, query, ..
-    } = situation;
-    let baseline_points = baseline_points(gp, situation.stopped, query)?;
+    let Situation { gp, query, .. } = situation;
+    let tail = gp.tail();
+    let n_baseline = tail.nrows() - situation.n_pending;
     let about_f = |statement: &TailStatement| TailStatement {
-        row: baseline_points.nrows() + statement.row,
+        row: n_baseline + statement.row,
         variance: statement.variance + gp.noise_variance(),
         ..*statement
     };
     let statements: Vec<_> = situation.statements.iter().map(about_f).collect();
-    let drawn = concatenate![Axis(0), baseline_points, tail];
-    gp.set_noiseless_tail(baseline_points.view(), tail)?;
-    let uniform = unit_sequence(n, drawn.nrows(), rng);
+    let uniform = unit_sequence(n, tail.nrows(), rng);
     let normal = |u: f64| normal_quantile(u.clamp(1e-12, 1.0 - 1e-12));
     let mut draws = uniform.mapv(normal);
     gp.condition_draws(&mut draws, &statements)?;
     let fantasies = gp.fantasies(draws)?;
     // An incumbent is the value of a point in the context of the query, because the best point would be used in this
     // context.
-    let in_context = rows_in_context(drawn.view(), query.context);
-    let values = values(gp, &fantasies, drawn.view(), in_context.view());
+    let in_context = rows_in_context(tail, query.context);
+    let values = values(gp, &fantasies, in_context.view());
     let largest = |draw: ArrayView1<f64>| draw.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     Ok(LogNoisyExpectedImprovement {
         incumbents: values.rows().into_iter().map(largest).collect(),
@@ -123,17 +122,16 @@ pub fn noisy_expected_improvement(
     })
 }
 
-/// The posterior means (m fantasies, p) at the rows of `points` (p, d). The rows of `tail` (p, d) are the tail of the
-/// model. Only the points that differ from their rows of the tail need solves.
-fn values(
-    gp: &GaussianProcess,
+/// The posterior means (m fantasies, p) at the rows of `points` (p, d), which are the rows of the tail in a context. Only
+/// the points that differ from their rows of the tail need solves.
+fn values<G: BorrowMut<GaussianProcess>>(
+    gp: &Conditioned<G>,
     fantasies: &Fantasies,
-    tail: ArrayView2<f64>,
     points: ArrayView2<f64>,
 ) -> Array2<f64> {
     let mut values = fantasies.means_at_tail(gp);
-    let moved: Vec<usize> = (0..tail.nrows())
-        .filter(|&i| tail.row(i) != points.row(i))
+    let moved: Vec<usize> = (0..points.nrows())
+        .filter(|&i| gp.tail().row(i) != points.row(i))
         .collect();
     let (means, _) = fantasies.predict(gp, points.select(Axis(0), &moved).view());
     for (&i, means) in moved.iter().zip(means.rows()) {
@@ -147,7 +145,11 @@ fn values(
 ///
 /// Let l be mu − 2 sigma at the point with the largest mu. A point may be the best point if mu + 2 sigma at this point
 /// is at least l.
-fn baseline_points(gp: &GaussianProcess, stopped: &[usize], query: Query) -> Result<Array2<f64>> {
+pub fn baseline_points(
+    gp: &GaussianProcess,
+    stopped: &[usize],
+    query: Query,
+) -> Result<Array2<f64>> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, query.context);
     let mean = without(means_at(gp, points.view()), stopped);
@@ -172,7 +174,6 @@ mod tests {
     use crate::gp::kernel::KernelFamily;
     use crate::gp::tests::{model, wave};
     use crate::maximize::feasible::Feasible;
-    use ndarray::s;
     use rand::SeedableRng;
 
     fn query(feasible: Feasible) -> Query {
@@ -251,16 +252,16 @@ mod tests {
 
     #[test]
     fn values_of_fantasies_equal_predictions_in_every_context() {
-        let mut gp = model(KernelFamily::Matern52, 15);
         let tail = wave(4, 2, 5.0);
-        gp.set_noiseless_tail(tail.slice(s![..2, ..]), tail.slice(s![2.., ..]))
-            .unwrap();
+        let (baseline, pending) = tail.view().split_at(Axis(0), 2);
+        let gp = model(KernelFamily::Matern52, 15);
+        let gp = Conditioned::on_noiseless(gp, baseline, pending).unwrap();
         let fantasies = gp.fantasies(wave(6, 4, 2.2)).unwrap();
         // The second context equals the context of one row.
         for context in [vec![], vec![tail[[2, 1]]]] {
             let points = rows_in_context(tail.view(), &context);
             let (expected, _) = fantasies.predict(&gp, points.view());
-            let values = values(&gp, &fantasies, tail.view(), points.view());
+            let values = values(&gp, &fantasies, points.view());
             assert!((values - expected.t()).iter().all(|e| e.abs() < 1e-9));
         }
     }
@@ -277,11 +278,12 @@ mod tests {
             let far = Array2::from_elem((tail, 2), 500.0);
             let mut rng = Rng::seed_from_u64(1);
             let query = query(Feasible::EVERYWHERE);
+            let baseline = baseline_points(&gp, &[], query).unwrap();
             let situation = Situation {
-                gp: &mut gp,
+                gp: &Conditioned::on_noiseless(&mut gp, baseline.view(), far.view()).unwrap(),
                 targets: &[],
                 stopped: &[],
-                tail: far.view(),
+                n_pending: tail,
                 statements: &[],
                 n_outcomes: Some(n),
                 nu: 1.0,

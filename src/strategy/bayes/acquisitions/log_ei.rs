@@ -8,13 +8,14 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::gp::GaussianProcess;
 use crate::numerics::special::mills_ratio;
 use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::formula::{Moments, OfMoments};
 use crate::strategy::bayes::acquisitions::incumbents::{
-    incumbent, largest_feasible, noisy_expected_improvement, without,
+    baseline_points, incumbent, largest_feasible, noisy_expected_improvement, without,
 };
-use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
+use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation, TailKind};
 use crate::strategy::checks::check;
 use crate::strategy::{Query, Resource};
 
@@ -77,6 +78,20 @@ pub enum Incumbent {
 }
 
 impl Rule for LogEI {
+    fn tail(
+        &self,
+        observed: &GaussianProcess,
+        stopped: &[usize],
+        n_outcomes: Option<usize>,
+        query: Query,
+    ) -> Result<TailKind> {
+        if n_outcomes.is_none() {
+            return Ok(TailKind::Policy);
+        }
+        let baseline = baseline_points(observed, stopped, query)?;
+        Ok(TailKind::Noiseless { baseline })
+    }
+
     fn maximand(&self, situation: Situation, rng: &mut Rng) -> Result<Maximand> {
         if let Some(n) = situation.n_outcomes {
             return Ok(Maximand::Formula(Box::new(noisy_expected_improvement(

@@ -1,9 +1,9 @@
 //! The trait for acquisitions.
 
-use ndarray::ArrayView2;
+use ndarray::Array2;
 
 use crate::error::Result;
-use crate::gp::{GaussianProcess, TailStatement};
+use crate::gp::{Conditioned, GaussianProcess, TailStatement};
 use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::bound::Bound;
 use crate::strategy::bayes::acquisitions::draws::Draws;
@@ -12,13 +12,14 @@ use crate::strategy::{Query, Resource};
 
 /// The posterior from which a point is chosen, and the treatment of pending trials.
 pub struct Situation<'a> {
-    pub gp: &'a mut GaussianProcess,
+    /// The posterior given the tail of [`Rule::tail`].
+    pub gp: &'a Conditioned<&'a mut GaussianProcess>,
     /// The targets of the observed rows.
     pub targets: &'a [f64],
     /// The observed rows of stopped trials. Their values are not known, so they are not incumbents.
     pub stopped: &'a [usize],
-    /// The rows of pending trials.
-    pub tail: ArrayView2<'a, f64>,
+    /// The number of pending trials in the tail. Their rows come last.
+    pub n_pending: usize,
     /// The statements of curves about the values of pending trials.
     pub statements: &'a [TailStatement],
     /// The number of sampled outcomes of pending trials over which the acquisition is averaged, or `None` if the policy
@@ -31,6 +32,17 @@ pub struct Situation<'a> {
     pub query: Query<'a>,
 }
 
+/// A tail on which the posterior is conditioned.
+pub enum TailKind {
+    Nothing,
+    /// The rows of pending trials with the targets of the policy.
+    Policy,
+    /// Noiseless rows at the posterior mean: these baseline points, followed by the points of pending trials.
+    Noiseless {
+        baseline: Array2<f64>,
+    },
+}
+
 /// The function to maximise.
 pub enum Maximand {
     Formula(Box<dyn Formula>),
@@ -41,6 +53,17 @@ pub enum Maximand {
 
 /// The methods that every acquisition implements.
 pub trait Rule {
+    /// The tail for the next suggestion. `observed` is the posterior given the observed rows.
+    fn tail(
+        &self,
+        _observed: &GaussianProcess,
+        _stopped: &[usize],
+        _n_outcomes: Option<usize>,
+        _query: Query,
+    ) -> Result<TailKind> {
+        Ok(TailKind::Policy)
+    }
+
     /// The function to maximise for the next suggestion.
     fn maximand(&self, situation: Situation, rng: &mut Rng) -> Result<Maximand>;
 

@@ -13,7 +13,7 @@ use super::ucb_pe::PureExploration;
 use crate::gp::draw::path::Path;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::tests::{model, wave};
-use crate::gp::{GaussianProcess, Target};
+use crate::gp::{Conditioned, GaussianProcess, Target};
 use crate::problem::Objective;
 use crate::random::{Call, Rng};
 use rand::SeedableRng;
@@ -26,14 +26,16 @@ pub(super) fn value(gp: &GaussianProcess, acquisition: &dyn Formula, x: &[f64]) 
     out[0]
 }
 
+/// The model given p hallucinated rows.
+fn given_pending(gp: GaussianProcess, p: usize) -> Conditioned<GaussianProcess> {
+    Conditioned::on(gp, wave(p, 2, 5.0).view(), &vec![Target::PosteriorMean; p]).unwrap()
+}
+
 #[test]
 fn gradients_equal_finite_differences() {
     let gp = model(KernelFamily::Matern52, 15);
     let mut rng = Rng::seed_from_u64(1);
-    let mut with_tail = model(KernelFamily::Matern52, 15);
-    with_tail
-        .set_tail(wave(2, 2, 5.0).view(), &[Target::PosteriorMean; 2])
-        .unwrap();
+    let with_tail = given_pending(model(KernelFamily::Matern52, 15), 2);
     let fantasies = with_tail.fantasies(wave(5, 2, 0.3)).unwrap();
     let explores = |lower_bound| PureExploration {
         multiplier: 0.8,
@@ -102,9 +104,7 @@ fn gradients_equal_finite_differences() {
 
 #[test]
 fn a_solved_block_gives_the_values_of_its_rows() {
-    let mut gp = model(KernelFamily::Matern52, 15);
-    gp.set_tail(wave(2, 2, 5.0).view(), &[Target::PosteriorMean; 2])
-        .unwrap();
+    let gp = given_pending(model(KernelFamily::Matern52, 15), 2);
     let fantasies = gp.fantasies(wave(5, 2, 0.3)).unwrap();
     let rows = wave(300, 2, 7.7);
     let mut v = Array2::zeros((0, gp.len()));
@@ -139,9 +139,7 @@ fn a_solved_block_gives_the_values_of_its_rows() {
 #[test]
 fn the_region_of_exploration_depends_on_observed_rows_only() {
     let observed = model(KernelFamily::Matern52, 15);
-    let mut gp = observed.clone();
-    gp.set_tail(wave(3, 2, 5.0).view(), &[Target::PosteriorMean; 3])
-        .unwrap();
+    let gp = given_pending(observed.clone(), 3);
     let rows = wave(300, 2, 7.7);
     let (mean, variance) = observed.predict(rows.view());
     let (_, shrunk) = gp.predict(rows.view());

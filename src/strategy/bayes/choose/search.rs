@@ -24,7 +24,7 @@ use crate::strategy::bayes::choose::repeats::{least_std, repeats_exact_value};
 use crate::strategy::bayes::choose::spacing::enforce_separation;
 use crate::strategy::bayes::model::candidates::{SolvedCandidates, solved};
 use crate::strategy::bayes::model::expense::ExpenseTerm;
-use crate::strategy::bayes::model::training_set::Posterior;
+use crate::strategy::bayes::model::training_set::{ConditionedPosterior, Posterior};
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::pending::Pending;
 
@@ -60,9 +60,9 @@ pub struct Search<'a, 'c> {
 impl<'a, 'c> Search<'a, 'c> {
     /// Creates a search that also starts around the best rows of a posterior. Initially, no points are excluded, and ν
     /// is 0.
-    pub fn new(
+    pub fn new<G>(
         scope: Scope<'a>,
-        posterior: &Posterior,
+        posterior: &Posterior<G>,
         log: &'a Ledger,
         query: Query<'a>,
         call: &'a mut Call<'c>,
@@ -117,7 +117,7 @@ impl<'a, 'c> Search<'a, 'c> {
         &mut self,
         kept: &mut Option<SolvedCandidates>,
         list: &Array2<f64>,
-        posterior: &Posterior,
+        posterior: &ConditionedPosterior,
         maximand: Maximand,
         (success, expense): (Option<Addition>, Option<ExpenseTerm>),
     ) -> Result<Member> {
@@ -157,7 +157,7 @@ impl<'a, 'c> Search<'a, 'c> {
     /// is too long for keeping the solutions of all candidates.
     pub fn functions(
         &mut self,
-        posterior: &Posterior,
+        posterior: &ConditionedPosterior,
         maximand: Maximand,
         (success, expense): (Option<Addition>, Option<ExpenseTerm>),
     ) -> Result<Member> {

@@ -243,7 +243,7 @@ pub fn solved<'a>(
 mod tests {
     use super::*;
     use crate::gp::kernel::KernelFamily;
-    use crate::gp::{Hyperparameters, Target};
+    use crate::gp::{Conditioned, Hyperparameters, Target};
     use crate::ledger::Action;
     use crate::problem::{self, Clock, Members, Objective, Point, Problem};
     use crate::strategy::bayes::acquisitions::formula::Scorer;
@@ -299,7 +299,7 @@ mod tests {
     /// include candidates and other points.
     #[test]
     fn draws_have_the_moments_of_the_posterior_with_every_tail() {
-        let (mut gp, log) = (observed(), log());
+        let (mut observed, log) = (observed(), log());
         let list = in_context(&candidates(), &[HERE]);
         let version = Version {
             generation: 1,
@@ -310,7 +310,7 @@ mod tests {
         let (n, nu) = (4000, 1.5);
         for tail in [vec![], vec![2, 3], vec![3], vec![3, 2], vec![2]] {
             let targets = vec![Target::PosteriorMean; tail.len()];
-            gp.set_tail(rows(&tail).view(), &targets).unwrap();
+            let gp = Conditioned::on(&mut observed, rows(&tail).view(), &targets).unwrap();
             solved
                 .update(&gp, &mut || ControlFlow::Continue(()))
                 .unwrap();

@@ -18,13 +18,15 @@ pub mod durations;
 mod linear;
 pub mod missing;
 
+use std::borrow::BorrowMut;
+
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::fit::fit;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::levels::chosen;
-use crate::gp::{GaussianProcess, Target, Workspace};
+use crate::gp::{Conditioned, GaussianProcess, Target, Workspace};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::problem::Objective;
 use crate::random::Call;
@@ -71,6 +73,11 @@ pub struct Residuals {
     /// The trials of the rows.
     trials: Vec<TrialNumber>,
     n_moves: usize,
+}
+
+/// The residuals given the ages of the trials that have not ended.
+struct Censored<G: BorrowMut<GaussianProcess>> {
+    gp: Conditioned<G>,
     /// One unit of the targets, as a log expense.
     scale: f64,
 }
@@ -174,7 +181,6 @@ impl Residuals {
                     fit: fit.clone(),
                     trials: trials[..base].to_vec(),
                     n_moves,
-                    scale: 1.0,
                 }
             }
         };
@@ -183,22 +189,22 @@ impl Residuals {
             model.gp.append_rows(x.slice(s![i..=i, ..]))?;
         }
         model.trials = trials;
-        model.scale = data.scale;
         model.gp.set_targets(&targets)?;
-        model.add_censored(data)?;
         Ok(model)
     }
+}
 
-    /// Replaces the tail by the trials that have not ended and whose age is surprising.
-    fn add_censored(&mut self, data: &Data) -> Result<()> {
-        let (scale, log_ages) = (self.scale, &data.expenses.log_ages);
-        let theta = self.gp.hyperparameters();
+impl<G: BorrowMut<GaussianProcess>> Censored<G> {
+    /// Conditions the residuals on the trials that have not ended and whose age is surprising.
+    fn of(gp: G, data: &Data) -> Result<Self> {
+        let residuals = gp.borrow();
+        let (scale, log_ages) = (data.scale, &data.expenses.log_ages);
+        let theta = residuals.hyperparameters();
         let noise = theta.noise_variance;
         let largest = scale * (theta.signal_variance + noise).sqrt();
         let x = data.x.slice(s![data.n_known().., ..]);
-        self.gp.set_tail(x.slice(s![..0, ..]), &[])?;
         let linear: Vec<f64> = x.rows().into_iter().map(|x| data.linear.mean(x)).collect();
-        let means = self.gp.mean(x);
+        let means = residuals.mean(x);
         let surprise = |i: usize| (log_ages[i] - linear[i] - scale * means[i]) / largest;
         let mut chosen: Vec<usize> = (0..log_ages.len()).collect();
         chosen.retain(|&i| surprise(i) > SURPRISE);
@@ -206,7 +212,7 @@ impl Residuals {
         chosen.truncate(MAX_CENSORED);
         chosen.sort_unstable();
         let x = x.select(Axis(0), &chosen);
-        let (means, variances) = self.gp.predict(x.view());
+        let (means, variances) = residuals.predict(x.view());
         let rows = chosen.iter().zip(means).zip(variances);
         let targets: Vec<Target> = rows
             .map(|((&i, mean), variance)| {
@@ -215,7 +221,8 @@ impl Residuals {
                 Target::Value((expected - linear[i]) / scale)
             })
             .collect();
-        self.gp.set_tail(x.view(), &targets)
+        let gp = Conditioned::on(gp, x.view(), &targets)?;
+        Ok(Self { gp, scale })
     }
 }
 
@@ -223,7 +230,7 @@ impl Residuals {
 pub struct ExpenseTerm<'a> {
     exponent: f64,
     linear: Linear,
-    residuals: Option<&'a Residuals>,
+    residuals: Option<Censored<&'a mut GaussianProcess>>,
     /// A row of the model. The columns of the context follow the columns of the point.
     row: Vec<f64>,
     gradient: Vec<f64>,
@@ -254,8 +261,9 @@ impl<'a> ExpenseTerm<'a> {
             None => None,
             Some(fit) => {
                 let context = (columns, training.fold.n_moves);
-                match Residuals::update(kept.take(), fit, &data, context, stop) {
-                    Ok(model) => Some(&*kept.insert(model)),
+                let model = Residuals::update(kept.take(), fit, &data, context, stop);
+                match model.and_then(|model| Censored::of(&mut kept.insert(model).gp, &data)) {
+                    Ok(model) => Some(model),
                     // Without a model of the residuals, the linear model is used.
                     Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => None,
                     Err(error) => return Err(error),
@@ -283,7 +291,7 @@ impl<'a> ExpenseTerm<'a> {
 
     /// The expected log d of the row in `self.row`.
     fn mean(&mut self) -> f64 {
-        let residual = self.residuals.map_or(0.0, |model| {
+        let residual = self.residuals.as_ref().map_or(0.0, |model| {
             model.scale * model.gp.mean_at(&self.row, &mut self.workspace)
         });
         self.linear.mean(ArrayView1::from(&self.row)) + residual
@@ -298,7 +306,7 @@ impl Objective for ExpenseTerm<'_> {
         rows.slice_mut(s![.., self.width..]).assign(&context);
         let linear = rows.rows().into_iter().map(|x| self.linear.mean(x));
         out.iter_mut().zip(linear).for_each(|(out, y)| *out = y);
-        if let Some(model) = self.residuals {
+        if let Some(model) = &self.residuals {
             let means = model.gp.mean(rows.view());
             let both = out.iter_mut().zip(means);
             both.for_each(|(out, mean)| *out += model.scale * mean);
@@ -310,7 +318,7 @@ impl Objective for ExpenseTerm<'_> {
         self.row[..x.len()].copy_from_slice(x);
         let mean = self.mean();
         self.gradient.fill(0.0);
-        if let Some(model) = self.residuals {
+        if let Some(model) = &self.residuals {
             let (gradient, workspace) = (&mut self.gradient, &mut self.workspace);
             model
                 .gp

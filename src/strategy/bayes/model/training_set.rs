@@ -7,16 +7,17 @@
 
 mod fold;
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use ndarray::Array2;
 
 use crate::curves::Statement;
 use crate::error::{Error, Result, Stop, check};
-use crate::gp::{GaussianProcess, RowNoise, Target, as_row};
+use crate::gp::{Conditioned, GaussianProcess, RowNoise, Target, as_row};
 use crate::ledger::{Ledger, State, TrialNumber};
 use crate::strategy::Query;
+use crate::strategy::bayes::acquisitions::rule::TailKind;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::expiry::is_arriving;
 use crate::strategy::bayes::model::note::Fit;
@@ -70,11 +71,9 @@ pub struct TrainingSet {
     generation: u64,
 }
 
-/// The posterior given the rows, together with the tail. The tail contains the pending trials that the policy adds to
-/// the model.
-pub struct Posterior<'a> {
-    /// The posterior. The tail is not included until `set_tail` is called.
-    pub gp: &'a mut GaussianProcess,
+/// The posterior given the rows, and the tail on which it can be conditioned.
+pub struct Posterior<'a, G = Observed<'a>> {
+    pub gp: G,
     pub targets: Targets,
     /// The trial of each row.
     pub rows: &'a [TrialNumber],
@@ -92,10 +91,38 @@ pub struct Tail {
     pub targets: Vec<Target>,
 }
 
-impl Posterior<'_> {
-    /// Adds the tail to the posterior.
-    pub fn set_tail(&mut self) -> Result<()> {
-        self.gp.set_tail(self.tail.rows.view(), &self.tail.targets)
+/// The posterior given the rows and a tail.
+pub type ConditionedPosterior<'a> = Posterior<'a, Conditioned<&'a mut GaussianProcess>>;
+
+/// The process of the rows. Only [`Posterior::condition`] changes it.
+pub struct Observed<'a>(&'a mut GaussianProcess);
+
+impl Deref for Observed<'_> {
+    type Target = GaussianProcess;
+
+    fn deref(&self) -> &GaussianProcess {
+        self.0
+    }
+}
+
+impl<'a> Posterior<'a> {
+    /// Conditions the posterior on a tail.
+    pub fn condition(self, kind: &TailKind) -> Result<ConditionedPosterior<'a>> {
+        let (gp, pending) = (self.gp.0, self.tail.rows.view());
+        Ok(Posterior {
+            gp: match kind {
+                TailKind::Nothing => Conditioned::on_nothing(gp),
+                TailKind::Policy => Conditioned::on(gp, pending, &self.tail.targets)?,
+                TailKind::Noiseless { baseline } => {
+                    Conditioned::on_noiseless(gp, baseline.view(), pending)?
+                }
+            },
+            targets: self.targets,
+            rows: self.rows,
+            stopped: self.stopped,
+            tail: self.tail,
+            version: self.version,
+        })
     }
 }
 
@@ -385,7 +412,7 @@ impl TrainingSet {
         self.update_posterior(log, &mut targets, stop)?;
         let tail = self.tail(log, query, &targets);
         Ok(self.kept.as_mut().map(|kept| Posterior {
-            gp: &mut kept.posterior,
+            gp: Observed(&mut kept.posterior),
             targets,
             rows: &self.fold.rows,
             stopped: stopped_rows(&self.fold, log),

@@ -4,13 +4,13 @@
 use ndarray::{ArrayView2, Axis};
 
 use crate::error::{Error, Result, Stop, check};
-use crate::gp::BLOCK;
+use crate::gp::{BLOCK, GaussianProcess};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::random::Call;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::expense::data::{Data, Expenses};
 use crate::strategy::bayes::model::expense::linear::Linear;
-use crate::strategy::bayes::model::expense::{Residuals, fit_residuals};
+use crate::strategy::bayes::model::expense::{Censored, Residuals, fit_residuals};
 use crate::strategy::bayes::model::note::ExpenseFit;
 use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::Settings;
@@ -126,7 +126,7 @@ fn widen(stds: &mut [f64], variance: f64) {
 /// The model without its data.
 struct Model {
     linear: Linear,
-    residuals: Option<Residuals>,
+    residuals: Option<Censored<GaussianProcess>>,
 }
 
 impl Model {
@@ -138,7 +138,9 @@ impl Model {
     ) -> Result<Self> {
         let residuals = match fit.filter(|_| data.has_residuals()) {
             None => None,
-            Some(fit) => match Residuals::update(None, fit, data, (columns, 0), stop) {
+            Some(fit) => match Residuals::update(None, fit, data, (columns, 0), stop)
+                .and_then(|model| Censored::of(model.gp, data))
+            {
                 Ok(model) => Some(model),
                 // Without a model of the residuals, the linear model is used.
                 Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => None,
@@ -154,7 +156,7 @@ impl Model {
     /// The means and standard deviations of log d at the rows.
     fn moments(&self, rows: ArrayView2<f64>) -> (Vec<f64>, Vec<f64>) {
         let linear = rows.rows().into_iter().map(|x| self.linear.mean(x));
-        let Some(Residuals { gp, scale, .. }) = &self.residuals else {
+        let Some(Censored { gp, scale }) = &self.residuals else {
             return (
                 linear.collect(),
                 vec![self.linear.variance.sqrt(); rows.nrows()],
