@@ -72,5 +72,6 @@ pub use problem::{
     Candidates, Choices, Clock, Curve, CurveValue, Declaration, Direction, Fidelity, Integer,
     Members, Parameter, Point, PowerCost, Problem, Real, Role, Space,
 };
+pub use stopping::Stopping;
 pub use strategy::model_based::Surrogate;
 pub use strategy::units::Units;

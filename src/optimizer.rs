@@ -2,12 +2,15 @@
 
 mod checks;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ndarray::ArrayView2;
 use serde_json::Value;
 
+use crate::delays::Delays;
 use crate::error::{Error, Result, Stop, check};
+use crate::ledger::delays::LastDelays;
 use crate::ledger::{Action, Event, Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
 use crate::numerics::threads;
@@ -15,7 +18,7 @@ use crate::problem::{Point, Problem};
 use crate::random::Call;
 use crate::random::{RECOMMENDATION, SETUP, stream};
 use crate::stopping::Stopping;
-use crate::strategy::model_based::{Durations, Surrogate};
+use crate::strategy::model_based::{Durations, Forecast, ModelBased, Surrogate};
 use crate::strategy::registry;
 use crate::strategy::{Limit, Proposal, Query, Recommendation, Setup, Strategy};
 
@@ -28,10 +31,12 @@ pub struct Definition {
     pub seed: u64,
     /// The strategy in JSON: `{"kind": name, …settings}`.
     pub strategy: Value,
+    /// The rule that stops trials before the last step of their curves.
+    pub stopping: Option<Stopping>,
 }
 
 impl Definition {
-    /// Creates a definition from a strategy in JSON.
+    /// Creates a definition from a strategy in JSON, without a rule that stops trials.
     pub fn from_json(problem: Arc<Problem>, seed: u64, strategy: &str) -> Result<Self> {
         let strategy =
             serde_json::from_str(strategy).map_err(|error| Error::InvalidDefinition {
@@ -42,6 +47,7 @@ impl Definition {
             problem,
             seed,
             strategy,
+            stopping: None,
         })
     }
 
@@ -94,6 +100,7 @@ pub struct Optimizer {
     definition: Definition,
     ledger: Ledger,
     strategy: Box<dyn Strategy>,
+    delays: Option<LastDelays>,
 }
 
 impl Optimizer {
@@ -106,6 +113,7 @@ impl Optimizer {
             ledger: Ledger::new(definition.problem.clone()),
             definition,
             strategy,
+            delays: None,
         })
     }
 
@@ -310,13 +318,24 @@ impl Optimizer {
         Ok(found.into_iter().map(recommended).collect())
     }
 
-    /// The query at a wall-clock time, without a context and without constraints.
-    fn query(&self, time: Option<f64>) -> Result<Query<'static>> {
-        Ok(Query {
+    /// Calls a function with the model at a wall-clock time. Returns None if the strategy does not have a model.
+    fn with_model<'a, T>(
+        &'a mut self,
+        time: Option<f64>,
+        stop: &mut Stop,
+        ask: impl FnOnce(&'a mut dyn ModelBased, &'a Ledger, Query, &mut Call) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let query = Query {
             now: self.ledger.now(time)?,
             wall_time: time,
             ..Query::default()
-        })
+        };
+        self.strategy.catch_up(&self.ledger)?;
+        let Some(model) = self.strategy.model_based() else {
+            return Ok(None);
+        };
+        let mut rng = stream(self.definition.seed, RECOMMENDATION);
+        ask(model, &self.ledger, query, &mut Call::new(&mut rng, stop))
     }
 
     /// Returns the posterior if the strategy has a model. With `pending`, the posterior includes pending trials in the
@@ -327,16 +346,9 @@ impl Optimizer {
         pending: bool,
         stop: &mut Stop,
     ) -> Result<Option<Surrogate<'_>>> {
-        let query = self.query(time)?;
-        self.strategy.catch_up(&self.ledger)?;
-        match self.strategy.model_based() {
-            Some(strategy) => {
-                let mut rng = stream(self.definition.seed, RECOMMENDATION);
-                let call = &mut Call::new(&mut rng, stop);
-                strategy.surrogate(&self.ledger, query, pending, call)
-            }
-            None => Ok(None),
-        }
+        self.with_model(time, stop, |model, log, query, call| {
+            model.surrogate(log, query, pending, call)
+        })
     }
 
     /// Returns the model of durations if the strategy has a model and two positive durations are known. The wall-clock
@@ -346,62 +358,41 @@ impl Optimizer {
         time: Option<f64>,
         stop: &mut Stop,
     ) -> Result<Option<Box<dyn Durations>>> {
-        let query = self.query(time)?;
-        self.strategy.catch_up(&self.ledger)?;
-        match self.strategy.model_based() {
-            Some(strategy) => {
-                let mut rng = stream(self.definition.seed, RECOMMENDATION);
-                strategy.durations(&self.ledger, query, &mut Call::new(&mut rng, stop))
-            }
-            None => Ok(None),
-        }
+        self.with_model(time, stop, |model, log, query, call| {
+            model.durations(log, query, call)
+        })
     }
 
-    /// Returns the mean and standard deviation of the value at the last step of the curve of a running or stopped trial,
-    /// in units of the maximised function. Returns None if the curve says nothing. The call does not change later
-    /// suggestions.
-    pub(crate) fn forecast_value(
+    /// Returns the forecast of a running or stopped trial from its curve, in units of the maximised function. Returns None
+    /// if the curve says nothing. The call does not change later suggestions.
+    pub(crate) fn forecast(
         &mut self,
         number: TrialNumber,
         time: Option<f64>,
         stop: &mut Stop,
-    ) -> Result<Option<(f64, f64)>> {
+    ) -> Result<Option<Forecast>> {
         self.ledger.trial(number)?;
-        let query = self.query(time)?;
-        self.strategy.catch_up(&self.ledger)?;
-        match self.strategy.model_based() {
-            Some(strategy) => {
-                let mut rng = stream(self.definition.seed, RECOMMENDATION);
-                let call = &mut Call::new(&mut rng, stop);
-                strategy.forecast_value(&self.ledger, number, query, call)
-            }
-            None => Ok(None),
-        }
+        self.with_model(time, stop, |model, log, query, call| {
+            model.forecast(log, number, query, call)
+        })
     }
 
-    /// Returns whether a rule ends the evaluation of a trial after its last report. The call does not change later
-    /// suggestions.
+    /// Returns whether the rule of the definition ends the evaluation of a trial after its last report. The call does not
+    /// change later suggestions.
     pub fn should_end(
         &mut self,
         number: TrialNumber,
-        rule: &Stopping,
         time: Option<f64>,
         stop: &mut Stop,
     ) -> Result<bool> {
-        let Stopping::Model { power } = *rule else {
-            return rule.stops(&self.ledger, number);
+        let Some(rule) = self.definition.stopping else {
+            return Ok(false);
         };
-        self.ledger.trial(number)?;
-        let query = self.query(time)?;
-        self.strategy.catch_up(&self.ledger)?;
-        match self.strategy.model_based() {
-            Some(strategy) => {
-                let mut rng = stream(self.definition.seed, RECOMMENDATION);
-                let call = &mut Call::new(&mut rng, stop);
-                strategy.should_end(&self.ledger, number, power, query, call)
-            }
-            None => Ok(false),
-        }
+        let forecast = match rule.needs_forecast(&self.ledger, number)? {
+            true => self.forecast(number, time, stop)?,
+            false => None,
+        };
+        rule.stops(&self.ledger, number, forecast)
     }
 
     /// Returns the values, in units of f, that the acquisition of the next suggestion has at the given points. The
@@ -442,6 +433,31 @@ impl Optimizer {
         let values = strategy.acquisition(&self.ledger, query, points, call);
         self.strategy.rewind(&self.ledger);
         values
+    }
+
+    /// Returns the time on the clock, the delays of the suggested trials, and the ages of the trials in flight. The delays
+    /// are shared with earlier calls while they are the same.
+    pub(crate) fn delays(
+        &mut self,
+        time: Option<f64>,
+    ) -> Result<(f64, Arc<Delays>, BTreeMap<TrialNumber, f64>)> {
+        let now = self.ledger.now(time)?;
+        let found = self.ledger.delays_in_steps(self.delays.take(), now, time);
+        let delays = self.delays.insert(found).delays.clone();
+        Ok((now, delays, self.ledger.in_flight(now, time)))
+    }
+
+    /// Returns the observed and pending trials whose lease or window had passed before their result, or has passed now.
+    pub(crate) fn late(&mut self, time: Option<f64>) -> Result<Vec<TrialNumber>> {
+        let (now, window) = (self.ledger.now(time)?, self.window()?);
+        Ok(self.ledger.late(now, time, window))
+    }
+
+    /// Returns the time for which a pending trial counts as arriving, on the clock, or None without a limit.
+    pub(crate) fn window(&mut self) -> Result<Option<f64>> {
+        self.strategy.catch_up(&self.ledger)?;
+        let strategy = self.strategy.model_based();
+        Ok(strategy.and_then(|strategy| strategy.window()))
     }
 
     /// Returns the status as JSON if the strategy works in rounds. Returns None for other strategies.

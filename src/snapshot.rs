@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::error::{Error, Result};
 use crate::ledger::Event;
@@ -14,15 +15,15 @@ use crate::problem::Problem;
 const NAME: &[u8] = b"belated";
 
 /// The number of the format. Bytes in another format are refused.
-pub const FORMAT: u8 = 7;
+pub const FORMAT: u8 = 8;
 
 /// The data that precede the events in a saved optimizer.
 #[derive(Serialize, Deserialize)]
 struct Preamble {
     problem: Arc<Problem>,
     seed: u64,
-    /// The strategy as JSON.
-    strategy: String,
+    /// The strategy and the rule that stops trials, as JSON.
+    settings: String,
     n_events: usize,
 }
 
@@ -51,7 +52,7 @@ impl Optimizer {
         let preamble = Preamble {
             problem: definition.problem.clone(),
             seed: definition.seed,
-            strategy: definition.strategy.to_string(),
+            settings: json!([definition.strategy, definition.stopping]).to_string(),
             n_events: self.ledger().len(),
         };
         let head = [NAME, &[FORMAT], &[0; 8]].concat();
@@ -84,8 +85,15 @@ impl Optimizer {
         }
         let (preamble, mut rest): (Preamble, _) =
             postcard::take_from_bytes(body).map_err(corrupt)?;
-        let (problem, strategy) = (preamble.problem, &preamble.strategy);
-        let mut optimizer = Self::new(Definition::from_json(problem, preamble.seed, strategy)?)?;
+        let (problem, seed) = (preamble.problem, preamble.seed);
+        let settings = serde_json::from_str(&preamble.settings);
+        let (strategy, stopping) = settings.map_err(|error| refuse(&error.to_string()))?;
+        let mut optimizer = Self::new(Definition {
+            problem,
+            seed,
+            strategy,
+            stopping,
+        })?;
         // An event takes more than four bytes, so the number of bytes bounds the number of events. If the stored number
         // of events is damaged, the bound limits the memory that is reserved.
         optimizer.reserve(preamble.n_events.min(rest.len() / 4));

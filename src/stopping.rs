@@ -7,10 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
-use crate::problem::CurveValue;
+use crate::numerics::order::median;
+use crate::problem::{Curve, CurveValue};
+use crate::strategy::model_based::Forecast;
+
+/// A trial ends if less than this share of its expected improvement per step is left. With the share 1, almost every
+/// trial would end by chance, since this is examined at each step.
+const SHARE: f64 = 1.0 / 3.0;
 
 /// A rule.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", deny_unknown_fields)]
 pub enum Stopping {
     /// Asynchronous successive halving in the variant that stops trials (Li et al. 2020, section 3.2; Syne Tune calls
@@ -32,8 +38,10 @@ pub enum Stopping {
         /// The first step at which a trial may be stopped.
         min_step: u32,
     },
-    /// A trial is stopped if its curve has made it much less promising, according to the model of the strategy. The
-    /// optimizer decides: see [`Optimizer::should_end`](crate::Optimizer::should_end).
+    /// A trial is stopped if its curve has made it much less promising, according to the model of the strategy: with T
+    /// steps, of which t are done, if EI/(T − t)^power, given its curve, is less than a third of EI/T^power without its
+    /// curve. Trials go on before a model of curves has been fitted. They also go on after T/2: little is saved then,
+    /// and complete curves show how curves end.
     #[serde(rename = "ModelStopping")]
     Model {
         /// The power of the number of steps by which an expected improvement is divided.
@@ -65,27 +73,32 @@ impl Stopping {
         })
     }
 
-    /// Whether the evaluation of a pending trial should end after its last report. `Model` never ends a trial here,
-    /// because the log alone does not decide.
-    pub fn stops(&self, log: &Ledger, number: TrialNumber) -> Result<bool> {
-        let (trial, curve) = (log.trial(number)?, log.problem().curve);
-        let (Some(declared), Some(&(step, _))) = (curve, trial.curve().last()) else {
+    /// Whether the rule needs the forecast of a trial after its last report.
+    pub(crate) fn needs_forecast(&self, log: &Ledger, number: TrialNumber) -> Result<bool> {
+        let running = running(log, number)?;
+        let is_early = running.is_some_and(|(curve, step)| step <= curve.steps / 2);
+        Ok(is_early && matches!(self, Stopping::Model { .. }))
+    }
+
+    /// Whether the evaluation of a pending trial should end after its last report. `forecast` is the forecast of the trial,
+    /// if the rule needs it.
+    pub(crate) fn stops(
+        &self,
+        log: &Ledger,
+        number: TrialNumber,
+        forecast: Option<Forecast>,
+    ) -> Result<bool> {
+        let Some((declared, step)) = running(log, number)? else {
             return Ok(false);
         };
-        if trial.state != State::Pending || step >= declared.steps {
-            return Ok(false);
-        }
+        let trial = log.trial(number)?;
         Ok(match *self {
             Stopping::Halving {
                 reduction,
                 min_step,
             } => {
-                let before = trial
-                    .curve()
-                    .iter()
-                    .rev()
-                    .nth(1)
-                    .map_or(0, |report| report.0);
+                let reports = trial.curve();
+                let before = reports.len().checked_sub(2).map_or(0, |i| reports[i].0);
                 let Some(rung) = last_rung(before, step, reduction, min_step) else {
                     return Ok(false);
                 };
@@ -107,23 +120,31 @@ impl Stopping {
                     other.state == State::Observed
                         && other.curve().first().is_some_and(|first| first.0 <= step)
                 });
-                let mut values: Vec<f64> = ended
+                let values: Vec<f64> = ended
                     .map(|other| value_at(other, step, declared.value))
                     .collect();
                 if step < min_step || values.len() < min_trials.max(1) {
                     return Ok(false);
                 }
-                values.sort_unstable_by(f64::total_cmp);
-                let middle = values.len() / 2;
-                let median = match values.len() % 2 {
-                    1 => values[middle],
-                    _ => 0.5 * values[middle - 1] + 0.5 * values[middle],
-                };
-                value_at(trial, step, CurveValue::Best) < median
+                value_at(trial, step, CurveValue::Best) < median(&values)
             }
-            Stopping::Model { .. } => false,
+            Stopping::Model { power } => {
+                let left = f64::from(declared.steps - step) / f64::from(declared.steps);
+                forecast.is_some_and(|forecast| {
+                    let lost = forecast.log_improvement - forecast.log_improvement_before;
+                    lost < SHARE.ln() + power * left.ln()
+                })
+            }
         })
     }
+}
+
+/// The declared curve and the last reported step of a running trial, unless this is the last step of the curve.
+fn running(log: &Ledger, number: TrialNumber) -> Result<Option<(Curve, u32)>> {
+    let trial = log.trial(number)?;
+    let last = log.problem().curve.zip(trial.curve().last());
+    let found = last.map(|(curve, report)| (curve, report.0));
+    Ok(found.filter(|(curve, step)| trial.state == State::Pending && *step < curve.steps))
 }
 
 /// The last of the rungs first, first·η, first·η², … after step `before` and not after step `step`.
@@ -157,7 +178,7 @@ mod tests {
 
     use super::*;
     use crate::ledger::{Action, Observation};
-    use crate::problem::{Clock, Curve, Problem};
+    use crate::problem::{Clock, Problem};
 
     fn log(value: CurveValue) -> Ledger {
         let cube = Problem::unit_cube(1, 0, Clock::Iterations).unwrap();
@@ -205,14 +226,14 @@ mod tests {
         let mut stopped = Vec::new();
         for value in [1.0, 0.0, 2.0, 1.5, 1.9, 1.95, 1.96] {
             let number = add(&mut log, &[value]);
-            stopped.push(rule.stops(&log, number).unwrap());
+            stopped.push(rule.stops(&log, number, None).unwrap());
         }
         assert_eq!(stopped, [false, true, false, true, true, false, false]);
         // A step between rungs decides nothing, and a NaN is the worst value of a rung.
         let number = add(&mut log, &[3.0, -9.0]);
-        assert!(!rule.stops(&log, number).unwrap());
+        assert!(!rule.stops(&log, number, None).unwrap());
         let number = add(&mut log, &[f64::NAN]);
-        assert!(rule.stops(&log, number).unwrap());
+        assert!(rule.stops(&log, number, None).unwrap());
     }
 
     #[test]
@@ -230,7 +251,7 @@ mod tests {
         let mut log = log(CurveValue::Last);
         for value in [1.0, 2.0, 3.0] {
             let early = add(&mut log, &[0.0, 0.0]);
-            assert!(!rule.stops(&log, early).unwrap());
+            assert!(!rule.stops(&log, early, None).unwrap());
             let number = add(&mut log, &[0.0, value]);
             let (observation, again) =
                 (Observation::new(value, None), crate::ledger::Again::Refuse);
@@ -250,7 +271,7 @@ mod tests {
             (&[0.0], false),
         ] {
             let number = add(&mut log, values);
-            assert_eq!(rule.stops(&log, number).unwrap(), stops, "{values:?}");
+            assert_eq!(rule.stops(&log, number, None).unwrap(), stops, "{values:?}");
         }
     }
 
@@ -263,7 +284,7 @@ mod tests {
         let mut log = log(CurveValue::Best);
         for value in [3.0, 2.0, 1.0] {
             let number = add(&mut log, &[value; 27]);
-            assert!(!rule.stops(&log, number).unwrap());
+            assert!(!rule.stops(&log, number, None).unwrap());
         }
     }
 }

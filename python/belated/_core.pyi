@@ -389,10 +389,11 @@ class TrialRecord:
 class Optimizer:
     """A log of trials and the strategy that proposes the next trial.
 
-    ``strategy`` is a JSON object ``{"kind": "BayesOpt", …}`` with the settings that ``defaults`` lists. A context has
-    one number for each searched parameter. A fidelity is a number in the user's units."""
+    ``strategy`` is a JSON object ``{"kind": "BayesOpt", …}`` with the settings that ``defaults`` lists. ``stopping`` is
+    the rule that stops trials, ``{"kind": "ASHA", …}``, or None. A context has one number for each searched parameter.
+    A fidelity is a number in the user's units."""
 
-    def __new__(cls, problem: Problem, seed: int, strategy: str) -> Optimizer: ...
+    def __new__(cls, problem: Problem, seed: int, strategy: str, stopping: str | None = None) -> Optimizer: ...
     def suggest(
         self,
         n: int,
@@ -522,8 +523,27 @@ class Optimizer:
         """The numbers of the trials in a state ("pending", "observed", "failed", "abandoned" or "stopped"), or of all
         trials."""
 
-    def stops(self, number: int, rule: str, time: float | None) -> bool:
-        """Return whether a rule, given as JSON, stops a trial after its last report."""
+    def stops(self, number: int, time: float | None) -> bool:
+        """Whether the rule ``stopping`` stops a trial after its last report. The log is unchanged."""
+
+    def delays(self, time: float | None) -> tuple[float, DelayDistribution, dict[int, float]]:
+        """The time on the clock, the delay distribution of the suggested trials, and the age of each suggested trial in
+        flight by its number.
+
+        A trial whose lease has ended counts as if it were abandoned at the end of the lease. If the clock counts
+        seconds, the distribution is fitted anew after an event, and when the time that has passed since the last event
+        has grown by a tenth of the median delay."""
+
+    def arrivals(self, in_wall_time: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The starts and ends of the suggested trials that were observed, on the clock or in wall-clock time.
+
+        A time that is not known is NaN."""
+
+    def late(self, time: float | None) -> list[int]:
+        """The observed and pending trials whose lease or window had passed before their result, or has passed now."""
+
+    def window(self) -> float | None:
+        """The time for which a pending trial counts as arriving, on the clock, or None without a limit."""
 
     def best(self) -> int | None:
         """The number of the trial with the best value at the highest fidelity observed."""
@@ -687,6 +707,13 @@ class DelayDistribution:
 
         The log of a delay is location + spread · Z. The probabilities are those of an arrival, a failure, and neither.
         """
+
+    @property
+    def counts(self) -> list[int]:
+        """The numbers of trials that are in flight or abandoned, that arrived, and that failed."""
+
+    def records(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """The arguments ``ages`` and ``outcomes``."""
 
     def incidence(self) -> list[NDArray[np.float64]] | None:
         """The Kaplan–Meier and Aalen–Johansen estimates, up to the last arrival.

@@ -22,12 +22,48 @@ pub mod records;
 #[cfg(test)]
 mod tests;
 
+use std::sync::{Arc, OnceLock};
+
 use crate::error::{Result, Stop};
 use draws::Draw;
 use fit::{Fit, Options};
 use incidence::Incidence;
 pub use records::{Outcome, Unknown};
 use records::{Records, Resolution};
+
+/// The delays and ages of trials, with their distribution.
+pub struct Delays {
+    pub ages: Vec<f64>,
+    pub outcomes: Vec<Outcome>,
+    resolution: Resolution,
+    /// The distribution, once it has been fitted.
+    fitted: OnceLock<Arc<Fitted>>,
+}
+
+/// A delay distribution, or the reason for which it is unknown.
+pub type Fitted = std::result::Result<DelayDistribution, Unknown>;
+
+impl Delays {
+    /// Creates delays whose distribution has not been fitted.
+    pub fn new(ages: Vec<f64>, outcomes: Vec<Outcome>, resolution: Resolution) -> Self {
+        Self {
+            ages,
+            outcomes,
+            resolution,
+            fitted: OnceLock::new(),
+        }
+    }
+
+    /// Fits the distribution, or returns the distribution of an earlier call.
+    pub fn distribution(&self, options: &Options, stop: &mut Stop) -> Result<Arc<Fitted>> {
+        if let Some(known) = self.fitted.get() {
+            return Ok(known.clone());
+        }
+        let (ages, outcomes) = (&self.ages, &self.outcomes);
+        let found = DelayDistribution::fit(ages, outcomes, self.resolution, options, stop)?;
+        Ok(self.fitted.get_or_init(|| Arc::new(found)).clone())
+    }
+}
 
 /// The posterior of the delay distribution, as weighted draws. Times are in units of `scale` inside, and in the units
 /// of the clock in arguments and results.

@@ -3,7 +3,8 @@
 //!
 //! * [`event`]: the events; [`json`]: events as text; [`events`]: events as bytes, the form in which the log stores them
 //! * [`rules`]: the validity of events; [`apply`]: the effects of an event on trials and on strategies
-//! * [`trial`]: the current state of a trial; [`queries`]: queries about single trials
+//! * [`trial`]: the current state of a trial; [`queries`]: queries about single trials; [`delays`]: delays, leases and
+//!   windows
 //!
 //! The events are the whole state of the optimizer. A trial accepts a value in every state. Accepted events are never
 //! removed, except that [`Ledger::truncate`] removes drafts of suggestions.
@@ -15,6 +16,7 @@
 //! The event that started the trial contains the start point and the context in the user's units.
 
 mod apply;
+pub mod delays;
 pub mod event;
 mod events;
 mod json;

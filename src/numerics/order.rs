@@ -6,3 +6,11 @@ pub fn best_first(values: &[f64]) -> Vec<usize> {
     order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
     order
 }
+
+/// The median of at least one value.
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+    0.5 * low + 0.5 * high
+}

@@ -1,13 +1,15 @@
 //! The Python class `DelayDistribution`, on numpy arrays.
 
-use numpy::{IntoPyArray, PyReadonlyArray1};
+use std::sync::Arc;
+
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::delays::family::Family;
 use crate::delays::fit::Options;
 use crate::delays::forecast::Forecast;
 use crate::delays::records::Resolution;
-use crate::delays::{DelayDistribution as Core, Outcome, Unknown};
+use crate::delays::{DelayDistribution as Core, Delays, Fitted, Outcome};
 use crate::error::{Error, Result};
 use crate::python::interrupt::detached;
 use crate::python::{Vector, owned1};
@@ -21,16 +23,23 @@ type FitNumbers = (&'static str, f64, f64, f64, f64, [f64; 3]);
 /// The distribution of delays, with the probabilities that a trial arrives, fails or never ends.
 #[pyclass(frozen, module = "belated._core")]
 pub struct DelayDistribution {
-    core: std::result::Result<Core, Unknown>,
+    delays: Arc<Delays>,
+    core: Arc<Fitted>,
 }
 
 impl DelayDistribution {
+    /// Fits a distribution, unless it was fitted before.
+    pub fn of(py: Python<'_>, delays: Arc<Delays>, options: &Options) -> PyResult<Self> {
+        let core = detached(py, |stop| delays.distribution(options, stop))?;
+        Ok(Self { delays, core })
+    }
+
     fn forecast(
         &self,
         py: Python<'_>,
         compute: impl FnOnce(&Core) -> Result<Forecast> + Send,
     ) -> PyResult<Option<Numbers>> {
-        let Ok(core) = &self.core else {
+        let Ok(core) = &*self.core else {
             return Ok(None);
         };
         let forecast = detached(py, |_| compute(core))?;
@@ -39,13 +48,12 @@ impl DelayDistribution {
 }
 
 fn numbers(forecast: Forecast) -> Numbers {
-    let Forecast {
-        value,
-        low,
-        high,
-        extrapolated,
-    } = forecast;
-    (value, low, high, extrapolated)
+    (
+        forecast.value,
+        forecast.low,
+        forecast.high,
+        forecast.extrapolated,
+    )
 }
 
 fn invalid(name: &'static str, got: String, expected: &'static str) -> Error {
@@ -56,17 +64,17 @@ fn invalid(name: &'static str, got: String, expected: &'static str) -> Error {
     }
 }
 
-fn outcome(code: i64) -> Result<Outcome> {
-    match code {
-        0 => Ok(Outcome::Censored),
-        1 => Ok(Outcome::Arrived),
-        2 => Ok(Outcome::Failed),
-        _ => Err(invalid(
-            "outcomes",
-            code.to_string(),
-            "give 0 (in flight or abandoned), 1 (arrived) or 2 (failed)",
-        )),
-    }
+/// The outcomes at their codes in Python.
+const OUTCOMES: [Outcome; 3] = [Outcome::Censored, Outcome::Arrived, Outcome::Failed];
+
+fn outcome(code: &i64) -> Result<Outcome> {
+    let found = usize::try_from(*code)
+        .ok()
+        .and_then(|code| OUTCOMES.get(code));
+    let expected = "give 0 (in flight or abandoned), 1 (arrived) or 2 (failed)";
+    found
+        .copied()
+        .ok_or_else(|| invalid("outcomes", code.to_string(), expected))
 }
 
 fn resolution(clock: &str, step: Option<f64>) -> Result<Resolution> {
@@ -123,27 +131,56 @@ impl DelayDistribution {
             priors,
             cure,
         };
-        let (ages, outcomes) = (owned1(ages).to_vec(), outcomes.as_array().to_vec());
-        let core = detached(py, |stop| {
-            let outcomes: Result<Vec<Outcome>> = outcomes.into_iter().map(outcome).collect();
-            Core::fit(&ages, &outcomes?, resolution, &options, stop)
-        })?;
-        Ok(Self { core })
+        let outcomes: Result<Vec<Outcome>> = outcomes.as_array().iter().map(outcome).collect();
+        let delays = Delays::new(owned1(ages).to_vec(), outcomes?, resolution);
+        Self::of(py, Arc::new(delays), &options)
+    }
+
+    /// The ages and outcomes, in the form that the constructor takes.
+    fn records<'py>(&self, py: Python<'py>) -> (Vector<'py>, Bound<'py, PyArray1<i64>>) {
+        let outcomes = self.delays.outcomes.iter();
+        let code = |outcome| {
+            OUTCOMES
+                .iter()
+                .position(|each| each == outcome)
+                .unwrap_or(0) as i64
+        };
+        let codes: Vec<i64> = outcomes.map(code).collect();
+        (
+            self.delays.ages.clone().into_pyarray(py),
+            codes.into_pyarray(py),
+        )
+    }
+
+    /// The number of trials with each outcome.
+    #[getter]
+    fn counts(&self) -> [usize; 3] {
+        OUTCOMES.map(|outcome| {
+            self.delays
+                .outcomes
+                .iter()
+                .filter(|each| **each == outcome)
+                .count()
+        })
     }
 
     #[getter]
     fn unknown(&self) -> Option<&'static str> {
-        self.core.as_ref().err().map(|unknown| unknown.reason())
+        self.core
+            .as_ref()
+            .as_ref()
+            .err()
+            .map(|unknown| unknown.reason())
     }
 
     #[getter]
     fn follow_up(&self) -> Option<f64> {
-        self.core.as_ref().ok().map(Core::follow_up)
+        self.core.as_ref().as_ref().ok().map(Core::follow_up)
     }
 
     #[getter]
     fn fits(&self) -> Vec<FitNumbers> {
-        let Ok(core) = &self.core else {
+        let Ok(core) = &*self.core else {
             return Vec::new();
         };
         let describe = |fit| {
@@ -163,7 +200,7 @@ impl DelayDistribution {
     }
 
     fn incidence<'py>(&self, py: Python<'py>) -> Option<[Vector<'py>; 5]> {
-        let estimate = self.core.as_ref().ok()?.incidence();
+        let estimate = self.core.as_ref().as_ref().ok()?.incidence();
         let columns = [
             &estimate.times,
             &estimate.survival,
@@ -224,7 +261,7 @@ impl DelayDistribution {
         within: f64,
         level: f64,
     ) -> PyResult<Option<Numbers>> {
-        let Ok(core) = &self.core else {
+        let Ok(core) = &*self.core else {
             return Ok(None);
         };
         let ages = owned1(ages).to_vec();
@@ -238,7 +275,7 @@ impl DelayDistribution {
         ages: PyReadonlyArray1<'_, f64>,
         within: f64,
     ) -> PyResult<Option<Vector<'py>>> {
-        let Ok(core) = &self.core else {
+        let Ok(core) = &*self.core else {
             return Ok(None);
         };
         let ages = owned1(ages).to_vec();

@@ -1,5 +1,6 @@
 //! The Python class `Optimizer`: a log and its strategy.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
@@ -7,12 +8,14 @@ use numpy::{IntoPyArray, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::delays::fit::Options;
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Action, Event, State};
 use crate::maximize::feasible::Feasible;
 use crate::optimizer::{Definition, Optimizer as Core, Request};
 use crate::problem::{Point, Problem as CoreProblem};
 use crate::python::constraints::{check_not_calling, detached_with};
+use crate::python::delays::DelayDistribution;
 use crate::python::durations::DurationModel;
 use crate::python::errors::warn;
 use crate::python::gaussian_process::{GaussianProcess, predict_in_blocks};
@@ -112,10 +115,19 @@ fn parsed(events: Vec<String>) -> Result<Vec<Event>> {
 #[pymethods]
 impl Optimizer {
     #[new]
-    fn new(py: Python<'_>, problem: &Problem, seed: u64, strategy: &str) -> PyResult<Self> {
+    #[pyo3(signature = (problem, seed, strategy, stopping=None))]
+    fn new(
+        py: Python<'_>,
+        problem: &Problem,
+        seed: u64,
+        strategy: &str,
+        stopping: Option<&str>,
+    ) -> PyResult<Self> {
         detached(py, |_| {
-            let definition = Definition::from_json(problem.core.clone(), seed, strategy)?;
-            Core::new(definition)
+            Core::new(Definition {
+                stopping: stopping.map(Stopping::from_json).transpose()?,
+                ..Definition::from_json(problem.core.clone(), seed, strategy)?
+            })
         })
         .map(Self::from_core)
     }
@@ -385,8 +397,8 @@ impl Optimizer {
         number: usize,
         time: Option<f64>,
     ) -> PyResult<Option<(f64, f64)>> {
-        let found = self.with_core(py, |core, stop| core.forecast_value(number, time, stop))?;
-        Ok(found.map(|(mean, std)| (self.oriented(mean), std)))
+        let found = self.with_core(py, |core, stop| core.forecast(number, time, stop))?;
+        Ok(found.map(|found| (self.oriented(found.value.0), found.value.1)))
     }
 
     fn durations(&self, py: Python<'_>, time: Option<f64>) -> PyResult<Option<DurationModel>> {
@@ -429,16 +441,38 @@ impl Optimizer {
         })
     }
 
-    /// Whether a rule, given as JSON, stops a trial after its last report.
-    fn stops(
+    /// Whether the rule of the definition stops a trial after its last report.
+    fn stops(&self, py: Python<'_>, number: usize, time: Option<f64>) -> PyResult<bool> {
+        self.with_core(py, |core, stop| core.should_end(number, time, stop))
+    }
+
+    /// The time on the clock, the delay distribution, and the ages of the trials in flight by number. The distribution is
+    /// fitted without the lock.
+    fn delays(
         &self,
         py: Python<'_>,
-        number: usize,
-        rule: &str,
         time: Option<f64>,
-    ) -> PyResult<bool> {
-        let rule = Stopping::from_json(rule)?;
-        self.with_core(py, |core, stop| core.should_end(number, &rule, time, stop))
+    ) -> PyResult<(f64, DelayDistribution, BTreeMap<usize, f64>)> {
+        let (now, delays, in_flight) = self.with_core(py, |core, _| core.delays(time))?;
+        let distribution = DelayDistribution::of(py, delays, &Options::default())?;
+        Ok((now, distribution, in_flight))
+    }
+
+    fn arrivals<'py>(
+        &self,
+        py: Python<'py>,
+        in_wall_time: bool,
+    ) -> PyResult<(Vector<'py>, Vector<'py>)> {
+        let times = self.with_core(py, |core, _| Ok(core.ledger().arrivals(in_wall_time)))?;
+        Ok((times.0.into_pyarray(py), times.1.into_pyarray(py)))
+    }
+
+    fn late(&self, py: Python<'_>, time: Option<f64>) -> PyResult<Vec<usize>> {
+        self.with_core(py, |core, _| core.late(time))
+    }
+
+    fn window(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        self.with_core(py, |core, _| core.window())
     }
 
     fn best(&self, py: Python<'_>) -> PyResult<Option<usize>> {

@@ -47,6 +47,17 @@ pub trait Durations: Send + Sync {
     fn left_out(&self) -> (&[f64], &[f64]);
 }
 
+/// A forecast of a running or stopped trial, given its curve and the values and curves of all trials that have ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Forecast {
+    /// The mean and standard deviation of the value at the last step of the curve, in units of f.
+    pub value: (f64, f64),
+    /// The logarithm of the expected improvement, up to a constant.
+    pub log_improvement: f64,
+    /// The same without the curve of the trial.
+    pub log_improvement_before: f64,
+}
+
 /// A strategy that has a posterior.
 pub trait ModelBased {
     /// The posterior, whose rows contain a point and a context. `catch_up` must have been called with this log. The
@@ -72,26 +83,19 @@ pub trait ModelBased {
         call: &mut Call,
     ) -> Result<Option<Vec<f64>>>;
 
-    /// The mean and standard deviation of the value at the last step of the curve of a running or stopped trial, in units
-    /// of f. The result is `None` if the curve says nothing. `catch_up` must have been called with this log.
-    fn forecast_value(
+    /// The forecast of a running or stopped trial, or `None` if its curve says nothing. `catch_up` must have been called
+    /// with this log.
+    fn forecast(
         &mut self,
         log: &Ledger,
         number: TrialNumber,
         query: Query,
         call: &mut Call,
-    ) -> Result<Option<(f64, f64)>>;
+    ) -> Result<Option<Forecast>>;
 
-    /// Whether the evaluation of a running trial should end, because its curve has made it much less promising. Expected
-    /// improvements are divided by numbers of steps to this power. `catch_up` must have been called with this log.
-    fn should_end(
-        &mut self,
-        log: &Ledger,
-        number: TrialNumber,
-        power: f64,
-        query: Query,
-        call: &mut Call,
-    ) -> Result<bool>;
+    /// The time for which a pending trial counts as arriving, on the clock, or `None` without a limit. `catch_up` must have
+    /// been called.
+    fn window(&self) -> Option<f64>;
 
     /// The model of durations, or `None` if fewer than two positive durations are known. The model does not depend on
     /// how points are chosen. `catch_up` must have been called with this log.

@@ -102,6 +102,7 @@ pub fn uniform_point(problem: &Problem, seed: u64) -> Point {
         }),
         seed,
         strategy: json!({"kind": "RandomSearch"}),
+        stopping: None,
     };
     let mut search = Optimizer::new(definition).unwrap();
     search.suggest(1, Request::default(), &mut go_on()).unwrap();

@@ -182,6 +182,7 @@ pub fn definition(
         problem: Arc::new(problem),
         seed,
         strategy,
+        stopping: None,
     })
 }
 

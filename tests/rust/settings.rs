@@ -161,6 +161,7 @@ fn is_valid(settings: &Value) -> bool {
         problem: Arc::new(Problem::unit_cube(1, 0, Clock::Iterations).unwrap()),
         seed: 0,
         strategy: settings.clone(),
+        stopping: None,
     };
     Optimizer::new(definition).is_ok()
 }

@@ -1,6 +1,5 @@
 """The log of `BelatedPruner`: the curves of the trials of an Optuna study, to which each call adds only new data."""
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 from belated.integrations.optuna_log import OptunaLog, Start
 from belated.optimizers.curve import Curve, Stopping
 from belated.optimizers.random_search import RandomSearch
-from belated.optimizers.values import as_data
 from belated.study.from_optuna import outcome_beside_curve
 from belated.study.optuna_reports import check_last_step, log_reports, reports_of
 
@@ -36,7 +34,7 @@ class PrunerLog:
 
     def __init__(self, log: OptunaLog, rule: Stopping) -> None:
         assert log.optimizer.curve is not None
-        self._log, self._curve, self._rule = log, log.optimizer.curve, json.dumps(as_data(rule))
+        self._log, self._curve, self._rule = log, log.optimizer.curve, rule
         self._shift = 0
         self._begin()
 
@@ -47,7 +45,7 @@ class PrunerLog:
         return cls(_LogWithoutPoints(optimizer), rule)
 
     def _begin(self) -> None:
-        self._log._core = self._log.optimizer._new_core()
+        self._log._core = self._log.optimizer._new_core(self._rule)
         self._places: dict[int, int] = {}  # number in Optuna → number in the log
         self._ended: set[int] = set()
         self._stopped: set[int] = set()
@@ -76,11 +74,11 @@ class PrunerLog:
         if place is None:
             return False
         new, core = self._new_reports(trial), self._log._core
-        if not new and core.stops(place, self._rule, None):
+        if not new and core.stops(place, None):
             self._stopped.add(trial.number)
         for report in new:
             log_reports(core, place, self._shift, [report], None)
-            if core.stops(place, self._rule, None):
+            if core.stops(place, None):
                 self._stopped.add(trial.number)
         return trial.number in self._stopped
 

@@ -1,8 +1,7 @@
 """Bayesian optimisation."""
 
-import json
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from belated.optimizers import settings
 from belated.optimizers.optimizer import Optimizer
@@ -78,10 +77,4 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
         of the fitted delays of trials that arrive (see `delays_`), and is chosen again when the number of results has
         grown by a quarter. If late results are discarded, each trial keeps the window in force at its suggestion.
         """
-        if self.window != "auto":
-            return self.window
-        log = self._current_log()
-        notes = (log.trial(number).note for number in reversed(log.numbers(None)))
-        chosen = (json.loads(note).get("window") for note in notes if note is not None)
-        window: dict[str, Any] | None = next(chosen, None)
-        return None if window is None else window["length"]
+        return self._log.window() if self.window == "auto" else self.window

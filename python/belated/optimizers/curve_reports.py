@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import TYPE_CHECKING, Any
 
 from belated._core import Action, AlreadyObserved, InvalidSetting, InvalidValue
 from belated.optimizers.curve import Curve, ModelStopping, Stopping
-from belated.optimizers.values import as_data, checked
+from belated.optimizers.values import checked
 from belated.short_repr import short_repr
 from belated.space.arguments import real_number, whole_number
 
@@ -72,8 +71,7 @@ def should_stop(owner: LifeCycle[Any], number: int) -> bool:
     state = owner._current_log().trial(number).state
     if state != "pending":
         return state == "stopped"
-    rule = owner._optimizer._rule
-    if rule is None or not owner._log.stops(number, json.dumps(as_data(rule)), owner._problem.wall_time()):
+    if owner._optimizer._rule is None or not owner._log.stops(number, owner._problem.wall_time()):
         return False
     try:
         owner._log.record(Action.stop(number), owner._problem.wall_time())

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from belated._core import DelayDistribution, InvalidValue
 from belated.optimizers.hand_overs import n_hand_overs
-from belated.optimizers.log import Array, Log
 from belated.optimizers.trial import Trial
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
@@ -21,17 +19,8 @@ from belated.warn import warn
 if TYPE_CHECKING:
     from belated.optimizers.life_cycle import LifeCycle
 
-# The codes of the core: in flight or abandoned, arrived, failed.
-_CENSORED, _ARRIVED, _FAILED = 0, 1, 2
-_OUTCOMES = {"abandoned": _CENSORED, "stopped": _CENSORED, "observed": _ARRIVED, "failed": _FAILED}
-
 # The longest time that the core takes. A trial that does not arrive within this time never arrives.
 _FOREVER = 1e300
-
-# On the clock of seconds, the ages of trials in flight grow between events. The distribution is fitted again after this
-# share of the median delay.
-_REFIT_AFTER = 0.1
-
 
 # The level of the interval that decides whether a trial is overdue. It is high, because early in a study late trials
 # may look lost although they arrive.
@@ -148,22 +137,18 @@ class Delays:
     '1 of 12 results by suggestion 30 (0 to 1), 11 probably never'
     """
 
-    __slots__ = ("_ages", "_distribution", "_outcomes", "_pending", "clock", "now")
+    __slots__ = ("_distribution", "_in_flight", "clock", "now")
 
     def __init__(
         self,
         clock: Literal["iterations", "seconds"],
         now: float,
-        ages: Array,
-        outcomes: NDArray[np.int64],
-        pending: Mapping[int, float],
-        distribution: DelayDistribution | None = None,
+        distribution: DelayDistribution,
+        in_flight: Mapping[int, float],
     ) -> None:
-        self.clock = clock
-        self.now = now
-        # The data that the distribution was fitted to, and the ages of trials in flight by number.
-        self._ages, self._outcomes, self._pending = ages, outcomes, pending
-        self._distribution = distribution or DelayDistribution(ages, outcomes, clock=clock)
+        self.clock, self.now = clock, now
+        # The ages of trials in flight by number.
+        self._distribution, self._in_flight = distribution, in_flight
 
     @property
     def unknown(self) -> str | None:
@@ -173,22 +158,22 @@ class Delays:
     @property
     def n_arrived(self) -> int:
         """Number of suggested trials that were observed."""
-        return int((self._outcomes == _ARRIVED).sum())
+        return self._distribution.counts[1]
 
     @property
     def n_failed(self) -> int:
         """Number of suggested trials that failed."""
-        return int((self._outcomes == _FAILED).sum())
+        return self._distribution.counts[2]
 
     @property
     def n_pending(self) -> int:
         """Number of suggested trials in flight."""
-        return len(self._pending)
+        return len(self._in_flight)
 
     @property
     def n_abandoned(self) -> int:
         """Number of suggested trials that were abandoned, or whose lease has passed."""
-        return int((self._outcomes == _CENSORED).sum()) - self.n_pending
+        return self._distribution.counts[0] - self.n_pending
 
     def mean(self) -> Estimate | None:
         """Return the mean delay of trials that arrive. It is infinite if delays have a very long tail."""
@@ -240,7 +225,7 @@ class Delays:
         else:
             time = self._time(by)
         when = "" if time is None else self._when(time, by)
-        ages = np.array(list(self._pending.values()), dtype=float)
+        ages = np.array(list(self._in_flight.values()), dtype=float)
         if time is None or unknown is not None:
             return Forecast(time, None, None, None, len(ages), None, unknown, when)
         count = _estimate(self._distribution.count(ages, min(max(time - self.now, 0.0), _FOREVER)))
@@ -251,7 +236,7 @@ class Delays:
     def overdue(self) -> list[tuple[int, float, Estimate]]:
         """Return (number, age, probability of arrival) of each overdue trial; see `Optimizer.overdue`."""
         limit = self.quantile(0.95)
-        late = [] if limit is None else [item for item in self._pending.items() if item[1] > limit.estimate]
+        late = [] if limit is None else [item for item in self._in_flight.items() if item[1] > limit.estimate]
         found = []
         for number, age in late:
             arrives = _estimate(self._distribution.arrives_ever(age))
@@ -262,14 +247,14 @@ class Delays:
                 found.append((number, age, arrives))
         return sorted(found, key=lambda each: (each[2].estimate, each[0]))
 
-    def _in_flight(self) -> dict[int, InFlight]:
+    def _forecasts(self) -> dict[int, InFlight]:
         """Return the age and the forecast of each trial in flight, by number."""
 
         def estimates(age: float) -> list[float | None]:
             found = self._distribution.remaining(age), self._distribution.arrives_ever(age)
             return [None if each is None else each[0] for each in found]
 
-        return {number: InFlight(age, *estimates(age)) for number, age in self._pending.items()}
+        return {number: InFlight(age, *estimates(age)) for number, age in self._in_flight.items()}
 
     def _arrives(self, age: float) -> float:
         found = self._distribution.arrives_ever(age)
@@ -277,11 +262,11 @@ class Delays:
 
     def _age(self, trial: Trial | int) -> float:
         number = trial.number if isinstance(trial, Trial) else whole_number(trial)
-        if number is None or number not in self._pending:
+        if number is None or number not in self._in_flight:
             raise InvalidValue(
                 f"trial={short_repr(trial)} is not in flight: pass a pending trial that was suggested, or its number"
             )
-        return self._pending[number]
+        return self._in_flight[number]
 
     def _duration(self, name: str, given: Any) -> float:
         """Convert a duration from now to the unit of the clock."""
@@ -322,16 +307,16 @@ class Delays:
         return f"{at:%Y-%m-%d %H:%M} UTC" if at.year > 1970 else f"second {time:g}"
 
     def _data(self) -> tuple[Any, ...]:
-        return self.clock, self.now, self._ages.tobytes(), self._outcomes.tobytes(), self._pending
+        return self.clock, self.now, self._in_flight, *(column.tobytes() for column in self._distribution.records())
 
     def __eq__(self, other: object) -> bool:
         return self._data() == other._data() if isinstance(other, Delays) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self._data()[:-1])
+        return hash((self.clock, self.now, *self._in_flight.items()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Delays, (self.clock, self.now, self._ages, self._outcomes, self._pending)
+        return _loaded, (self.clock, self.now, self._distribution.records(), self._in_flight)
 
     def __repr__(self) -> str:
         return (
@@ -340,115 +325,35 @@ class Delays:
         )
 
 
+def _loaded(clock: Any, now: float, records: tuple[Any, Any], in_flight: Mapping[int, float]) -> Delays:
+    return Delays(clock, now, DelayDistribution(*records, clock=clock), in_flight)
+
+
 def _estimate(found: tuple[float, float, float, bool] | None) -> Estimate | None:
     return None if found is None else Estimate(*found)
 
 
-class _Trials(NamedTuple):
-    """The data of suggested trials, in the form that changes only with the log."""
-
-    key: tuple[int, list[str]]
-    # The trials that ended.
-    ages: Array
-    outcomes: NDArray[np.int64]
-    # (number, start, end of the lease) of each pending trial.
-    pending: list[tuple[int, float, float | None]]
-    # The starts and the ends of the observed trials.
-    observed: Array
-    # The sorted wall-clock times of all suggestions.
-    started: Array
-    # The latest time in the log, and the median delay of arrivals.
-    latest: float
-    median: float
-
-
-class _Fit(NamedTuple):
-    time: float
-    n_lapsed: int
-    ages: Array
-    outcomes: NDArray[np.int64]
-    distribution: DelayDistribution
-
-
-# The data and the last fit of each optimizer or study.
-_CACHE: WeakKeyDictionary[LifeCycle[Any], tuple[_Trials, _Fit | None]] = WeakKeyDictionary()
-
-# The optimizers and studies that gave the warning about hand-overs.
-_WARNED: WeakSet[LifeCycle[Any]] = WeakSet()
+# The number of events when the results of an optimizer or study were last checked for hand-overs; None after a warning.
+_CHECKED: WeakKeyDictionary[LifeCycle[Any], int | None] = WeakKeyDictionary()
 
 
 def delays_of(source: LifeCycle[Any]) -> Delays:
     """Return the delay distribution of an optimizer or study at the current time."""
-    log, wall_time = source._current_log(), source._problem.wall_time()
-    clock, now = source._problem.clock, log.now(wall_time)
-    n_events = log.n_events()
-    # If a study was read anew, the last event may differ although the number of events is the same.
-    key = (n_events, log.events(max(n_events - 1, 0)))
-    trials, fit = _CACHE.get(source, (None, None))
-    if trials is None or trials.key != key:
-        trials, fit = _trials(log, key), None
-    # Fit at the last multiple of a step after the latest event. The fit then depends only on the log and the time.
-    step = _REFIT_AFTER * trials.median
-    passed = max(now - trials.latest, 0.0)
-    steps = clock == "seconds" and 0 < step < np.inf
-    at = min(now, trials.latest + step * (passed // step)) if steps else now
-    lapsed = {number for number, _, lease in trials.pending if lease is not None and lease < wall_time}
-    if fit is None or fit.time != at or fit.n_lapsed != len(lapsed):
-        ages, outcomes = list(trials.ages), list(trials.outcomes)
-        for number, start, lease in trials.pending:
-            end = at
-            if number in lapsed and lease is not None:
-                # On the clock of iterations, count the suggestions before the end of the lease.
-                reading = lease if clock == "seconds" else float(np.searchsorted(trials.started, lease, side="right"))
-                end = min(at, max(reading, start + (clock == "iterations")))
-            ages.append(max(end - start, 0.0))
-            outcomes.append(_CENSORED)
-        fitted = np.array(ages, dtype=float), np.array(outcomes, dtype=np.int64)
-        fit = _Fit(at, len(lapsed), *fitted, DelayDistribution(*fitted, clock=clock))
-    _CACHE[source] = (trials, fit)
-    in_flight = {number: max(now - start, 0.0) for number, start, _ in trials.pending if number not in lapsed}
-    return Delays(clock, now, fit.ages, fit.outcomes, in_flight, fit.distribution)
+    clock = source._problem.clock
+    now, distribution, in_flight = source._current_log().delays(source._problem.wall_time())
+    return Delays(clock, now, distribution, in_flight)
 
 
 def forecast_of(source: LifeCycle[Any], by: float | datetime | timedelta | None) -> Forecast:
     """Return the forecast of an optimizer or study. If results are handed over together, warn once."""
-    forecast = delays_of(source).forecast(by)
-    if source._problem.clock == "seconds" and forecast.n_pending and source not in _WARNED:
-        number = n_hand_overs(*_CACHE[source][0].observed)
+    forecast, log = delays_of(source).forecast(by), source._log
+    n_events, checked = log.n_events(), _CHECKED.get(source, 0)
+    if source._problem.clock == "seconds" and forecast.n_pending and checked not in (None, n_events):
+        number = n_hand_overs(*log.arrivals(in_wall_time=False))
+        _CHECKED[source] = None if number else n_events
         if number:
-            _WARNED.add(source)
             warn(
                 f"the results came together at {number} times: forecasts assume that results come one by one, so the "
                 "intervals do not hold for times between such hand-overs"
             )
     return forecast
-
-
-def _trials(log: Log, key: tuple[int, list[str]]) -> _Trials:
-    """Read the suggested trials of a log."""
-    ages: list[float] = []
-    outcomes: list[int] = []
-    pending: list[tuple[int, float, float | None]] = []
-    observed: list[tuple[float, float]] = []
-    started: list[float] = []
-    latest = -np.inf
-    for number in log.numbers(None):
-        record = log.trial(number)
-        if not record.suggested:
-            continue
-        start, end = record.suggested_at, record.ended_at
-        if record.started_at is not None:
-            started.append(record.started_at)
-        if end is None:
-            pending.append((number, start, record.expires_at))
-        else:
-            ages.append(max(end - start, 0.0))
-            outcomes.append(_OUTCOMES[record.state])
-            if record.state == "observed":
-                observed.append((start, end))
-        latest = max(latest, start if end is None else max(start, end))
-    delays, codes = np.array(ages, dtype=float), np.array(outcomes, dtype=np.int64)
-    arrived = delays[codes == _ARRIVED]
-    median = float(np.median(arrived)) if len(arrived) else 0.0
-    times = np.array(observed, dtype=float).reshape(-1, 2).T
-    return _Trials(key, delays, codes, pending, times, np.sort(started), float(latest), median)

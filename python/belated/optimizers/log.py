@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import Action, DurationModel, GaussianProcess, TrialRecord
+from belated._core import Action, DelayDistribution, DurationModel, GaussianProcess, TrialRecord
 from belated.space.space import Place
 
 Array = NDArray[np.float64]
@@ -67,6 +67,15 @@ class Log(Protocol):
     def durations(self, time: float | None) -> DurationModel | None:
         """Return the model of durations; None if fewer than two positive durations are known."""
 
+    def delays(self, time: float | None) -> tuple[float, DelayDistribution, dict[int, float]]:
+        """Return the time on the clock, the delay distribution, and the ages of the trials in flight by number."""
+
+    def arrivals(self, in_wall_time: bool) -> tuple[Array, Array]:
+        """Return the starts and ends of the suggested trials that were observed; a time that is not known is NaN."""
+
+    def late(self, time: float | None) -> list[int]:
+        """Return the observed and pending trials whose lease or window had passed before their result, or has now."""
+
     def now(self, time: float | None) -> float:
         """Return the time on the optimizer's clock."""
 
@@ -76,8 +85,8 @@ class Log(Protocol):
     def numbers(self, state: str | None) -> list[int]:
         """Return the numbers of the trials in a state, or of all trials if `state` is None."""
 
-    def stops(self, number: int, rule: str, time: float | None) -> bool:
-        """Return whether a rule, given as JSON, stops a trial after its last report."""
+    def stops(self, number: int, time: float | None) -> bool:
+        """Return whether the rule of the optimizer stops a trial after its last report."""
 
     def best(self) -> int | None:
         """Return the number of the trial with the best value at the highest observed fidelity; None without values."""

@@ -80,9 +80,11 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
     def _optimizer(self) -> "Optimizer":  # type: ignore[override]
         return self
 
-    def _new_core(self) -> _core.Optimizer:
-        """Return the core of this optimizer with an empty log."""
-        return _core.Optimizer(self._problem.core, self.seed_, json.dumps(self._strategy_data()))
+    def _new_core(self, rule: Stopping | None = None) -> _core.Optimizer:
+        """Return the core of this optimizer with an empty log. `rule` replaces the rule that stops trials."""
+        rule = rule or self._rule
+        stopping = None if rule is None else json.dumps(as_data(rule))
+        return _core.Optimizer(self._problem.core, self.seed_, json.dumps(self._strategy_data()), stopping)
 
     def _settings(self) -> dict[str, Any]:
         """Return the checked arguments of this kind of optimizer, without the arguments that all optimizers have.

@@ -1,12 +1,10 @@
 """Warnings about a window or a lease that ends before many results arrive."""
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from belated.optimizers.log import Array, Log
 from belated.space.arguments import finite
 from belated.warn import warn
 
@@ -17,24 +15,8 @@ if TYPE_CHECKING:
 _MIN_ARRIVALS = 20
 
 
-@dataclass
-class _Progress:
-    """How far the checks of an optimizer or study are."""
-
-    # The number of events from which on each limit is checked; None after the check.
-    due: dict[str, int | None] = field(default_factory=dict)
-    # The trials below this number are known; `suggested` has the numbers of the suggested trials among them.
-    n_known: int = 0
-    suggested: set[int] = field(default_factory=set)
-
-    def arrived(self, log: Log) -> list[int]:
-        """Return the numbers of the suggested trials that were observed. Each trial is read only once."""
-        start, self.n_known = self.n_known, len(log)
-        self.suggested.update(number for number in range(start, self.n_known) if log.trial(number).suggested)
-        return sorted(self.suggested.intersection(log.numbers("observed")))
-
-
-_PROGRESS: WeakKeyDictionary["LifeCycle[Any]", _Progress] = WeakKeyDictionary()
+# The number of events from which on each limit of an optimizer or study is checked; None after the check.
+_DUE: WeakKeyDictionary["LifeCycle[Any]", dict[str, int | None]] = WeakKeyDictionary()
 
 
 def check_window(source: "LifeCycle[Any]") -> None:
@@ -54,32 +36,23 @@ def check_lease(source: "LifeCycle[Any]", lease: float) -> None:
 
 
 def _check(source: "LifeCycle[Any]", name: str, limit: float, share: float, unit: str) -> None:
-    progress = _PROGRESS.setdefault(source, _Progress())
-    log = source._log
-    n_events, due = log.n_events(), progress.due.get(name, _MIN_ARRIVALS)
+    log, checks = source._log, _DUE.setdefault(source, {})
+    n_events, due = log.n_events(), checks.get(name, _MIN_ARRIVALS)
     if due is None or n_events < due:
         return
-    arrived = progress.arrived(log)
+    starts, ends = log.arrivals(in_wall_time=name == "expires_after")
     # Each further delay needs a further event.
-    missing = _MIN_ARRIVALS - len(arrived)
-    progress.due[name] = n_events + missing if missing > 0 else None
+    missing = _MIN_ARRIVALS - len(starts)
+    checks[name] = n_events + missing if missing > 0 else None
     if missing > 0:
         return
-    delays = _delays(log, arrived, wall=name == "expires_after")
-    if not delays.size:  # the log does not have the times
+    delays = np.maximum(ends - starts, 0.0)
+    known = delays[~np.isnan(delays)]
+    if not known.size:  # the log does not have the times
         return
-    quantile, enough = np.quantile(delays, [share, 0.95])
+    quantile, enough = np.quantile(known, [share, 0.95])
     if limit < quantile:
         warn(
             f"{name}={limit:g} is below the {share:.0%} quantile of the delays so far, {quantile:.3g} {unit}, so most "
             f"results come later; set {name}={enough:.3g} or more, which includes 95% of the results so far"
         )
-
-
-def _delays(log: Log, numbers: list[int], wall: bool) -> Array:
-    """Return the delays of observed trials, on the optimizer's clock or in seconds."""
-    records = map(log.trial, numbers)
-    times = [
-        (each.started_at, each.finished_at) if wall else (each.suggested_at, each.ended_at) for each in records
-    ]
-    return np.array([end - start for start, end in times if start is not None and end is not None], dtype=float)

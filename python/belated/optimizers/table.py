@@ -63,7 +63,7 @@ def trials_dataframe(problem: Problem, records: Sequence[TrialRecord], delays: D
     columns["finished_at"] = [utc(record.finished_at) for record in records]
     columns["error"] = [None if record.error is None else str(TrialError(*record.error)) for record in records]
     if delays is not None:
-        forecasts = delays._in_flight()
+        forecasts = delays._forecasts()
         for name in InFlight._fields:
             columns[name] = [getattr(forecasts.get(record.number), name, None) for record in records]
     if problem.fidelity is not None:

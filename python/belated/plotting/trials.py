@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from belated.optimizers.read_access import ReadAccess
-from belated.optimizers.trial import Trial
 from belated.plotting import figures
 from belated.plotting.figures import LOOKS, Axes
 
@@ -41,12 +40,14 @@ def plot_trials(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     figures.checked_search(search, "plot_trials")
     clock = figures.checked_clock(search, clock)
     ax = figures.axes_for(ax)
-    now = figures.now_of(search, search.clock)
     drawn = figures.spans_of(search, clock)
     unit, xlabel = figures.time_scale(clock, max((end for _, _, end in drawn), default=0.0))
     spans = [(start / unit, end / unit) for _, start, end in drawn]
     lanes = lanes_of(spans)
-    fates = [fate_of(search, trial, now) for trial, _, _ in drawn]
+    source = search._source
+    late = set(source._current_log().late(source._problem.wall_time()))
+    of_late = {"observed": "late", "pending": "expired"}
+    fates = [of_late[trial.state] if trial.number in late else trial.state for trial, _, _ in drawn]
     for fate, (colour, marker) in LOOKS.items():
         chosen = [i for i, each in enumerate(fates) if each == fate]
         if chosen:
@@ -70,27 +71,3 @@ def lanes_of(spans: Iterable[tuple[float, float]]) -> list[int]:
         ends[free : free + 1] = [end]
         lanes.append(free + 1)
     return lanes
-
-
-def fate_of(search: ReadAccess, trial: Trial, now: float) -> str:
-    """Return the category of a trial, a key of `LOOKS`.
-
-    Windows and leases end by the rule of `is_arriving` in src/strategy/bayes/model/expiry.rs. Here the rule also
-    applies to trials that have ended.
-    """
-    state = trial.state
-    if state not in ("observed", "pending"):
-        return state
-    end = now if trial.ended_at is None else trial.ended_at
-    window = figures.window_of(search)
-    passed = window is not None and end - trial.suggested_at > window
-    # A lease ends at a wall-clock time, which cannot be compared with times that count iterations.
-    if trial.expires_at is not None:
-        wall_time = search._source._problem.wall_time()
-        if state == "pending":
-            passed |= wall_time > trial.expires_at
-        elif search.clock == "seconds":
-            passed |= end > trial.expires_at
-    if not passed:
-        return state
-    return "late" if state == "observed" else "expired"

@@ -72,6 +72,7 @@ class SharedLog:
         self.surrogate, self.leave_one_out, self.durations = core.surrogate, core.leave_one_out, core.durations
         self.now, self.numbers, self.best, self.stops = core.now, core.numbers, core.best, core.stops
         self.events, self.n_events, self.forecast_value = core.events, core.n_events, core.forecast_value
+        self.delays, self.arrivals, self.late = core.delays, core.arrivals, core.late
 
     # Reading from the store and writing to it.
 

@@ -10,10 +10,10 @@ use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, TailKind};
-use crate::strategy::bayes::choose::continuation::{forecast_value, should_end};
+use crate::strategy::bayes::choose::continuation::forecast;
 use crate::strategy::bayes::model::expense::durations::DurationModel;
 use crate::strategy::bayes::model::targets::RowValue;
-use crate::strategy::model_based::{Durations, ModelBased, Surrogate};
+use crate::strategy::model_based::{Durations, Forecast, ModelBased, Surrogate};
 
 impl ModelBased for BayesOpt {
     fn surrogate(
@@ -89,25 +89,19 @@ impl ModelBased for BayesOpt {
         Ok(Some(values))
     }
 
-    fn forecast_value(
+    fn forecast(
         &mut self,
         log: &Ledger,
         number: TrialNumber,
         query: Query,
         call: &mut Call,
-    ) -> Result<Option<(f64, f64)>> {
-        forecast_value(self, log, number, query, call)
+    ) -> Result<Option<Forecast>> {
+        forecast(self, log, number, query, call)
     }
 
-    fn should_end(
-        &mut self,
-        log: &Ledger,
-        number: TrialNumber,
-        power: f64,
-        query: Query,
-        call: &mut Call,
-    ) -> Result<bool> {
-        should_end(self, log, number, power, query, call)
+    fn window(&self) -> Option<f64> {
+        // Before the first choice, a window that is chosen from delays is infinite.
+        self.training.window().filter(|window| window.is_finite())
     }
 
     fn durations(

@@ -6,7 +6,8 @@
 //! has probability p_j at the observed delay τ_j. A result that arrives before the next suggestion has delay 0. If all
 //! results have delay 0, the length t_r of a round is q_r.
 
-use crate::ledger::{Ledger, State};
+use crate::delays::Outcome;
+use crate::ledger::Ledger;
 use crate::strategy::elimination::settings::SubExponential;
 
 /// The grid on which b is chosen. The three constants are the largest b (in standard deviations of the delay), the
@@ -20,27 +21,22 @@ const N_ETA: usize = 12;
 /// Estimates the delay model. ξ and b are chosen to minimise the bound on delays, in which `log_term` is log(3T/δ).
 /// Before the first result has arrived, this function returns `None`.
 pub fn estimate(log: &Ledger, now: f64, log_term: f64) -> Option<SubExponential> {
-    let distribution = kaplan_meier(delays(log, now));
+    let delays = log.delays(now, None);
+    let steps = delays.ages.iter().map(|age| (age - 1.0).max(0.0));
+    let arrived = delays
+        .outcomes
+        .iter()
+        .map(|outcome| *outcome == Outcome::Arrived);
+    let distribution = kaplan_meier(steps.zip(arrived).collect());
     if distribution.is_empty() {
         return None;
     }
     Some(sub_exponential(&distribution, log_term))
 }
 
-/// The delay or age of each suggested trial, and whether the trial has a result.
-fn delays(log: &Ledger, now: f64) -> Vec<(f64, bool)> {
-    let suggested = log.trials().iter().filter(|trial| trial.suggested);
-    suggested
-        .map(|trial| {
-            let end = trial.ended_at().unwrap_or(now);
-            let steps = (end - trial.suggested_at - 1.0).max(0.0);
-            (steps, trial.state == State::Observed)
-        })
-        .collect()
-}
-
-/// Returns the pairs (τ_j, p_j) in increasing order of τ_j. The probabilities are normalised: Σ p_j = 1. The list is
-/// empty if all delays are censored.
+/// Returns the pairs (τ_j, p_j) in increasing order of τ_j. `delays` contains the delay or age of each suggested trial, and
+/// whether the trial has a result. The probabilities are normalised: Σ p_j = 1. The list is empty if all delays are
+/// censored.
 fn kaplan_meier(mut delays: Vec<(f64, bool)>) -> Vec<(f64, f64)> {
     // If the delay of a result equals the age of a trial without a result, the delay is sorted before the age.
     delays.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));

@@ -76,6 +76,7 @@ fn optimizer(space: &Space, strategy: Value, seed: u64) -> Optimizer {
         problem,
         seed,
         strategy,
+        stopping: None,
     };
     Optimizer::new(definition).unwrap()
 }

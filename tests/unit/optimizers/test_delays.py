@@ -94,6 +94,66 @@ def test_a_lapsed_lease_counts_as_abandoned_at_its_end(tmp_path):
     assert study.forecast().n_pending == 1
 
 
+@pytest.mark.parametrize("clock", ["iterations", "seconds"])
+@pytest.mark.parametrize("seed", range(8))
+def test_delays_of_random_histories_equal_those_of_the_table(clock, seed, tmp_path):
+    """Compute the ages from the table of trials, and from the leases and ends that this test notes itself."""
+    pytest.importorskip("pandas")
+    rng, time = np.random.default_rng(seed), Clock()
+    opt = bl.RandomSearch(SPACE, clock=clock, time=time, seed=0)
+    study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", opt, time=time)
+    started, leases, ends, n_suggested = {}, {}, {}, 0
+
+    def now():
+        return n_suggested if clock == "iterations" else time.now
+
+    for _ in range(60):
+        time.now += round(float(rng.exponential(4.0)), 3)
+        running = [trial for trial in study.trials if trial.state == "pending"]
+        kind = rng.choice(
+            ["suggest", "observe", "fail", "abandon", "late", "add"], p=[0.5, 0.25, 0.08, 0.07, 0.05, 0.05]
+        )
+        if kind == "suggest":
+            lease = float(rng.uniform(0, 40)) if rng.random() < 0.5 else None
+            trial = study.suggest(expires_after=lease)
+            n_suggested += 1
+            started[trial.number] = time.now
+            leases[trial.number] = math.inf if lease is None else time.now + lease
+        elif kind == "add":
+            study.add({"x": 0.5}, [None, 1.0][rng.integers(2)])
+        elif kind == "late" and any(trial.state == "abandoned" for trial in study.trials):
+            trial = next(trial for trial in study.trials if trial.state == "abandoned")
+            trial.observe(0.5)
+            ends[trial.number] = now()
+        elif running and kind in ("observe", "fail", "abandon"):
+            trial = running[rng.integers(len(running))]
+            getattr(trial, kind)(*([0.5] if kind == "observe" else []))
+            ends[trial.number] = now()
+
+        table = study.trials_dataframe().set_index("number").loc[list(started)]
+        delays = np.array([ends.get(number, 0) - row.suggested_at for number, row in table.iterrows()])
+        observed = (table.state == "observed").to_numpy()
+        latest = max([*table.suggested_at, *(ends[number] for number in started if number in ends)], default=now())
+        step = 0.1 * np.median(delays[observed]) if clock == "seconds" and observed.any() else 0.0
+        at = latest + step * ((now() - latest) // step) if step > 0 else now()
+        records, in_flight = [], {}
+        for number, row in table.iterrows():
+            end = ends.get(number)
+            if end is None and leases[number] < time.now:
+                n_before = sum(start <= leases[number] for start in started.values())
+                at_lease = max(n_before, row.suggested_at + 1) if clock == "iterations" else leases[number]
+                end = min(at, at_lease)
+            elif end is None:
+                end, in_flight[number] = at, now() - row.suggested_at
+            records.append((end - row.suggested_at, {"observed": 1, "failed": 2}.get(row.state, 0)))
+        found = study.delays_
+        ages, outcomes = found._distribution.records()
+        assert list(zip(ages, outcomes, strict=True)) == records
+        assert (found.n_pending, found.now) == (len(in_flight), now())
+        ages = study.trials_dataframe(delays=True).set_index("number")["age"].dropna()
+        assert ages.to_dict() == in_flight
+
+
 def test_before_the_first_result_the_reason_is_given():
     opt = bl.RandomSearch(SPACE, seed=0)
     assert opt.delays_.unknown == "there are no trials"

@@ -94,15 +94,14 @@ def test_a_resumed_optimizer_continues_with_the_same_trials_and_decisions():
 
 
 def test_asking_whether_to_stop_does_not_change_suggestions():
-    one, other = bayes(stopping=None), bayes(stopping=None)
-    rule = '{"kind": "ModelStopping", "power": 1.0}'
+    one, other = bayes(stopping=None), bayes(stopping="model")
     for _ in range(12):
         trials = one.suggest(), other.suggest()
         assert trials[0].params == trials[1].params
         for step in range(1, STEPS + 1):
             for trial in trials:
                 trial.report(step, value(trial.params, step))
-            other._log.stops(trials[1].number, rule, None)
+            other._log.stops(trials[1].number, None)
         for trial in trials:
             trial.observe(value(trial.params, STEPS))
 

@@ -1,4 +1,4 @@
-//! Forecasts of the values of running and stopped trials, and whether the evaluation of a running trial should go on.
+//! Forecasts of the values of running and stopped trials from their curves.
 //!
 //! Notation: T is the last step of a curve, t the last reported step, and f* the incumbent. The value at step T is
 //! h + ε, where h = f(x) + u, and u differs between trainings at the same point. The noise variance λ of the values of
@@ -15,41 +15,28 @@ use crate::strategy::bayes::acquisitions::formula::floored_std;
 use crate::strategy::bayes::acquisitions::incumbents::incumbent;
 use crate::strategy::bayes::acquisitions::log_ei::log_improvement;
 use crate::strategy::bayes::model::targets::variance_of_target;
-use crate::strategy::units::Units;
-
-/// A trial ends if less than this share of its expected improvement per step is left. With the share 1, almost every
-/// trial would end by chance, since this is examined at each step.
-const SHARE: f64 = 1.0 / 3.0;
+use crate::strategy::model_based::Forecast;
 
 /// The smallest share of var u in the noise variance λ. λ and σ² are separate estimates, so λ − σ² can be negative.
 const LEAST_BETWEEN: f64 = 0.1;
 
-/// Forecasts of a trial with a curve, in units of the targets. Each is a mean and a variance.
-struct Forecast {
-    /// f at the point of the trial. Only the curves of stopped trials are used.
-    f: (f64, f64),
-    /// h, given the curve of the trial.
-    h: (f64, f64),
-    /// σ².
-    noise: f64,
-    incumbent: f64,
-    units: Units,
-}
-
 /// Forecasts the value of a running or stopped trial. Returns `None` if its curve says nothing, or without a model.
 ///
-/// Let s = h + e be the statement of the curve, with e ~ N(0, v), and let b be the variance of u. The curve of a running
+/// Expected improvements are E max(0, f − f*) without the curve and E max(0, h − f*) given the curve. Let s = h + e be the statement of the curve, with e ~ N(0, v), and let b be the variance of u. The curve of a running
 /// trial is not a row of the model, so h ~ N(E f, var f + b) before s is known. The curve of a stopped trial is a row, so
 /// f is given s. Then h = f + w(s − f) + r with w = b/(b + v) and r ~ N(0, w v).
 ///
 /// With n observed values, var f and b are multiplied by 1 + [`UNCERTAINTY`]/n, because the hyperparameters are estimates.
-fn forecast(
+pub fn forecast(
     bayes: &mut BayesOpt,
     log: &Ledger,
     number: TrialNumber,
     query: Query,
     call: &mut Call,
 ) -> Result<Option<Forecast>> {
+    if !matches!(log.trials()[number].state, State::Pending | State::Stopped) {
+        return Ok(None);
+    }
     let Some(said) = bayes.training.statement(log, number) else {
         return Ok(None);
     };
@@ -84,63 +71,14 @@ fn forecast(
             (mean + weight * (value - mean), prior * (1.0 - weight))
         }
     };
-    Ok(Some(Forecast {
-        f: (mean, f_variance),
-        h,
-        noise,
-        incumbent: incumbent(gp, &posterior.stopped, query)?,
-        units,
-    }))
-}
-
-/// Returns the mean and standard deviation of the value at the last step of a running or stopped trial, in units of f, or
-/// `None` if its curve says nothing.
-pub fn forecast_value(
-    bayes: &mut BayesOpt,
-    log: &Ledger,
-    number: TrialNumber,
-    query: Query,
-    call: &mut Call,
-) -> Result<Option<(f64, f64)>> {
-    if !matches!(log.trials()[number].state, State::Pending | State::Stopped) {
-        return Ok(None);
-    }
-    let found = forecast(bayes, log, number, query, call)?;
-    Ok(found.map(|found| {
-        found
-            .units
-            .moments(found.h.0, (found.h.1 + found.noise).sqrt())
-    }))
-}
-
-/// Returns whether the evaluation of a trial should end, because its curve has made it much less promising.
-///
-/// The trial ends if E max(0, h − f*)/(T − t)^power, given its curve, is less than the [`SHARE`] of
-/// E max(0, f − f*)/T^power without its curve. Both use the values and curves of all trials that have ended. Trials go on
-/// before a model of curves has been fitted. They also go on after T/2: little is saved then, and complete curves show
-/// how curves end.
-pub fn should_end(
-    bayes: &mut BayesOpt,
-    log: &Ledger,
-    number: TrialNumber,
-    power: f64,
-    query: Query,
-    call: &mut Call,
-) -> Result<bool> {
-    let trial = &log.trials()[number];
-    let (Some(declared), Some(&(step, _))) = (log.problem().curve, trial.curve().last()) else {
-        return Ok(false);
-    };
-    if trial.state != State::Pending || step > declared.steps / 2 {
-        return Ok(false);
-    }
-    let Some(found) = forecast(bayes, log, number, query, call)? else {
-        return Ok(false);
-    };
-    let log_ei = |(mean, variance): (f64, f64)| {
+    let incumbent = incumbent(gp, &posterior.stopped, query)?;
+    let log_improvement = |(mean, variance): (f64, f64)| {
         let std = floored_std(variance);
-        std.ln() + log_improvement((mean - found.incumbent) / std).0
+        std.ln() + log_improvement((mean - incumbent) / std).0
     };
-    let left = f64::from(declared.steps - step) / f64::from(declared.steps);
-    Ok(log_ei(found.h) - log_ei(found.f) < SHARE.ln() + power * left.ln())
+    Ok(Some(Forecast {
+        value: units.moments(h.0, (h.1 + noise).sqrt()),
+        log_improvement: log_improvement(h),
+        log_improvement_before: log_improvement((mean, f_variance)),
+    }))
 }

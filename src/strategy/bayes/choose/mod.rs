@@ -7,7 +7,7 @@
 //!   same point twice; [`recommendation`]: the points that are recommended for use
 //! * [`search`]: the search for the best point of the domain; [`design`]: the points suggested before the model has
 //!   data
-//! * [`continuation`]: forecasts of running and stopped trials, and whether the evaluation of a running trial should go on
+//! * [`continuation`]: forecasts of the values of running and stopped trials
 
 pub mod addition;
 pub mod best_observed;

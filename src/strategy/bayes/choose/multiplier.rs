@@ -7,10 +7,10 @@
 use ndarray::Array2;
 
 use crate::gp::GaussianProcess;
+use crate::ledger::delays::is_beyond;
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::bound::Bound;
-use crate::strategy::bayes::model::expiry::is_arriving;
 use crate::strategy::bayes::settings::Settings;
 
 /// The trials over which the formula of nu_t sums. In Algorithm 1 of Verma et al. 2022, the sum includes the last m
@@ -28,10 +28,11 @@ pub fn recent_trials(
         return Vec::new();
     }
     let counts = |(_, trial): &(usize, &Trial)| match trial.state {
-        State::Pending => is_arriving(trial, query, window),
+        State::Pending => trial.is_arriving(query.now, query.wall_time, window),
         State::Abandoned | State::Stopped => false,
         State::Observed | State::Failed => {
-            trial.suggested && window.is_some_and(|m| query.now - trial.suggested_at <= m)
+            let age = query.now - trial.suggested_at;
+            trial.suggested && window.is_some() && !is_beyond(age, window)
         }
     };
     let trials = log.trials().iter().enumerate();

@@ -16,7 +16,6 @@ use crate::maximize::excluded::{Excluded, Key, key_of_row};
 use crate::maximize::feasible::Pool;
 use crate::problem::Domain;
 use crate::strategy::Query;
-use crate::strategy::bayes::model::expiry::is_arriving;
 use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 use crate::strategy::bayes::settings::{MAX_INITIAL, Settings};
@@ -104,8 +103,9 @@ impl Repeats<'_> {
         let mut excluded = self.members(log, query, log.recently_abandoned().into_iter());
         if !self.settings.pending().repeats() {
             let window = self.training.window();
-            let arriving =
-                |number: &TrialNumber| is_arriving(&log.trials()[*number], query, window);
+            let arriving = |number: &TrialNumber| {
+                log.trials()[*number].is_arriving(query.now, query.wall_time, window)
+            };
             let pending = log.pending().iter().copied().filter(arriving);
             excluded.extend(self.members(log, query, pending));
         }

@@ -3,7 +3,7 @@
 //!
 //! * [`targets`]: the targets computed from observed values
 //! * [`note`]: the text in which the log stores a fit
-//! * [`expiry`]: whether the lease or window of a trial has passed; [`window`]: the window that is chosen from delays
+//! * [`window`]: the window that is chosen from delays
 //! * [`statements`]: statements of learning curves about the values of running and stopped trials
 //! * [`training_set`]: the rows and their cached posterior
 //! * [`candidates`]: solutions that are kept for the candidates of a finite domain
@@ -13,7 +13,6 @@
 
 pub mod candidates;
 pub mod expense;
-pub mod expiry;
 pub mod note;
 pub mod refit;
 pub mod statements;

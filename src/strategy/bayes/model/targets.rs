@@ -7,6 +7,7 @@
 
 use crate::curves::Statement;
 use crate::gp::Target;
+use crate::numerics::order::median;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::pending::Levels;
 use crate::strategy::bayes::settings::surrogate::{MIN_NOISE, NamedMean, PriorMean, TargetScale};
@@ -275,13 +276,6 @@ fn usable_scale(spread: f64, largest: f64) -> f64 {
     } else {
         1.0
     }
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
-    0.5 * low + 0.5 * high
 }
 
 #[cfg(test)]

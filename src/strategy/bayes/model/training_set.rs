@@ -19,7 +19,6 @@ use crate::ledger::{Ledger, State, TrialNumber};
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::rule::TailKind;
 use crate::strategy::bayes::columns::Columns;
-use crate::strategy::bayes::model::expiry::is_arriving;
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::statements::Statements;
 use crate::strategy::bayes::model::targets::{MAX_NOISE, RowValue, Targets, variance_of_target};
@@ -379,7 +378,8 @@ impl TrainingSet {
             .iter()
             .filter(|number| !self.fold.rows.contains(number))
             .filter_map(|&number| {
-                let arriving = is_arriving(&log.trials()[number], query, window);
+                let trial = &log.trials()[number];
+                let arriving = trial.is_arriving(query.now, query.wall_time, window);
                 let target = pending.target(arriving, targets.levels)?;
                 let said = match pending.uses_curves() {
                     true => self.statement(log, number),

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::ledger::{Change, Effect, Ledger, Reading, TrialNumber};
-use crate::strategy::bayes::model::expiry::{discarded, is_beyond};
+use crate::ledger::delays::is_beyond;
+use crate::ledger::{Change, Effect, Ledger, Reading, State, Trial, TrialNumber};
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::units::Units;
@@ -306,4 +306,15 @@ impl Fold {
         }
         self.waiting.extend(checkpoint.stopped_waiting);
     }
+}
+
+/// Whether the model discards the value of a trial with this window and uses the floor. For a pending trial, call this
+/// function only after the window of the trial has passed.
+pub fn discarded(trial: &Trial, settings: &Settings, window: Option<f64>) -> bool {
+    settings.pending().discards_late()
+        && trial.suggested
+        && match trial.delay() {
+            Some(delay) => is_beyond(delay, window),
+            None => trial.state == State::Pending,
+        }
 }

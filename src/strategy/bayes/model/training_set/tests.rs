@@ -7,7 +7,7 @@ use crate::gp::tests::wave;
 use crate::ledger::{Action, Again, Event, Observation};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Point};
-use crate::strategy::bayes::model::expiry::discarded;
+use crate::strategy::bayes::model::training_set::fold::discarded;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 

@@ -1,0 +1,186 @@
+//! The delays of suggested trials, and whether leases and windows have passed.
+//!
+//! Times are on the optimizer's clock. A lease ends at a wall-clock time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::delays::records::Resolution;
+use crate::delays::{Delays, Outcome};
+use crate::ledger::{Ledger, State, Trial, TrialNumber};
+use crate::numerics::order::median;
+use crate::problem::Clock;
+
+/// The longest age in a fit of the delays, which needs finite ages.
+const MAX_AGE: f64 = 1e300;
+
+/// The share of the median delay after which the delays for forecasts are taken again.
+const REFIT_AFTER: f64 = 0.1;
+
+/// Whether an age is beyond the window. A trial whose age equals the window may still arrive.
+pub fn is_beyond(age: f64, window: Option<f64>) -> bool {
+    window.is_some_and(|m| age > m)
+}
+
+impl Trial {
+    /// Whether the lease, if any, has ended at a wall-clock time.
+    fn has_lapsed(&self, wall_time: Option<f64>) -> bool {
+        let lease = self.expires_at().zip(wall_time);
+        lease.is_some_and(|(end, now)| now > end)
+    }
+
+    /// Whether a pending trial still counts as arriving. A trial counts as arriving until its window has passed or its
+    /// lease, if any, has ended.
+    pub(crate) fn is_arriving(
+        &self,
+        now: f64,
+        wall_time: Option<f64>,
+        window: Option<f64>,
+    ) -> bool {
+        !self.has_lapsed(wall_time) && !is_beyond(now - self.suggested_at, window)
+    }
+}
+
+/// The delays of a log that were computed last.
+pub struct LastDelays {
+    /// The numbers of events and of trials in flight.
+    log: (usize, usize),
+    /// The latest time of a suggestion or an end, and the steps of time after it.
+    steps: (f64, f64),
+    time: f64,
+    pub delays: Arc<Delays>,
+}
+
+impl Ledger {
+    fn suggested(&self) -> impl Iterator<Item = &Trial> {
+        self.trials.iter().filter(|trial| trial.suggested)
+    }
+
+    /// The starts and ends of the suggested trials that were observed, on the optimizer's clock or in wall-clock time. A
+    /// time that is not known is NaN.
+    pub(crate) fn arrivals(&self, in_wall_time: bool) -> (Vec<f64>, Vec<f64>) {
+        let wall_time = |event: u32| self.times[event as usize];
+        let arrived = self
+            .suggested()
+            .filter(|trial| trial.state == State::Observed);
+        let times = arrived.map(|trial| match in_wall_time {
+            true => (wall_time(trial.started_by), wall_time(trial.ended_by)),
+            false => (trial.suggested_at, trial.ended_at),
+        });
+        times.unzip()
+    }
+
+    /// The ages of the suggested trials in flight, without trials whose lease has ended.
+    pub(crate) fn in_flight(&self, now: f64, wall_time: Option<f64>) -> BTreeMap<TrialNumber, f64> {
+        let mut ages = BTreeMap::new();
+        for &number in &self.pending {
+            let trial = &self.trials[number];
+            if trial.suggested && !trial.has_lapsed(wall_time) {
+                ages.insert(number, age(trial, now));
+            }
+        }
+        ages
+    }
+
+    /// The delay of each suggested trial that has ended, and the age of each other suggested trial. A pending trial whose
+    /// lease has ended counts as if it were abandoned at the end of the lease.
+    pub(crate) fn delays(&self, now: f64, wall_time: Option<f64>) -> Delays {
+        let starts = self
+            .suggested()
+            .map(|trial| self.times[trial.started_by as usize]);
+        let mut started: Vec<f64> = starts.collect();
+        started.sort_by(f64::total_cmp);
+        // The reading of the clock at the end of a lease. If the clock counts iterations, this is the number of
+        // suggestions before, and at least 1 after the suggestion of the trial.
+        let reading = |lease: f64, start: f64| match self.problem.clock {
+            Clock::Seconds => lease.max(start),
+            Clock::Iterations => {
+                (started.partition_point(|at| *at <= lease) as f64).max(start + 1.0)
+            }
+        };
+        let record = |trial: &Trial| {
+            let lapsed = trial.expires_at().filter(|_| trial.has_lapsed(wall_time));
+            let until = lapsed.map_or(now, |lease| reading(lease, trial.suggested_at).min(now));
+            let outcome = match trial.state {
+                State::Observed => Outcome::Arrived,
+                State::Failed => Outcome::Failed,
+                State::Pending | State::Abandoned | State::Stopped => Outcome::Censored,
+            };
+            (age(trial, trial.ended_at().unwrap_or(until)), outcome)
+        };
+        let (ages, outcomes) = self.suggested().map(record).unzip();
+        let resolution = match self.problem.clock {
+            Clock::Iterations => Resolution::Iterations,
+            Clock::Seconds => Resolution::Exact,
+        };
+        Delays::new(ages, outcomes, resolution)
+    }
+
+    /// The delays for forecasts. If the clock counts seconds, the ages of trials in flight grow between events, so the
+    /// delays are taken at the last multiple of a step after the latest event. Therefore they depend only on the log and
+    /// the time, and need not be fitted at each call.
+    pub(crate) fn delays_in_steps(
+        &self,
+        last: Option<LastDelays>,
+        now: f64,
+        wall_time: Option<f64>,
+    ) -> LastDelays {
+        let log = (self.len(), self.in_flight(now, wall_time).len());
+        let last = last.filter(|last| last.log == log);
+        let steps = last.as_ref().map(|last| last.steps);
+        let (latest, step) = steps.unwrap_or_else(|| self.steps());
+        let passed = (now - latest).max(0.0);
+        let time = match step > 0.0 && step < f64::INFINITY {
+            // The quotient is a whole number up to rounding.
+            true => now.min(latest + step * ((passed - passed % step) / step).round()),
+            false => now,
+        };
+        let last = last.filter(|last| last.time == time);
+        last.unwrap_or_else(|| LastDelays {
+            log,
+            steps: (latest, step),
+            time,
+            delays: Arc::new(self.delays(time, wall_time)),
+        })
+    }
+
+    /// The latest time of a suggestion or an end, and the steps of time after it. The steps are 0 if there are none.
+    fn steps(&self) -> (f64, f64) {
+        let mut latest = f64::NEG_INFINITY;
+        let mut delays = Vec::new();
+        for trial in self.suggested() {
+            latest = latest.max(trial.suggested_at).max(trial.ended_at);
+            delays.extend(trial.observed_at().map(|end| age(trial, end)));
+        }
+        match (self.problem.clock, delays.is_empty()) {
+            (Clock::Seconds, false) => (latest, REFIT_AFTER * median(&delays)),
+            _ => (latest, 0.0),
+        }
+    }
+
+    /// Returns the observed and pending trials whose lease or window had passed before their result, or has passed now.
+    pub(crate) fn late(
+        &self,
+        now: f64,
+        wall_time: Option<f64>,
+        window: Option<f64>,
+    ) -> Vec<TrialNumber> {
+        let is_late = |trial: &Trial| match (trial.state, self.problem.clock) {
+            (State::Pending, _) => !trial.is_arriving(now, wall_time, window),
+            (State::Observed, clock) => {
+                // A lease cannot be compared with counts of iterations.
+                let end = Some(trial.ended_at).filter(|_| clock == Clock::Seconds);
+                !trial.is_arriving(trial.ended_at, end, window)
+            }
+            _ => false,
+        };
+        (0..self.trials.len())
+            .filter(|&number| is_late(&self.trials[number]))
+            .collect()
+    }
+}
+
+/// The age of a trial at a time. Negative ages, which occur if a clock was set back, are replaced by 0.
+fn age(trial: &Trial, time: f64) -> f64 {
+    (time - trial.suggested_at).clamp(0.0, MAX_AGE)
+}
