@@ -174,7 +174,13 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
     # These entries have the same form in the record and in the answer.
     names = ("number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "ended_at")
     data |= {name: getattr(record, name) for name in (*names, "expires_at")}
+    lease = record.expires_at
+    if lease is not None and study.clock == "seconds":
+        # Clients may give the times of the study's clock, so count the lease from the start by the server's clock.
+        lease = started_at + (lease - record.suggested_at)
     return data | {
+        "lease_ends_at": lease,
+        "lease_ended": record.state == "pending" and lease is not None and time.time() > lease,
         "context": None if contexts is None else contexts.params_at(list(record.context)),
         "fidelity": problem.fidelity_of(record.fidelity),
         "attrs": merged_attrs(record.attrs),

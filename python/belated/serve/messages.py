@@ -199,6 +199,8 @@ class TrialAnswer(BaseModel):
     expires_at: float | None = Field(
         description="When its lease ends: on the study's clock if that counts seconds, else in seconds since 1970."
     )
+    lease_ends_at: float | None = Field(description="When its lease ends: as `started_at`.")
+    lease_ended: bool = Field(description="Whether the trial is pending and its lease has ended.")
     started_at: float = Field(description="When it was started: seconds since 1970 by the server, never a given `now`.")
     changed_at: float = Field(description="When its last event was written: as `started_at`.")
 

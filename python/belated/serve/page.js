@@ -238,19 +238,14 @@ function errorOf(study, trial) {
   return details;
 }
 
-// Return the time left of a trial's lease. The study's clock may belong to its clients, so ages are measured by the
-// server's clock.
-const left = (study, trial, now) => study.clock === "seconds"
-  ? trial.expires_at - trial.suggested_at - (now - trial.started_at) : trial.expires_at - now;
-
 // Return the first and the last time of the axis. While trials are in flight, the axis ends now. Trials in flight may
 // belong to a run that was killed, so the axis is at most twice as long as the time to the last event.
-function timesOf(study, all, now) {
+function timesOf(all, now) {
   let first = Infinity, last = -Infinity, isRunning = false;
   for (const trial of all) {
     first = Math.min(first, trial.started_at);
     last = Math.max(last, trial.changed_at);
-    isRunning ||= trial.state === "pending" && (trial.expires_at === null || left(study, trial, now) > 0);
+    isRunning ||= trial.state === "pending" && (trial.lease_ends_at === null || trial.lease_ends_at > now);
   }
   return [first, isRunning ? Math.max(last, Math.min(now, 2 * last - first)) : last];
 }
@@ -268,9 +263,9 @@ function draw(study, forecast) {
     ["Optimizer", study.optimizer], ["Direction", study.direction]]);
   const flight = all.filter(trial => trial.state === "pending").sort((a, b) => a.started_at - b.started_at);
   fill("flight", flight.slice(0, MOST_ROWS).map(trial => {
-    const rest = left(study, trial, now);
+    const rest = trial.lease_ends_at - now;
     return [[trial.number, "number"], [ago(now - trial.started_at), "number"],
-      [trial.expires_at === null ? "–" : rest > 0 ? `${ago(rest)} left` : "over", "short"], [point(trial), "point"]];
+      [trial.lease_ends_at === null ? "–" : rest > 0 ? `${ago(rest)} left` : "over", "short"], [point(trial), "point"]];
   }));
   find("forecast").textContent = forecastText(study, flight, forecast);
   const arrived = all.filter(trial => trial.state !== "pending").sort((a, b) => b.changed_at - a.changed_at);
@@ -283,7 +278,7 @@ function draw(study, forecast) {
     [point(trial), "point"]]));
   find("study").hidden = false;
   const observed = all.filter(trial => trial.value !== null).sort((a, b) => a.changed_at - b.changed_at);
-  drawChart(study, observed, ...timesOf(study, all, now), find("chart-log").checked);
+  drawChart(study, observed, ...timesOf(all, now), find("chart-log").checked);
   const learned = what => answers.get(`${pathOf(study.name)}/${what}`)?.answer;
   drawCurves(study, all, learned("finals") ?? {step: null, finals: [], unknown: null}, find("curves-log").checked);
   drawImportance(learned("importance") ?? {importance: [], context: null, unknown: "the server has not answered yet"});

@@ -174,6 +174,7 @@ def test_contexts_fidelities_and_leases(client, create, path):
     assert trial["context"] == {"day": ["tu", 2]} and trial["fidelity"] == 9
     assert trial["expires_at"] == synced(study).trial(0).expires_at
     assert 3590 < trial["expires_at"] - trial["started_at"] < 3610
+    assert trial["lease_ends_at"] == trial["expires_at"] and trial["lease_ended"] is False
     refused(client.post(f"{path}/suggest"), 422, "context is missing")
     refused(client.post(f"{path}/suggest", json={"context": {"day": "we"}}), 422, "day")
     refused(client.post(f"{path}/suggest", json=body | {"fidelity": 82}), 422, "fidelity")
@@ -196,10 +197,14 @@ def test_the_time_may_be_given_if_the_clock_counts_seconds(client, create, path)
     study = create(bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", seed=0))
     (trial,) = ok(client.post(f"{path}/suggest", json={"now": 100, "expires_after": 5}))["trials"]
     assert trial["suggested_at"] == 100.0 and trial["expires_at"] == 105.0
+    # The lease takes five seconds by the server's clock, too.
+    assert trial["lease_ends_at"] == trial["started_at"] + 5.0 and trial["lease_ended"] is False
+    (short,) = ok(client.post(f"{path}/suggest", json={"now": 101, "expires_after": 0}))["trials"]
+    assert ok(client.get(f"{path}/trials/{short['number']}"))["lease_ended"] is True
     found = ok(client.post(f"{path}/trials/0/observe", json={"value": 1.0, "now": 130.5}))
     assert found["delay"] == 30.5 == synced(study).trial(0).delay
     ok(client.post(f"{path}/suggest"))
-    assert synced(study).trial(1).suggested_at > 1e9
+    assert synced(study).trial(2).suggested_at > 1e9
 
 
 def test_times_of_writing_come_from_the_server(client, create, path):

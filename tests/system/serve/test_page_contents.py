@@ -168,11 +168,11 @@ def test_ticks_of_time_are_round(page):
 
 def test_the_axis_of_time_ends_with_the_run(page):
     program = """
-        const trial = {state: "observed", started_at: 100, changed_at: 160, expires_at: null};
-        const running = {...trial, state: "pending", started_at: 150, changed_at: 150}, study = {clock: "iterations"};
-        const leased = {...running, expires_at: 165};
+        const trial = {state: "observed", started_at: 100, changed_at: 160, lease_ends_at: null};
+        const running = {...trial, state: "pending", started_at: 150, changed_at: 150};
+        const leased = {...running, lease_ends_at: 165};
         return [[[trial], 1000], [[trial, running], 170], [[trial, running], 1000], [[trial, leased], 162],
-            [[trial, leased], 1000]].map(([all, now]) => timesOf(study, all, now));
+            [[trial, leased], 1000]].map(([all, now]) => timesOf(all, now));
     """
     ended, running, killed, leased, expired = page.execute_script(program)
     assert ended == [100, 160] == expired
